@@ -1,0 +1,41 @@
+"""Everything the privacy layer refuses to do, by name."""
+
+
+class PrivacyError(Exception):
+    """Base of all refusals of the privacy layer."""
+
+
+class BudgetExceeded(PrivacyError):
+    """The account cannot pay for the operation; nothing was read."""
+
+
+class KeyReused(PrivacyError):
+    """The idempotency key already stands for a different operation."""
+
+
+class AlreadySettled(PrivacyError):
+    """The reservation has been committed, charged or voided before."""
+
+
+class NotCommitted(PrivacyError):
+    """A post-processing entry must descend from a committed entry."""
+
+
+class UnsoundCombination(PrivacyError):
+    """No proof covers the combination; the message names the rule it breaks."""
+
+
+class CertificateMissed(PrivacyError):
+    """The solver did not reach its public gradient certificate; nothing may be output."""
+
+
+class SimulationNotReleasable(PrivacyError):
+    """Output drawn from a seeded generator carries no guarantee and cannot be released."""
+
+
+class ChainBroken(PrivacyError):
+    """The ledger's hash chain or a recomputed cost differs from what is stored."""
+
+
+class RollbackDetected(PrivacyError):
+    """The database holds fewer ledger entries than the counter kept outside it."""
