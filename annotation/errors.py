@@ -1,0 +1,43 @@
+"""Everything the annotation layer refuses to do, by name."""
+
+
+class AnnotationError(Exception):
+    """Base of all refusals of the annotation layer; `status` is the HTTP status that fits."""
+
+    status = 409
+
+
+class InvalidUpload(AnnotationError):
+    """The file or its mapping cannot be read at all; nothing was stored."""
+
+    status = 422
+
+
+class UploadRefused(AnnotationError):
+    """The uploader chose all or nothing and at least one row was bad; nothing was stored."""
+
+    status = 422
+
+
+class LeaseExpired(AnnotationError):
+    """The assignment's lease ran out and the question went to somebody else."""
+
+
+class AlreadyLabelled(AnnotationError):
+    """The assignment already carries a different label."""
+
+
+class NotMember(AnnotationError):
+    """The person has no role in the project that allows this."""
+
+    status = 403
+
+
+class ConfigurationFrozen(AnnotationError):
+    """A field that changes the guarantee cannot change after the first charge."""
+
+
+class InvalidConfiguration(AnnotationError):
+    """The project's configuration names a combination that is refused; the message says which rule."""
+
+    status = 422

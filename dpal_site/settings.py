@@ -1,0 +1,163 @@
+"""The one settings file: read from the environment; what is unset runs embedded, for one machine."""
+
+import os
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+
+from dpal_site.embedded import servers
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+VAR_DIR = servers.var_dir()
+EMBEDDED = not os.environ.get("DATABASE_URL")
+
+DEBUG = os.environ.get("DEBUG") == "1"
+ALLOWED_HOSTS = os.environ.get("ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]").split(",")
+CSRF_TRUSTED_ORIGINS = [origin for origin in os.environ.get("CSRF_TRUSTED_ORIGINS", "").split(",") if origin]
+
+
+def _secret(name: str) -> str:
+    """Read a secret from the environment; only an embedded site may make its own, kept under `var/`."""
+    if value := os.environ.get(name):
+        return value
+    if EMBEDDED:
+        return servers.local_secret(name.lower().replace("_", "-"))
+    raise ImproperlyConfigured(f"{name} must be set in the environment when DATABASE_URL is set")
+
+
+SECRET_KEY = _secret("SECRET_KEY")
+# Contributors are stored as keyed hashes. A key of its own, so that rotating SECRET_KEY does not turn one person into two.
+PSEUDONYM_KEY = _secret("PSEUDONYM_KEY")
+
+INSTALLED_APPS = [
+    "dpal_site",
+    "learner",
+    "annotation",
+    "privacy",
+    "django_htmx",
+    "ninja",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.postgres",
+    "django.contrib.staticfiles",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "dpal_site.middleware.ContentSecurityPolicyMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "dpal_site.middleware.RefusalMiddleware",
+]
+
+ROOT_URLCONF = "dpal_site.urls"
+WSGI_APPLICATION = "dpal_site.wsgi.application"
+ASGI_APPLICATION = "dpal_site.asgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "dpal_site" / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+DATABASES = {"default": servers.database_settings(os.environ.get("DATABASE_URL"))}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "annotation:projects"
+LOGOUT_REDIRECT_URL = "login"
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_I18N = True
+USE_TZ = True
+
+STATIC_URL = "/static/"
+STATIC_ROOT = VAR_DIR / "static"
+STATICFILES_DIRS = [BASE_DIR / "dpal_site" / "static"]
+
+
+def _file_storage(url: str) -> dict[str, object]:
+    """Turn STORAGE_URL into a Django storage; `file:///folder` is the only scheme served so far."""
+    parts = urlsplit(url)
+    if parts.scheme != "file" or not parts.path:
+        raise ImproperlyConfigured(f"STORAGE_URL must look like file:///folder, got scheme {parts.scheme!r}")
+    return {
+        "BACKEND": "django.core.files.storage.FileSystemStorage",
+        "OPTIONS": {"location": unquote(parts.path), "file_permissions_mode": 0o600, "directory_permissions_mode": 0o700},
+    }
+
+
+STORAGES = {
+    "default": _file_storage(os.environ.get("STORAGE_URL") or (VAR_DIR / "storage").as_uri()),
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+}
+# Uploads above this are spooled to disk, so a large pool never sits in the web process's memory.
+FILE_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
+DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024 * 1024
+UPLOAD_MAX_BYTES = int(os.environ.get("UPLOAD_MAX_BYTES", 2 * 1024**3))
+
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+CSRF_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = os.environ.get("HTTPS") == "1"
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if os.environ.get("HTTPS") == "1" else None
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+
+CELERY_BROKER_URL = os.environ.get("CELERY_BROKER_URL") or servers.broker_url()
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_BEAT_SCHEDULE_FILENAME = str(VAR_DIR / "celerybeat-schedule")
+CELERY_BEAT_SCHEDULE = {
+    "send-stalled-jobs-again": {"task": "annotation.tasks.resend_stalled_jobs_task", "schedule": 5.0},
+    "return-expired-leases": {"task": "annotation.tasks.return_expired_leases_task", "schedule": 10.0},
+    "advance-projects": {"task": "learner.tasks.advance_projects_task", "schedule": 5.0},
+    "charge-stale-reservations": {"task": "privacy.tasks.charge_stale_reservations_task", "schedule": 60.0},
+}
+# Called with project_id whenever gate output, pool rows or consensus labels may let a project take its next step.
+# By name, because `annotation` must not import `learner`.
+PROJECT_CHANGED_TASK = "learner.tasks.advance_project_task"
+
+# A running job, round or training renews its lease; one that has not done so for this long is taken over.
+WORK_LEASE_SECONDS = int(os.environ.get("WORK_LEASE_SECONDS", 30))
+# A reservation nobody settled within this time is charged.
+STALE_RESERVATION_SECONDS = int(os.environ.get("STALE_RESERVATION_SECONDS", 3600))
+LEDGER_COUNTER_PATH = Path(os.environ.get("LEDGER_COUNTER_PATH") or VAR_DIR / "ledger-counter.json")
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"plain": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "root": {"handlers": ["stderr"], "level": os.environ.get("LOG_LEVEL", "INFO")},
+}

@@ -1,0 +1,17 @@
+"""Everything the learner refuses to do, by name."""
+
+
+class LearnerError(Exception):
+    """Base of all refusals of the learner; `status` is the HTTP status that fits."""
+
+    status = 409
+
+
+class NotEnoughLabels(LearnerError):
+    """There is nothing to train on yet."""
+
+
+class ArtifactCorrupt(LearnerError):
+    """A stored file does not match its digest."""
+
+    status = 500
