@@ -1,0 +1,441 @@
+"""What annotation stores: projects, pools, questions, leases, labels, and what must never be false about them."""
+
+import uuid
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+from django.utils.translation import gettext_lazy as _
+
+
+class Oracle(models.TextChoices):
+    """Who answers, and so from whom the pool is protected."""
+
+    TRUSTED = "trusted", _("trusted: annotators see the records")
+    CROWD = "crowd", _("crowd: annotators see only what passed the gate")
+
+
+class Arrival(models.TextChoices):
+    """How records reach a project."""
+
+    POOL = "pool", _("pool: uploads, asked in rounds")
+
+
+class DataKind(models.TextChoices):
+    """What a record is made of."""
+
+    TEXT = "text", _("text")
+    TABLE = "table", _("table of declared columns")
+    IMAGE = "image", _("image")
+
+
+class PrivacyUnit(models.TextChoices):
+    """Whose presence the guarantee hides."""
+
+    RECORD = "record", _("one record")
+    CONTRIBUTOR = "contributor", _("everything of one contributor")
+
+
+class Selection(models.TextChoices):
+    """How a round chooses what to ask; `learner.strategies` has one class for each."""
+
+    RANDOM = "random", _("random choice")
+    TOP_C = "top_c", _("private top-c by the released model's uncertainty")
+    UNCERTAINTY = "uncertainty", _("uncertainty of the gate's output")
+
+
+class ProjectState(models.TextChoices):
+    """Whether questions are handed out."""
+
+    ACTIVE = "active", _("active")
+    PAUSED = "paused", _("paused")
+
+
+class Project(models.Model):
+    """One labelling task over one pool, with its configuration and its privacy accounts."""
+
+    slug = models.SlugField(unique=True, max_length=60)
+    name = models.CharField(max_length=120)
+    question = models.CharField(max_length=200, help_text=_("The one sentence annotators answer."))
+    guidelines = models.TextField(blank=True)
+    preset = models.CharField(max_length=40)
+    oracle = models.CharField(max_length=10, choices=Oracle.choices)
+    arrival = models.CharField(max_length=10, choices=Arrival.choices, default=Arrival.POOL)
+    data_kind = models.CharField(max_length=10, choices=DataKind.choices)
+    classes = models.JSONField(help_text=_("Names of the classes, in the order they are shown."))
+    state = models.CharField(max_length=10, choices=ProjectState.choices, default=ProjectState.ACTIVE)
+
+    privacy_unit = models.CharField(max_length=12, choices=PrivacyUnit.choices)
+    pool_account = models.OneToOneField("privacy.BudgetAccount", models.PROTECT, related_name="+")
+    labels_account = models.OneToOneField(
+        "privacy.BudgetAccount", models.PROTECT, related_name="+", null=True, blank=True
+    )
+
+    gate_k = models.PositiveIntegerField(null=True, blank=True)
+    gate_sampling_rate = models.FloatField(null=True, blank=True)
+    gate_epsilon = models.FloatField(null=True, blank=True)
+    texts_per_contributor = models.PositiveIntegerField(null=True, blank=True)
+    normalizer = models.CharField(max_length=20, blank=True)
+
+    columns = models.JSONField(default=list, blank=True, help_text=_("Declared columns with bounds or categories."))
+    image_height = models.PositiveIntegerField(null=True, blank=True)
+    image_width = models.PositiveIntegerField(null=True, blank=True)
+    feature_dimension = models.PositiveIntegerField(help_text=_("Length of a feature vector for text and images."))
+
+    selection = models.CharField(max_length=20, choices=Selection.choices)
+    round_size = models.PositiveIntegerField(help_text=_("Questions asked in one round."))
+    selection_epsilon = models.FloatField(default=0.0, help_text=_("Scale a of the top-c weights exp(a u)."))
+    training_epsilon = models.FloatField(help_text=_("Epsilon of one release."))
+    regularization = models.FloatField(help_text=_("Public regularisation of the summed objective."))
+    labels_per_release = models.PositiveIntegerField(help_text=_("New consensus labels that trigger a training."))
+    maximum_releases = models.PositiveIntegerField(null=True, blank=True)
+
+    overlap = models.PositiveSmallIntegerField(default=1, help_text=_("How many people answer each question."))
+    lease_seconds = models.PositiveIntegerField(default=600)
+
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = (
+            models.CheckConstraint(name="annotation_project_overlap", condition=Q(overlap__gte=1)),
+            models.CheckConstraint(name="annotation_project_round_size", condition=Q(round_size__gte=1)),
+            models.CheckConstraint(
+                name="annotation_project_crowd_has_gate",
+                condition=Q(oracle="trusted", labels_account=None)
+                | Q(
+                    oracle="crowd",
+                    data_kind="text",
+                    gate_k__gte=2,
+                    gate_sampling_rate__gt=0,
+                    gate_sampling_rate__lt=1,
+                    gate_epsilon__gt=0,
+                    labels_account__isnull=False,
+                ),
+            ),
+            # Top-c reads records; uncertainty without noise may read only what the gate let through.
+            models.CheckConstraint(
+                name="annotation_project_selection_fits_oracle",
+                condition=Q(selection="random")
+                | Q(selection="top_c", oracle="trusted", selection_epsilon__gt=0)
+                | Q(selection="uncertainty", oracle="crowd"),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Role(models.TextChoices):
+    """What a member may do in a project."""
+
+    ANNOTATOR = "annotator", _("annotator")
+    MANAGER = "manager", _("manager")
+    ENGINEER = "engineer", _("engineer")
+
+
+class Membership(models.Model):
+    """One person's role in one project."""
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="memberships")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="memberships")
+    role = models.CharField(max_length=10, choices=Role.choices)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("project", "user", "role"), name="annotation_membership_once"),)
+
+    def __str__(self) -> str:
+        return f"{self.user} is {self.role} of {self.project}"
+
+
+class ApiToken(models.Model):
+    """A bearer token of one person, stored only as a digest."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="api_tokens")
+    name = models.CharField(max_length=80)
+    digest = models.CharField(max_length=64, unique=True)
+    scopes = models.JSONField(default=list)
+    expires_at = models.DateTimeField()
+    revoked_at = models.DateTimeField(null=True, blank=True)
+    last_used_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class WorkState(models.TextChoices):
+    """How far a piece of long work is."""
+
+    WAITING = "waiting", _("waiting")
+    RUNNING = "running", _("running")
+    DONE = "done", _("done")
+    FAILED = "failed", _("failed")
+
+
+class Job(models.Model):
+    """Long work with progress: whoever runs it renews `leased_until`; a lapsed lease lets another worker take over."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    project = models.ForeignKey(Project, models.CASCADE, related_name="jobs")
+    kind = models.CharField(max_length=30)
+    state = models.CharField(max_length=10, choices=WorkState.choices, default=WorkState.WAITING)
+    progress_done = models.BigIntegerField(default=0)
+    progress_total = models.BigIntegerField(null=True, blank=True)
+    message = models.CharField(max_length=300, blank=True)
+    error = models.CharField(max_length=1000, blank=True)
+    attempt = models.PositiveSmallIntegerField(default=0)
+    leased_until = models.DateTimeField(null=True, blank=True)
+    sent_at = models.DateTimeField(null=True, blank=True)
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = (
+            models.CheckConstraint(name="annotation_job_progress", condition=Q(progress_done__gte=0)),
+            models.CheckConstraint(
+                name="annotation_job_finished", condition=Q(state__in=("done", "failed")) ^ Q(finished_at=None)
+            ),
+        )
+        indexes = (
+            models.Index(
+                fields=("leased_until",), condition=~Q(state__in=("done", "failed")), name="annotation_job_open"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.id}"
+
+
+class DatasetRole(models.TextChoices):
+    """What a dataset is for: `pool` is private; `public_test` is public, labelled, and may be looked at freely."""
+
+    POOL = "pool", _("private pool")
+    PUBLIC_TEST = "public_test", _("public test set")
+
+
+class DatasetState(models.TextChoices):
+    """How far an upload is; only `ready` rows take part in anything."""
+
+    RECEIVING = "receiving", _("receiving")
+    READY = "ready", _("ready")
+    REFUSED = "refused", _("refused")
+
+
+class BadRows(models.TextChoices):
+    """What to do with rows that cannot be read."""
+
+    KEEP_GOOD = "keep_good", _("keep the good rows, list the bad ones")
+    REFUSE_ALL = "refuse_all", _("refuse the whole upload if any row is bad")
+
+
+class Dataset(models.Model):
+    """One upload; in a crowd project one gate epoch."""
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="datasets")
+    job = models.OneToOneField(Job, models.PROTECT, related_name="dataset")
+    name = models.CharField(max_length=200)
+    role = models.CharField(max_length=12, choices=DatasetRole.choices, default=DatasetRole.POOL)
+    state = models.CharField(max_length=10, choices=DatasetState.choices, default=DatasetState.RECEIVING)
+    bad_rows = models.CharField(max_length=12, choices=BadRows.choices, default=BadRows.KEEP_GOOD)
+    upload = models.FileField(max_length=300)
+    mapping = models.JSONField(default=dict, help_text=_("Which column holds text, contributor, label."))
+    pixels = models.FileField(max_length=300, blank=True, help_text=_("uint8 .npy of shape (rows, height, width)."))
+    row_count = models.BigIntegerField(default=0)
+    bad_row_count = models.BigIntegerField(default=0)
+    bad_row_report = models.JSONField(default=list, help_text=_("First bad rows: line, column, reason; never content."))
+    uploaded_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Record(models.Model):
+    """One row of a dataset; `row_number` is its row in the dataset's feature and pixel files."""
+
+    dataset = models.ForeignKey(Dataset, models.CASCADE, related_name="records")
+    row_number = models.BigIntegerField()
+    text = models.TextField(null=True, blank=True)  # null says: this record is no text
+    payload = models.JSONField(null=True, blank=True)
+    contributor = models.BinaryField(max_length=16, null=True, blank=True)
+    label = models.PositiveSmallIntegerField(null=True, blank=True, help_text=_("Known class of a public example."))
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("dataset", "row_number"), name="annotation_record_row"),)
+
+    def __str__(self) -> str:
+        return f"record {self.pk}"
+
+
+class GateState(models.TextChoices):
+    """How an attempt to pass a dataset through the gate ended."""
+
+    RUNNING = "running", _("running")
+    COMMITTED = "committed", _("committed")
+    LOST = "lost", _("lost: the attempt crashed and stays charged")
+
+
+class GateRun(models.Model):
+    """One attempt of the k-anonymity gate over one dataset; at most one commits."""
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="gate_runs")
+    dataset = models.ForeignKey(Dataset, models.PROTECT, related_name="gate_runs")
+    state = models.CharField(max_length=10, choices=GateState.choices, default=GateState.RUNNING)
+    reservation = models.OneToOneField("privacy.LedgerEntry", models.PROTECT, related_name="+")
+    committed_entry = models.OneToOneField(
+        "privacy.LedgerEntry", models.PROTECT, related_name="+", null=True, blank=True
+    )
+    passed_count = models.BigIntegerField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                fields=("dataset",), condition=Q(state="committed"), name="annotation_gate_once_per_dataset"
+            ),
+            models.CheckConstraint(
+                name="annotation_gate_committed",
+                condition=Q(state="committed", committed_entry__isnull=False, passed_count__gte=0)
+                | (~Q(state="committed") & Q(committed_entry=None, passed_count=None)),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"gate run {self.pk}"
+
+
+class QueryState(models.TextChoices):
+    """How far a question is."""
+
+    CANDIDATE = "candidate", _("may be asked")
+    OPEN = "open", _("being asked")
+    CLOSED = "closed", _("answered")
+    DISPUTED = "disputed", _("answered without a majority")
+
+
+class Query(models.Model):
+    """What an annotator sees. In a crowd project: gate output only, never a record."""
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="queries")
+    record = models.OneToOneField(Record, models.PROTECT, null=True, blank=True, related_name="query")
+    gate_run = models.ForeignKey(GateRun, models.PROTECT, null=True, blank=True, related_name="queries")
+    text = models.TextField(null=True, blank=True)  # null says: look at the record
+    sample_count = models.BigIntegerField(null=True, blank=True)
+    state = models.CharField(max_length=10, choices=QueryState.choices)
+    round_number = models.PositiveIntegerField(null=True, blank=True)
+    priority = models.BigIntegerField(default=0, help_text=_("Smaller is asked first."))
+    overlap = models.PositiveSmallIntegerField(default=1)
+    open_slots = models.SmallIntegerField(default=0)
+
+    class Meta:
+        verbose_name_plural = "queries"
+        constraints = (
+            models.CheckConstraint(
+                name="annotation_query_overlap", condition=Q(open_slots__gte=0, open_slots__lte=F("overlap"))
+            ),
+            models.CheckConstraint(
+                name="annotation_query_one_source",
+                condition=Q(record__isnull=False, gate_run=None, text=None, sample_count=None)
+                | Q(record=None, gate_run__isnull=False, text__isnull=False, sample_count__gte=2),
+            ),
+            models.UniqueConstraint(fields=("project", "text"), name="annotation_query_text_once"),
+            models.CheckConstraint(
+                name="annotation_query_asked_in_round", condition=Q(state="candidate") ^ Q(round_number__isnull=False)
+            ),
+        )
+        indexes = (
+            models.Index(
+                fields=("project", "priority", "id"),
+                condition=Q(state="open", open_slots__gt=0),
+                name="annotation_query_queue",
+            ),
+            models.Index(fields=("project", "state"), name="annotation_query_state"),
+        )
+
+    def __str__(self) -> str:
+        return f"query {self.pk}"
+
+
+class AssignmentState(models.TextChoices):
+    """How one person's turn at a question ended."""
+
+    LEASED = "leased", _("leased")
+    LABELLED = "labelled", _("labelled")
+    SKIPPED = "skipped", _("skipped")
+    EXPIRED = "expired", _("expired")
+
+
+class Assignment(models.Model):
+    """A lease of one question to one person; never the same question to the same person twice."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    project = models.ForeignKey(Project, models.CASCADE, related_name="assignments")
+    query = models.ForeignKey(Query, models.CASCADE, related_name="assignments")
+    annotator = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="assignments")
+    state = models.CharField(max_length=10, choices=AssignmentState.choices, default=AssignmentState.LEASED)
+    leased_until = models.DateTimeField()
+    skip_reason = models.CharField(max_length=200, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("query", "annotator"), name="annotation_assignment_once_per_person"),
+        )
+        indexes = (
+            models.Index(fields=("leased_until",), condition=Q(state="leased"), name="annotation_assignment_lease"),
+            models.Index(
+                fields=("annotator", "project"), condition=Q(state="leased"), name="annotation_assignment_mine"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"assignment {self.pk}"
+
+
+class Label(models.Model):
+    """One answer; a changed mind adds a row and supersedes the old one, nothing is rewritten."""
+
+    assignment = models.ForeignKey(Assignment, models.PROTECT, related_name="labels")
+    query = models.ForeignKey(Query, models.PROTECT, related_name="labels")
+    annotator = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="labels")
+    choice = models.PositiveSmallIntegerField()
+    supersedes = models.OneToOneField("self", models.PROTECT, null=True, blank=True, related_name="superseded_by")
+    superseded_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                fields=("assignment",), condition=Q(superseded_at=None), name="annotation_label_one_current"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"label {self.pk}"
+
+
+class Consensus(models.Model):
+    """What the annotators of one question agree on; learning uses these and nothing else."""
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="consensuses")
+    query = models.OneToOneField(Query, models.PROTECT, related_name="consensus")
+    choice = models.PositiveSmallIntegerField()
+    votes = models.PositiveSmallIntegerField()
+    agreeing = models.PositiveSmallIntegerField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        verbose_name_plural = "consensuses"
+        constraints = (
+            models.CheckConstraint(
+                name="annotation_consensus_majority", condition=Q(agreeing__gte=1, agreeing__lte=F("votes"))
+            ),
+        )
+        indexes = (models.Index(fields=("project", "id"), name="annotation_consensus_project"),)
+
+    def __str__(self) -> str:
+        return f"consensus {self.pk}"

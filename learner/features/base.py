@@ -1,0 +1,133 @@
+"""What every featuriser promises: fixed width, bounded norm, no look at the data set as a whole."""
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from importlib import import_module
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from learner.features.clipping import clip_rows
+
+RowScaling = Literal["bounded", "unit"]
+
+# Looked up by name and imported on demand: scikit-learn is slow to load, and a
+# stored featuriser must never be able to name code outside this table.
+KINDS: dict[str, tuple[str, str]] = {
+    "hashing_text": ("learner.features.text", "HashingTextFeaturizer"),
+    "tabular": ("learner.features.tabular", "TabularFeaturizer"),
+    "image": ("learner.features.image", "ImageFeaturizer"),
+}
+
+
+class Featurizer(ABC):
+    """Map records to rows of bounded norm, each row from its own record alone.
+
+    Nothing is fitted: every parameter is declared beforehand, so featurising costs no privacy and
+    the row of one record never depends on the others.
+
+    Attributes
+    ----------
+    kind : str
+        Name under which the featuriser is stored, a key of `KINDS`.
+    norm_bound : float
+        Upper bound on the L2 norm of every row, exact over the stored float32 numbers.
+    """
+
+    kind: ClassVar[str]
+    norm_bound: float
+
+    @property
+    @abstractmethod
+    def dimension(self) -> int:
+        """Number of columns of the output."""
+
+    @abstractmethod
+    def parameters(self) -> dict[str, Any]:
+        """Keyword arguments that rebuild the featuriser, as plain JSON values."""
+
+    @classmethod
+    @abstractmethod
+    def from_parameters(cls, parameters: dict[str, Any]) -> "Featurizer":
+        """Build the featuriser that `parameters` describes."""
+
+    @abstractmethod
+    def raw_rows(self, batch: Any) -> NDArray[np.float64]:
+        """Return unclipped rows, shape (n, dimension)."""
+
+    @property
+    def version(self) -> str:
+        """Name and digest of all parameters; equal versions give equal features."""
+        return f"{self.kind}-{hashlib.sha256(self.to_json().encode()).hexdigest()[:16]}"
+
+    def transform(self, batch: Any) -> NDArray[np.float32]:
+        """Return clipped rows, shape (n, dimension), each of L2 norm at most `norm_bound`."""
+        return clip_rows(self.raw_rows(batch), norm_bound=self.norm_bound)
+
+    def to_json(self) -> str:
+        """Return the complete featuriser as canonical JSON (sorted keys, no spaces)."""
+        body = {"kind": self.kind, "parameters": self.parameters()}
+        return json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Featurizer) and self.to_json() == other.to_json()
+
+    def __hash__(self) -> int:
+        return hash(self.to_json())
+
+
+def featurizer_from_json(text: str) -> Featurizer:
+    """Rebuild a featuriser from `Featurizer.to_json`.
+
+    Raises
+    ------
+    ValueError
+        If the kind is unknown or the parameters are not those of the kind.
+    """
+    body = json.loads(text)
+    kind = body.get("kind") if isinstance(body, dict) else None
+    if kind not in KINDS:
+        raise ValueError(f"featurizer kind must be one of {sorted(KINDS)}, got {kind!r}")
+    module, name = KINDS[kind]
+    featurizer_class: type[Featurizer] = getattr(import_module(module), name)
+    try:
+        return featurizer_class.from_parameters(body["parameters"])
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"parameters do not describe a {kind} featurizer: {error}") from error
+
+
+def scale_rows(
+    rows: NDArray[np.float64], *, scaling: RowScaling, row_bound: float, norm_bound: float
+) -> NDArray[np.float64]:
+    """Bring rows to the norm bound by a rule that looks at one row at a time.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d)
+    scaling : {"bounded", "unit"}
+        "bounded" divides by the largest norm a row could have, so that lengths keep their meaning;
+        "unit" stretches every row other than zero to the bound, so that only directions remain.
+    row_bound : float
+        The largest L2 norm `rows` can have by declaration, > 0.
+    norm_bound : float
+        The L2 norm to reach, > 0.
+    """
+    if scaling == "bounded":
+        return rows * (norm_bound / row_bound)
+    norms = np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows * np.divide(norm_bound, norms, out=np.zeros_like(norms), where=norms > 0)
+
+
+def check_norm_bound(norm_bound: float) -> float:
+    """Return `norm_bound` if float32 rows can honour it.
+
+    Raises
+    ------
+    ValueError
+        If it is not within [1e-30, 1e30].
+    """
+    if not 1e-30 <= norm_bound <= 1e30:
+        raise ValueError(f"norm_bound must be within [1e-30, 1e30], got {norm_bound}")
+    return float(norm_bound)

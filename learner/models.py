@@ -1,0 +1,154 @@
+"""What the learner stores: feature files, rounds of questions, trainings, released models and their evaluations."""
+
+import uuid
+
+from django.db import models
+from django.db.models import F, Q
+from django.utils.translation import gettext_lazy as _
+
+from annotation.models import Dataset, Project, WorkState
+
+
+class FeatureMatrix(models.Model):
+    """One float32 `.npy` of one dataset (or of one gate run's output) under one featuriser version."""
+
+    dataset = models.ForeignKey(Dataset, models.CASCADE, related_name="feature_matrices")
+    version = models.CharField(max_length=120)
+    file = models.FileField(max_length=300)
+    sha256 = models.CharField(max_length=64)
+    rows = models.BigIntegerField()
+    dimension = models.PositiveIntegerField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        verbose_name_plural = "feature matrices"
+        constraints = (models.UniqueConstraint(fields=("dataset", "version"), name="learner_matrix_one_per_version"),)
+
+    def __str__(self) -> str:
+        return f"features {self.version} of {self.dataset_id}"
+
+
+class Round(models.Model):
+    """One private choice of questions."""
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="rounds")
+    number = models.PositiveIntegerField()
+    strategy = models.CharField(max_length=20)
+    model = models.ForeignKey("ModelRelease", models.PROTECT, null=True, blank=True, related_name="rounds")
+    state = models.CharField(max_length=10, choices=WorkState.choices, default=WorkState.WAITING)
+    attempt = models.PositiveSmallIntegerField(default=0)
+    leased_until = models.DateTimeField(null=True, blank=True)
+    reservation = models.OneToOneField("privacy.LedgerEntry", models.PROTECT, null=True, blank=True, related_name="+")
+    committed_entry = models.OneToOneField(
+        "privacy.LedgerEntry", models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    requested = models.PositiveIntegerField()
+    selected = models.PositiveIntegerField(null=True, blank=True)
+    error = models.CharField(max_length=1000, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("project", "number"), name="learner_round_number"),
+            models.UniqueConstraint(
+                fields=("project",), condition=Q(state__in=("waiting", "running")), name="learner_round_one_open"
+            ),
+            models.CheckConstraint(
+                name="learner_round_done",
+                condition=~Q(state="done") | Q(committed_entry__isnull=False, selected__lte=F("requested")),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"round {self.number} of {self.project_id}"
+
+
+class TrainingRun(models.Model):
+    """One private training; a crashed attempt stays charged and the next attempt reserves anew."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    project = models.ForeignKey(Project, models.CASCADE, related_name="training_runs")
+    version = models.PositiveIntegerField(help_text=_("Version the release will carry."))
+    state = models.CharField(max_length=10, choices=WorkState.choices, default=WorkState.WAITING)
+    attempt = models.PositiveSmallIntegerField(default=0)
+    leased_until = models.DateTimeField(null=True, blank=True)
+    reservation = models.OneToOneField("privacy.LedgerEntry", models.PROTECT, null=True, blank=True, related_name="+")
+    last_consensus_id = models.BigIntegerField(help_text=_("Labels up to this consensus are used."))
+    labels_used = models.PositiveIntegerField()
+    error = models.CharField(max_length=1000, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                fields=("project",), condition=Q(state__in=("waiting", "running")), name="learner_training_one_open"
+            ),
+            models.UniqueConstraint(
+                fields=("project", "version"), condition=~Q(state="failed"), name="learner_training_version"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"training {self.id}"
+
+
+class ReleaseState(models.TextChoices):
+    """Whether a release is offered."""
+
+    RELEASED = "released", _("released")
+    RETIRED = "retired", _("retired")
+
+
+class ModelRelease(models.Model):
+    """One published model: immutable but for its retirement."""
+
+    project = models.ForeignKey(Project, models.PROTECT, related_name="releases")
+    version = models.PositiveIntegerField()
+    training_run = models.OneToOneField(TrainingRun, models.PROTECT, related_name="release")
+    state = models.CharField(max_length=10, choices=ReleaseState.choices, default=ReleaseState.RELEASED)
+    estimator = models.CharField(max_length=60)
+    event = models.JSONField(help_text=_("The accountant's event of the training."))
+    weights = models.JSONField(help_text=_("Released coefficients, as in weights.json."))
+    features = models.JSONField(help_text=_("The featuriser, complete."))
+    folder = models.CharField(max_length=300)
+    digests = models.JSONField(help_text=_("SHA-256 of each file."))
+    guarantee = models.JSONField(help_text=_("Limit and spent of the accounts when released."))
+    entry = models.OneToOneField("privacy.LedgerEntry", models.PROTECT, related_name="+")
+    lineage = models.ManyToManyField("privacy.LedgerEntry", related_name="releases")
+    labels_used = models.PositiveIntegerField()
+    retired_reason = models.CharField(max_length=300, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("project", "version"), name="learner_release_version"),
+            models.CheckConstraint(
+                name="learner_release_retired_with_reason", condition=Q(state="released") ^ ~Q(retired_reason="")
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.project_id} v{self.version}"
+
+
+class Evaluation(models.Model):
+    """How a release does on one public test set."""
+
+    release = models.ForeignKey(ModelRelease, models.CASCADE, related_name="evaluations")
+    dataset = models.ForeignKey(Dataset, models.PROTECT, related_name="evaluations")
+    examples = models.PositiveIntegerField()
+    correct = models.PositiveIntegerField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("release", "dataset"), name="learner_evaluation_once"),
+            models.CheckConstraint(
+                name="learner_evaluation_counts", condition=Q(examples__gte=1, correct__lte=F("examples"))
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"evaluation {self.pk}"
