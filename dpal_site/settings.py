@@ -27,7 +27,7 @@ def _secret(name: str) -> str:
 
 
 SECRET_KEY = _secret("SECRET_KEY")
-# Contributors are stored as keyed hashes. A key of its own, so that rotating SECRET_KEY does not turn one person into two.
+# Contributors are stored as keyed hashes; a key of its own, so that rotating SECRET_KEY splits nobody in two.
 PSEUDONYM_KEY = _secret("PSEUDONYM_KEY")
 
 INSTALLED_APPS = [
@@ -108,7 +108,11 @@ def _file_storage(url: str) -> dict[str, object]:
         raise ImproperlyConfigured(f"STORAGE_URL must look like file:///folder, got scheme {parts.scheme!r}")
     return {
         "BACKEND": "django.core.files.storage.FileSystemStorage",
-        "OPTIONS": {"location": unquote(parts.path), "file_permissions_mode": 0o600, "directory_permissions_mode": 0o700},
+        "OPTIONS": {
+            "location": unquote(parts.path),
+            "file_permissions_mode": 0o600,
+            "directory_permissions_mode": 0o700,
+        },
     }
 
 

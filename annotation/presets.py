@@ -1,0 +1,135 @@
+"""Consistent starting configurations, and the rules that refuse a combination without a proof."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A named configuration: what it is for, who is protected from whom, and its defaults."""
+
+    key: str
+    title: str
+    sentence: str
+    oracle: str
+    data_kinds: tuple[str, ...]
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+
+
+PRESETS: dict[str, Preset] = {
+    preset.key: preset
+    for preset in (
+        Preset(
+            key="voice-crowd",
+            title="Voice queries to a crowd",
+            sentence=(
+                "Annotators are strangers. They see a text only if enough contributors in a secret random sample said "
+                "exactly this; contributors are protected from annotators and from everybody who gets a model."
+            ),
+            oracle="crowd",
+            data_kinds=("text",),
+            defaults={
+                "privacy_unit": "contributor",
+                "gate_k": 20,
+                "gate_sampling_rate": 0.3,
+                "gate_epsilon": 0.5,
+                "texts_per_contributor": 2,
+                "normalizer": "L1",
+                "selection": "uncertainty",
+                "selection_epsilon": 0.0,
+                "round_size": 60,
+                "labels_per_release": 60,
+                "overlap": 3,
+                "feature_dimension": 64,
+                "training_epsilon": 2.0,
+                "regularization": 1.0,
+                "pool_epsilon": 3.0,
+                "pool_delta": 1e-4,
+                "labels_epsilon": 8.0,
+            },
+        ),
+        Preset(
+            key="pool-experts",
+            title="Pool, expert labels",
+            sentence=(
+                "Annotators are your own experts and see the records. Everybody else sees only which records were "
+                "asked about and the released models; each record is protected from them."
+            ),
+            oracle="trusted",
+            data_kinds=("text", "table", "image"),
+            defaults={
+                "privacy_unit": "record",
+                "selection": "top_c",
+                "selection_epsilon": 0.25,
+                "round_size": 40,
+                "labels_per_release": 40,
+                "overlap": 1,
+                "feature_dimension": 64,
+                "training_epsilon": 1.0,
+                "regularization": 1.0,
+                "pool_epsilon": 6.0,
+                "pool_delta": 0.0,
+            },
+        ),
+    )
+}
+
+
+def broken_rules(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Return the rule each field breaks, empty when the combination has a proof.
+
+    Parameters
+    ----------
+    settings : mapping
+        Field names of `Project` (and `pool_epsilon`, `pool_delta`, `labels_epsilon`) to values.
+    """
+    broken: dict[str, str] = {}
+    crowd = settings["oracle"] == "crowd"
+    if crowd and settings["data_kind"] != "text":
+        broken["data_kind"] = "Only texts can pass the k-anonymity gate, so a crowd may be shown nothing else."
+    if crowd and settings["selection"] == "top_c":
+        broken["selection"] = "Private top-c reads records; a crowd project ranks what the gate let through."
+    if not crowd and settings["selection"] == "uncertainty":
+        broken["selection"] = "Ranking records without noise reveals them; choose private top-c or random choice."
+    if not crowd and settings["privacy_unit"] == "contributor":
+        broken["privacy_unit"] = (
+            "Selection and training are proved for one record; a contributor may have many, so this has no proof."
+        )
+    if settings["selection"] == "top_c" and not settings["selection_epsilon"] > 0:
+        broken["selection_epsilon"] = f"Must be above 0 for private top-c, got {settings['selection_epsilon']}."
+    if not settings["training_epsilon"] > 0:
+        broken["training_epsilon"] = f"Must be above 0, got {settings['training_epsilon']}."
+    if not settings["regularization"] > 0:
+        broken["regularization"] = (
+            f"Must be above 0: without it the sensitivity has no bound, got {settings['regularization']}."
+        )
+    if not settings["pool_epsilon"] > 0:
+        broken["pool_epsilon"] = f"Must be above 0, got {settings['pool_epsilon']}."
+    if not 0 <= settings["pool_delta"] < 1:
+        broken["pool_delta"] = f"Must be at least 0 and below 1, got {settings['pool_delta']}."
+    if crowd:
+        broken |= _broken_gate_rules(settings)
+    classes = settings["classes"]
+    if not 2 <= len(classes) <= 50 or len(set(classes)) != len(classes) or not all(name.strip() for name in classes):
+        broken["classes"] = "Name 2 to 50 different classes."
+    return broken
+
+
+def _broken_gate_rules(settings: Mapping[str, Any]) -> dict[str, str]:
+    broken: dict[str, str] = {}
+    if not settings["gate_k"] or settings["gate_k"] < 2:
+        broken["gate_k"] = f"Must be at least 2, got {settings['gate_k']}."
+    if not settings["gate_sampling_rate"] or not 0 < settings["gate_sampling_rate"] < 1:
+        broken["gate_sampling_rate"] = f"Must lie between 0 and 1, got {settings['gate_sampling_rate']}."
+    if not settings["gate_epsilon"] or not settings["gate_epsilon"] > 0:
+        broken["gate_epsilon"] = f"Must be above 0, got {settings['gate_epsilon']}."
+    if settings["privacy_unit"] == "contributor" and not settings["texts_per_contributor"]:
+        broken["texts_per_contributor"] = (
+            "Protecting contributors needs a cap: each further text of a person costs epsilon and delta once more."
+        )
+    if not settings.get("labels_epsilon") or not settings["labels_epsilon"] > 0:
+        broken["labels_epsilon"] = "Must be above 0: it pays for training on what the annotators answered."
+    if not settings["pool_delta"] > 0:
+        broken["pool_delta"] = "Must be above 0: the gate has a delta, whatever its k."
+    return broken

@@ -1,0 +1,107 @@
+"""Opening projects with their accounts, and who takes part in them."""
+
+from typing import Any
+
+from django.contrib.auth.models import AbstractBaseUser, User
+from django.db import transaction
+from django.utils.text import slugify
+
+from annotation.errors import InvalidConfiguration
+from annotation.models import Membership, Project, ProjectState, Role
+from annotation.presets import PRESETS, broken_rules
+from privacy.models import BudgetAccount
+from privacy.services import ledger
+
+ACCOUNT_FIELDS = ("pool_epsilon", "pool_delta", "labels_epsilon")
+
+
+def create_project(
+    *, name: str, preset: str, owner: User, data_kind: str, classes: list[str], question: str, **settings: Any
+) -> Project:
+    """Open a project and its accounts from a preset; `settings` override the preset's fields one by one.
+
+    Raises `InvalidConfiguration` naming each field and the rule it breaks; nothing is stored then.
+    """
+    chosen = PRESETS[preset]
+    values: dict[str, Any] = {
+        "labels_epsilon": None,
+        "gate_k": None,
+        "gate_sampling_rate": None,
+        "gate_epsilon": None,
+        "texts_per_contributor": None,
+        **chosen.defaults,
+        **settings,
+        "oracle": chosen.oracle,
+        "data_kind": data_kind,
+        "classes": classes,
+    }
+    if broken := broken_rules(values):
+        raise InvalidConfiguration("; ".join(f"{field}: {rule}" for field, rule in broken.items()))
+    if chosen.oracle == "trusted":
+        values |= dict.fromkeys(("gate_k", "gate_sampling_rate", "gate_epsilon", "texts_per_contributor"))
+    limits = {field: values.pop(field) for field in ACCOUNT_FIELDS}
+    with transaction.atomic():
+        slug = _free_slug(name)
+        pool = _open_account(slug, "pool", values["privacy_unit"], limits["pool_epsilon"], limits["pool_delta"], owner)
+        labels = None
+        if chosen.oracle == "crowd":
+            labels = _open_account(slug, "labels", "record", limits["labels_epsilon"], 0.0, owner)
+        project = Project.objects.create(
+            slug=slug,
+            name=name,
+            preset=preset,
+            question=question,
+            created_by=owner,
+            pool_account=pool,
+            labels_account=labels,
+            **values,
+        )
+        add_member(project=project, user=owner, role=Role.MANAGER)
+    return project
+
+
+def _open_account(slug: str, part: str, unit: str, epsilon: float, delta: float, owner: User) -> BudgetAccount:
+    return ledger.open_account(
+        scope=f"project:{slug}:{part}",
+        label=f"{slug} {part}",
+        unit=unit,
+        filter="pure",
+        epsilon_limit=epsilon,
+        delta_limit=delta,
+        actor=owner,
+        reason="project opened",
+    )
+
+
+def _free_slug(name: str) -> str:
+    """Return a slug nobody uses; two people opening the same name at once are told apart by the unique index."""
+    base = slugify(name)[:50] or "project"
+    taken = set(Project.objects.filter(slug__startswith=base).values_list("slug", flat=True))
+    return next(slug for n in range(1, len(taken) + 3) if (slug := base if n == 1 else f"{base}-{n}") not in taken)
+
+
+def add_member(*, project: Project, user: AbstractBaseUser, role: str) -> Membership:
+    """Give a person a role; giving it twice changes nothing."""
+    membership, _ = Membership.objects.get_or_create(project=project, user=user, role=role)
+    return membership
+
+
+def remove_member(*, project: Project, user: AbstractBaseUser, role: str) -> None:
+    """Take a role from a person; what they labelled stays."""
+    Membership.objects.filter(project=project, user=user, role=role).delete()
+
+
+def pause_project(*, project: Project) -> Project:
+    """Stop handing out questions and starting rounds."""
+    return _set_state(project, ProjectState.PAUSED)
+
+
+def resume_project(*, project: Project) -> Project:
+    """Hand out questions again."""
+    return _set_state(project, ProjectState.ACTIVE)
+
+
+def _set_state(project: Project, state: str) -> Project:
+    project.state = state
+    project.save(update_fields=["state"])
+    return project
