@@ -50,7 +50,11 @@ class EntryKind(models.TextChoices):
 
 
 class BudgetAccount(models.Model):
-    """One scope's limit and what stands against it; every number follows from the entries and only they move it."""
+    """One scope's fixed terms and its limits; what stands against them is in the account's last entry.
+
+    The row itself holds no running total: a total rewritten at every entry would leave a trail of dead row versions
+    that a backup or a long export keeps alive, and reserving would slow down with each of them.
+    """
 
     scope = models.CharField(max_length=200, unique=True)
     label = models.CharField(max_length=200)
@@ -65,24 +69,9 @@ class BudgetAccount(models.Model):
     delta_sum_limit_atto = models.BigIntegerField(db_default=0)
     rho_limit_nano = models.BigIntegerField(null=True)
 
-    # Reservations count as spent from the moment they stand.
-    epsilon_spent_nano = models.BigIntegerField(db_default=0)
-    delta_spent_atto = models.BigIntegerField(db_default=0)
-    rho_spent_nano = models.BigIntegerField(db_default=0)
-    mi_spent_nano = models.BigIntegerField(db_default=0)
-
-    epsilon_reserved_nano = models.BigIntegerField(db_default=0)
-    delta_reserved_atto = models.BigIntegerField(db_default=0)
-    rho_reserved_nano = models.BigIntegerField(db_default=0)
-    mi_reserved_nano = models.BigIntegerField(db_default=0)
-    open_reservations = models.BigIntegerField(db_default=0)
-
-    sequence = models.BigIntegerField(db_default=0)
-    chain_head = models.CharField(max_length=64, db_default=NO_HASH)
-
     class Meta:
         constraints = [
-            models.CheckConstraint(name="privacy_account_scope", condition=~Q(scope="") & ~Q(label="")),
+            models.CheckConstraint(name="privacy_account_named", condition=~Q(scope="") & ~Q(label="")),
             models.CheckConstraint(
                 name="privacy_account_words",
                 condition=Q(unit__in=Unit.values, adjacency__in=Adjacency.values, filter__in=Filter.values),
@@ -101,31 +90,9 @@ class BudgetAccount(models.Model):
             ),
             models.CheckConstraint(
                 name="privacy_account_filter",
-                condition=Q(sequence=0)
+                condition=Q(epsilon_limit_nano=0, delta_limit_atto=0, rho_limit_nano=None)
                 | Q(filter=Filter.PURE, rho_limit_nano=None, delta_sum_limit_atto=F("delta_limit_atto"))
                 | Q(filter=Filter.ZCDP, rho_limit_nano__gte=0, delta_sum_limit_atto__lt=F("delta_limit_atto")),
-            ),
-            models.CheckConstraint(
-                name="privacy_ledger_within_limit",
-                condition=Q(delta_spent_atto__lte=F("delta_sum_limit_atto"))
-                & (
-                    Q(filter=Filter.PURE, epsilon_spent_nano__lte=F("epsilon_limit_nano"))
-                    | Q(filter=Filter.ZCDP, rho_spent_nano__lte=models.functions.Coalesce("rho_limit_nano", 0))
-                ),
-            ),
-            models.CheckConstraint(
-                name="privacy_account_totals",
-                condition=Q(
-                    epsilon_reserved_nano__gte=0,
-                    delta_reserved_atto__gte=0,
-                    rho_reserved_nano__gte=0,
-                    mi_reserved_nano__gte=0,
-                    open_reservations__gte=0,
-                    epsilon_spent_nano__gte=F("epsilon_reserved_nano"),
-                    delta_spent_atto__gte=F("delta_reserved_atto"),
-                    rho_spent_nano__gte=F("rho_reserved_nano"),
-                    mi_spent_nano__gte=F("mi_reserved_nano"),
-                ),
             ),
         ]
 
@@ -154,11 +121,17 @@ class LedgerEntry(models.Model):
     rho_nano = models.BigIntegerField(null=True, db_default=0)
     mi_nano = models.BigIntegerField(null=True, db_default=0)
 
-    # The account's totals after this entry.
+    # The account's totals after this entry; a reservation counts as spent from the moment it stands.
     epsilon_spent_nano = models.BigIntegerField(db_default=0)
     delta_spent_atto = models.BigIntegerField(db_default=0)
     rho_spent_nano = models.BigIntegerField(db_default=0)
     mi_spent_nano = models.BigIntegerField(db_default=0)
+
+    epsilon_reserved_nano = models.BigIntegerField(db_default=0)
+    delta_reserved_atto = models.BigIntegerField(db_default=0)
+    rho_reserved_nano = models.BigIntegerField(db_default=0)
+    mi_reserved_nano = models.BigIntegerField(db_default=0)
+    open_reservations = models.BigIntegerField(db_default=0)
 
     idempotency_key = models.UUIDField(null=True, blank=True, unique=True)
     output_digest = models.CharField(max_length=64, db_default="", blank=True)
