@@ -117,17 +117,6 @@ def scale_rows(
     if scaling == "bounded":
         return rows * (norm_bound / row_bound)
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    return rows * np.divide(norm_bound, norms, out=np.zeros_like(norms), where=norms > 0)
-
-
-def check_norm_bound(norm_bound: float) -> float:
-    """Return `norm_bound` if float32 rows can honour it.
-
-    Raises
-    ------
-    ValueError
-        If it is not within [1e-30, 1e30].
-    """
-    if not 1e-30 <= norm_bound <= 1e30:
-        raise ValueError(f"norm_bound must be within [1e-30, 1e30], got {norm_bound}")
-    return float(norm_bound)
+    factors: NDArray[np.float64] = np.divide(norm_bound, norms, out=np.zeros_like(norms), where=norms > 0)
+    scaled: NDArray[np.float64] = rows * factors
+    return scaled

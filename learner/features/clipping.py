@@ -41,8 +41,7 @@ def clip_rows(rows: ArrayLike, *, norm_bound: float) -> NDArray[np.float32]:
     wide = np.array(rows, dtype=np.float64, ndmin=2)
     if wide.ndim != 2 or np.ndim(rows) != 2:
         raise ValueError(f"rows must be two-dimensional, got {np.ndim(rows)} dimensions")
-    if not 1e-30 <= norm_bound <= 1e30:
-        raise ValueError(f"norm_bound must be within [1e-30, 1e30], got {norm_bound}")
+    check_norm_bound(norm_bound)
     np.nan_to_num(wide, copy=False)
     _shrink_huge_rows(wide)
     room = 4 * (wide.shape[1] + 8) * UNIT_ROUNDOFF
@@ -51,6 +50,19 @@ def clip_rows(rows: ArrayLike, *, norm_bound: float) -> NDArray[np.float32]:
     if long.any():
         wide[long] *= (norm_bound * (1 - 2 * room) / norms[long])[:, None]
     return round_towards_zero(wide)
+
+
+def check_norm_bound(norm_bound: float) -> float:
+    """Return `norm_bound` if float32 rows can honour it.
+
+    Raises
+    ------
+    ValueError
+        If it is not within [1e-30, 1e30].
+    """
+    if not 1e-30 <= norm_bound <= 1e30:
+        raise ValueError(f"norm_bound must be within [1e-30, 1e30], got {norm_bound}")
+    return float(norm_bound)
 
 
 def round_towards_zero(values: NDArray[np.float64]) -> NDArray[np.float32]:

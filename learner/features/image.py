@@ -1,0 +1,140 @@
+"""Grey images to rows: area pooling, then an optional public random projection."""
+
+import hashlib
+import math
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from learner.features.base import Featurizer, RowScaling, scale_rows
+from learner.features.clipping import check_norm_bound
+
+
+class ImageFeaturizer(Featurizer):
+    """Pool, project and scale images of one size.
+
+    Parameters
+    ----------
+    height, width : int
+        Size of every image in pixels, >= 1.
+    pooled : tuple of int, optional
+        Rows and columns after averaging over equal areas; they need not divide the size.
+    projection : tuple of (int, int), optional
+        Dimension and public seed of a random sign matrix. The seed is part of the published
+        featuriser; nothing about it depends on data.
+    norm_bound : float
+        Bound on the L2 norm of every row.
+    row_scaling : {"bounded", "unit"}
+        "unit" stretches every row to the bound; "bounded" keeps brightness and, with a projection, may clip.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+
+    References
+    ----------
+    .. [1] Achlioptas, "Database-friendly random projections", JCSS 66(4), 2003, Theorem 1.1.
+    """
+
+    kind = "image"
+
+    def __init__(
+        self,
+        height: int,
+        width: int,
+        pooled: tuple[int, int] | None = None,
+        projection: tuple[int, int] | None = None,
+        norm_bound: float = 1.0,
+        row_scaling: RowScaling = "unit",
+    ) -> None:
+        if height < 1 or width < 1:
+            raise ValueError(f"images must have at least one pixel, got {height} x {width}")
+        if pooled is not None and not (1 <= pooled[0] <= height and 1 <= pooled[1] <= width):
+            raise ValueError(f"pooled must be within the image size, got {pooled}")
+        if projection is not None and (projection[0] < 1 or not 0 <= projection[1] < 2**64):
+            raise ValueError(f"projection needs a dimension >= 1 and a seed of 64 bits, got {projection}")
+        if row_scaling not in ("bounded", "unit"):
+            raise ValueError(f"row_scaling must be 'bounded' or 'unit', got {row_scaling!r}")
+        self.height = int(height)
+        self.width = int(width)
+        self.pooled = pooled
+        self.projection = projection
+        self.norm_bound = check_norm_bound(norm_bound)
+        self.row_scaling: RowScaling = row_scaling
+        rows, columns = pooled or (height, width)
+        self._n_pixels = rows * columns
+        self._pool_rows = pooling_weights(height, rows)
+        self._pool_columns = pooling_weights(width, columns)
+        self._signs = None if projection is None else sign_matrix(self._n_pixels, projection[0], seed=projection[1])
+
+    @property
+    def dimension(self) -> int:
+        """Number of columns of the output."""
+        return self._n_pixels if self.projection is None else self.projection[0]
+
+    def parameters(self) -> dict[str, Any]:
+        """Keyword arguments that rebuild the featuriser, as plain JSON values."""
+        return {
+            "height": self.height,
+            "width": self.width,
+            "pooled": None if self.pooled is None else list(self.pooled),
+            "projection": None if self.projection is None else list(self.projection),
+            "norm_bound": self.norm_bound,
+            "row_scaling": self.row_scaling,
+        }
+
+    @classmethod
+    def from_parameters(cls, parameters: dict[str, Any]) -> Self:
+        """Build the featuriser that `parameters` describes."""
+        pairs = {
+            name: None if parameters[name] is None else (int(parameters[name][0]), int(parameters[name][1]))
+            for name in ("pooled", "projection")
+        }
+        return cls(**{**parameters, **pairs})
+
+    def raw_rows(self, batch: ArrayLike) -> NDArray[np.float64]:
+        """Return scaled rows, shape (n, dimension), for uint8 images of shape (n, height, width).
+
+        Raises
+        ------
+        ValueError
+            If the images are not uint8 or not of the declared size.
+        """
+        images = np.asarray(batch)
+        if images.dtype != np.uint8 or images.shape[1:] != (self.height, self.width):
+            raise ValueError(
+                f"images must be uint8 of shape (n, {self.height}, {self.width}), got {images.dtype} {images.shape}"
+            )
+        grey: NDArray[np.float64] = images.astype(np.float64) / 255.0
+        if self.pooled is not None:
+            grey = self._pool_rows @ grey @ self._pool_columns.T
+        rows: NDArray[np.float64] = grey.reshape(len(images), self._n_pixels)
+        if self._signs is not None:
+            rows = rows @ self._signs / math.sqrt(self.dimension)
+        return scale_rows(
+            rows, scaling=self.row_scaling, row_bound=math.sqrt(self._n_pixels), norm_bound=self.norm_bound
+        )
+
+
+def pooling_weights(size: int, pooled: int) -> NDArray[np.float64]:
+    """Return the matrix, shape (pooled, size), that averages `size` pixels over `pooled` equal lengths."""
+    edges = np.arange(pooled + 1) * (size / pooled)
+    pixels = np.arange(size)
+    overlap = np.minimum(edges[1:, None], pixels + 1) - np.maximum(edges[:-1, None], pixels)
+    weights: NDArray[np.float64] = np.maximum(overlap, 0.0) * (pooled / size)
+    return weights
+
+
+def sign_matrix(rows: int, columns: int, *, seed: int) -> NDArray[np.float64]:
+    """Return a matrix of +1 and -1, shape (rows, columns), from a public seed.
+
+    The bits come from SHAKE-256, whose output no library release can change; numpy's generators
+    promise that only within a version.
+    """
+    header = b"dpal sign matrix v1" + seed.to_bytes(8, "big") + rows.to_bytes(8, "big") + columns.to_bytes(8, "big")
+    digest = hashlib.shake_256(header).digest((rows * columns + 7) // 8)
+    bits = np.unpackbits(np.frombuffer(digest, dtype=np.uint8), count=rows * columns)
+    signs: NDArray[np.float64] = np.where(bits, 1.0, -1.0).reshape(rows, columns)
+    return signs

@@ -1,0 +1,96 @@
+"""Texts to hashed word counts: a vocabulary nobody has to look up in the data."""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from sklearn.feature_extraction.text import HashingVectorizer
+
+from learner.features.base import Featurizer, scale_rows
+from learner.features.clipping import check_norm_bound
+from privacy.normalizers import Normalizer, normalize_texts
+
+
+class HashingTextFeaturizer(Featurizer):
+    """Signed hashed counts of word n-grams, each text scaled to the norm bound.
+
+    Parameters
+    ----------
+    n_features : int
+        Columns, >= 2. Few columns mean little training noise, many mean few collisions.
+    ngram_range : tuple of int
+        Smallest and largest number of words in a feature, 1 <= smallest <= largest.
+    norm_bound : float
+        L2 norm of every text with at least one word.
+    normalizer : str
+        Rule of `privacy.normalizers` applied first, so texts that the gate counts together also
+        share their features.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+
+    References
+    ----------
+    .. [1] Weinberger et al., "Feature Hashing for Large Scale Multitask Learning", ICML 2009, eq. 1.
+    """
+
+    kind = "hashing_text"
+
+    def __init__(
+        self,
+        n_features: int = 2**7,
+        ngram_range: tuple[int, int] = (1, 1),
+        norm_bound: float = 1.0,
+        normalizer: str = "L1",
+    ) -> None:
+        smallest, largest = ngram_range
+        if n_features < 2:
+            raise ValueError(f"n_features must be >= 2, got {n_features}")
+        if not 1 <= smallest <= largest:
+            raise ValueError(f"ngram_range must satisfy 1 <= smallest <= largest, got {ngram_range}")
+        self.n_features = int(n_features)
+        self.ngram_range = (int(smallest), int(largest))
+        self.norm_bound = check_norm_bound(norm_bound)
+        self.normalizer = Normalizer(normalizer)
+        self._vectorizer = HashingVectorizer(
+            n_features=self.n_features,
+            ngram_range=self.ngram_range,
+            alternate_sign=True,
+            norm=None,
+            lowercase=False,
+            tokenizer=str.split,
+            token_pattern=None,
+        )
+
+    @property
+    def dimension(self) -> int:
+        """Number of columns of the output."""
+        return self.n_features
+
+    def parameters(self) -> dict[str, Any]:
+        """Keyword arguments that rebuild the featuriser, as plain JSON values."""
+        return {
+            "n_features": self.n_features,
+            "ngram_range": list(self.ngram_range),
+            "norm_bound": self.norm_bound,
+            "normalizer": self.normalizer.value,
+        }
+
+    @classmethod
+    def from_parameters(cls, parameters: dict[str, Any]) -> Self:
+        """Build the featuriser that `parameters` describes."""
+        smallest, largest = parameters["ngram_range"]
+        return cls(**{**parameters, "ngram_range": (smallest, largest)})
+
+    def raw_rows(self, batch: Sequence[str | None] | pa.Array) -> NDArray[np.float64]:
+        """Return scaled rows for texts (None counts as an empty text), shape (n, n_features)."""
+        texts = batch if isinstance(batch, pa.Array) else pa.array(batch, pa.large_string())
+        if len(texts) == 0:
+            return np.empty((0, self.n_features))
+        words = normalize_texts(texts.fill_null(""), self.normalizer).to_pylist()
+        counts: NDArray[np.float64] = self._vectorizer.transform(words).toarray()
+        return scale_rows(counts, scaling="unit", row_bound=1.0, norm_bound=self.norm_bound)

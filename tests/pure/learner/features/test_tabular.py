@@ -1,0 +1,92 @@
+"""Declared bounds and categories decide every number."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from learner.features.tabular import CategoricalColumn, NumericColumn, TabularFeaturizer
+
+AMOUNT = NumericColumn("amount", 0, 10)
+COLOUR = CategoricalColumn("colour", ["red", "blue"])
+
+
+def encoded(featurizer, batch):
+    """Undo the division by the root of the number of columns."""
+    return featurizer.transform(batch).astype(np.float64) * np.sqrt(len(featurizer.columns))
+
+
+def test_numbers_are_clipped_then_scaled():
+    rows = encoded(TabularFeaturizer([AMOUNT]), {"amount": [0, 2.5, 5, 10, 99, -99, np.inf, -np.inf, 10**400]})
+    np.testing.assert_allclose(rows[:, 0], [-1, -0.5, 0, 1, 1, -1, 1, -1, 1], atol=1e-6)
+
+
+def test_unit_scale():
+    column = NumericColumn("amount", 0, 10, scale="unit")
+    np.testing.assert_allclose(
+        encoded(TabularFeaturizer([column]), {"amount": [0, 2.5, 10]})[:, 0], [0, 0.25, 1], atol=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    ("column", "filled"),
+    [
+        (AMOUNT, 0.0),
+        (NumericColumn("amount", 0, 10, missing=10), 1.0),
+        (NumericColumn("amount", 0, 10, scale="unit"), 0.0),
+        (NumericColumn("amount", 0, 10, scale="unit", missing=5), 0.5),
+    ],
+)
+def test_missing_numbers_follow_the_declared_rule(column, filled):
+    rows = encoded(TabularFeaturizer([column]), {"amount": [None, "", "n/a", float("nan"), [1]]})
+    np.testing.assert_allclose(rows[:, 0], filled, atol=1e-6)
+
+
+def test_categories_with_other_and_missing():
+    rows = encoded(TabularFeaturizer([COLOUR]), {"colour": ["red", "blue", "green", None, " ", np.float32("nan")]})
+    np.testing.assert_allclose(rows, [[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0], [0, 0, 0], [0, 0, 0]], atol=1e-6)
+
+
+def test_every_form_of_a_batch_gives_the_same_rows():
+    featurizer = TabularFeaturizer([AMOUNT, COLOUR])
+    columns = {"amount": [1, 2, None], "colour": ["red", None, "green"], "unused": [1, 2, 3]}
+    records = [{"amount": 1, "colour": "red"}, {"amount": "2"}, {"colour": "green"}]
+    expected = featurizer.transform(columns)
+    for batch in (records, pa.table(columns), pa.RecordBatch.from_pydict(columns)):
+        np.testing.assert_array_equal(featurizer.transform(batch), expected)
+
+
+def test_a_column_that_is_not_there_is_missing():
+    featurizer = TabularFeaturizer([AMOUNT, COLOUR])
+    rows = featurizer.transform(pa.table({"colour": ["red"]}))
+    np.testing.assert_array_equal(rows, featurizer.transform([{"amount": None, "colour": "red"}]))
+
+
+def test_bounded_rows_are_never_shortened():
+    """The worst record reaches the bound up to rounding and still is not clipped."""
+    rows = TabularFeaturizer([AMOUNT, COLOUR]).transform([{"amount": 10, "colour": "red"}])
+    np.testing.assert_allclose(rows[0], [np.sqrt(0.5), np.sqrt(0.5), 0, 0], rtol=1e-6)
+
+
+def test_unequal_columns_are_refused():
+    with pytest.raises(ValueError, match="equally long"):
+        TabularFeaturizer([AMOUNT, COLOUR]).transform({"amount": [1], "colour": ["red", "red"]})
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: NumericColumn("x", 1, 1),
+        lambda: NumericColumn("x", 0, float("inf")),
+        lambda: NumericColumn("x", -1.7e308, 1.7e308),
+        lambda: NumericColumn("x", 0, 1, missing=2),
+        lambda: NumericColumn("x", 0, 1, scale="other"),
+        lambda: CategoricalColumn("x", []),
+        lambda: CategoricalColumn("x", ["a", "a"]),
+        lambda: TabularFeaturizer([]),
+        lambda: TabularFeaturizer([AMOUNT, AMOUNT]),
+        lambda: TabularFeaturizer([AMOUNT], row_scaling="other"),
+    ],
+)
+def test_declarations_are_checked(build):
+    with pytest.raises(ValueError):
+        build()
