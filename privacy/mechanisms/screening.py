@@ -1,0 +1,105 @@
+"""Private coins: which record of a stream or pool is shown, decided on exact rational probabilities."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacy.mechanisms.randomness import RandomSource
+
+RESOLUTION = 2**53
+
+
+def coin_probability(probability: float | Fraction) -> Fraction:
+    """Return the multiple of 2**-53 in [2**-53, 1 - 2**-53] nearest to `probability`.
+
+    Store and charge this value: `flip_coins` shows exactly it.
+
+    Raises
+    ------
+    ValueError
+        If `probability` is not strictly between 0 and 1.
+    """
+    if not 0 < probability < 1:
+        raise ValueError(f"probability must lie strictly between 0 and 1, got {float(probability)}")
+    return Fraction(min(max(round(Fraction(probability) * RESOLUTION), 1), RESOLUTION - 1), RESOLUTION)
+
+
+def exponential_screen_range(threshold: float, norm_bound: float, epsilon: float) -> tuple[Fraction, Fraction]:
+    r"""Return the exact extremes (q_hi, q_lo) of the exponential screen.
+
+    The screen selects with probability :math:`e^{-\max(b, d)\,\varepsilon/(M-b)}` at distance
+    d in [0, M]. Both ends are rounded inwards to multiples of 2**-53, so a screen clamped
+    into them costs no more than the two probabilities say.
+
+    Parameters
+    ----------
+    threshold : float
+        The distance b below which all records are selected alike, 0 < b < M.
+    norm_bound : float
+        The largest distance M.
+    epsilon : float
+        Log ratio of the largest to the smallest selection probability, > 0.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range, or the smallest probability is under 2**-53.
+
+    References
+    ----------
+    .. [1] Ghassemi, Sarwate, Wright, "Differentially private online active learning with
+       applications to anomaly detection", 2016, Lemma 2.
+    """
+    if not 0 < threshold < norm_bound:
+        raise ValueError(f"threshold must lie strictly between 0 and the norm bound {norm_bound}, got {threshold}")
+    if not epsilon > 0:
+        raise ValueError(f"epsilon must be > 0, got {epsilon}")
+    rate = epsilon / (norm_bound - threshold)
+    # Both exponentials are off by a few units in the last place, which the margin covers.
+    largest, smallest = math.exp(-threshold * rate) * (1 - 2.0**-48), math.exp(-norm_bound * rate) * (1 + 2.0**-48)
+    high, low = math.floor(largest * RESOLUTION), math.ceil(smallest * RESOLUTION)
+    if smallest * RESOLUTION < 1 or high <= low:
+        raise ValueError(f"selection probabilities between {smallest} and {largest} cannot be drawn exactly")
+    return Fraction(high, RESOLUTION), Fraction(low, RESOLUTION)
+
+
+def flip_coins(
+    probabilities: NDArray[np.float64], *, high: Fraction, low: Fraction, rng: RandomSource
+) -> NDArray[np.bool_]:
+    """Select each record independently with its probability, clamped into [`low`, `high`].
+
+    Parameters
+    ----------
+    probabilities : ndarray of float64
+        Wanted probabilities, any shape; rounding in them cannot leave the clamp.
+    high, low : Fraction
+        Exact largest and smallest probability, multiples of 2**-53; the charge is made for these.
+    rng : RandomSource
+        Source of the coins.
+
+    Returns
+    -------
+    ndarray of bool
+        The selections, of the same shape. A coin shows exactly ``ceil(p 2**53) / 2**53``.
+
+    Raises
+    ------
+    ValueError
+        If a probability is not a number, or the clamp is empty or finer than 2**-53.
+    """
+    if not 0 <= low <= high <= 1 or RESOLUTION % high.denominator or RESOLUTION % low.denominator:
+        raise ValueError(f"need multiples of 2**-53 with 0 <= low <= high <= 1, got [{float(low)}, {float(high)}]")
+    if np.isnan(probabilities).any():
+        raise ValueError("probabilities must be numbers, got nan")
+    # Both ends are multiples of 2**-53 and so exact in float64.
+    clamped = np.clip(probabilities, float(low), float(high))
+    return rng.random(clamped.shape) < clamped
+
+
+def flip_two_rate_coins(
+    informative: NDArray[np.bool_], *, high: Fraction, low: Fraction, rng: RandomSource
+) -> NDArray[np.bool_]:
+    """Select informative records with probability exactly `high`, all others with exactly `low`."""
+    return flip_coins(np.where(informative, float(high), float(low)), high=high, low=low, rng=rng)
