@@ -1,0 +1,121 @@
+"""What the operating system knows: processes, ports, locks and files only their owner reads."""
+
+import contextlib
+import fcntl
+import os
+import secrets
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+LOOPBACK = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A process that still runs."""
+
+    pid: int
+    command: str
+
+
+def running_process(pid: int) -> Process | None:
+    """Return the process, or None when it has ended; a zombie that nobody has reaped has ended."""
+    if Path("/proc/self/stat").exists():
+        folder = Path("/proc", str(pid))
+        try:
+            state = (folder / "stat").read_text().rsplit(")", 1)[1].split()[0]
+            command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        except (FileNotFoundError, ProcessLookupError):
+            return None
+    else:
+        listed = subprocess.run(
+            ["ps", "-ww", "-o", "stat=,command=", "-p", str(pid)], capture_output=True, text=True, check=False
+        )
+        state, _, command = listed.stdout.strip().partition(" ")
+    return Process(pid, command.strip()) if state and state[0] not in "ZX" else None
+
+
+def wait_until(condition: Callable[[], bool], timeout_seconds: float, poll_seconds: float = 0.02) -> bool:
+    """Poll until `condition` holds; False when it did not within the time."""
+    end = time.monotonic() + timeout_seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(poll_seconds)
+    return True
+
+
+def free_port() -> int:
+    """Return a TCP port of the loopback address nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind((LOOPBACK, 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def port_is_free(port: int) -> bool:
+    """Say whether a server could listen on the port; a listener on all addresses counts as taken."""
+    with socket.socket() as probe:
+        if probe.connect_ex((LOOPBACK, port)) == 0:
+            return False
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((LOOPBACK, port))
+        except OSError:
+            return False
+    return True
+
+
+def free_port_from(first: int) -> int:
+    """Return the lowest free port at or above `first`."""
+    return next(port for port in range(first, 65536) if port_is_free(port))
+
+
+@contextlib.contextmanager
+def exclusive_lock(path: Path) -> Iterator[None]:
+    """Hold the lock file; the kernel frees it however the holder ends."""
+    with path.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def write_private_file(path: Path, text: str) -> None:
+    """Replace the file in one step; readable by its owner alone (mkstemp's mode), never seen half written."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    with os.fdopen(handle, "w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    Path(name).replace(path)
+
+
+def read_or_create_secret(path: Path) -> str:
+    """Return the secret in the file, made at first use; any number of processes asking at once see the same."""
+    with contextlib.suppress(FileNotFoundError):
+        return path.read_text()
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with exclusive_lock(path.with_name(path.name + ".lock")):
+        if not path.exists():
+            write_private_file(path, secrets.token_urlsafe(48))
+    return path.read_text()
+
+
+def read_port(path: Path) -> int | None:
+    """Return the port an earlier start wrote down."""
+    try:
+        return int(path.read_text())
+    except (FileNotFoundError, ValueError):
+        return None
+
+
+def tail(path: Path, start: int = 0, lines: int = 15) -> str:
+    """Return the last lines of a log after byte `start`."""
+    with path.open("rb") as file:
+        file.seek(start)
+        return "\n".join(file.read().decode(errors="replace").splitlines()[-lines:])
