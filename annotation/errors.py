@@ -27,6 +27,10 @@ class AlreadyLabelled(AnnotationError):
     """The assignment already carries a different label."""
 
 
+class UndoRefused(AnnotationError):
+    """There is no answer of the last minutes that could still be taken back."""
+
+
 class NotMember(AnnotationError):
     """The person has no role in the project that allows this."""
 
@@ -41,3 +45,7 @@ class InvalidConfiguration(AnnotationError):
     """The project's configuration names a combination that is refused; the message says which rule."""
 
     status = 422
+
+
+class WorkLost(AnnotationError):
+    """Another worker took the work over after the lease lapsed; nothing of this attempt may be stored."""

@@ -5,6 +5,7 @@ import uuid
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
+from django.db.models.functions import MD5
 from django.utils.translation import gettext_lazy as _
 
 
@@ -89,6 +90,9 @@ class Project(models.Model):
     regularization = models.FloatField(help_text=_("Public regularisation of the summed objective."))
     labels_per_release = models.PositiveIntegerField(help_text=_("New consensus labels that trigger a training."))
     maximum_releases = models.PositiveIntegerField(null=True, blank=True)
+    labels_used_through = models.BigIntegerField(
+        default=0, help_text=_("Consensuses up to this id were given to a training; they never change.")
+    )
 
     overlap = models.PositiveSmallIntegerField(default=1, help_text=_("How many people answer each question."))
     lease_seconds = models.PositiveIntegerField(default=600)
@@ -236,11 +240,12 @@ class Dataset(models.Model):
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="datasets")
     job = models.OneToOneField(Job, models.PROTECT, related_name="dataset")
+    gate_job = models.OneToOneField(Job, models.PROTECT, related_name="gated_dataset", null=True, blank=True)
     name = models.CharField(max_length=200)
     role = models.CharField(max_length=12, choices=DatasetRole.choices, default=DatasetRole.POOL)
     state = models.CharField(max_length=10, choices=DatasetState.choices, default=DatasetState.RECEIVING)
     bad_rows = models.CharField(max_length=12, choices=BadRows.choices, default=BadRows.KEEP_GOOD)
-    upload = models.FileField(max_length=300)
+    upload = models.FileField(max_length=300, blank=True, help_text=_("The file as sent; empty once it was read."))
     mapping = models.JSONField(default=dict, help_text=_("Which column holds text, contributor, label."))
     pixels = models.FileField(max_length=300, blank=True, help_text=_("uint8 .npy of shape (rows, height, width)."))
     row_count = models.BigIntegerField(default=0)
@@ -341,7 +346,8 @@ class Query(models.Model):
                 condition=Q(record__isnull=False, gate_run=None, text=None, sample_count=None)
                 | Q(record=None, gate_run__isnull=False, text__isnull=False, sample_count__gte=2),
             ),
-            models.UniqueConstraint(fields=("project", "text"), name="annotation_query_text_once"),
+            # Over the digest, because an index entry holds at most 2,704 bytes and a text may be longer.
+            models.UniqueConstraint(F("project"), MD5("text"), name="annotation_query_text_once"),
             models.CheckConstraint(
                 name="annotation_query_asked_in_round", condition=Q(state="candidate") ^ Q(round_number__isnull=False)
             ),
@@ -384,11 +390,16 @@ class Assignment(models.Model):
     class Meta:
         constraints = (
             models.UniqueConstraint(fields=("query", "annotator"), name="annotation_assignment_once_per_person"),
+            models.UniqueConstraint(
+                fields=("annotator", "project"), condition=Q(state="leased"), name="annotation_assignment_one_lease"
+            ),
         )
         indexes = (
             models.Index(fields=("leased_until",), condition=Q(state="leased"), name="annotation_assignment_lease"),
             models.Index(
-                fields=("annotator", "project"), condition=Q(state="leased"), name="annotation_assignment_mine"
+                fields=("annotator", "project", "finished_at"),
+                condition=Q(state="labelled"),
+                name="annotation_assignment_done",
             ),
         )
 
