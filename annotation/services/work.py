@@ -1,0 +1,143 @@
+"""Long work on one row: whoever takes it holds a lease; when the lease lapses, the next attempt may start.
+
+Works on any model with the fields `state` (`WorkState`), `attempt`, `leased_until`, `error` and `finished_at`. The
+clock is the database's. `attempt` is the fence: only the attempt that holds the row can finish it, so call
+`finish_work` inside the transaction that stores the output and a taken-over worker stores nothing.
+"""
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import DatabaseError, connection, models, transaction
+from django.db.models import F, Q, QuerySet
+from django.db.models.functions import Now
+
+from annotation.errors import WorkLost
+from annotation.models import WorkState
+
+logger = logging.getLogger(__name__)
+MAX_ERROR_LENGTH = 1000
+REPORT_EVERY_SECONDS = 1.0
+
+
+class Lease:
+    """The hold of one attempt on its row, kept by a thread until the block of `keep_lease` ends."""
+
+    def __init__(self, row: models.Model) -> None:
+        self._row = row
+        self._lost = threading.Event()
+        self._stop = threading.Event()
+        self._news: dict[str, Any] = {}
+        self._renew_every = settings.WORK_LEASE_SECONDS / 3
+        self._thread = threading.Thread(target=self._keep, name=f"lease of {row.pk}", daemon=True)
+
+    def report(self, **fields: Any) -> None:
+        """Note fields of the row (progress, message) for the next write, at most one each second."""
+        self._news = fields
+
+    def check(self) -> None:
+        """Raise `WorkLost` once another attempt has taken the row over."""
+        if self._lost.is_set():
+            raise WorkLost(f"{self._row._meta.model_name} {self._row.pk} was taken over by another worker")
+
+    def start(self) -> None:
+        """Begin to renew."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End renewing and wait for the thread to have closed its connection."""
+        self._stop.set()
+        self._thread.join()
+
+    def _keep(self) -> None:
+        waited = 0.0
+        pause = min(REPORT_EVERY_SECONDS, self._renew_every)
+        try:
+            while not self._stop.wait(pause):
+                waited += pause
+                if not self._news and waited < self._renew_every:
+                    continue
+                waited = 0.0
+                if not self._renew():
+                    self._lost.set()
+                    return
+        finally:
+            connection.close()
+
+    def _renew(self) -> bool:
+        """Write the lease and the news; false once the row belongs to another attempt."""
+        news, self._news = self._news, {}
+        held = _held_rows(self._row)
+        try:
+            with transaction.atomic():
+                # Whoever finishes the work holds the row's lock already; waiting for it would wait for ourselves.
+                if held.select_for_update(of=("self",), skip_locked=True, no_key=True).values_list("pk").first():
+                    held.update(leased_until=_lease_end(), **news)
+                    return True
+            return held.exists()
+        except DatabaseError:
+            logger.warning("lease of %s %s not renewed, trying again", self._row._meta.model_name, self._row.pk)
+            connection.close()
+            return True
+
+
+def take_work(*, row: models.Model) -> bool:
+    """Take a waiting row, or a running one whose lease lapsed, for a new attempt; false if there is nothing to take."""
+    open_rows = _rows(row).filter(
+        Q(state=WorkState.WAITING) | Q(state=WorkState.RUNNING, leased_until__lt=Now()), pk=row.pk
+    )
+    # Durable: a lease inside somebody's open transaction would be seen by nobody.
+    with transaction.atomic(durable=True):
+        if open_rows.select_for_update(of=("self",), skip_locked=True, no_key=True).values_list("pk").first() is None:
+            return False
+        _rows(row).filter(pk=row.pk).update(
+            state=WorkState.RUNNING, attempt=F("attempt") + 1, leased_until=_lease_end()
+        )
+        row.refresh_from_db()
+    return True
+
+
+@contextmanager
+def keep_lease(row: models.Model) -> Iterator[Lease]:
+    """Renew the lease of a taken row every third of it, from a thread with a connection of its own."""
+    lease = Lease(row)
+    lease.start()
+    try:
+        yield lease
+    finally:
+        lease.stop()
+
+
+def finish_work(*, row: models.Model, **fields: Any) -> None:
+    """Mark the row done, with `fields`, in the caller's transaction; `WorkLost` if another attempt holds it by now."""
+    _end_work(row, state=WorkState.DONE, **fields)
+
+
+def fail_work(*, row: models.Model, error: str, **fields: Any) -> None:
+    """Mark the row failed with a sentence a person can act on, free of content; it is not tried again."""
+    _end_work(row, state=WorkState.FAILED, error=error[:MAX_ERROR_LENGTH], **fields)
+
+
+def _end_work(row: models.Model, **fields: Any) -> None:
+    if not _held_rows(row).update(leased_until=None, finished_at=Now(), **fields):
+        raise WorkLost(f"{row._meta.model_name} {row.pk} was taken over by another worker")
+    row.refresh_from_db()
+
+
+def _rows(row: models.Model) -> QuerySet[Any]:
+    return type(row)._default_manager.all()
+
+
+def _held_rows(row: models.Model) -> QuerySet[Any]:
+    return _rows(row).filter(pk=row.pk, state=WorkState.RUNNING, attempt=row.attempt)  # type: ignore[attr-defined]
+
+
+def _lease_end() -> models.ExpressionWrapper[Any]:
+    return models.ExpressionWrapper(
+        Now() + timedelta(seconds=settings.WORK_LEASE_SECONDS), output_field=models.DateTimeField()
+    )
