@@ -43,8 +43,11 @@ def broker_url() -> str:
 
 
 def database_settings(url: str | None) -> dict[str, Any]:
-    """Return Django's settings for the database at `url`, or for the embedded one."""
-    return parse_database_url(url or database_url())
+    """Return Django's settings for the database at `url`, or for the embedded one.
+
+    Connections are kept between requests, for opening one costs more than a label; a restarted server is noticed.
+    """
+    return parse_database_url(url or database_url()) | {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}
 
 
 def local_secret(name: str) -> str:

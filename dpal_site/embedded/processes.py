@@ -1,0 +1,230 @@
+"""Run a site's processes: the web server, the worker and the clock, started and stopped as one."""
+
+import contextlib
+import http.client
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+from dpal_site.embedded import host, servers
+from dpal_site.embedded.errors import EmbeddedError, ProcessDied
+from dpal_site.embedded.identity import LAUNCH
+
+HEALTH_PATH = "/healthz"
+FIRST_PORT = 8000
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+CELERY = (sys.executable, "-m", "celery", "-A", "dpal_site.celery:app")
+
+
+@dataclass(slots=True)
+class _Child:
+    name: str
+    command: list[str]
+    process: subprocess.Popen[bytes]
+    log_start: int
+
+
+class Supervisor:
+    """The processes of one site; use it as a context manager, on the main thread, so that none outlives it.
+
+    On leaving, also by Ctrl-C, SIGTERM and SIGHUP, children stop in the reverse order of their start, then the embedded
+    servers this process started. Linux stops the children even when this process is killed outright.
+    """
+
+    def __init__(
+        self,
+        log_dir: Path,
+        echo: bool = False,
+        *,
+        environment: Mapping[str, str] | None = None,
+        grace_seconds: float = 10.0,
+    ) -> None:
+        self.log_dir = Path(log_dir)
+        self.echo = echo
+        self.grace_seconds = grace_seconds
+        self.url = ""
+        self._environment = {
+            **os.environ,
+            "DPAL_VAR": str(servers.var_dir()),
+            "PYTHONUNBUFFERED": "1",
+            **(environment or {}),
+        }
+        self._children: dict[str, _Child] = {}
+        self._old_handlers: dict[int, Any] = {}
+        self._held_signal: int | None = None
+        self._holding_signals = False
+        self._finished = threading.Event()
+
+    def __enter__(self) -> Self:
+        for number in STOP_SIGNALS:
+            self._old_handlers[number] = signal.signal(number, self._on_signal)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # A second Ctrl-C must not leave half of them running; the grace period bounds the wait.
+        for number in STOP_SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
+        try:
+            self.stop()
+        finally:
+            for old, handler in self._old_handlers.items():
+                signal.signal(old, handler)
+
+    def start_web(self, port: int | None = None, workers: int = 2) -> str:
+        """Start the web server and return its address; without a port, the first free one from 8000 upward."""
+        if port is None:
+            port = host.free_port_from(FIRST_PORT)
+        elif not host.port_is_free(port):
+            raise EmbeddedError(f"port {port} is in use by another program")
+        options = ["--bind", f"{host.LOOPBACK}:{port}", "--workers", str(workers), "--no-control-socket"]
+        # Threads keep a worker answering while one request waits for the database.
+        options += ["--worker-class", "gthread", "--threads", "4", "--keep-alive", "30"]
+        if Path("/dev/shm").is_dir():  # noqa: S108 - gunicorn's heartbeat file, which must not wait for a disk
+            options += ["--worker-tmp-dir", "/dev/shm"]  # noqa: S108
+        self._start("web", [sys.executable, "-m", "gunicorn", "dpal_site.wsgi:application", *options])
+        self.url = f"http://{host.LOOPBACK}:{port}"
+        return self.url
+
+    def start_worker(self, concurrency: int = 2, queues: str | None = None) -> None:
+        """Start a Celery worker; without queues it takes every task."""
+        options = ["--concurrency", str(concurrency), "--hostname", f"dpal{os.getpid()}@%h", "--loglevel", "INFO"]
+        options += ["--without-gossip", "--without-mingle", *(["--queues", queues] if queues else [])]
+        self._start("worker", [*CELERY, "worker", *options])
+
+    def start_beat(self) -> None:
+        """Start the clock that sends the periodic tasks."""
+        self._start("beat", [*CELERY, "beat", "--pidfile", "", "--loglevel", "INFO"])
+
+    def wait_until_ready(self, timeout_seconds: float = 60) -> None:
+        """Return once the web server answers and everything started still runs."""
+        end = time.monotonic() + timeout_seconds
+        while True:
+            self.check_running()
+            if not self.url or self._answers():
+                return
+            if time.monotonic() > end:
+                raise EmbeddedError(
+                    f"no answer from {self.url} in {timeout_seconds:.0f} s; {self.log_path('web')} ends:\n"
+                    + host.tail(self.log_path("web"))
+                )
+            time.sleep(0.05)
+
+    def wait(self) -> None:
+        """Return never: a signal unwinds the caller, and a process that ends by itself raises."""
+        while True:
+            self.check_running()
+            time.sleep(0.5)
+
+    def check_running(self) -> None:
+        """Raise ProcessDied, with the end of its log, if a child has ended by itself."""
+        for child in self._children.values():
+            if (code := child.process.poll()) is not None:
+                said = host.tail(self.log_path(child.name), child.log_start)
+                raise ProcessDied(f"{child.name} ended with code {code}; {self.log_path(child.name)} ends:\n{said}")
+
+    def restart(self, name: str) -> None:
+        """Stop one process and start it again with the same command."""
+        child = self._children[name]
+        self._stop_child(child)
+        self._start(name, child.command)
+
+    def pid(self, name: str) -> int:
+        """Return the process id of a child, which is its group's id too."""
+        return self._children[name].process.pid
+
+    def log_path(self, name: str) -> Path:
+        """Return where a child's output goes."""
+        return self.log_dir / f"{name}.log"
+
+    def stop(self) -> None:
+        """Stop every child, last started first, then the embedded servers this process started."""
+        try:
+            for name in reversed(list(self._children)):
+                self._stop_child(self._children[name])
+        finally:
+            self._finished.set()
+            servers.stop_started()
+
+    def _start(self, name: str, command: list[str]) -> None:
+        if name in self._children:
+            raise EmbeddedError(f"{name} already runs")
+        self.log_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        log = self.log_path(name)
+        log.touch(mode=0o600)
+        with log.open("ab") as output, self._signals_held():
+            process = subprocess.Popen(
+                [*LAUNCH, "--die-with", str(os.getpid()), "--", *command],
+                cwd=servers.REPOSITORY,
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                process_group=0,  # the terminal's Ctrl-C reaches us alone, and we stop the children in order
+            )
+            self._children[name] = _Child(name, command, process, output.tell())
+        if self.echo:
+            threading.Thread(target=self._echo, args=(self._children[name],), daemon=True).start()
+
+    def _stop_child(self, child: _Child) -> None:
+        """Ask politely, then urgently, then end the whole group, so that no grandchild stays either."""
+        for request in (signal.SIGTERM, signal.SIGQUIT):
+            if child.process.poll() is None:
+                child.process.send_signal(request)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    child.process.wait(self.grace_seconds)
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # macOS: nothing left but zombies
+            os.killpg(child.process.pid, signal.SIGKILL)
+        child.process.wait()
+        del self._children[child.name]
+
+    def _answers(self) -> bool:
+        """Say whether the site answers at all; what it says about its health is for whoever watches it."""
+        connection = http.client.HTTPConnection(self.url.removeprefix("http://"), timeout=5)
+        try:
+            connection.request("GET", HEALTH_PATH)
+            return connection.getresponse().status < 500
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            connection.close()
+
+    def _echo(self, child: _Child) -> None:
+        """Repeat a child's log on our own output, each line after its name."""
+        with self.log_path(child.name).open(errors="replace") as log:
+            log.seek(child.log_start)
+            pending = ""
+            while not self._finished.is_set() and child.process.returncode is None:
+                *lines, pending = (pending + log.read()).split("\n")
+                for line in lines:
+                    print(f"{child.name:>6} | {line}", flush=True)
+                self._finished.wait(0.2)
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        if self._holding_signals:
+            self._held_signal = number
+        elif number == signal.SIGINT:
+            raise KeyboardInterrupt
+        else:
+            sys.exit(128 + number)
+
+    @contextlib.contextmanager
+    def _signals_held(self) -> Iterator[None]:
+        """Answer a signal only after the block: between fork and the note of it, a child would be forgotten."""
+        self._holding_signals = True
+        try:
+            yield
+        finally:
+            self._holding_signals = False
+            if (number := self._held_signal) is not None:
+                self._held_signal = None
+                self._on_signal(number, None)
