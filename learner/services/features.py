@@ -1,0 +1,137 @@
+"""Feature files: one for each dataset and featuriser version, made once, mapped read-only ever after."""
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import islice
+from math import isqrt
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from django.core.files.storage import default_storage
+from numpy.typing import NDArray
+
+from annotation.models import DataKind, Dataset, DatasetRole, Oracle, Project, Query, Record
+from learner.errors import ArtifactCorrupt
+from learner.features.base import Featurizer
+from learner.features.image import ImageFeaturizer
+from learner.features.matrix import open_matrix, write_matrix
+from learner.features.tabular import TabularFeaturizer
+from learner.features.text import HashingTextFeaturizer
+from learner.models import FeatureMatrix
+
+BATCH_ROWS = 8192
+# Part of the published featuriser, like the number of columns; nothing about it depends on data.
+PROJECTION_SEED = 0
+
+
+class StackedMatrix:
+    """Several feature files read as one matrix: row numbers run on from file to file."""
+
+    def __init__(self, parts: Sequence[NDArray[np.float32]], *, dimension: int) -> None:
+        self._parts = parts
+        self._starts = np.cumsum([0, *(len(part) for part in parts)])
+        self.shape = (int(self._starts[-1]), dimension)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: slice | NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return a copy of rows, shape (n, dimension), in the order asked."""
+        if isinstance(rows, slice):
+            rows = np.arange(*rows.indices(len(self)))
+        found = np.empty((len(rows), self.shape[1]), dtype=np.float32)
+        for start, end, part in zip(self._starts, self._starts[1:], self._parts, strict=False):
+            inside = (rows >= start) & (rows < end)
+            found[inside] = part[rows[inside] - start]
+        return found
+
+
+def featurizer_of(project: Project) -> Featurizer:
+    """Return the project's featuriser, fixed by its configuration alone."""
+    if project.data_kind == DataKind.TEXT:
+        normalizer = {"normalizer": project.normalizer} if project.normalizer else {}
+        return HashingTextFeaturizer(n_features=project.feature_dimension, **normalizer)
+    if project.data_kind == DataKind.TABLE:
+        return TabularFeaturizer.from_parameters({"columns": project.columns})
+    return _image_featurizer(
+        height=project.image_height or 1, width=project.image_width or 1, wanted=project.feature_dimension
+    )
+
+
+def _image_featurizer(*, height: int, width: int, wanted: int) -> ImageFeaturizer:
+    """Pool to a square of `wanted` cells where there is one, else project the pixels to `wanted` columns."""
+    if wanted >= height * width:
+        return ImageFeaturizer(height, width)
+    side = isqrt(wanted)
+    if side * side == wanted and side <= min(height, width):
+        return ImageFeaturizer(height, width, pooled=(side, side))
+    return ImageFeaturizer(height, width, projection=(wanted, PROJECTION_SEED))
+
+
+def open_features(dataset: Dataset) -> NDArray[np.float32]:
+    """Return the features of a dataset, shape (rows, dimension), made now if nobody made them before.
+
+    Row i belongs to the record with row number i; in the pool of a crowd project, to the i-th query that passed the
+    gate, so that nothing the crowd side learns from ever came from a record.
+    """
+    stored = ensure_matrix(dataset)
+    return _open_verified(Path(default_storage.path(stored.file.name)), stored.sha256)
+
+
+def ensure_matrix(dataset: Dataset) -> FeatureMatrix:
+    """Return the feature file of a dataset under its project's featuriser, written if it is missing."""
+    featurizer = featurizer_of(dataset.project)
+    stored = FeatureMatrix.objects.filter(dataset=dataset, version=featurizer.version).first()
+    if stored is not None:
+        return stored
+    name = f"features/{dataset.project_id}/{dataset.pk}-{featurizer.version}.npy"
+    path = Path(default_storage.path(name))
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    batches = (featurizer.transform(batch) for batch in _batches(dataset))
+    # Two workers may write the same bytes at once; each file appears whole, and one row names them.
+    written = write_matrix(path, batches, dimension=featurizer.dimension)
+    stored, _ = FeatureMatrix.objects.get_or_create(
+        dataset=dataset,
+        version=featurizer.version,
+        defaults={"file": name, "sha256": written.sha256, "rows": written.rows, "dimension": written.dimension},
+    )
+    return stored
+
+
+@lru_cache(maxsize=64)
+def _open_verified(path: Path, sha256: str) -> NDArray[np.float32]:
+    # Read whole once in the life of a process; a worker opens the same pool in every round.
+    return open_matrix(path, sha256=sha256)
+
+
+def _batches(dataset: Dataset) -> Iterator[Any]:
+    """Yield what the featuriser takes, in row order, at constant memory."""
+    project = dataset.project
+    if project.data_kind == DataKind.IMAGE:
+        yield from _image_batches(dataset)
+    elif project.oracle == Oracle.CROWD and dataset.role == DatasetRole.POOL:
+        passed = Query.objects.filter(gate_run__dataset=dataset).order_by("id").values_list("text", flat=True)
+        yield from _chunks(passed.iterator(chunk_size=BATCH_ROWS))
+    else:
+        field = "text" if project.data_kind == DataKind.TEXT else "payload"
+        yield from _chunks(_in_row_order(dataset, field))
+
+
+def _image_batches(dataset: Dataset) -> Iterator[NDArray[np.uint8]]:
+    pixels = np.load(default_storage.path(dataset.pixels.name), mmap_mode="r", allow_pickle=False)
+    for start in range(0, len(pixels), BATCH_ROWS):
+        yield pixels[start : start + BATCH_ROWS]
+
+
+def _in_row_order(dataset: Dataset, field: str) -> Iterator[Any]:
+    rows = Record.objects.filter(dataset=dataset).order_by("row_number").values_list("row_number", field)
+    for expected, (row_number, value) in enumerate(rows.iterator(chunk_size=BATCH_ROWS)):
+        if row_number != expected:
+            raise ArtifactCorrupt(f"dataset {dataset.pk} has no record for row {expected}")
+        yield value
+
+
+def _chunks(values: Iterator[Any]) -> Iterator[list[Any]]:
+    while chunk := list(islice(values, BATCH_ROWS)):
+        yield chunk
