@@ -1,0 +1,225 @@
+"""What every test shares: real servers of their own, a site's processes, and a browser.
+
+Pure tests start nothing. The first test that asks for the database starts an embedded Postgres and Valkey under `var/test/`; any
+number of test runs share them, each with its own databases, and the last one out stops them.
+"""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import sys
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psycopg
+import pytest
+import redis
+from psycopg import sql
+
+from dpal_site.embedded import host
+from dpal_site.embedded.database_address import parse_database_url
+from dpal_site.embedded.postgres import EmbeddedPostgres
+from dpal_site.embedded.processes import Supervisor
+from dpal_site.embedded.valkey import EmbeddedValkey
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+SHARED = Path(__file__).resolve().parents[1] / "var" / "test"
+# One name for the controller and its xdist workers, another for any run beside it.
+RUN = os.environ.setdefault("DPAL_TEST_RUN", str(os.getpid()))
+WORKER = os.environ.get("PYTEST_XDIST_WORKER", "main")
+RUN_DIR = SHARED / f"run-{RUN}" / WORKER
+
+# Before the settings load, which is why pyproject.toml does not name them to pytest: a developer's own site stays out of reach.
+for name in ("DATABASE_URL", "CELERY_BROKER_URL", "STORAGE_URL", "LEDGER_COUNTER_PATH"):
+    os.environ.pop(name, None)
+os.environ["DPAL_VAR"] = str(RUN_DIR)
+os.environ["DPAL_NO_SERVERS"] = "1"
+os.environ["DJANGO_SETTINGS_MODULE"] = "dpal_site.settings"
+
+from django.conf import settings  # noqa: E402 - the lines above must come first
+from django.db import connections  # noqa: E402
+
+from dpal_site.celery import app as celery_app  # noqa: E402
+
+assert settings.DATABASES  # loads them, so that pytest-django finds Django configured
+
+CHROMIUM_FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+CHROMIUM_ON_MACOS = (
+    Path("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"),
+    Path("/Applications/Chromium.app/Contents/MacOS/Chromium"),
+)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register what only this file knows about."""
+    config.addinivalue_line("markers", "slow: takes minutes; left out of `make test`")
+
+
+def pytest_unconfigure() -> None:
+    """Remove what this run wrote."""
+    shutil.rmtree(RUN_DIR, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        RUN_DIR.parent.rmdir()
+
+
+@dataclass(frozen=True, slots=True)
+class TestServers:
+    """Where this test process finds its database server and its broker."""
+
+    __test__ = False
+
+    database_url: str
+    broker_url: str
+
+
+@pytest.fixture(scope="session")
+def embedded_servers() -> Iterator[TestServers]:
+    """Start, or join, the servers all test runs share; fast rather than durable."""
+    SHARED.mkdir(parents=True, exist_ok=True, mode=0o711)
+    postgres = EmbeddedPostgres(SHARED / "postgres", durable=False)
+    valkey = EmbeddedValkey(SHARED / "valkey", durable=False)
+    with (SHARED / "users.lock").open("a") as users:
+        alone = _lock_if_alone(users.fileno())
+        if not alone:
+            fcntl.flock(users, fcntl.LOCK_SH)
+        postgres.start()
+        valkey.start()
+        if alone:
+            _drop_leftovers(postgres)
+            fcntl.flock(users, fcntl.LOCK_SH)
+        database = f"test_{RUN}_{WORKER}"
+        yield TestServers(postgres.url(database), valkey.url(1 + zlib.crc32(database.encode()) % 1023))
+        if _lock_if_alone(users.fileno()):
+            postgres.stop()
+            valkey.stop()
+
+
+def _lock_if_alone(users: int) -> bool:
+    """Take the lock for ourselves if no other test process holds a share of it."""
+    try:
+        fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _drop_leftovers(postgres: EmbeddedPostgres) -> None:
+    """Remove the databases of runs that were killed."""
+    with psycopg.connect(postgres.url(), autocommit=True) as connection:
+        for (name,) in connection.execute(r"SELECT datname FROM pg_database WHERE datname LIKE 'test\_%'").fetchall():
+            connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(embedded_servers: TestServers) -> None:
+    """Point Django and Celery, whose settings loaded without any server, at the test servers."""
+    address = parse_database_url(embedded_servers.database_url)
+    database = connections.settings["default"]
+    database.update(address)
+    database["TEST"]["NAME"] = address["NAME"]
+    # Test databases are created from a connection to an existing one.
+    database["NAME"] = "dpal"
+    settings.CELERY_BROKER_URL = celery_app.conf.broker_url = embedded_servers.broker_url
+
+
+@pytest.fixture
+def broker(embedded_servers: TestServers, django_db_modify_db_settings: None) -> str:
+    """Return the address of this process's broker, emptied."""
+    with redis.Redis.from_url(embedded_servers.broker_url) as client:
+        client.flushdb()
+    return embedded_servers.broker_url
+
+
+@pytest.fixture
+def supervisor(
+    transactional_db: None, embedded_servers: TestServers, broker: str, tmp_path: Path
+) -> Iterator[Supervisor]:
+    """Give a supervisor whose processes share this test's database, broker, storage and secrets; none started yet."""
+    environment = {
+        "DATABASE_URL": embedded_servers.database_url,
+        "CELERY_BROKER_URL": broker,
+        "SECRET_KEY": settings.SECRET_KEY,
+        "PSEUDONYM_KEY": settings.PSEUDONYM_KEY,
+        "PYTHONWARNINGS": "default",
+    }
+    with Supervisor(tmp_path / "log", environment=environment, grace_seconds=5) as site:
+        yield site
+
+
+@pytest.fixture
+def celery_worker_process(supervisor: Supervisor) -> Supervisor:
+    """Run a real worker process against the test database; `restart("worker")` and `pid("worker")` act on it."""
+    supervisor.start_worker()
+    return supervisor
+
+
+@pytest.fixture
+def live_site(supervisor: Supervisor) -> Supervisor:
+    """Run the site under gunicorn against the test database; its address is `live_site.url`."""
+    supervisor.start_web(host.free_port())
+    supervisor.wait_until_ready()
+    return supervisor
+
+
+def find_chromium() -> str | None:
+    """Return the browser named by CHROMIUM, or one found in the usual places."""
+    if chosen := os.environ.get("CHROMIUM"):
+        return chosen
+    in_path = (shutil.which(name) for name in CHROMIUM_NAMES)
+    on_macos = (str(path) for path in CHROMIUM_ON_MACOS if sys.platform == "darwin" and path.exists())
+    return next((found for found in (*in_path, *on_macos) if found), None)
+
+
+@pytest.fixture(scope="module")
+def browser() -> "Iterator[Browser]":
+    """Start Chromium for one test module."""
+    executable = find_chromium()
+    if executable is None:
+        pytest.skip("browser tests skipped: no Chromium found; install it, or name one in the variable CHROMIUM")
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415  # slow import
+
+    with pytest.MonkeyPatch.context() as environment, sync_playwright() as playwright:
+        # Playwright runs an event loop on this thread, where Django would refuse every query.
+        environment.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
+        started = playwright.chromium.launch(executable_path=executable, args=CHROMIUM_FLAGS)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def page(browser: "Browser") -> "Iterator[Page]":
+    """Open a page that may talk to this machine only; a script error or a breach of the CSP fails the test."""
+    faults: list[str] = []
+    with browser.new_context() as context:
+
+        def refuse_strangers(route) -> None:
+            if route.request.url.startswith((f"http://{host.LOOPBACK}:", "http://localhost:")):
+                route.continue_()
+            else:
+                faults.append(f"asked another host for {route.request.url}")
+                route.abort()
+
+        context.route("http*://**", refuse_strangers)
+        opened = context.new_page()
+        opened.on("pageerror", lambda error: faults.append(f"script error: {error}"))
+        opened.on(
+            "console", lambda message: faults.append(message.text) if "Content Security" in message.text else None
+        )
+        yield opened
+    assert not faults
