@@ -1,0 +1,11 @@
+DROP TRIGGER annotation_label_fixed ON annotation_label;
+DROP TRIGGER annotation_label_kept ON annotation_label;
+DROP TRIGGER annotation_gate_run_settled ON annotation_gaterun;
+DROP TRIGGER annotation_query_source_fixed ON annotation_query;
+DROP TRIGGER annotation_query_fits_oracle ON annotation_query;
+DROP TRIGGER annotation_record_label_is_public ON annotation_record;
+DROP TRIGGER annotation_dataset_role_fixed ON annotation_dataset;
+DROP TRIGGER annotation_project_oracle_fixed ON annotation_project;
+DROP FUNCTION annotation_check_added_queries();
+DROP FUNCTION annotation_check_record_label();
+DROP FUNCTION annotation_refuse();
