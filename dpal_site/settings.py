@@ -38,6 +38,7 @@ INSTALLED_APPS = [
     "django_htmx",
     "ninja",
     "django.contrib.admin",
+    "django.contrib.humanize",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

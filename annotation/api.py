@@ -1,0 +1,273 @@
+"""REST routes of annotation: projects, uploads, jobs, questions, the ledger."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
+from ninja import Field, File, Form, Router, Schema, Status, UploadedFile
+from ninja.security import HttpBearer
+
+from annotation import selectors
+from annotation.models import Assignment, BadRows, Dataset, DatasetRole, Job, Project, Role
+from annotation.services import datasets, labels, queue, tokens
+from annotation.services.tokens import Scope
+from privacy import selectors as privacy_selectors
+
+router = Router()
+
+
+class BearerToken(HttpBearer):
+    """Authenticate by a token made on the tokens page; its person becomes `request.user`."""
+
+    def authenticate(self, request: HttpRequest, token: str) -> Any:
+        found = tokens.find_token(secret=token)
+        if found is not None:
+            request.user = found.user
+        return found
+
+
+def require_scope(request: HttpRequest, scope: Scope) -> None:
+    """Refuse a token that was not made for this."""
+    if scope not in request.auth.scopes:  # type: ignore[attr-defined]
+        raise PermissionDenied(f"This token lacks the scope {scope}.")
+
+
+class ProjectOut(Schema):
+    """A project as its members see it."""
+
+    slug: str
+    name: str
+    oracle: str
+    data_kind: str
+    classes: list[str]
+    state: str
+    overlap: int
+
+
+class JobOut(Schema):
+    """How far long work is."""
+
+    id: UUID
+    kind: str
+    state: str
+    progress_done: int
+    progress_total: int | None
+    message: str
+    error: str
+    created_at: datetime
+    finished_at: datetime | None
+
+
+class BadRowOut(Schema):
+    """Where an upload had a bad row, and why; never what stood there."""
+
+    line: int
+    column: str
+    reason: str
+
+
+class DatasetOut(Schema):
+    """An upload and how it went."""
+
+    id: int
+    name: str
+    role: str
+    state: str
+    row_count: int
+    bad_row_count: int
+    bad_rows: list[BadRowOut] = Field(alias="bad_row_report")
+    job: JobOut
+
+
+class UploadIn(Schema):
+    """What an uploaded file holds."""
+
+    role: DatasetRole = DatasetRole.POOL  # type: ignore[assignment]
+    bad_rows: BadRows = BadRows.KEEP_GOOD  # type: ignore[assignment]
+    text_column: str = ""
+    contributor_column: str = ""
+    label_column: str = ""
+    has_header: bool = True
+    name: str = Field("", max_length=200)
+
+
+class AssignmentOut(Schema):
+    """A question leased to the caller."""
+
+    id: UUID
+    leased_until: datetime
+    question: str
+    classes: list[str]
+    text: str | None
+    fields: dict[str, Any] | None
+    image_url: str | None
+
+
+class LabelIn(Schema):
+    """An answer: the position of the class in the project's list."""
+
+    choice: int = Field(ge=0)
+
+
+class SkipIn(Schema):
+    """Why a question is not answered."""
+
+    reason: str = Field("", max_length=200)
+
+
+class LabelOut(Schema):
+    """A stored answer."""
+
+    id: int
+    choice: int
+    created_at: datetime
+
+
+class EntryOut(Schema):
+    """One line of the ledger."""
+
+    sequence: int
+    kind: str
+    mechanism: str
+    purpose: str
+    subject: str
+    epsilon_nano: int | None
+    delta_atto: int
+    parent: int | None
+    created_at: datetime
+    hash: str
+    output_digest: str
+
+    @staticmethod
+    def resolve_parent(entry: Any) -> int | None:
+        """Name the entry this one settles or descends from by its place in the account."""
+        return entry.parent.sequence if entry.parent else None
+
+
+class AccountOut(Schema):
+    """An account: the guarantee is its limit."""
+
+    scope: str
+    unit: str
+    adjacency: str
+    filter: str
+    epsilon_limit: float
+    epsilon_spent: float
+    delta_limit: float
+    delta_spent: float
+    chain_head: str
+    entries: list[EntryOut]
+
+
+def _project(request: HttpRequest, slug: str, *roles: Role) -> Project:
+    return get_object_or_404(selectors.projects_of(request.user, roles=roles), slug=slug)
+
+
+@router.get("projects", response=list[ProjectOut], summary="The caller's projects")
+def list_projects(request: HttpRequest) -> Any:
+    require_scope(request, Scope.PROJECTS_READ)
+    return selectors.projects_of(request.user).order_by("slug")
+
+
+@router.get("projects/{slug}", response=ProjectOut, summary="One project")
+def get_project(request: HttpRequest, slug: str) -> Any:
+    require_scope(request, Scope.PROJECTS_READ)
+    return _project(request, slug)
+
+
+@router.post("projects/{slug}/datasets", response={202: DatasetOut}, summary="Upload a file; a job reads it")
+def upload_dataset(request: HttpRequest, slug: str, file: File[UploadedFile], form: Form[UploadIn]) -> Any:
+    require_scope(request, Scope.DATASETS_WRITE)
+    project = _project(request, slug, Role.MANAGER)
+    named = {"text": form.text_column, "contributor": form.contributor_column, "label": form.label_column}
+    mapping = {key: column for key, column in named.items() if column} | {"has_header": form.has_header}
+    dataset = datasets.receive_upload(
+        project=project,
+        file=file,
+        name=form.name or file.name or "upload",
+        role=form.role,
+        bad_rows=form.bad_rows,
+        mapping=mapping,
+        uploaded_by=request.user,
+    )
+    return Status(202, dataset)
+
+
+@router.get("projects/{slug}/datasets", response=list[DatasetOut], summary="Uploads of a project")
+def list_datasets(request: HttpRequest, slug: str) -> Any:
+    require_scope(request, Scope.DATASETS_WRITE)
+    project = _project(request, slug, Role.MANAGER)
+    return Dataset.objects.filter(project=project).select_related("job").order_by("-id")
+
+
+@router.get("jobs/{job_id}", response=JobOut, summary="Progress of a job")
+def get_job(request: HttpRequest, job_id: UUID) -> Any:
+    require_scope(request, Scope.DATASETS_WRITE)
+    managed = selectors.projects_of(request.user, roles=(Role.MANAGER,))
+    return get_object_or_404(Job.objects.filter(project__in=managed), pk=job_id)
+
+
+@router.post(
+    "projects/{slug}/assignments",
+    response={200: AssignmentOut, 204: None},
+    summary="Claim the next question; 204 when there is none",
+)
+def claim_assignment(request: HttpRequest, slug: str) -> Any:
+    require_scope(request, Scope.LABELS_WRITE)
+    project = _project(request, slug, Role.ANNOTATOR)
+    assignment = queue.claim_next(project=project, user=request.user)
+    if assignment is None:
+        return Status(204, None)
+    shown = selectors.question_of(assignment)
+    return AssignmentOut(
+        id=assignment.id,
+        leased_until=assignment.leased_until,
+        question=project.question,
+        classes=project.classes,
+        text=shown.text,
+        fields=shown.fields,
+        image_url=shown.image_url,
+    )
+
+
+def _own_assignment(request: HttpRequest, assignment_id: UUID) -> Assignment:
+    return get_object_or_404(selectors.assignments_of(request.user), pk=assignment_id)
+
+
+@router.post("assignments/{assignment_id}/label", response=LabelOut, summary="Answer a question")
+def label_assignment(request: HttpRequest, assignment_id: UUID, body: LabelIn) -> Any:
+    require_scope(request, Scope.LABELS_WRITE)
+    return labels.submit_label(assignment=_own_assignment(request, assignment_id), choice=body.choice)
+
+
+@router.post("assignments/{assignment_id}/skip", response={204: None}, summary="Give a question back")
+def skip_assignment(request: HttpRequest, assignment_id: UUID, body: SkipIn) -> Any:
+    require_scope(request, Scope.LABELS_WRITE)
+    labels.skip_assignment(assignment=_own_assignment(request, assignment_id), reason=body.reason)
+    return Status(204, None)
+
+
+@router.get("projects/{slug}/ledger", response=list[AccountOut], summary="Accounts and every entry")
+def get_ledger(request: HttpRequest, slug: str) -> Any:
+    require_scope(request, Scope.LEDGER_READ)
+    project = _project(request, slug, Role.MANAGER, Role.ENGINEER)
+    return [_account(account) for account in selectors.accounts_of(project)]
+
+
+def _account(account: Any) -> dict[str, Any]:
+    guarantee = privacy_selectors.guarantee(account)
+    return {
+        "scope": account.scope,
+        "unit": account.unit,
+        "adjacency": account.adjacency,
+        "filter": account.filter,
+        "epsilon_limit": guarantee.epsilon_limit,
+        "epsilon_spent": guarantee.epsilon_spent,
+        "delta_limit": guarantee.delta_limit,
+        "delta_spent": guarantee.delta_spent,
+        "chain_head": guarantee.chain_head,
+        "entries": account.entries.select_related("parent").order_by("sequence"),
+    }

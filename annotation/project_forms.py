@@ -1,0 +1,278 @@
+"""Forms of the admin's pages: projects, uploads, people, limits, tokens."""
+
+from datetime import timedelta
+from typing import Any
+
+from django import forms
+from django.contrib.auth.models import User
+from django.utils.translation import gettext_lazy as _
+
+from annotation.models import BadRows, DataKind, DatasetRole, Oracle, PrivacyUnit, Project, Role, Selection
+from annotation.presets import Preset, broken_rules
+from annotation.services.tokens import Scope
+
+# Selections each oracle may use; the rest is refused by rule, so the form does not offer it.
+OFFERED_SELECTIONS = {
+    Oracle.TRUSTED: (Selection.TOP_C, Selection.RANDOM),
+    Oracle.CROWD: (Selection.UNCERTAINTY, Selection.RANDOM),
+}
+
+
+class ProjectForm(forms.Form):
+    """Everything a new project needs; opened from a preset, whose values are the defaults."""
+
+    name = forms.CharField(max_length=120, label=_("Name"))
+    question = forms.CharField(
+        max_length=200,
+        label=_("Question"),
+        help_text=_("The one sentence annotators answer, like: What does this person want?"),
+    )
+    classes = forms.CharField(
+        widget=forms.Textarea(attrs={"rows": 4}), label=_("Classes"), help_text=_("One per line, 2 to 50.")
+    )
+    guidelines = forms.CharField(
+        widget=forms.Textarea(attrs={"rows": 4}),
+        required=False,
+        label=_("Guidelines"),
+        help_text=_("Shown one key away."),
+    )
+    data_kind = forms.ChoiceField(choices=DataKind.choices, label=_("What a record is"))
+    columns = forms.CharField(
+        widget=forms.Textarea(attrs={"rows": 4}),
+        required=False,
+        label=_("Columns"),
+        help_text=_(
+            "For tables, one per line: “amount: 0 to 5000” or “country: NO, SE, DK”. Bounds are public promises."
+        ),
+    )
+    image_height = forms.IntegerField(min_value=1, max_value=4096, required=False, label=_("Image height in pixels"))
+    image_width = forms.IntegerField(min_value=1, max_value=4096, required=False, label=_("Image width in pixels"))
+
+    pool_epsilon = forms.FloatField(
+        label=_("Epsilon limit of the pool"), help_text=_("The guarantee: no more than this is ever spent on the pool.")
+    )
+    pool_delta = forms.FloatField(
+        label=_("Delta limit of the pool"), help_text=_("Keep it well below one in the number of people.")
+    )
+    labels_epsilon = forms.FloatField(
+        required=False,
+        label=_("Epsilon limit of the answers"),
+        help_text=_("Protects what each annotator answered from those who get a model."),
+    )
+
+    privacy_unit = forms.ChoiceField(choices=PrivacyUnit.choices, label=_("Unit of privacy"))
+    gate_k = forms.IntegerField(
+        required=False, label=_("Gate: k"), help_text=_("A text passes when the sample holds it this often.")
+    )
+    gate_sampling_rate = forms.FloatField(
+        required=False,
+        label=_("Gate: sampling rate"),
+        help_text=_("Each record is looked at with this probability, by a secret coin."),
+    )
+    gate_epsilon = forms.FloatField(
+        required=False, label=_("Gate: epsilon"), help_text=_("For one text; delta follows from k and the rate.")
+    )
+    texts_per_contributor = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=100,
+        label=_("Gate: texts per contributor"),
+        help_text=_("More texts of one person cost that many times more."),
+    )
+    selection = forms.ChoiceField(choices=Selection.choices, label=_("Selection"))
+    selection_epsilon = forms.FloatField(
+        required=False, label=_("Scale of top-c"), help_text=_("Weights are exp(scale × uncertainty).")
+    )
+    round_size = forms.IntegerField(min_value=1, max_value=100_000, label=_("Questions per round"))
+    overlap = forms.IntegerField(min_value=1, max_value=25, label=_("People per question"))
+    labels_per_release = forms.IntegerField(min_value=2, max_value=1_000_000, label=_("New labels per release"))
+    maximum_releases = forms.IntegerField(min_value=1, required=False, label=_("At most this many releases"))
+    training_epsilon = forms.FloatField(
+        label=_("Epsilon of one training"), help_text=_("Each release retrains on all labels and costs this.")
+    )
+    regularization = forms.FloatField(
+        label=_("Regularisation"), help_text=_("Public constant of the summed objective.")
+    )
+    feature_dimension = forms.IntegerField(
+        min_value=2, max_value=4096, label=_("Feature dimension"), help_text=_("Fewer need less noise.")
+    )
+
+    basic = ("name", "question", "classes", "data_kind", "columns", "image_height", "image_width", "guidelines")
+    budgets = ("pool_epsilon", "pool_delta", "labels_epsilon")
+
+    def __init__(self, *args: Any, preset: Preset, **kwargs: Any) -> None:
+        super().__init__(*args, initial=dict(preset.defaults), **kwargs)
+        self.preset = preset
+        self._offer("data_kind", preset.data_kinds)
+        self._offer("selection", OFFERED_SELECTIONS[Oracle(preset.oracle)])
+        if preset.oracle == Oracle.CROWD:
+            unused = ("data_kind", "columns", "image_height", "image_width", "selection_epsilon")
+        else:
+            unused = (
+                "labels_epsilon",
+                "gate_k",
+                "gate_sampling_rate",
+                "gate_epsilon",
+                "texts_per_contributor",
+                "privacy_unit",
+            )
+        for field in unused:
+            del self.fields[field]
+
+    def _offer(self, field: str, keys: Any) -> None:
+        choice = self.fields[field]
+        assert isinstance(choice, forms.ChoiceField)
+        labels = dict(choice.choices)
+        choice.choices = [(key, labels[key]) for key in keys]
+
+    def clean_classes(self) -> list[str]:
+        """One class a line, blank lines ignored."""
+        return [line.strip() for line in self.cleaned_data["classes"].splitlines() if line.strip()]
+
+    def clean_columns(self) -> list[dict[str, Any]]:
+        """Read the declared columns, naming the line that cannot be read."""
+        return [
+            _declared_column(number, line)
+            for number, line in enumerate(self.cleaned_data["columns"].splitlines(), start=1)
+            if line.strip()
+        ]
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse a combination without a proof at the field that breaks the rule."""
+        values = self.values() if not self.errors else {}
+        if not values:
+            return self.cleaned_data
+        if values["data_kind"] == DataKind.TABLE and not values.get("columns"):
+            self.add_error("columns", _("A table needs its columns, with bounds or categories."))
+        if values["data_kind"] == DataKind.IMAGE and not (values.get("image_height") and values.get("image_width")):
+            self.add_error("image_height", _("Images need a height and a width."))
+        for field, rule in broken_rules(values).items():
+            self.add_error(field if field in self.fields else None, rule)
+        return self.cleaned_data
+
+    def values(self) -> dict[str, Any]:
+        """Return the preset's values with those of the form on top."""
+        filled = {field: value for field, value in self.cleaned_data.items() if value is not None}
+        kind = {"data_kind": self.preset.data_kinds[0], "oracle": self.preset.oracle}
+        return {**kind, **self.preset.defaults, **filled}
+
+    def project_values(self) -> dict[str, Any]:
+        """Return the keyword arguments of `create_project`."""
+        values = self.values()
+        return {field: value for field, value in values.items() if field != "oracle"}
+
+    def group(self, names: tuple[str, ...]) -> list[forms.BoundField]:
+        """Return the bound fields of a group that this preset has."""
+        return [self[name] for name in names if name in self.fields]
+
+    @property
+    def basic_fields(self) -> list[forms.BoundField]:
+        """What every project needs."""
+        return self.group(self.basic)
+
+    @property
+    def budget_fields(self) -> list[forms.BoundField]:
+        """The limits, which are the guarantee."""
+        return self.group(self.budgets)
+
+    @property
+    def advanced_fields(self) -> list[forms.BoundField]:
+        """The rest, which the preset has filled in."""
+        return [self[name] for name in self.fields if name not in (*self.basic, *self.budgets)]
+
+
+def _declared_column(number: int, line: str) -> dict[str, Any]:
+    """Read `name: low to high` or `name: a, b, c`."""
+    name, colon, rule = (part.strip() for part in line.partition(":"))
+    if not (name and colon and rule):
+        raise forms.ValidationError(
+            _("Line %(line)d: write “name: low to high” or “name: a, b, c”."), params={"line": number}
+        )
+    low, middle, high = (part.strip() for part in rule.partition(" to "))
+    if not middle:
+        categories = [category.strip() for category in rule.split(",") if category.strip()]
+        if len(set(categories)) != len(categories):
+            raise forms.ValidationError(_("Line %(line)d: a category is named twice."), params={"line": number})
+        return {"name": name, "categories": categories}
+    try:
+        bounds = float(low), float(high)
+    except ValueError as error:
+        raise forms.ValidationError(_("Line %(line)d: the bounds must be numbers."), params={"line": number}) from error
+    if not bounds[0] < bounds[1]:
+        raise forms.ValidationError(
+            _("Line %(line)d: the lower bound must be below the upper."), params={"line": number}
+        )
+    return {"name": name, "low": bounds[0], "high": bounds[1]}
+
+
+class UploadForm(forms.Form):
+    """A file and what it holds."""
+
+    file = forms.FileField(label=_("File"), help_text=_("CSV, TSV, JSONL, Parquet; a zip of PNG for images."))
+    role = forms.ChoiceField(choices=DatasetRole.choices, label=_("What it is"))
+    text_column = forms.CharField(required=False, max_length=200, initial="text", label=_("Text column"))
+    contributor_column = forms.CharField(
+        required=False, max_length=200, label=_("Contributor column"), help_text=_("Stored as a keyed hash only.")
+    )
+    label_column = forms.CharField(
+        required=False,
+        max_length=200,
+        label=_("Label column"),
+        help_text=_("Public test sets only; a pool has no labels."),
+    )
+    has_header = forms.BooleanField(required=False, initial=True, label=_("The first line names the columns"))
+    bad_rows = forms.ChoiceField(
+        choices=BadRows.choices, widget=forms.RadioSelect, initial=BadRows.KEEP_GOOD, label=_("Bad rows")
+    )
+
+    def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if project.data_kind != DataKind.TEXT:
+            del self.fields["text_column"]
+        if project.oracle == Oracle.CROWD and project.privacy_unit == PrivacyUnit.CONTRIBUTOR:
+            self.fields["contributor_column"].help_text = _("Needed for a pool here; stored as a keyed hash only.")
+
+    def mapping(self) -> dict[str, Any]:
+        """Return what the reader needs to know of the columns."""
+        named = {key: self.cleaned_data.get(f"{key}_column", "") for key in ("text", "contributor", "label")}
+        return {key: column for key, column in named.items() if column} | {
+            "has_header": self.cleaned_data["has_header"]
+        }
+
+
+class MemberForm(forms.Form):
+    """Somebody who has an account here, and what they may do."""
+
+    username = forms.CharField(max_length=150, label=_("User name"))
+    role = forms.ChoiceField(choices=Role.choices, label=_("Role"))
+
+    def clean_username(self) -> User:
+        """Find the person; managers may know who has an account."""
+        user = User.objects.filter(username=self.cleaned_data["username"], is_active=True).first()
+        if user is None:
+            raise forms.ValidationError(_("Nobody has an account under this name."))
+        return user
+
+
+class LimitForm(forms.Form):
+    """A new limit with its reason, which becomes an entry."""
+
+    epsilon_limit = forms.FloatField(min_value=0, label=_("Epsilon limit"))
+    delta_limit = forms.FloatField(min_value=0, max_value=1, label=_("Delta limit"))
+    reason = forms.CharField(
+        max_length=500, label=_("Reason"), help_text=_("Stays in the ledger for good, with your name.")
+    )
+
+
+class TokenForm(forms.Form):
+    """A new API token."""
+
+    name = forms.CharField(max_length=80, label=_("Name"), help_text=_("Where it will be used."))
+    scopes = forms.MultipleChoiceField(
+        choices=[(scope.value, scope.value) for scope in Scope], widget=forms.CheckboxSelectMultiple, label=_("May do")
+    )
+    days = forms.IntegerField(min_value=1, max_value=366, initial=90, label=_("Days until it ends"))
+
+    def lifetime(self) -> timedelta:
+        """Return how long the token lives."""
+        return timedelta(days=self.cleaned_data["days"])

@@ -1,0 +1,61 @@
+"""Uploading pools and public test sets, and how each upload went."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+
+from annotation import selectors
+from annotation.errors import InvalidUpload
+from annotation.models import Project
+from annotation.project_forms import UploadForm
+from annotation.services import datasets
+from annotation.views.projects import managed_project
+
+
+@login_required
+def data(request: HttpRequest, slug: str) -> HttpResponse:
+    """The uploads of a project, and one more."""
+    project = managed_project(request, slug)
+    form = UploadForm(request.POST or None, request.FILES or None, project=project)
+    if request.method == "POST" and form.is_valid():
+        try:
+            datasets.receive_upload(
+                project=project,
+                file=form.cleaned_data["file"],
+                name=form.cleaned_data["file"].name,
+                role=form.cleaned_data["role"],
+                bad_rows=form.cleaned_data["bad_rows"],
+                mapping=form.mapping(),
+                uploaded_by=request.user,
+            )
+        except InvalidUpload as error:
+            form.add_error("file", str(error))
+        else:
+            messages.success(request, _("Upload received; its rows are being read."))
+            return redirect("annotation:data", slug=slug)
+    context = {"project": project, "form": form} | _uploads(project)
+    return render(request, "annotation/data.html", context, status=422 if form.errors else 200)
+
+
+def _uploads(project: Project) -> dict[str, Any]:
+    uploads = list(selectors.uploads_of(project))
+    return {"uploads": uploads, "running": any(upload.job.finished_at is None for upload in uploads)}
+
+
+@login_required
+def uploads(request: HttpRequest, slug: str) -> HttpResponse:
+    """The list of uploads alone, fetched again while something is running."""
+    project = managed_project(request, slug)
+    return render(request, "annotation/_uploads.html", {"project": project} | _uploads(project))
+
+
+@login_required
+def dataset(request: HttpRequest, slug: str, dataset_id: int) -> HttpResponse:
+    """One upload and its bad rows."""
+    project = managed_project(request, slug)
+    found = get_object_or_404(selectors.uploads_of(project), pk=dataset_id)
+    return render(request, "annotation/dataset.html", {"project": project, "dataset": found})

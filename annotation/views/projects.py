@@ -1,0 +1,89 @@
+"""The list of projects, opening one, its people, pausing it."""
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required, permission_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from annotation import selectors
+from annotation.models import Membership, Project, Role
+from annotation.presets import PRESETS
+from annotation.project_forms import MemberForm, ProjectForm
+from annotation.services import projects
+
+
+def managed_project(request: HttpRequest, slug: str) -> Project:
+    """Return the project if the person manages it; else it does not exist for them."""
+    return get_object_or_404(selectors.projects_of(request.user, roles=(Role.MANAGER,)), slug=slug)
+
+
+@login_required
+def project_list(request: HttpRequest) -> HttpResponse:
+    """Every project the person takes part in."""
+    cards = selectors.project_cards(user=request.user)
+    return render(request, "annotation/projects.html", {"cards": cards, "may_open": may_open(request)})
+
+
+def may_open(request: HttpRequest) -> bool:
+    """Say whether the person may open a project."""
+    return request.user.has_perm("annotation.add_project")
+
+
+@login_required
+@permission_required("annotation.add_project", raise_exception=True)
+def choose_preset(request: HttpRequest) -> HttpResponse:
+    """The first step of a new project: what for."""
+    return render(request, "annotation/choose_preset.html", {"presets": PRESETS.values()})
+
+
+@login_required
+@permission_required("annotation.add_project", raise_exception=True)
+def new_project(request: HttpRequest, preset: str) -> HttpResponse:
+    """The second step: name, classes, budgets; the rest has defaults."""
+    if preset not in PRESETS:
+        raise Http404
+    chosen = PRESETS[preset]
+    form = ProjectForm(request.POST or None, preset=chosen)
+    if request.method == "POST" and form.is_valid():
+        project = projects.create_project(preset=preset, owner=request.user, **form.project_values())
+        messages.success(request, _("Project opened. Upload a pool next."))
+        return redirect("annotation:data", slug=project.slug)
+    status = 422 if form.errors else 200
+    return render(request, "annotation/new_project.html", {"form": form, "preset": chosen}, status=status)
+
+
+@login_required
+@require_POST
+def set_state(request: HttpRequest, slug: str) -> HttpResponse:
+    """Pause or resume."""
+    project = managed_project(request, slug)
+    change = projects.pause_project if request.POST.get("state") == "paused" else projects.resume_project
+    change(project=project)
+    return redirect("annotation:project", slug=slug)
+
+
+@login_required
+def people(request: HttpRequest, slug: str) -> HttpResponse:
+    """Who takes part, and giving somebody a role."""
+    project = managed_project(request, slug)
+    form = MemberForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        projects.add_member(project=project, user=form.cleaned_data["username"], role=form.cleaned_data["role"])
+        return redirect("annotation:people", slug=slug)
+    context = {"project": project, "form": form, "memberships": selectors.memberships_of(project)}
+    return render(request, "annotation/people.html", context, status=422 if form.errors else 200)
+
+
+@login_required
+@require_POST
+def remove_member(request: HttpRequest, slug: str, membership_id: int) -> HttpResponse:
+    """Take a role away; what the person labelled stays."""
+    project = managed_project(request, slug)
+    membership = get_object_or_404(Membership, pk=membership_id, project=project)
+    if membership.user_id == request.user.pk and membership.role == Role.MANAGER:
+        messages.error(request, _("You cannot take the manager's role from yourself."))
+    else:
+        projects.remove_member(project=project, user=membership.user, role=membership.role)
+    return redirect("annotation:people", slug=slug)

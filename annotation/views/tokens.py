@@ -1,0 +1,37 @@
+"""A person's API tokens."""
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST
+
+from annotation.models import ApiToken
+from annotation.project_forms import TokenForm
+from annotation.services import tokens as token_service
+
+
+@login_required
+@never_cache
+def tokens(request: HttpRequest) -> HttpResponse:
+    """List the live tokens and make one; its secret is shown this once."""
+    form = TokenForm(request.POST or None)
+    secret = None
+    if request.method == "POST" and form.is_valid():
+        _, secret = token_service.create_token(
+            user=request.user,
+            name=form.cleaned_data["name"],
+            scopes=form.cleaned_data["scopes"],
+            lifetime=form.lifetime(),
+        )
+        form = TokenForm()
+    context = {"form": form, "secret": secret, "tokens": token_service.live_tokens(user=request.user)}
+    return render(request, "annotation/tokens.html", context, status=422 if form.errors else 200)
+
+
+@login_required
+@require_POST
+def revoke(request: HttpRequest, token_id: int) -> HttpResponse:
+    """End one of the person's own tokens."""
+    token_service.revoke_token(token=get_object_or_404(ApiToken, pk=token_id, user=request.user))
+    return redirect("annotation:tokens")
