@@ -1,7 +1,7 @@
 """What every test shares: real servers of their own, a site's processes, and a browser.
 
-Pure tests start nothing. The first test that asks for the database starts an embedded Postgres and Valkey under `var/test/`; any
-number of test runs share them, each with its own databases, and the last one out stops them.
+Pure tests start nothing. The first test that asks for the database starts an embedded Postgres and Valkey under
+`var/test/`; any number of test runs share them, each with its own databases, and the last one out stops them.
 """
 
 import contextlib
@@ -35,7 +35,8 @@ RUN = os.environ.setdefault("DPAL_TEST_RUN", str(os.getpid()))
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "main")
 RUN_DIR = SHARED / f"run-{RUN}" / WORKER
 
-# Before the settings load, which is why pyproject.toml does not name them to pytest: a developer's own site stays out of reach.
+# Before the settings load, which is why pyproject.toml does not name them to pytest: a developer's own site stays out
+# of reach.
 for name in ("DATABASE_URL", "CELERY_BROKER_URL", "STORAGE_URL", "LEDGER_COUNTER_PATH"):
     os.environ.pop(name, None)
 os.environ["DPAL_VAR"] = str(RUN_DIR)

@@ -1,0 +1,60 @@
+# Everything here needs Python 3.11 or newer, make and git; `make help` lists the targets.
+.DEFAULT_GOAL := help
+.PHONY: help setup run demo test test-slow lint fmt migrate bench evidence reproduce stop clean
+
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+ARGS ?=
+# A directory holding the papers' data sets, for `make reproduce`.
+DATA ?=
+# Two processes by default: more than two fight over the tests' own server on small machines.
+JOBS ?= 2
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+setup: ## make .venv hold what requirements.lock.txt names
+	@sh .ci/setup
+
+run: setup ## run the site on this machine until Ctrl-C; ARGS="--port 8080"
+	@$(PYTHON) manage.py run $(ARGS)
+
+demo: setup ## a trusted and a crowd project with simulated annotators, then the site; ARGS=--exit ends after the table
+	@$(PYTHON) manage.py demo $(ARGS)
+
+test: setup ## all tests but the slow ones; ARGS="tests/db -k ledger"
+	@$(PYTHON) -m pytest -m "not slow" -n $(JOBS) $(ARGS)
+
+test-slow: setup ## all tests, the slow ones too
+	@$(PYTHON) -m pytest -n $(JOBS) $(ARGS)
+
+lint: setup ## ruff, mypy, import-linter, missing migrations
+	@$(VENV)/bin/ruff check .
+	@$(VENV)/bin/ruff format --check .
+	@DPAL_NO_SERVERS=1 $(VENV)/bin/mypy
+	@DPAL_NO_SERVERS=1 PYTHONPATH=. $(VENV)/bin/lint-imports
+	@DPAL_NO_SERVERS=1 $(PYTHON) -W "ignore:Got an error checking a consistent migration history:RuntimeWarning" \
+		manage.py makemigrations --check --dry-run
+
+fmt: setup ## format the code and mend what ruff can
+	@$(VENV)/bin/ruff check --fix .
+	@$(VENV)/bin/ruff format .
+
+migrate: setup ## bring the database up to date
+	@$(PYTHON) manage.py migrate
+
+bench: setup ## every benchmark, ours beside its peer
+	@for file in benchmarks/[a-z]*.py; do echo "== $$file"; $(PYTHON) $$file $(ARGS) || exit 1; done
+
+evidence: setup ## audit every released guarantee empirically
+	@$(PYTHON) manage.py evidence $(ARGS)
+
+reproduce: setup ## the papers' tables and figures into docs/results; DATA=directory
+	@$(PYTHON) -m learner.reproduce $(if $(DATA),--data "$(DATA)") $(ARGS)
+
+stop: ## stop the embedded servers
+	@[ ! -x $(PYTHON) ] || $(PYTHON) -m dpal_site.embedded stop
+
+clean: stop ## remove .venv and caches; the site's data under var/ stays
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -not -path './var/*' -prune -exec rm -rf {} +

@@ -1,0 +1,42 @@
+"""`manage.py run`: the whole site on this machine until Ctrl-C."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from dpal_site import preparation
+from dpal_site.embedded import servers
+from dpal_site.embedded.errors import EmbeddedError
+from dpal_site.embedded.processes import Supervisor
+
+
+class Command(BaseCommand):
+    """Bring everything up to date, start web server, worker and clock, and print the address."""
+
+    help = "Run the site: database and broker where none are configured, web server, worker and clock, until Ctrl-C."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Declare the options."""
+        parser.add_argument("--port", type=int, help="port of the web server; default: the first free one from 8000")
+        parser.add_argument("--workers", type=int, default=2, help="web server processes; default 2")
+        parser.add_argument("--concurrency", type=int, default=2, help="tasks the worker runs at once; default 2")
+        parser.add_argument("--echo", action="store_true", help="repeat the processes' logs here")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Run until a signal; the exit code is 0 after Ctrl-C."""
+        log_dir = servers.var_dir() / "log"
+        try:
+            with Supervisor(log_dir, echo=options["echo"]) as site:
+                self.stdout.write("Bringing the database and the static files up to date.")
+                preparation.prepare_site()
+                url = site.start_web(options["port"], workers=options["workers"])
+                site.start_worker(options["concurrency"])
+                site.start_beat()
+                site.wait_until_ready()
+                self.stdout.write(f"The site runs at {url}; logs are in {log_dir}. Ctrl-C stops it.")
+                self.stdout.flush()
+                site.wait()
+        except KeyboardInterrupt:
+            self.stdout.write("Stopped.")
+        except EmbeddedError as error:
+            raise CommandError(str(error)) from error
