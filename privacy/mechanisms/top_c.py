@@ -179,7 +179,8 @@ def _key_interval(digits: int, bits: int, score: float, scale: float) -> tuple[d
         if survival in (0, 1 << bits):
             ends.append(decimal.Decimal("Infinity") * direction)
             continue
-        time = -context.ln(context.divide(decimal.Decimal(survival), decimal.Decimal(1 << bits)))
+        # `copy_negate` and not a minus, which would round to the caller's decimal context.
+        time = context.ln(context.divide(decimal.Decimal(survival), decimal.Decimal(1 << bits))).copy_negate()
         key = context.subtract(context.ln(time), pull)
         ends.append(context.add(key, direction * context.multiply(slack, 1 + abs(key) + pull)))
     return ends[0], ends[1]

@@ -39,8 +39,8 @@ def test_a_coin_shows_exactly_the_probability_that_is_charged(wanted):
 
 
 @given(
-    threshold=st.floats(0.01, 0.9),
-    epsilon=st.floats(0.01, 5),
+    threshold=st.floats(0.01, 0.7),
+    epsilon=st.floats(0.01, 3),
     distances=st.lists(st.floats(0, 1), min_size=2, max_size=20),
 )
 def test_exponential_screen_stays_within_its_cost(threshold, epsilon, distances):

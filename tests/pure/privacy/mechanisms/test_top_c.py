@@ -1,8 +1,10 @@
 """Top-c selection: the exact law, the streaming path and the exact settlement of close races."""
 
+import decimal
 import itertools
 import math
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -84,15 +86,24 @@ def test_ties_in_the_first_64_bits_are_broken_evenly():
     assert abs(first - 1_000) < 6 * math.sqrt(2_000 / 4)
 
 
-def test_key_intervals_enclose_the_float_key():
-    for digits in (0, 1, 2**40, 2**63, 2**64 - 2, 2**64 - 1):
-        for score, scale in ((0.0, 1.0), (0.75, 8.0)):
-            low, high = top_c._key_interval(digits, 64, score, scale)
-            assert low < high
-            middle = (digits + 0.5) * 2.0**-64
-            if 2.0**-60 < middle < 1 - 2.0**-10:
-                key = math.log(-math.log1p(-middle)) - scale * score
-                assert float(low) - 1e-9 <= key <= float(high) + 1e-9
+@pytest.mark.parametrize("bits", [64, 128, 192])
+def test_key_intervals_enclose_the_real_key_and_are_as_narrow_as_the_bits_allow(bits):
+    rng = np.random.default_rng(0)
+    edge = [1, 2, 2**40, 2**bits - 3, 2**bits - 2]
+    for digits in [*edge, *(int(word) << (bits - 64) for word in rng.integers(2**62, 2**63, size=20))]:
+        for score, scale in ((0.0, 1.0), (0.1, 8.0), (1.0, 0.3)):
+            low, high = top_c._key_interval(digits, bits, score, scale)
+            with mpmath.workdps(120):
+                for end in (digits, digits + 1):
+                    key = mpmath.log(-mpmath.log1p(-mpmath.mpf(end) / 2**bits)) - mpmath.mpf(scale) * mpmath.mpf(score)
+                    assert mpmath.mpf(str(low)) < key < mpmath.mpf(str(high))
+            if digits not in edge:
+                assert high - low < 32 * decimal.Decimal(2) ** -bits + decimal.Decimal(10) ** -(bits // 3 + 7)
+
+
+def test_ends_of_the_unit_interval_are_unbounded():
+    assert top_c._key_interval(0, 64, 0.5, 1.0)[0] == decimal.Decimal("-Infinity")
+    assert top_c._key_interval(2**64 - 1, 64, 0.5, 1.0)[1] == decimal.Decimal("Infinity")
 
 
 def test_taking_every_record_returns_all():
