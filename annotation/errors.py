@@ -27,6 +27,12 @@ class AlreadyLabelled(AnnotationError):
     """The assignment already carries a different label."""
 
 
+class InvalidChoice(AnnotationError):
+    """The project has no such class."""
+
+    status = 422
+
+
 class UndoRefused(AnnotationError):
     """There is no answer of the last minutes that could still be taken back."""
 

@@ -1,0 +1,245 @@
+"""What happens when an annotator answers, skips, or takes an answer back.
+
+Locks are always taken question first, then assignment, so that nobody waits in a circle.
+"""
+
+import logging
+from collections.abc import Sequence
+from datetime import timedelta
+from functools import partial
+
+from celery import current_app
+from django.conf import settings
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import connection, transaction
+from django.db.models import F, QuerySet
+from django.db.models.functions import Now
+from kombu.exceptions import OperationalError
+
+from annotation.consensus import majority
+from annotation.errors import AlreadyLabelled, InvalidChoice, LeaseExpired, UndoRefused
+from annotation.models import Assignment, AssignmentState, Consensus, Label, Project, Query, QueryState
+
+logger = logging.getLogger(__name__)
+UNDO_WINDOW = timedelta(minutes=10)
+
+# One statement for the click itself. The question's lock makes the answers of one question come one after another, so
+# that whoever gives the last one sees all others.
+ANSWER = """
+WITH question AS (
+    SELECT id FROM annotation_query WHERE id = %(query)s FOR NO KEY UPDATE
+), closed AS (
+    UPDATE annotation_assignment assignment SET state = 'labelled', finished_at = now()
+    FROM question WHERE assignment.id = %(assignment)s AND assignment.state = 'leased'
+    RETURNING assignment.id, assignment.query_id, assignment.annotator_id
+)
+INSERT INTO annotation_label (assignment_id, query_id, annotator_id, choice, supersedes_id, created_at)
+SELECT closed.id, closed.query_id, closed.annotator_id, %(choice)s,
+       (SELECT max(earlier.id) FROM annotation_label earlier WHERE earlier.assignment_id = closed.id), now()
+FROM closed
+RETURNING id, created_at, supersedes_id
+"""
+
+# Closing a question also says whether this may be the answer somebody waits for: enough new ones for a training, or
+# the last of a round.
+CLOSE = """
+WITH stored AS (
+    INSERT INTO annotation_consensus (project_id, query_id, choice, votes, agreeing, created_at)
+    SELECT %(project)s, %(query)s, %(choice)s, %(votes)s, %(agreeing)s, now() WHERE %(agreed)s
+), closed AS (
+    UPDATE annotation_query SET state = CASE WHEN %(agreed)s THEN 'closed' ELSE 'disputed' END WHERE id = %(query)s
+)
+SELECT NOT EXISTS (
+           SELECT 1 FROM annotation_query WHERE project_id = %(project)s AND state = 'open' AND id <> %(query)s
+       ) OR project.labels_per_release <= 1 + (
+           SELECT count(*) FROM (
+               SELECT 1 FROM annotation_consensus
+               WHERE project_id = %(project)s AND id > project.labels_used_through
+               LIMIT project.labels_per_release
+           ) unused
+       )
+FROM annotation_project project WHERE project.id = %(project)s
+"""
+
+
+def submit_label(*, assignment: Assignment, choice: int) -> Label:
+    """Store the answer and, if it is the last the question waited for, what the answers agree on.
+
+    The same answer to the same assignment is the same label, however often it arrives.
+    """
+    project = assignment.project
+    if not 0 <= choice < len(project.classes):
+        raise InvalidChoice(f"There are {len(project.classes)} classes to choose from.")
+    with transaction.atomic():
+        label = _answer(assignment, choice)
+        if label is None:
+            earlier = _reopen(assignment)
+            if earlier is not None:
+                return _same_label(earlier, choice)
+            label = _answer(assignment, choice)
+        if label is None:
+            raise LeaseExpired(f"Assignment {assignment.pk} is no longer yours.")
+        query = assignment.query
+        votes = [choice] if query.overlap == 1 else _votes(query)
+        if len(votes) == query.overlap:
+            _close_query(project, query, votes)
+    return label
+
+
+def _answer(assignment: Assignment, choice: int) -> Label | None:
+    """Close a leased assignment with its label; None if it is not leased."""
+    with connection.cursor() as cursor:
+        values = {"assignment": assignment.pk, "query": assignment.query_id, "choice": choice}
+        cursor.execute(ANSWER, values)
+        row = cursor.fetchone()
+    if row is None:
+        return None
+    pk, created_at, supersedes_id = row
+    return Label(
+        pk=pk,
+        assignment=assignment,
+        query_id=assignment.query_id,
+        annotator_id=assignment.annotator_id,
+        choice=choice,
+        supersedes_id=supersedes_id,
+        created_at=created_at,
+    )
+
+
+def _reopen(assignment: Assignment) -> Label | None:
+    """Return the label the assignment already has, or lease it again if its slot is still free."""
+    query = _lock_questions(assignment)[assignment.query_id]
+    current = Assignment.objects.select_for_update(no_key=True).get(pk=assignment.pk)
+    if current.state == AssignmentState.LABELLED:
+        return current.labels.get(superseded_at=None)
+    if query.state != QueryState.OPEN or query.open_slots == 0:
+        raise LeaseExpired(
+            "The time for this question ran out and somebody else has it now, so your answer was not stored."
+        )
+    _end_lease(_held_by(assignment))
+    _lease(current, seconds=assignment.project.lease_seconds)
+    Query.objects.filter(pk=query.pk).update(open_slots=F("open_slots") - 1)
+    return None
+
+
+def _same_label(label: Label, choice: int) -> Label:
+    if label.choice != choice:
+        raise AlreadyLabelled("You have answered this question before, with another class. Undo that answer first.")
+    return label
+
+
+def _votes(query: Query) -> Sequence[int]:
+    return list(Label.objects.filter(query=query, superseded_at=None).values_list("choice", flat=True))
+
+
+def _close_query(project: Project, query: Query, votes: Sequence[int]) -> None:
+    agreement = majority(votes)
+    values = {
+        "project": project.pk,
+        "query": query.pk,
+        "agreed": agreement is not None,
+        "choice": agreement.choice if agreement else 0,
+        "votes": len(votes),
+        "agreeing": agreement.agreeing if agreement else 0,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(CLOSE, values)
+        (somebody_waits,) = cursor.fetchone()
+    if somebody_waits:
+        transaction.on_commit(partial(_tell_project_changed, project.pk))
+
+
+def _tell_project_changed(project_id: int) -> None:
+    """Let the project take its next step; a broker that is down delays it until the next beat, and loses no label."""
+    try:
+        current_app.send_task(settings.PROJECT_CHANGED_TASK, kwargs={"project_id": project_id}, retry=False)
+    except (OperationalError, OSError) as error:
+        logger.warning("project %s: next step left to the beat, broker not reached: %s", project_id, type(error))
+
+
+def skip_assignment(*, assignment: Assignment, reason: str) -> Assignment:
+    """Give the question back unanswered, to somebody else; skipping twice changes nothing."""
+    with transaction.atomic():
+        query = Query.objects.select_for_update(no_key=True).get(pk=assignment.query_id)
+        current = Assignment.objects.select_for_update(no_key=True).get(pk=assignment.pk)
+        if current.state == AssignmentState.LABELLED:
+            raise AlreadyLabelled("You have answered this question before. Undo that answer first.")
+        if current.state == AssignmentState.LEASED:
+            Query.objects.filter(pk=query.pk).update(open_slots=F("open_slots") + 1)
+        if current.state != AssignmentState.SKIPPED:
+            current.state = AssignmentState.SKIPPED
+            current.skip_reason = reason
+            current.finished_at = Now()
+            current.save(update_fields=["state", "skip_reason", "finished_at"])
+    return current
+
+
+def undo_label(*, project: Project, user: AbstractBaseUser) -> Assignment:
+    """Take back the person's last answer, if it is minutes old and no training has it, and lease the question to them.
+
+    The answer stays, superseded. A question the person holds meanwhile is given back and comes again later.
+    """
+    with transaction.atomic():
+        last = last_undoable(project=project, user=user)
+        if last is None:
+            raise UndoRefused("There is no answer of the last ten minutes to take back.")
+        _lock_questions(last)
+        # Whoever starts a training updates this row first, so labels_used_through cannot move under us.
+        used_through = Project.objects.select_for_update(no_key=True).get(pk=project.pk).labels_used_through
+        current = Assignment.objects.select_for_update(no_key=True).get(pk=last.pk)
+        if current.state != AssignmentState.LABELLED:
+            raise UndoRefused("This answer was taken back already.")
+        consensus = Consensus.objects.filter(query=current.query_id).first()
+        if consensus is not None and consensus.pk <= used_through:
+            raise UndoRefused("A training has used this answer, so it stays.")
+        if consensus is not None:
+            consensus.delete()
+        Query.objects.filter(pk=current.query_id).update(state=QueryState.OPEN)
+        current.labels.filter(superseded_at=None).update(superseded_at=Now())
+        _end_lease(_held_by(current))
+        _lease(current, seconds=project.lease_seconds)
+    return current
+
+
+def last_undoable(*, project: Project, user: AbstractBaseUser) -> Assignment | None:
+    """Return the person's newest answered assignment of the last minutes; a training may still have used it."""
+    answered = Assignment.objects.filter(
+        annotator=user.pk, project=project, state=AssignmentState.LABELLED, finished_at__gte=Now() - UNDO_WINDOW
+    )
+    return answered.order_by("-finished_at").first()
+
+
+def mark_labels_used(*, project: Project, last_consensus_id: int) -> None:
+    """Fix every consensus up to this one: a training reads them. Call it in the transaction that chooses them."""
+    Project.objects.filter(pk=project.pk, labels_used_through__lt=last_consensus_id).update(
+        labels_used_through=last_consensus_id
+    )
+
+
+def _held_by(assignment: Assignment) -> QuerySet[Assignment]:
+    """Return what the same person holds in the same project: one question at most."""
+    return Assignment.objects.filter(
+        annotator=assignment.annotator_id, project=assignment.project_id, state=AssignmentState.LEASED
+    )
+
+
+def _lock_questions(assignment: Assignment) -> dict[int, Query]:
+    """Lock the assignment's question and the one its person holds, in one order, so that nobody waits in a circle."""
+    touched = [assignment.query_id, *_held_by(assignment).values_list("query_id", flat=True)]
+    return {
+        query.pk: query for query in Query.objects.select_for_update(no_key=True).filter(pk__in=touched).order_by("pk")
+    }
+
+
+def _end_lease(held: QuerySet[Assignment]) -> None:
+    """Give back what the person holds, since nobody holds two questions."""
+    for query_id in held.values_list("query_id", flat=True):
+        Query.objects.filter(pk=query_id).update(open_slots=F("open_slots") + 1)
+    held.update(state=AssignmentState.EXPIRED, finished_at=Now())
+
+
+def _lease(assignment: Assignment, *, seconds: int) -> None:
+    Assignment.objects.filter(pk=assignment.pk).update(
+        state=AssignmentState.LEASED, leased_until=Now() + timedelta(seconds=seconds), finished_at=None, skip_reason=""
+    )
+    assignment.refresh_from_db()

@@ -1,0 +1,207 @@
+"""Handing questions out: opening them for a round, leasing one to one person, taking back what was not answered.
+
+For each question, free slots, live leases and current answers add up to its overlap, so it never reaches more people.
+"""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from uuid import UUID, uuid4
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import IntegrityError, connection, transaction
+
+from annotation import selectors
+from annotation.errors import InvalidConfiguration, LeaseExpired
+from annotation.models import Assignment, Oracle, Project, ProjectState, Query, QueryState, Role
+
+# Ranks of a round stay below this, so a later round never overtakes an earlier one.
+PRIORITY_PER_ROUND = 10**9
+CLAIM_ATTEMPTS = 3
+
+OPEN_RECORDS = """
+INSERT INTO annotation_query (project_id, record_id, state, round_number, priority, overlap, open_slots)
+SELECT %(project)s, record.id, 'open', %(round)s, %(base)s + asked.rank - 1, %(overlap)s, %(overlap)s
+FROM unnest(%(ids)s::bigint[]) WITH ORDINALITY AS asked (id, rank)
+JOIN annotation_record record ON record.id = asked.id
+JOIN annotation_dataset dataset ON dataset.id = record.dataset_id
+WHERE dataset.project_id = %(project)s AND dataset.role = 'pool' AND dataset.state = 'ready'
+ORDER BY asked.rank
+"""
+
+OPEN_CANDIDATES = """
+UPDATE annotation_query query
+SET state = 'open', round_number = %(round)s, priority = %(base)s + asked.rank - 1,
+    overlap = %(overlap)s, open_slots = %(overlap)s
+FROM unnest(%(ids)s::bigint[]) WITH ORDINALITY AS asked (id, rank)
+WHERE query.id = asked.id AND query.project_id = %(project)s AND query.state = 'candidate'
+"""
+
+# One statement, so that no crash can fall between the slot and the lease. The slot is taken from what was inserted,
+# not the other way round: where a second click of the same person came first, nothing is inserted and no slot is lost.
+# The scalar subquery is one index probe a row; as NOT EXISTS the planner may read all assignments of the person.
+CLAIM = """
+WITH mine AS (
+    UPDATE annotation_assignment SET leased_until = now() + make_interval(secs => %(seconds)s)
+    WHERE annotator_id = %(user)s AND project_id = %(project)s AND state = 'leased'
+    RETURNING id
+), chosen AS (
+    SELECT query.id FROM annotation_query query
+    WHERE query.project_id = %(project)s AND query.state = 'open' AND query.open_slots > 0
+      AND NOT EXISTS (SELECT 1 FROM mine)
+      AND coalesce((
+          SELECT earlier.state FROM annotation_assignment earlier
+          WHERE earlier.query_id = query.id AND earlier.annotator_id = %(user)s
+      ), 'expired') = 'expired'
+    ORDER BY query.priority, query.id
+    LIMIT 1
+    FOR NO KEY UPDATE OF query SKIP LOCKED
+), leased AS (
+    INSERT INTO annotation_assignment AS held
+        (id, project_id, query_id, annotator_id, state, leased_until, skip_reason, created_at)
+    SELECT %(id)s, %(project)s, chosen.id, %(user)s, 'leased', now() + make_interval(secs => %(seconds)s), '', now()
+    FROM chosen
+    ON CONFLICT (query_id, annotator_id) DO UPDATE
+        SET state = 'leased', leased_until = excluded.leased_until, finished_at = NULL
+        WHERE held.state = 'expired'
+    RETURNING held.id, held.query_id
+), taken AS (
+    UPDATE annotation_query query SET open_slots = query.open_slots - 1 FROM leased WHERE query.id = leased.query_id
+)
+SELECT id FROM mine UNION ALL SELECT id FROM leased
+UNION ALL SELECT NULL FROM chosen WHERE NOT EXISTS (SELECT 1 FROM leased)
+"""
+
+RENEW = """
+UPDATE annotation_assignment SET leased_until = now() + make_interval(secs => %(seconds)s)
+WHERE id = %(id)s AND state = 'leased' RETURNING leased_until
+"""
+
+# Locks are taken question first, as everywhere, and skipped where somebody answers at this moment.
+RETURN_EXPIRED = """
+WITH lapsed AS (
+    SELECT assignment.id, assignment.query_id
+    FROM annotation_assignment assignment JOIN annotation_query query ON query.id = assignment.query_id
+    WHERE assignment.state = 'leased' AND assignment.leased_until < now()
+    FOR NO KEY UPDATE OF query, assignment SKIP LOCKED
+), ended AS (
+    UPDATE annotation_assignment assignment SET state = 'expired', finished_at = now()
+    FROM lapsed WHERE assignment.id = lapsed.id
+), freed AS (
+    UPDATE annotation_query query SET open_slots = query.open_slots + per_query.leases
+    FROM (SELECT query_id, count(*) AS leases FROM lapsed GROUP BY query_id) per_query
+    WHERE query.id = per_query.query_id
+)
+SELECT count(*) FROM lapsed
+"""
+
+
+class QueueState(StrEnum):
+    """Why a person has no question right now."""
+
+    NOT_MEMBER = "not_member"
+    PAUSED = "paused"
+    WAITING_FOR_FIRST = "waiting_for_first"
+    ANSWERED_ALL = "answered_all"
+    BUDGET_SPENT = "budget_spent"
+    MORE_COMING = "more_coming"
+
+
+def open_queries(
+    *,
+    project: Project,
+    round_number: int,
+    record_ids: Sequence[int] | None = None,
+    query_ids: Sequence[int] | None = None,
+    overlap: int | None = None,
+) -> int:
+    """Ask records (trusted) or candidates of the gate (crowd) in the given order; all of them or, refusing, none."""
+    trusted = project.oracle == Oracle.TRUSTED
+    ids = record_ids if trusted else query_ids
+    if ids is None or (query_ids if trusted else record_ids) is not None:
+        raise InvalidConfiguration("A trusted project asks records, a crowd project only what its gate let through.")
+    values = {
+        "project": project.pk,
+        "round": round_number,
+        "base": round_number * PRIORITY_PER_ROUND,
+        "overlap": overlap or project.overlap,
+        "ids": [int(identifier) for identifier in ids],
+    }
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(OPEN_RECORDS if trusted else OPEN_CANDIDATES, values)
+        opened: int = cursor.rowcount
+        if opened != len(ids):
+            raise InvalidConfiguration(f"Only {opened} of {len(ids)} questions may be asked in project {project.pk}.")
+    return opened
+
+
+def claim_next(*, project: Project, user: AbstractBaseUser) -> Assignment | None:
+    """Return the question the person still holds, its lease renewed, else lease them the next free one, or None.
+
+    Membership is the caller's to check, with `selectors.projects_of`.
+    """
+    if project.state != ProjectState.ACTIVE:
+        return None
+    for _ in range(CLAIM_ATTEMPTS):
+        claimed = _claim(project, user)
+        if claimed is None:
+            return None
+        if claimed[0] is not None:
+            return _loaded(project, claimed[0])
+    return None
+
+
+def _claim(project: Project, user: AbstractBaseUser) -> tuple[UUID | None] | None:
+    """Return the leased assignment's id; an empty one where a second claim of the same person came in between."""
+    values = {"project": project.pk, "user": user.pk, "seconds": project.lease_seconds, "id": uuid4()}
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(CLAIM, values)
+            row: tuple[UUID | None] | None = cursor.fetchone()
+    except IntegrityError:
+        # The person leased another question meanwhile: `annotation_assignment_one_lease`.
+        if connection.in_atomic_block:
+            raise
+        return (None,)
+    return row
+
+
+def _loaded(project: Project, assignment_id: UUID) -> Assignment:
+    assignment = Assignment.objects.select_related("query__record__dataset").get(pk=assignment_id)
+    assignment.project = project
+    return assignment
+
+
+def renew_lease(*, assignment: Assignment) -> Assignment:
+    """Prolong a live lease to the project's full time; a lapsed one is kept if nobody has taken it back yet."""
+    with connection.cursor() as cursor:
+        values = {"id": assignment.pk, "seconds": assignment.project.lease_seconds}
+        cursor.execute(RENEW, values)
+        row = cursor.fetchone()
+    if row is None:
+        raise LeaseExpired(f"The lease of assignment {assignment.pk} has ended.")
+    assignment.leased_until = row[0]
+    return assignment
+
+
+def return_expired_leases() -> int:
+    """Take back every lapsed lease and offer its slot again; return how many there were."""
+    with connection.cursor() as cursor:
+        cursor.execute(RETURN_EXPIRED)
+        returned: int = cursor.fetchone()[0]
+    return returned
+
+
+def queue_state(*, project: Project, user: AbstractBaseUser) -> QueueState:
+    """Say why `claim_next` has nothing for this person."""
+    if not selectors.projects_of(user, roles=(Role.ANNOTATOR,)).filter(pk=project.pk).exists():
+        return QueueState.NOT_MEMBER
+    if project.state == ProjectState.PAUSED:
+        return QueueState.PAUSED
+    queries = Query.objects.filter(project=project)
+    if queries.filter(state=QueryState.OPEN).exists():
+        return QueueState.ANSWERED_ALL
+    if selectors.budget_is_spent(project):
+        return QueueState.BUDGET_SPENT
+    if queries.exclude(state=QueryState.CANDIDATE).exists():
+        return QueueState.MORE_COMING
+    return QueueState.WAITING_FOR_FIRST
