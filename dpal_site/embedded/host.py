@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from dpal_site.embedded.errors import ServerNotStarted
+
 LOOPBACK = "127.0.0.1"
 
 
@@ -70,6 +72,21 @@ def port_is_free(port: int) -> bool:
         except OSError:
             return False
     return True
+
+
+def port_for_start(wanted: int | None, remembered: int | None, *, patience_seconds: float = 0.0) -> int:
+    """Return the port a server starts on: the wanted one or none, else the one it had, else any.
+
+    A process that was killed may hold its port a moment longer than its name; `patience_seconds` waits for that.
+    """
+    port = wanted or remembered
+    if port is None:
+        return free_port()
+    if port_is_free(port) or wait_until(lambda: port_is_free(port), patience_seconds):
+        return port
+    if wanted:
+        raise ServerNotStarted(f"port {wanted} is in use by another program")
+    return free_port()
 
 
 def free_port_from(first: int) -> int:

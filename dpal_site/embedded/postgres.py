@@ -205,15 +205,15 @@ class EmbeddedPostgres:
 
     def _launch(self, deadline: float) -> None:
         """Start the server on its port, on another one if a stranger took that."""
-        port = self.wanted_port or host.read_port(self.data_dir / "port") or host.free_port()
+        pid_file = self._cluster / "postmaster.pid"
         while True:
-            if not host.port_is_free(port):
-                if self.wanted_port:
-                    raise ServerNotStarted(f"port {port} is in use by another program")
-                port = host.free_port()
+            patience = 1.0 if pid_file.exists() else 0.0
+            port = host.port_for_start(
+                self.wanted_port, host.read_port(self.data_dir / "port"), patience_seconds=patience
+            )
             # PostgreSQL takes a zombie, or a stranger that got its old number, for a running server.
             # Removing the file is safe: its shared memory still refuses a second server on one cluster.
-            (self._cluster / "postmaster.pid").unlink(missing_ok=True)
+            pid_file.unlink(missing_ok=True)
             said = self._try_launch(port, max(1, int(deadline - time.monotonic())))
             if said is None:
                 break

@@ -80,6 +80,27 @@ class Supervisor:
             for old, handler in self._old_handlers.items():
                 signal.signal(old, handler)
 
+    def start(self, name: str, command: list[str]) -> None:
+        """Start any other process under the same care; its output goes to the log of that name."""
+        if name in self._children:
+            raise EmbeddedError(f"{name} already runs")
+        self.log_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        log = self.log_path(name)
+        log.touch(mode=0o600)
+        with log.open("ab") as output, self._signals_held():
+            process = subprocess.Popen(
+                [*LAUNCH, "--die-with", str(os.getpid()), "--", *command],
+                cwd=servers.REPOSITORY,
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                process_group=0,  # the terminal's Ctrl-C reaches us alone, and we stop the children in order
+            )
+            self._children[name] = _Child(name, command, process, output.tell())
+        if self.echo:
+            threading.Thread(target=self._echo, args=(self._children[name],), daemon=True).start()
+
     def start_web(self, port: int | None = None, workers: int = 2) -> str:
         """Start the web server and return its address; without a port, the first free one from 8000 upward."""
         if port is None:
@@ -91,7 +112,7 @@ class Supervisor:
         options += ["--worker-class", "gthread", "--threads", "4", "--keep-alive", "30"]
         if Path("/dev/shm").is_dir():  # noqa: S108 - gunicorn's heartbeat file, which must not wait for a disk
             options += ["--worker-tmp-dir", "/dev/shm"]  # noqa: S108
-        self._start("web", [sys.executable, "-m", "gunicorn", "dpal_site.wsgi:application", *options])
+        self.start("web", [sys.executable, "-m", "gunicorn", "dpal_site.wsgi:application", *options])
         self.url = f"http://{host.LOOPBACK}:{port}"
         return self.url
 
@@ -99,11 +120,11 @@ class Supervisor:
         """Start a Celery worker; without queues it takes every task."""
         options = ["--concurrency", str(concurrency), "--hostname", f"dpal{os.getpid()}@%h", "--loglevel", "INFO"]
         options += ["--without-gossip", "--without-mingle", *(["--queues", queues] if queues else [])]
-        self._start("worker", [*CELERY, "worker", *options])
+        self.start("worker", [*CELERY, "worker", *options])
 
     def start_beat(self) -> None:
         """Start the clock that sends the periodic tasks."""
-        self._start("beat", [*CELERY, "beat", "--pidfile", "", "--loglevel", "INFO"])
+        self.start("beat", [*CELERY, "beat", "--pidfile", "", "--loglevel", "INFO"])
 
     def wait_until_ready(self, timeout_seconds: float = 60) -> None:
         """Return once the web server answers and everything started still runs."""
@@ -136,7 +157,7 @@ class Supervisor:
         """Stop one process and start it again with the same command."""
         child = self._children[name]
         self._stop_child(child)
-        self._start(name, child.command)
+        self.start(name, child.command)
 
     def pid(self, name: str) -> int:
         """Return the process id of a child, which is its group's id too."""
@@ -154,26 +175,6 @@ class Supervisor:
         finally:
             self._finished.set()
             servers.stop_started()
-
-    def _start(self, name: str, command: list[str]) -> None:
-        if name in self._children:
-            raise EmbeddedError(f"{name} already runs")
-        self.log_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-        log = self.log_path(name)
-        log.touch(mode=0o600)
-        with log.open("ab") as output, self._signals_held():
-            process = subprocess.Popen(
-                [*LAUNCH, "--die-with", str(os.getpid()), "--", *command],
-                cwd=servers.REPOSITORY,
-                env=self._environment,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                process_group=0,  # the terminal's Ctrl-C reaches us alone, and we stop the children in order
-            )
-            self._children[name] = _Child(name, command, process, output.tell())
-        if self.echo:
-            threading.Thread(target=self._echo, args=(self._children[name],), daemon=True).start()
 
     def _stop_child(self, child: _Child) -> None:
         """Ask politely, then urgently, then end the whole group, so that no grandchild stays either."""

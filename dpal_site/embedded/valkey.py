@@ -48,16 +48,22 @@ class EmbeddedValkey:
 
     @property
     def status(self) -> str:
-        """What a client would find now: stopped, starting or ready; a stranger on our old port fails the password."""
+        """What a client would find now: stopped, starting (or busy, or stopping), or ready."""
+        if self.pid is None:
+            return "stopped"
         answer = self._ask("PING")
-        if answer.startswith(b"-LOADING"):
-            return "starting"
-        return "ready" if answer.startswith(b"+PONG") else "stopped"
+        if answer.startswith((b"-WRONGPASS", b"-ERR")):
+            return "stopped"  # another site's server got both our old number and our old port
+        return "ready" if answer.startswith(b"+PONG") else "starting"
 
     @property
     def pid(self) -> int | None:
-        """Process id of the running server."""
-        return self._recorded_process()
+        """Process id of the running server; its command names the folder at first, then the port."""
+        with contextlib.suppress(FileNotFoundError, ValueError):
+            process = host.running_process(int((self.data_dir / "server.pid").read_text()))
+            if process and (str(self.data_dir) in process.command or f":{self.port}" in process.command):
+                return process.pid
+        return None
 
     def url(self, db: int | str = 0) -> str:
         """Return the address of a numbered database, password included."""
@@ -80,31 +86,17 @@ class EmbeddedValkey:
         if not self.data_dir.exists():
             return
         with host.exclusive_lock(self.data_dir / "lock"):
-            # A number without an answer belongs to another site's server by now.
             if (pid := self.pid) is None or self.status == "stopped":
                 return
             self._ask("SHUTDOWN")
             if not host.wait_until(lambda: host.running_process(pid) is None, timeout_seconds):
                 raise ServerNotStarted(f"valkey-server (process {pid}) does not stop; see {self.log}")
 
-    def _recorded_process(self) -> int | None:
-        """Return the process the pid file names while it is a valkey-server that lives."""
-        with contextlib.suppress(FileNotFoundError, ValueError):
-            process = host.running_process(int((self.data_dir / "server.pid").read_text()))
-            if process and "valkey-server" in process.command:
-                return process.pid
-        return None
-
     def _launch(self, deadline: float) -> None:
         """Start the server on its port, on another one if a stranger took that."""
-        # A server on its way out still writes the file the next one reads.
-        host.wait_until(lambda: self._recorded_process() is None, deadline - time.monotonic())
-        port = self.wanted_port or self.port or host.free_port()
         while True:
-            if not host.port_is_free(port):
-                if self.wanted_port:
-                    raise ServerNotStarted(f"port {port} is in use by another program")
-                port = host.free_port()
+            patience = 1.0 if (self.data_dir / "server.pid").exists() else 0.0
+            port = host.port_for_start(self.wanted_port, self.port, patience_seconds=patience)
             said = self._try_launch(port, deadline - time.monotonic())
             if said is None:
                 return
@@ -133,9 +125,7 @@ class EmbeddedValkey:
         if done.returncode:
             return done.stdout + done.stderr
         # The daemon writes its pid file before it listens, so a file without a process is a failed start.
-        host.wait_until(
-            lambda: self.status == "ready" or (pid_file.exists() and self._recorded_process() is None), timeout_seconds
-        )
+        host.wait_until(lambda: self.status == "ready" or (pid_file.exists() and self.pid is None), timeout_seconds)
         return None if self.status == "ready" else host.tail(self.log, start)
 
     def _password(self) -> str:
@@ -145,17 +135,15 @@ class EmbeddedValkey:
         return path.read_text()
 
     def _ask(self, *words: str) -> bytes:
-        """Send one command and return the start of the answer; empty when nobody of ours answers."""
-        if self.port is None or not (self.data_dir / "password").exists():
-            return b""
+        """Send one command and return the start of the answer, or of the refusal; empty when nobody answers."""
         answer = b""
-        with contextlib.suppress(OSError), socket.create_connection((host.LOOPBACK, self.port), 2) as connection:
+        with contextlib.suppress(OSError), socket.create_connection((host.LOOPBACK, self.port or 0), 2) as connection:
             for command in (("AUTH", self._password()), words):
                 parts = b"".join(b"$%d\r\n%s\r\n" % (len(word), word.encode()) for word in command)
                 connection.sendall(b"*%d\r\n%s" % (len(command), parts))
                 answer = connection.recv(4096)
-                if command[0] == "AUTH" and not answer.startswith((b"+OK", b"-LOADING")):
-                    return b""
+                if answer.startswith(b"-"):
+                    break
         return answer
 
 

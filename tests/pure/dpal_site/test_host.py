@@ -1,0 +1,56 @@
+"""Processes, ports, locks and private files."""
+
+import os
+import socket
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from dpal_site.embedded import host
+
+
+def test_a_zombie_has_ended():
+    child = subprocess.Popen(["sleep", "0"])
+    try:
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # ended, and left unreaped
+        os.kill(child.pid, 0)  # what a naive check asks: it still says yes
+        assert host.running_process(child.pid) is None
+    finally:
+        child.wait()
+
+
+def test_a_running_process_shows_its_command():
+    process = host.running_process(os.getpid())
+    assert process is not None
+    assert "pytest" in process.command or "python" in process.command
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "0.0.0.0"])
+def test_a_listener_takes_its_port(address):
+    with socket.socket() as listener:
+        listener.bind((address, 0))
+        listener.listen()
+        port = listener.getsockname()[1]
+        assert not host.port_is_free(port)
+        assert host.free_port_from(port) > port
+    assert host.port_is_free(host.free_port())
+
+
+def test_everyone_who_asks_at_once_sees_one_secret(tmp_path):
+    path = tmp_path / "secrets" / "key"
+    with ThreadPoolExecutor(8) as threads:
+        seen = set(threads.map(lambda _: host.read_or_create_secret(path), range(32)))
+    assert len(seen) == 1
+    assert len(seen.pop()) >= 48
+    assert path.stat().st_mode & 0o077 == 0
+    assert path.parent.stat().st_mode & 0o077 == 0
+
+
+def test_a_private_file_is_replaced_whole(tmp_path):
+    path = tmp_path / "password"
+    host.write_private_file(path, "old and long")
+    host.write_private_file(path, "new")
+    assert path.read_text() == "new"
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert list(tmp_path.iterdir()) == [path]
