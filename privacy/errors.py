@@ -1,12 +1,31 @@
 """Everything the privacy layer refuses to do, by name."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 
 class PrivacyError(Exception):
     """Base of all refusals of the privacy layer."""
 
 
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What one mechanism, subject or person has spent of an account; `share` is its part of all that is spent."""
+
+    name: str
+    operations: int
+    epsilon_nano: int
+    delta_atto: int
+    rho_nano: int
+    share: float
+
+
 class BudgetExceeded(PrivacyError):
-    """The account cannot pay for the operation; nothing was read."""
+    """The account cannot pay for the operation; nothing was read. `top_spenders` says what the budget went to."""
+
+    def __init__(self, message: str, *, top_spenders: Sequence[Spending] = ()) -> None:
+        super().__init__(message)
+        self.top_spenders = tuple(top_spenders)
 
 
 class KeyReused(PrivacyError):

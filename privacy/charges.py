@@ -1,0 +1,75 @@
+"""What an event costs on an account, or the rule that says it has no proven cost there."""
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, cast
+
+from privacy.accounting.cost import Adjacency
+from privacy.accounting.events import Event
+from privacy.accounting.units import (
+    Amount,
+    delta_to_atto,
+    epsilon_to_nano,
+    mutual_information_to_nano,
+    rho_to_nano,
+)
+from privacy.errors import UnsoundCombination
+
+# An amount above a million is no privacy; left empty, it cannot make the totals of another currency overflow.
+LARGEST_AMOUNT = 1e6
+
+
+class Terms(Protocol):
+    """The fixed terms of an account."""
+
+    unit: str
+    adjacency: str
+    filter: str
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """An event and its cost as an entry stores them; empty where there is no finite cost of that kind."""
+
+    mechanism: str
+    event_json: str
+    epsilon_nano: int | None
+    delta_atto: int
+    rho_nano: int | None
+    mi_nano: int | None
+
+
+def price(account: Terms, event: Event) -> Charge:
+    """Return the charge of `event` on `account`; `UnsoundCombination` names the rule that leaves it without one."""
+    charge = charge_of(event, adjacency=cast(Adjacency, account.adjacency))
+    free = (charge.epsilon_nano, charge.delta_atto, charge.rho_nano) == (0, 0, 0)
+    # Events that do not say otherwise are proven for one record; what costs nothing is independent of all of them.
+    protected = getattr(event, "unit", "record")
+    if protected != account.unit and not free:
+        raise UnsoundCombination(
+            f"{event.kind} protects one {protected}, the account one {account.unit}: an account has one unit of privacy"
+        )
+    if account.filter == "pure" and charge.epsilon_nano is None:
+        raise UnsoundCombination(f"{event.kind} has no finite epsilon, and the pure filter sums epsilons")
+    if account.filter == "zcdp" and charge.rho_nano is None:
+        raise UnsoundCombination(f"{event.kind} has no finite rho, and the zcdp filter sums rhos")
+    return charge
+
+
+def charge_of(event: Event, *, adjacency: Adjacency) -> Charge:
+    """Return the event with its cost rounded up; the auditor computes the same from the stored event."""
+    cost = event.cost(adjacency=adjacency)
+    return Charge(
+        mechanism=event.kind,
+        event_json=json.dumps(event.to_json(), sort_keys=True, allow_nan=False),
+        epsilon_nano=_finite(cost.epsilon, epsilon_to_nano),
+        delta_atto=delta_to_atto(cost.delta),
+        rho_nano=_finite(cost.rho, rho_to_nano),
+        mi_nano=_finite(cost.mutual_information, mutual_information_to_nano),
+    )
+
+
+def _finite(amount: float, to_integer: Callable[[Amount], int]) -> int | None:
+    return to_integer(amount) if math.isfinite(amount) and amount <= LARGEST_AMOUNT else None

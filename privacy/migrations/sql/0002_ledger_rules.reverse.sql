@@ -1,0 +1,16 @@
+DROP TRIGGER privacy_account_forever ON privacy_budgetaccount;
+DROP TRIGGER privacy_account_follow ON privacy_budgetaccount;
+DROP TRIGGER privacy_account_open ON privacy_budgetaccount;
+DROP TRIGGER privacy_entry_forever ON privacy_ledgerentry;
+DROP TRIGGER privacy_entry_limits ON privacy_ledgerentry;
+DROP TRIGGER privacy_entry_admit ON privacy_ledgerentry;
+DROP FUNCTION privacy_keep_forever();
+DROP FUNCTION privacy_follow_entries();
+DROP FUNCTION privacy_open_empty();
+DROP FUNCTION privacy_apply_limits();
+DROP FUNCTION privacy_admit_entry();
+DROP FUNCTION privacy_is_void(bigint);
+DROP FUNCTION privacy_is_committed(privacy_ledgerentry);
+DROP FUNCTION privacy_check_limits(privacy_budgetaccount, jsonb, privacy_ledgerentry);
+DROP FUNCTION privacy_entry_text(privacy_ledgerentry);
+DROP FUNCTION privacy_refuse(text, text);

@@ -1,0 +1,189 @@
+"""What an account guarantees, what was spent on what, and what is left."""
+
+from dataclasses import dataclass
+
+from django.db.models import Count, Exists, F, OuterRef, QuerySet, Subquery, Sum
+from django.db.models.functions import Coalesce
+
+from privacy.accounting.composition import zcdp_epsilon
+from privacy.accounting.events import Event
+from privacy.accounting.units import atto_spendable, atto_spent, nano_spendable, nano_spent
+from privacy.charges import price
+from privacy.errors import Spending
+from privacy.models import NO_HASH, SETTLEMENTS, BudgetAccount, EntryKind, Filter, LedgerEntry
+
+TOTAL_FIELDS = (
+    "epsilon_spent_nano",
+    "delta_spent_atto",
+    "rho_spent_nano",
+    "mi_spent_nano",
+    "epsilon_reserved_nano",
+    "delta_reserved_atto",
+    "rho_reserved_nano",
+    "mi_reserved_nano",
+    "open_reservations",
+)
+# What stands before an account's first entry.
+EMPTY = LedgerEntry(sequence=0, hash=NO_HASH, **dict.fromkeys(TOTAL_FIELDS, 0))
+TOP_SPENDERS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Guarantee:
+    """The limit an account promises to keep, with what stands against it; reservations count as spent.
+
+    Under the `zcdp` filter the epsilons are those that rho converts into at the part of delta kept for it.
+    """
+
+    scope: str
+    label: str
+    unit: str
+    adjacency: str
+    filter: str
+    epsilon_limit: float
+    delta_limit: float
+    epsilon_spent: float
+    delta_spent: float
+    epsilon_reserved: float
+    delta_reserved: float
+    epsilon_left: float
+    delta_left: float
+    rho_limit: float | None
+    rho_spent: float
+    mutual_information_spent: float
+    open_reservations: int
+    sequence: int
+    chain_head: str
+
+    @property
+    def left_wording(self) -> str:
+        """What is left in the currency the filter admits by."""
+        if self.rho_limit is None:
+            return f"epsilon={self.epsilon_left:.6g} delta={self.delta_left:.3g}"
+        return f"rho={max(0.0, self.rho_limit - self.rho_spent):.6g} delta={self.delta_left:.3g}"
+
+
+def last_entry(account: BudgetAccount) -> LedgerEntry | None:
+    """Return the newest entry of an account, which carries its totals."""
+    return LedgerEntry.objects.filter(account=account).order_by("-sequence").first()
+
+
+def guarantee(account: BudgetAccount) -> Guarantee:
+    """Return the account's limit, what is spent and reserved of it, and where its chain stands."""
+    last = last_entry(account) or EMPTY
+    epsilon_limit = nano_spendable(account.epsilon_limit_nano)
+    delta_limit = atto_spendable(account.delta_limit_atto)
+    if account.filter == Filter.PURE:
+        kept_delta_atto = 0
+        spent, reserved = last.epsilon_spent_nano, last.epsilon_reserved_nano
+        epsilon_spent, epsilon_reserved = nano_spent(spent), nano_spent(reserved)
+        epsilon_left = nano_spendable(account.epsilon_limit_nano - spent)
+    else:
+        kept_delta_atto = account.delta_limit_atto - account.delta_sum_limit_atto
+        conversion_delta = atto_spendable(kept_delta_atto)
+        epsilon_spent = zcdp_epsilon(nano_spent(last.rho_spent_nano), conversion_delta)
+        settled = zcdp_epsilon(nano_spent(last.rho_spent_nano - last.rho_reserved_nano), conversion_delta)
+        epsilon_reserved = epsilon_spent - settled
+        epsilon_left = max(0.0, epsilon_limit - epsilon_spent)
+    return Guarantee(
+        scope=account.scope,
+        label=account.label,
+        unit=account.unit,
+        adjacency=account.adjacency,
+        filter=account.filter,
+        epsilon_limit=epsilon_limit,
+        delta_limit=delta_limit,
+        epsilon_spent=epsilon_spent,
+        delta_spent=atto_spent(last.delta_spent_atto + kept_delta_atto),
+        epsilon_reserved=epsilon_reserved,
+        delta_reserved=atto_spent(last.delta_reserved_atto),
+        epsilon_left=epsilon_left,
+        delta_left=atto_spendable(account.delta_sum_limit_atto - last.delta_spent_atto),
+        rho_limit=None if account.rho_limit_nano is None else nano_spendable(account.rho_limit_nano),
+        rho_spent=nano_spent(last.rho_spent_nano),
+        mutual_information_spent=nano_spent(last.mi_spent_nano),
+        open_reservations=last.open_reservations,
+        sequence=last.sequence,
+        chain_head=last.hash,
+    )
+
+
+def statement(account: BudgetAccount) -> QuerySet[LedgerEntry]:
+    """Return what happened on an account, newest first: one line for each operation, its settlement folded in.
+
+    Adds `state` (a kind: the settlement's where there is one), `settled_at`, `settled_digest` and `descends_from`, the
+    sequence number of the entry a line descends from.
+    """
+    settlement = LedgerEntry.objects.filter(parent=OuterRef("pk"), kind__in=SETTLEMENTS)
+    return (
+        LedgerEntry.objects.filter(account=account)
+        .exclude(kind__in=SETTLEMENTS)
+        .annotate(
+            state=Coalesce(Subquery(settlement.values("kind")[:1]), F("kind")),
+            settled_at=Subquery(settlement.values("created_at")[:1]),
+            settled_digest=Subquery(settlement.values("output_digest")[:1]),
+            descends_from=F("parent__sequence"),
+        )
+        .order_by("-sequence")
+    )
+
+
+def spending_by_mechanism(account: BudgetAccount) -> list[Spending]:
+    """Return what each mechanism has spent, most first."""
+    return _spending(account, "mechanism")
+
+
+def spending_by_subject(account: BudgetAccount) -> list[Spending]:
+    """Return what each subject (a round, an upload) has spent, most first."""
+    return _spending(account, "subject")
+
+
+def spending_by_person(account: BudgetAccount) -> list[Spending]:
+    """Return what each person has spent, most first; work nobody asked for by name has an empty one."""
+    return _spending(account, "actor")
+
+
+def top_spenders(account: BudgetAccount) -> list[Spending]:
+    """Return the few mechanisms that spent most."""
+    return spending_by_mechanism(account)[:TOP_SPENDERS]
+
+
+def forecast(account: BudgetAccount, event: Event) -> int | None:
+    """Return how many more times the account can pay for `event`, or None where it costs nothing."""
+    charge = price(account, event)
+    last = last_entry(account) or EMPTY
+    admits_by_epsilon = account.filter == Filter.PURE
+    left = account.epsilon_limit_nano if admits_by_epsilon else account.rho_limit_nano or 0
+    left -= last.epsilon_spent_nano if admits_by_epsilon else last.rho_spent_nano
+    amount = charge.epsilon_nano if admits_by_epsilon else charge.rho_nano
+    delta_left = account.delta_sum_limit_atto - last.delta_spent_atto
+    times = [rest // cost for rest, cost in ((left, amount), (delta_left, charge.delta_atto)) if cost]
+    return min(times, default=None)
+
+
+def accounts_with_open_reservations() -> QuerySet[BudgetAccount]:
+    """Return the accounts on which some reservation is not settled."""
+    newest = LedgerEntry.objects.filter(account=OuterRef("pk")).order_by("-sequence")
+    return BudgetAccount.objects.alias(held=Subquery(newest.values("open_reservations")[:1])).filter(held__gt=0)
+
+
+def _spending(account: BudgetAccount, field: str) -> list[Spending]:
+    voided = LedgerEntry.objects.filter(parent=OuterRef("pk"), kind=EntryKind.VOID)
+    rows = list(
+        LedgerEntry.objects.filter(~Exists(voided), account=account, kind=EntryKind.RESERVE)
+        .values_list(field)
+        .annotate(
+            operations=Count("pk"),
+            epsilon_total=Sum("epsilon_nano", default=0),
+            delta_total=Sum("delta_atto", default=0),
+            rho_total=Sum("rho_nano", default=0),
+        )
+    )
+    column = 0 if account.filter == Filter.PURE else 1
+    total = max(1, sum((epsilon, rho)[column] for _, _, epsilon, _, rho in rows))
+    total_delta = max(1, sum(delta for _, _, _, delta, _ in rows))
+    spendings = [
+        Spending(name, operations, epsilon, delta, rho, max((epsilon, rho)[column] / total, delta / total_delta))
+        for name, operations, epsilon, delta, rho in rows
+    ]
+    return sorted(spendings, key=lambda spending: spending.share, reverse=True)

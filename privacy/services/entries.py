@@ -1,0 +1,90 @@
+"""Append one entry to an account's chain; the only place that inserts into the ledger."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db import DEFAULT_DB_ALIAS, IntegrityError, connection, transaction
+
+from privacy.models import BudgetAccount, EntryKind, LedgerEntry
+from privacy.services.counter import AccountIdentity, Mark, site_counter
+from privacy.services.faults import fault_point
+
+COLUMNS = [field.attname for field in LedgerEntry._meta.concrete_fields]
+WRITTEN = (
+    "account_id",
+    "kind",
+    "parent_id",
+    "mechanism",
+    "subject",
+    "purpose",
+    "event_json",
+    "epsilon_nano",
+    "delta_atto",
+    "rho_nano",
+    "mi_nano",
+    "idempotency_key",
+    "output_digest",
+    "actor",
+    "reason",
+)
+# Written out, because building this statement through the ORM takes longer than the database takes to run it.
+INSERT = (
+    f"INSERT INTO privacy_ledgerentry ({', '.join(WRITTEN)}) "  # noqa: S608  # names from this file and the model
+    f"VALUES ({', '.join(['%s'] * len(WRITTEN))}) RETURNING {', '.join(COLUMNS)}"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """What a writer says about an entry; the database adds number, totals, time and hashes."""
+
+    account: BudgetAccount
+    kind: EntryKind
+    parent: LedgerEntry | None = None
+    mechanism: str = ""
+    subject: str = ""
+    purpose: str = ""
+    event_json: str = "{}"
+    epsilon_nano: int | None = 0
+    delta_atto: int = 0
+    rho_nano: int | None = 0
+    mi_nano: int | None = 0
+    idempotency_key: UUID | None = None
+    output_digest: str = ""
+    actor: str = ""
+    reason: str = ""
+
+    @property
+    def account_id(self) -> int:
+        """The account's id, as the entry stores it."""
+        return self.account.pk
+
+    @property
+    def parent_id(self) -> int | None:
+        """The parent's id, as the entry stores it."""
+        return self.parent.pk if self.parent else None
+
+
+def append(draft: Draft) -> LedgerEntry:
+    """Insert an entry in the current transaction; an `IntegrityError` carries the rule the database refused it by."""
+    with connection.cursor() as cursor:
+        cursor.execute(INSERT, [getattr(draft, name) for name in WRITTEN])
+        entry = LedgerEntry.from_db(DEFAULT_DB_ALIAS, COLUMNS, cursor.fetchone())
+    entry.account = draft.account
+    identity = AccountIdentity(draft.account.scope, draft.account.created_at)
+    counter = site_counter()
+    counter.check(identity, sequence=entry.sequence, previous_hash=entry.previous_hash)
+
+    def advance() -> None:
+        fault_point("before_counter")
+        counter.advance(identity, Mark(entry.sequence, entry.hash))
+
+    # A settlement must not look failed because the counter could not be written after it: it is committed, and the
+    # next entry catches up. A reservation whose counter failed is not used; it will be charged.
+    transaction.on_commit(advance, robust=entry.kind != EntryKind.RESERVE)
+    return entry
+
+
+def broken_rule(error: IntegrityError) -> str:
+    """Return the name of the constraint the database refused an entry for, or an empty string."""
+    return getattr(getattr(error.__cause__, "diag", None), "constraint_name", None) or ""
