@@ -1,0 +1,128 @@
+"""PNG images in a zip archive; nothing is ever unpacked to disk."""
+
+import zipfile
+import zlib
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import PurePosixPath, PureWindowsPath
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, UnidentifiedImageError
+
+from annotation.errors import InvalidUpload
+from annotation.parsers.checks import BadCell, read_label
+from annotation.parsers.rows import BadRow, Layout, RowBatch
+
+BATCH_IMAGES = 512
+# Sixteen-bit RGBA is the largest PNG has; what a header and its texts need comes on top.
+MAXIMUM_BYTES_PER_PIXEL = 8
+MAXIMUM_HEADER_BYTES = 64 * 1024
+# The others hold more than eight bits and would be cut off, not scaled.
+EIGHT_BIT_MODES = ("1", "L", "LA", "P", "RGB", "RGBA")
+NOT_PNG = "is not a readable PNG image"
+WRONG_SIZE = "is not {width} x {height} pixels"
+TOO_LARGE = "is far larger than an image of this size can be"
+NOT_EIGHT_BIT = "has more than eight bits a colour"
+ENCRYPTED = "is encrypted"
+BAD_NAME = "has a file name that leads out of the archive"
+NO_FOLDER = "lies in no folder named after a class"
+
+
+class ImageArchiveReader:
+    """Read images in the order of the archive; the "line" of an image is its place among them, from 1.
+
+    In a test set the folder that holds an image is its label.
+    """
+
+    def __init__(self, file: BinaryIO, layout: Layout, *, maximum_bytes: int) -> None:
+        self._layout = layout
+        if layout.contributor:
+            raise InvalidUpload("contributor: a zip of images names no contributors; use a Parquet file")
+        try:
+            self._archive = zipfile.ZipFile(file)
+        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+            raise InvalidUpload("file: the zip archive is damaged or cut off") from None
+        self._entries = [entry for entry in self._archive.infolist() if is_image_entry(entry)]
+        if not any(entry.filename.lower().endswith(".png") for entry in self._entries):
+            raise InvalidUpload("file: the zip archive holds no PNG images")
+        if sum(entry.file_size for entry in self._entries) > maximum_bytes:
+            raise InvalidUpload(f"file: holds more than {maximum_bytes:,} bytes once unpacked")
+
+    def batches(self) -> Iterator[RowBatch]:
+        """Yield the images, already checked."""
+        places = {name: place for place, name in enumerate(self._layout.classes)}
+        images: list[NDArray[np.uint8]] = []
+        labels: list[int] = []
+        bad: list[BadRow] = []
+        for line, entry in enumerate(self._entries, start=1):
+            try:
+                image = self._read_image(entry)
+                if self._layout.label:
+                    labels.append(read_folder_label(entry.filename, places))
+                images.append(image)
+            except BadCell as error:
+                bad.append(BadRow(line, "", str(error)))
+            if len(images) + len(bad) >= BATCH_IMAGES:
+                yield self._batch(images, labels, bad)
+                images, labels, bad = [], [], []
+        yield self._batch(images, labels, bad)
+
+    def _batch(self, images: list[NDArray[np.uint8]], labels: list[int], bad: list[BadRow]) -> RowBatch:
+        shape = (len(images), self._layout.height, self._layout.width)
+        pixels = np.stack(images) if images else np.zeros(shape, dtype=np.uint8)
+        return RowBatch(len(images), labels=labels if self._layout.label else None, pixels=pixels, bad=bad)
+
+    def _read_image(self, entry: zipfile.ZipInfo) -> NDArray[np.uint8]:
+        name = PureWindowsPath(entry.filename)  # reads both kinds of slash
+        if name.anchor or ".." in name.parts:
+            raise BadCell(BAD_NAME)
+        if entry.flag_bits & 1:
+            raise BadCell(ENCRYPTED)
+        limit = self._layout.height * self._layout.width * MAXIMUM_BYTES_PER_PIXEL + MAXIMUM_HEADER_BYTES
+        try:
+            with self._archive.open(entry) as stream:
+                data = stream.read(limit + 1)  # the size in the directory may lie
+        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, ValueError):
+            raise BadCell(NOT_PNG) from None
+        if len(data) > limit:
+            raise BadCell(TOO_LARGE)
+        return decode_png(data, height=self._layout.height, width=self._layout.width)
+
+
+def is_image_entry(entry: zipfile.ZipInfo) -> bool:
+    """Say whether an entry is meant to be an image: no folder, and nothing an operating system leaves behind."""
+    name = PurePosixPath(entry.filename)
+    return not entry.is_dir() and "__MACOSX" not in name.parts and name.name not in (".DS_Store", "Thumbs.db")
+
+
+def read_folder_label(filename: str, places: dict[str, int]) -> int:
+    """Return the class whose name is the image's folder."""
+    try:
+        return read_label(PurePosixPath(filename).parent.name, places)
+    except BadCell:
+        raise BadCell(NO_FOLDER) from None
+
+
+def decode_png(data: bytes, *, height: int, width: int) -> NDArray[np.uint8]:
+    """Return the grey values, shape (height, width); the size is checked before a pixel is unpacked."""
+    try:
+        with Image.open(BytesIO(data), formats=["PNG"]) as image:
+            if image.size != (width, height):
+                raise BadCell(WRONG_SIZE.format(width=width, height=height))
+            if image.mode not in EIGHT_BIT_MODES:
+                raise BadCell(NOT_EIGHT_BIT)
+            return np.asarray(image.convert("L"), dtype=np.uint8)
+    except BadCell:
+        raise
+    except (
+        UnidentifiedImageError,
+        Image.DecompressionBombError,
+        Image.DecompressionBombWarning,
+        OSError,
+        SyntaxError,
+        ValueError,
+        zlib.error,
+    ):
+        raise BadCell(NOT_PNG) from None

@@ -1,0 +1,62 @@
+"""Parquet files, by row group and batch."""
+
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from annotation.errors import InvalidUpload
+from annotation.parsers.rows import Layout, RawBatch
+
+BATCH_ROWS = 16_384
+IMAGE_BATCH_ROWS = 512
+
+
+class ParquetReader:
+    """Read the columns asked for; text stays dictionary-encoded until it is checked, so repeats cost no memory."""
+
+    def __init__(self, file: BinaryIO, layout: Layout, *, maximum_bytes: int) -> None:
+        self._layout = layout
+        try:
+            metadata = pq.read_metadata(file)
+            layout.require(metadata.schema.to_arrow_schema().names)
+            texts = [name for name in (layout.text, layout.contributor, layout.label) if name]
+            self._file = pq.ParquetFile(
+                file, metadata=metadata, read_dictionary=texts, buffer_size=1024 * 1024, pre_buffer=False
+            )
+        except (pa.ArrowException, OSError):
+            raise InvalidUpload("file: the Parquet file is damaged or cut off") from None
+        if metadata.num_rows == 0:
+            raise InvalidUpload("file: holds no rows")
+        unpacked = sum(metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups))
+        if unpacked > maximum_bytes:
+            raise InvalidUpload(f"file: holds more than {maximum_bytes:,} bytes once unpacked")
+
+    def batches(self) -> Iterator[RawBatch]:
+        """Yield the rows in order; their "line" is the row number, from 1."""
+        names = list(self._layout.columns())
+        size = IMAGE_BATCH_ROWS if self._layout.kind == "image" else BATCH_ROWS
+        line = 1
+        try:
+            for batch in self._file.iter_batches(batch_size=size, columns=names):
+                columns = {name: python_values(batch.column(name)) for name in names}
+                yield RawBatch(list(range(line, line + batch.num_rows)), columns)
+                line += batch.num_rows
+        except (pa.ArrowException, OSError):
+            raise InvalidUpload(f"file: the Parquet file is damaged after row {line - 1}") from None
+
+
+def python_values(column: pa.Array) -> list[Any]:
+    """Return the cells as Python values; bytes that are no UTF-8 become lone surrogates, which the checks find."""
+    if pa.types.is_dictionary(column.type):
+        # Only the words of this batch: the dictionary may be that of a whole row group.
+        used = column.indices.drop_null().unique()
+        words = dict(zip(used.to_pylist(), python_values(column.dictionary.take(used)), strict=True))
+        return [words.get(place) for place in column.indices.to_pylist()]
+    try:
+        values: list[Any] = column.to_pylist()
+    except UnicodeDecodeError:
+        raw = column.cast(pa.large_binary()).to_pylist()
+        return [None if cell is None else cell.decode("utf-8", "surrogateescape") for cell in raw]
+    return values

@@ -1,0 +1,114 @@
+"""From a file of any known format to checked rows: the one door the services use."""
+
+import zlib
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import PurePath
+from typing import BinaryIO, Protocol
+
+from annotation.errors import InvalidUpload
+from annotation.parsers.checks import check_rows
+from annotation.parsers.delimited import DelimitedReader
+from annotation.parsers.image_archive import ImageArchiveReader
+from annotation.parsers.json_lines import JsonLinesReader
+from annotation.parsers.parquet import ParquetReader
+from annotation.parsers.rows import Layout, RawBatch, RowBatch
+from annotation.parsers.sources import BYTE_ORDER_MARK, TextSource
+
+HEAD_BYTES = 4096
+# PNG, JPEG, PDF and old Excel, whose first lines would pass for text.
+OTHER_MARKS = (b"\x89PNG", b"\xff\xd8\xff", b"%PDF", b"\xd0\xcf\x11\xe0")
+UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+
+
+class Format(StrEnum):
+    """The formats that are read; the value ends a stored file's name."""
+
+    CSV = ".csv"
+    TSV = ".tsv"
+    JSON_LINES = ".jsonl"
+    PARQUET = ".parquet"
+    IMAGES = ".zip"
+
+
+class Reader(Protocol):
+    """Anything that yields cells."""
+
+    def batches(self) -> Iterator[RawBatch]: ...
+
+
+class Upload:
+    """An upload whose format is known and whose columns are all there.
+
+    Raises
+    ------
+    InvalidUpload
+        If the content is of no known format, does not fit the project, or lacks a column; also while reading, if
+        the file turns out to be damaged. The message names the field and the rule, and nothing of the content.
+    """
+
+    def __init__(self, file: BinaryIO, name: str, layout: Layout, *, maximum_bytes: int) -> None:
+        self.format, self.compressed = detect_format(file, name)
+        self._layout = layout
+        if self.format is Format.IMAGES and layout.kind != "image":
+            raise InvalidUpload(f"file: a zip of images does not fit a project of kind {layout.kind}")
+        if layout.kind == "table" and not layout.declared:
+            raise InvalidUpload("columns: the project declares no columns, so none can be read")
+        if layout.kind == "image" and not (layout.height and layout.width):
+            raise InvalidUpload("image_height: the project declares no image size")
+        self._images: ImageArchiveReader | None = None
+        self._reader: Reader
+        if self.format is Format.IMAGES:
+            self._images = ImageArchiveReader(file, layout, maximum_bytes=maximum_bytes)
+        elif self.format is Format.PARQUET:
+            self._reader = ParquetReader(file, layout, maximum_bytes=maximum_bytes)
+        else:
+            source = TextSource(file, compressed=self.compressed, maximum_bytes=maximum_bytes)
+            if self.format is Format.JSON_LINES:
+                self._reader = JsonLinesReader(source, layout)
+            else:
+                tab = self.format is Format.TSV
+                self._reader = DelimitedReader(source, layout, default_delimiter="\t" if tab else ",")
+
+    @property
+    def suffix(self) -> str:
+        """How the name of a kept copy must end for the copy to be read alike."""
+        return self.format + (".gz" if self.compressed else "")
+
+    def batches(self) -> Iterator[RowBatch]:
+        """Yield checked rows in file order; once."""
+        if self._images:
+            yield from self._images.batches()
+            return
+        for raw in self._reader.batches():
+            yield check_rows(raw, self._layout)
+
+
+def detect_format(file: BinaryIO, name: str) -> tuple[Format, bool]:
+    """Return the format by content, and by name where content cannot tell, and whether the file is gzipped."""
+    head = file.read(HEAD_BYTES)
+    file.seek(0)
+    if not head:
+        raise InvalidUpload("file: is empty")
+    suffixes = [suffix.lower() for suffix in PurePath(name).suffixes]
+    if head.startswith(b"PAR1"):
+        return Format.PARQUET, False
+    if head.startswith(b"PK\x03\x04"):
+        return Format.IMAGES, False
+    compressed = head.startswith(b"\x1f\x8b")
+    if compressed:
+        try:
+            head = zlib.decompressobj(wbits=31).decompress(head, HEAD_BYTES)
+        except zlib.error:
+            raise InvalidUpload("file: the gzip archive is damaged or cut off") from None
+        suffixes = [suffix for suffix in suffixes if suffix != ".gz"]
+    if head.startswith(UTF16_MARKS):
+        raise InvalidUpload("file: must be encoded as UTF-8, this is UTF-16")
+    # A control character other than tab, newline, form feed and return, before any line ends, is no text file.
+    first_line = head.removeprefix(BYTE_ORDER_MARK).lstrip(b"\r\n").split(b"\n", 1)[0]
+    if head.startswith(OTHER_MARKS) or any(byte < 9 or 13 < byte < 32 for byte in first_line[:64]):
+        raise InvalidUpload("file: is neither CSV, TSV, JSON lines, Parquet nor a zip of PNG images")
+    last = suffixes[-1] if suffixes else ""
+    if last in (".jsonl", ".ndjson") or (last not in (".csv", ".tsv") and first_line.lstrip().startswith(b"{")):
+        return Format.JSON_LINES, compressed
+    return (Format.TSV if last == ".tsv" else Format.CSV), compressed

@@ -1,0 +1,59 @@
+"""Text files in bounded pieces: whole lines, never more than a few MiB at once, compressed or not."""
+
+import gzip
+import io
+import zlib
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from annotation.errors import InvalidUpload
+
+CHUNK_BYTES = 1024 * 1024
+MAXIMUM_LINE_BYTES = 8 * 1024 * 1024
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class TextSource:
+    """The lines of an upload; `chunks` counts the pieces read, so that a reader knows when to hand over a batch.
+
+    Bytes that are no UTF-8 become lone surrogates, which the checks find in the very row that holds them.
+    """
+
+    def __init__(self, file: BinaryIO, *, compressed: bool, maximum_bytes: int) -> None:
+        self._file = file
+        self._stream: BinaryIO | gzip.GzipFile = gzip.GzipFile(fileobj=file) if compressed else file
+        self._maximum_bytes = maximum_bytes
+        self.chunks = 0
+
+    def lines(self) -> Iterator[str]:
+        """Yield every line with its ending; a line ends at LF, CR or CRLF, as in an editor."""
+        for chunk in self._whole_lines():
+            self.chunks += 1
+            yield from io.StringIO(chunk.decode("utf-8", "surrogateescape"), newline="")
+
+    def _whole_lines(self) -> Iterator[bytes]:
+        """Yield pieces that end with a line; the last one ends with the file."""
+        rest = b""
+        total = 0
+        while piece := self._read():
+            total += len(piece)
+            if total > self._maximum_bytes:
+                raise InvalidUpload(f"file: holds more than {self._maximum_bytes:,} bytes once unpacked")
+            if total == len(piece):
+                piece = piece.removeprefix(BYTE_ORDER_MARK)
+            cut = piece.rfind(b"\n") + 1
+            if cut:
+                yield rest + piece[:cut]
+                rest = piece[cut:]
+            else:
+                rest += piece
+            if len(rest) > MAXIMUM_LINE_BYTES:
+                raise InvalidUpload(f"file: has a line longer than {MAXIMUM_LINE_BYTES:,} bytes")
+        if rest:
+            yield rest
+
+    def _read(self) -> bytes:
+        try:
+            return self._stream.read(CHUNK_BYTES)
+        except (EOFError, gzip.BadGzipFile, zlib.error):
+            raise InvalidUpload("file: the gzip archive is damaged or cut off") from None
