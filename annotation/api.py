@@ -10,7 +10,7 @@ from django.shortcuts import get_object_or_404
 from ninja import Field, File, Form, Router, Schema, Status, UploadedFile
 from ninja.security import HttpBearer
 
-from annotation import selectors
+from annotation import selectors, sheets
 from annotation.models import Assignment, BadRows, Dataset, DatasetRole, Job, Project, Role
 from annotation.services import datasets, labels, queue, tokens
 from annotation.services.tokens import Scope
@@ -254,7 +254,7 @@ def skip_assignment(request: HttpRequest, assignment_id: UUID, body: SkipIn) -> 
 def get_ledger(request: HttpRequest, slug: str) -> Any:
     require_scope(request, Scope.LEDGER_READ)
     project = _project(request, slug, Role.MANAGER, Role.ENGINEER)
-    return [_account(account) for account in selectors.accounts_of(project)]
+    return [_account(account) for account in sheets.accounts_of(project)]
 
 
 def _account(account: Any) -> dict[str, Any]:

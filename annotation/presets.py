@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from privacy.accounting.events import KAnonymityGateEvent
+from privacy.accounting.gate import gate_minimum_k
+
 
 @dataclass(frozen=True, slots=True)
 class Preset:
@@ -32,7 +35,7 @@ PRESETS: dict[str, Preset] = {
             defaults={
                 "privacy_unit": "contributor",
                 "gate_k": 20,
-                "gate_sampling_rate": 0.3,
+                "gate_sampling_rate": 0.25,
                 "gate_epsilon": 0.5,
                 "texts_per_contributor": 2,
                 "normalizer": "L1",
@@ -45,7 +48,7 @@ PRESETS: dict[str, Preset] = {
                 "training_epsilon": 2.0,
                 "regularization": 1.0,
                 "pool_epsilon": 3.0,
-                "pool_delta": 1e-4,
+                "pool_delta": 3e-5,
                 "labels_epsilon": 8.0,
             },
         ),
@@ -132,4 +135,29 @@ def _broken_gate_rules(settings: Mapping[str, Any]) -> dict[str, str]:
         broken["labels_epsilon"] = "Must be above 0: it pays for training on what the annotators answered."
     if not settings["pool_delta"] > 0:
         broken["pool_delta"] = "Must be above 0: the gate has a delta, whatever its k."
+    return broken or _unpayable_gate(settings)
+
+
+def _unpayable_gate(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Refuse a gate that the pool could not pay for even once."""
+    cap = settings["texts_per_contributor"] if settings["privacy_unit"] == "contributor" else 1
+    rate, epsilon = settings["gate_sampling_rate"], settings["gate_epsilon"]
+    event = KAnonymityGateEvent(
+        k=settings["gate_k"],
+        sampling_rate=rate,
+        epsilon=epsilon,
+        unit=settings["privacy_unit"],
+        texts_per_contributor=cap,
+        normalizer=settings["normalizer"],
+    )
+    cost = event.cost()
+    broken: dict[str, str] = {}
+    if cost.epsilon > settings["pool_epsilon"]:
+        broken["pool_epsilon"] = f"One upload through this gate costs epsilon {cost.epsilon:g}, more than the limit."
+    if cost.delta > settings["pool_delta"]:
+        enough = gate_minimum_k(epsilon, settings["pool_delta"] / cap, rate)
+        broken["gate_k"] = (
+            f"One upload through this gate costs delta {cost.delta:.2g}, more than the pool's limit; "
+            f"k of {enough} or more fits, or a lower sampling rate."
+        )
     return broken

@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 
-from annotation import selectors
+from annotation import selectors, sheets
 from annotation.models import Role
 from annotation.project_forms import LimitForm
 from annotation.views.projects import managed_project
@@ -19,14 +19,16 @@ def budget(request: HttpRequest, slug: str) -> HttpResponse:
     """Limits, spending and the statement of a project's accounts."""
     allowed = selectors.projects_of(request.user, roles=(Role.MANAGER, Role.ENGINEER))
     project = get_object_or_404(allowed, slug=slug)
-    return render(request, "annotation/budget.html", {"project": project, "sheets": selectors.budget_sheets(project)})
+    may_change = selectors.projects_of(request.user, roles=(Role.MANAGER,)).filter(pk=project.pk).exists()
+    context = {"project": project, "sheets": sheets.budget_sheets(project), "may_change": may_change}
+    return render(request, "annotation/budget.html", context)
 
 
 @login_required
 def change_limit(request: HttpRequest, slug: str, account_id: int) -> HttpResponse:
     """Give an account a new limit, with a reason that stays."""
     project = managed_project(request, slug)
-    account = get_object_or_404(selectors.accounts_of(project), pk=account_id)
+    account = get_object_or_404(sheets.accounts_of(project), pk=account_id)
     now = guarantee(account)
     initial = {"epsilon_limit": now.epsilon_limit, "delta_limit": now.delta_limit}
     form = LimitForm(request.POST or None, initial=initial)

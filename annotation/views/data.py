@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 
-from annotation import selectors
+from annotation import sheets
 from annotation.errors import InvalidUpload
 from annotation.models import Project
 from annotation.project_forms import UploadForm
@@ -42,7 +42,7 @@ def data(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _uploads(project: Project) -> dict[str, Any]:
-    uploads = list(selectors.uploads_of(project))
+    uploads = list(sheets.uploads_of(project))
     return {"uploads": uploads, "running": any(upload.job.finished_at is None for upload in uploads)}
 
 
@@ -57,5 +57,5 @@ def uploads(request: HttpRequest, slug: str) -> HttpResponse:
 def dataset(request: HttpRequest, slug: str, dataset_id: int) -> HttpResponse:
     """One upload and its bad rows."""
     project = managed_project(request, slug)
-    found = get_object_or_404(selectors.uploads_of(project), pk=dataset_id)
+    found = get_object_or_404(sheets.uploads_of(project), pk=dataset_id)
     return render(request, "annotation/dataset.html", {"project": project, "dataset": found})

@@ -7,7 +7,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from annotation import selectors
+from annotation import selectors, sheets
 from annotation.models import Membership, Project, Role
 from annotation.presets import PRESETS
 from annotation.project_forms import MemberForm, ProjectForm
@@ -22,7 +22,7 @@ def managed_project(request: HttpRequest, slug: str) -> Project:
 @login_required
 def project_list(request: HttpRequest) -> HttpResponse:
     """Every project the person takes part in."""
-    cards = selectors.project_cards(user=request.user)
+    cards = sheets.project_cards(user=request.user)
     return render(request, "annotation/projects.html", {"cards": cards, "may_open": may_open(request)})
 
 
@@ -72,7 +72,7 @@ def people(request: HttpRequest, slug: str) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         projects.add_member(project=project, user=form.cleaned_data["username"], role=form.cleaned_data["role"])
         return redirect("annotation:people", slug=slug)
-    context = {"project": project, "form": form, "memberships": selectors.memberships_of(project)}
+    context = {"project": project, "form": form, "memberships": sheets.memberships_of(project)}
     return render(request, "annotation/people.html", context, status=422 if form.errors else 200)
 
 

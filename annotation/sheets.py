@@ -1,0 +1,185 @@
+"""What the managers' pages show: cards, uploads, people, and the budget sheets of a project."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Count, Max, OuterRef, Prefetch, QuerySet, Subquery
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from annotation.models import Dataset, GateRun, Label, Membership, Oracle, PrivacyUnit, Project
+from annotation.selectors import Person, projects_of
+from privacy.accounting.events import event_from_json
+from privacy.accounting.units import atto_spent, nano_spent
+from privacy.models import BudgetAccount, EntryKind, LedgerEntry
+from privacy.selectors import Guarantee, forecast, guarantee, statement
+
+STATEMENT_LINES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectCard:
+    """A project with what the person may do in it."""
+
+    project: Project
+    roles: tuple[str, ...]
+
+
+def project_cards(*, user: Person) -> list[ProjectCard]:
+    """Return the person's projects, newest first, in two statements."""
+    roles: dict[int, list[str]] = defaultdict(list)
+    for project_id, role in Membership.objects.filter(user=user.pk).order_by("role").values_list("project", "role"):
+        roles[project_id].append(role)
+    return [ProjectCard(project, tuple(roles[project.pk])) for project in projects_of(user).order_by("-pk")]
+
+
+def memberships_of(project: Project) -> QuerySet[Membership]:
+    """Return who takes part, with the number of answers each gave."""
+    answers = Label.objects.filter(annotator=OuterRef("user"), query__project=project, superseded_at=None)
+    counted = answers.values("annotator").annotate(n=Count("pk")).values("n")
+    return (
+        Membership.objects.filter(project=project)
+        .select_related("user")
+        .annotate(label_count=Subquery(counted))
+        .order_by("role", "user__username")
+    )
+
+
+def uploads_of(project: Project) -> QuerySet[Dataset]:
+    """Return the uploads with their job and gate runs, newest first."""
+    runs = Prefetch("gate_runs", GateRun.objects.order_by("pk"))
+    return Dataset.objects.filter(project=project).select_related("job").prefetch_related(runs).order_by("-pk")
+
+
+def accounts_of(project: Project) -> QuerySet[BudgetAccount]:
+    """Return the pool's account and, in a crowd project, the one of the answers."""
+    return BudgetAccount.objects.filter(pk__in=(project.pool_account_id, project.labels_account_id)).order_by("pk")
+
+
+@dataclass(frozen=True, slots=True)
+class StatementLine:
+    """One operation as a person reads it."""
+
+    sequence: int
+    when: datetime
+    what: str
+    reason: str
+    who: str
+    descends_from: int | None
+    epsilon: float | None
+    delta: float
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetSheet:
+    """One account with everything its card and its statement say."""
+
+    account: BudgetAccount
+    title: str
+    promise: str
+    small_print: str
+    guarantee: Guarantee
+    forecasts: tuple[str, ...]
+    lines: tuple[StatementLine, ...]
+
+    @property
+    def percent_spent(self) -> float:
+        """Share of the limit that is spent or reserved, 0 to 100."""
+        return _percent(self.guarantee.epsilon_spent, self.guarantee.epsilon_limit)
+
+    @property
+    def percent_settled(self) -> float:
+        """Share of the limit that is spent for good, 0 to 100."""
+        settled = self.guarantee.epsilon_spent - self.guarantee.epsilon_reserved
+        return _percent(settled, self.guarantee.epsilon_limit)
+
+
+def _percent(part: float, whole: float) -> float:
+    return min(100.0, 100.0 * part / whole) if whole else 100.0
+
+
+def budget_sheets(project: Project) -> list[BudgetSheet]:
+    """Return a sheet for each account of the project."""
+    return [_sheet(project, account) for account in accounts_of(project)]
+
+
+def _sheet(project: Project, account: BudgetAccount) -> BudgetSheet:
+    is_pool = account.pk == project.pool_account_id
+    return BudgetSheet(
+        account=account,
+        title=_("Pool account") if is_pool else _("Answers account"),
+        promise=_promise(project, guarantee(account), is_pool=is_pool),
+        small_print=_("Unit: %(unit)s. Neighbours: %(adjacency)s. Filter: %(filter)s.")
+        % {
+            "unit": account.get_unit_display(),
+            "adjacency": account.get_adjacency_display(),
+            "filter": account.get_filter_display(),
+        },
+        guarantee=guarantee(account),
+        forecasts=tuple(_forecasts(account)),
+        lines=tuple(_lines(account)),
+    )
+
+
+def _promise(project: Project, now: Guarantee, *, is_pool: bool) -> str:
+    """Say in one plain sentence who is protected from whom."""
+    limits = {"epsilon": f"{now.epsilon_limit:g}", "delta": f"{now.delta_limit:g}"}
+    if not is_pool:
+        return (
+            _("From the models nobody can tell much better than by guessing what any one answer was: ε %(epsilon)s.")
+            % limits
+        )
+    if project.oracle == Oracle.CROWD and project.privacy_unit == PrivacyUnit.CONTRIBUTOR:
+        sentence = _(
+            "Whatever happens in this project, neither an annotator nor anybody with a model can tell much better than "
+            "by guessing whether any one contributor is in the pool: ε %(epsilon)s, δ %(delta)s."
+        )
+    elif project.oracle == Oracle.CROWD:
+        sentence = _(
+            "Whatever happens in this project, neither an annotator nor anybody with a model can tell much better than "
+            "by guessing whether any one record is in the pool: ε %(epsilon)s, δ %(delta)s."
+        )
+    else:
+        sentence = _(
+            "Whatever happens in this project, nobody but its annotators and managers can tell much better than by "
+            "guessing whether any one record is in the pool: ε %(epsilon)s, δ %(delta)s."
+        )
+    return sentence % limits
+
+
+def _forecasts(account: BudgetAccount) -> Iterator[str]:
+    """Say how often each kind of operation can be paid for again, at the price of the last one."""
+    newest = (
+        LedgerEntry.objects.filter(account=account, kind=EntryKind.RESERVE)
+        .values("mechanism")
+        .annotate(last=Max("pk"))
+        .values("last")
+    )
+    for entry in LedgerEntry.objects.filter(pk__in=newest).order_by("pk"):
+        event = event_from_json(entry.event)
+        times = forecast(account, event)
+        if times is not None:
+            yield ngettext(
+                "Enough for %(times)d more like the last: %(event)s.",
+                "Enough for %(times)d more like the last: %(event)s.",
+                times,
+            ) % {"times": times, "event": event.summary()}
+
+
+def _lines(account: BudgetAccount) -> Iterator[StatementLine]:
+    states = dict(EntryKind.choices)
+    for entry in statement(account)[:STATEMENT_LINES]:
+        yield StatementLine(
+            sequence=entry.sequence,
+            when=entry.created_at,
+            what=entry.purpose or entry.get_kind_display(),
+            reason=entry.reason,
+            who=entry.actor or _("by itself"),
+            descends_from=entry.descends_from,
+            epsilon=None if entry.epsilon_nano is None else nano_spent(entry.epsilon_nano),
+            delta=atto_spent(entry.delta_atto),
+            state=states[entry.state],
+        )

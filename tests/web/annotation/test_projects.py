@@ -1,0 +1,219 @@
+"""The admin's pages: opening a project, its people, its budget, its data, and who may see which."""
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.urls import reverse
+
+from annotation.models import Dataset, Membership, Project, Role
+from annotation.presets import PRESETS
+from annotation.services import projects
+from privacy.models import EntryKind, LedgerEntry
+from privacy.selectors import guarantee
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def manager() -> User:
+    user = User.objects.create_user("manager")
+    user.user_permissions.add(Permission.objects.get(codename="add_project"))
+    return user
+
+
+@pytest.fixture
+def crowd(manager: User) -> Project:
+    return projects.create_project(
+        name="Voice queries",
+        preset="voice-crowd",
+        owner=manager,
+        data_kind="text",
+        classes=["music", "other"],
+        question="What does this person want?",
+    )
+
+
+def client_of(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def form_of(preset: str, **changes: object) -> dict[str, object]:
+    basic = {
+        "name": "Invoices",
+        "question": "Is this fraud?",
+        "classes": "fraud\nhonest",
+        "data_kind": PRESETS[preset].data_kinds[0],
+    }
+    return {**PRESETS[preset].defaults, **basic, **changes}
+
+
+def test_an_opened_project_has_its_accounts_and_its_manager(manager: User) -> None:
+    response = client_of(manager).post(reverse("annotation:new_project", args=["pool-experts"]), form_of("pool-experts"))
+    project = Project.objects.get()
+    assert response.status_code == 302
+    assert project.classes == ["fraud", "honest"]
+    assert project.labels_account is None
+    assert guarantee(project.pool_account).epsilon_limit == PRESETS["pool-experts"].defaults["pool_epsilon"]
+    assert Membership.objects.get(project=project).role == Role.MANAGER
+
+
+def test_a_table_project_keeps_its_declared_columns(manager: User) -> None:
+    columns = "amount: 0 to 5000\ncountry: NO, SE, DK"
+    client_of(manager).post(
+        reverse("annotation:new_project", args=["pool-experts"]),
+        form_of("pool-experts", data_kind="table", columns=columns),
+    )
+    assert Project.objects.get().columns == [
+        {"name": "amount", "low": 0.0, "high": 5000.0},
+        {"name": "country", "categories": ["NO", "SE", "DK"]},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("preset", "changes", "field"),
+    [
+        ("pool-experts", {"classes": "only"}, "classes"),
+        ("pool-experts", {"regularization": 0}, "regularization"),
+        ("pool-experts", {"pool_epsilon": -1}, "pool_epsilon"),
+        ("pool-experts", {"selection_epsilon": 0}, "selection_epsilon"),
+        ("pool-experts", {"selection": "uncertainty"}, "selection"),
+        ("pool-experts", {"data_kind": "table"}, "columns"),
+        ("pool-experts", {"data_kind": "table", "columns": "amount: 9 to 1"}, "columns"),
+        ("pool-experts", {"data_kind": "image"}, "image_height"),
+        ("voice-crowd", {"gate_k": 1}, "gate_k"),
+        ("voice-crowd", {"gate_sampling_rate": 1}, "gate_sampling_rate"),
+        ("voice-crowd", {"selection": "top_c"}, "selection"),
+        ("voice-crowd", {"pool_delta": 0}, "pool_delta"),
+        ("voice-crowd", {"labels_epsilon": 0}, "labels_epsilon"),
+    ],
+)
+def test_a_combination_without_a_proof_is_refused_at_its_field(
+    manager: User, preset: str, changes: dict[str, object], field: str
+) -> None:
+    response = client_of(manager).post(reverse("annotation:new_project", args=[preset]), form_of(preset, **changes))
+    assert response.status_code == 422
+    assert field in response.context["form"].errors
+    assert not Project.objects.exists()
+
+
+def test_a_gate_the_pool_cannot_pay_for_is_refused(manager: User) -> None:
+    response = client_of(manager).post(
+        reverse("annotation:new_project", args=["voice-crowd"]), form_of("voice-crowd", gate_k=2)
+    )
+    assert response.status_code == 422
+    assert "delta" in str(response.context["form"].errors)
+
+
+PAGES_OF_MANAGERS = ("people", "data", "uploads")
+
+
+@pytest.mark.parametrize("page", [*PAGES_OF_MANAGERS, "budget", "project", "label"])
+@pytest.mark.parametrize("role", [None, Role.ANNOTATOR, Role.ENGINEER, Role.MANAGER])
+def test_who_sees_which_page(crowd: Project, page: str, role: Role | None) -> None:
+    person = User.objects.create_user("person")
+    if role:
+        projects.add_member(project=crowd, user=person, role=role)
+    response = client_of(person).get(reverse(f"annotation:{page}", args=[crowd.slug]))
+    allowed = {
+        "budget": {Role.ENGINEER, Role.MANAGER},
+        "label": {Role.ANNOTATOR},
+        "project": {Role.ANNOTATOR, Role.ENGINEER, Role.MANAGER},
+    }.get(page, {Role.MANAGER})
+    if page == "label" and role is not Role.ANNOTATOR:
+        assert response.status_code in {403, 404}
+    else:
+        assert response.status_code in ({200, 302} if role in allowed else {404})
+
+
+@pytest.mark.parametrize("page", ["people", "data", "budget", "project", "label"])
+def test_strangers_are_sent_to_log_in(crowd: Project, page: str) -> None:
+    response = Client().get(reverse(f"annotation:{page}", args=[crowd.slug]))
+    assert response.status_code == 302
+    assert response.url.startswith(reverse("login"))
+
+
+def test_a_limit_is_raised_with_a_reason_that_stays(crowd: Project, manager: User) -> None:
+    url = reverse("annotation:change_limit", args=[crowd.slug, crowd.pool_account_id])
+    assert client_of(manager).post(url, {"epsilon_limit": 5, "delta_limit": 1e-4, "reason": ""}).status_code == 422
+    client_of(manager).post(url, {"epsilon_limit": 5, "delta_limit": 1e-4, "reason": "second upload agreed"})
+    entry = LedgerEntry.objects.get(account=crowd.pool_account, kind=EntryKind.LIMIT_CHANGE)
+    assert (entry.reason, entry.actor) == ("second upload agreed", "manager")
+    crowd.pool_account.refresh_from_db()
+    assert guarantee(crowd.pool_account).epsilon_limit == 5
+
+
+def test_only_managers_change_limits(crowd: Project) -> None:
+    engineer = User.objects.create_user("engineer")
+    projects.add_member(project=crowd, user=engineer, role=Role.ENGINEER)
+    url = reverse("annotation:change_limit", args=[crowd.slug, crowd.pool_account_id])
+    assert client_of(engineer).post(url, {"epsilon_limit": 50, "delta_limit": 0.5, "reason": "x"}).status_code == 404
+
+
+def test_an_account_of_another_project_is_out_of_reach(crowd: Project, manager: User) -> None:
+    other = projects.create_project(
+        name="Other",
+        preset="pool-experts",
+        owner=User.objects.create_user("somebody"),
+        data_kind="text",
+        classes=["a", "b"],
+        question="?",
+    )
+    url = reverse("annotation:change_limit", args=[crowd.slug, other.pool_account_id])
+    assert client_of(manager).get(url).status_code == 404
+
+
+def test_the_budget_page_says_what_is_promised_and_spent(crowd: Project, manager: User) -> None:
+    page = client_of(manager).get(reverse("annotation:budget", args=[crowd.slug])).content.decode()
+    assert "of 3.000 ε" in page
+    assert "account opened" in page
+    assert guarantee(crowd.pool_account).chain_head in page
+
+
+def test_an_upload_is_received_and_listed(crowd: Project, manager: User) -> None:
+    file = SimpleUploadedFile("log.csv", b"text,person\nplay jazz,ann\n")
+    url = reverse("annotation:data", args=[crowd.slug])
+    fields = {"role": "pool", "text_column": "text", "contributor_column": "person", "has_header": "on"}
+    response = client_of(manager).post(url, {**fields, "file": file, "bad_rows": "keep_good"})
+    assert response.status_code == 302
+    assert Dataset.objects.get().mapping == {"text": "text", "contributor": "person", "has_header": True}
+    assert "log.csv" in client_of(manager).get(url).content.decode()
+
+
+def test_an_upload_without_the_named_column_is_refused_and_nothing_is_stored(crowd: Project, manager: User) -> None:
+    file = SimpleUploadedFile("log.csv", b"utterance,person\nplay jazz,ann\n")
+    fields = {"role": "pool", "text_column": "text", "contributor_column": "person", "has_header": "on"}
+    response = client_of(manager).post(
+        reverse("annotation:data", args=[crowd.slug]), {**fields, "file": file, "bad_rows": "keep_good"}
+    )
+    assert response.status_code == 422
+    assert "text" in str(response.context["form"].errors["file"])
+    assert not Dataset.objects.exists()
+
+
+def test_people_come_and_go_but_the_manager_cannot_lock_the_project(crowd: Project, manager: User) -> None:
+    User.objects.create_user("ann")
+    client = client_of(manager)
+    people = reverse("annotation:people", args=[crowd.slug])
+    assert client.post(people, {"username": "nobody", "role": "annotator"}).status_code == 422
+    client.post(people, {"username": "ann", "role": "annotator"})
+    membership = Membership.objects.get(user__username="ann")
+    client.post(reverse("annotation:remove_member", args=[crowd.slug, membership.pk]))
+    own = Membership.objects.get(user=manager)
+    client.post(reverse("annotation:remove_member", args=[crowd.slug, own.pk]))
+    assert list(Membership.objects.all()) == [own]
+
+
+def test_a_token_is_shown_once_and_revoked(manager: User) -> None:
+    client = client_of(manager)
+    page = client.post(reverse("annotation:tokens"), {"name": "ci", "scopes": ["models:read"], "days": 30})
+    token = manager.api_tokens.get()
+    assert "dpal_" in page.content.decode()
+    assert "dpal_" not in client.get(reverse("annotation:tokens")).content.decode()
+    stranger = client_of(User.objects.create_user("stranger"))
+    assert stranger.post(reverse("annotation:revoke_token", args=[token.pk])).status_code == 404
+    client.post(reverse("annotation:revoke_token", args=[token.pk]))
+    token.refresh_from_db()
+    assert token.revoked_at
