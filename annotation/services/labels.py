@@ -7,6 +7,7 @@ import logging
 from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
+from typing import Any
 
 from celery import current_app
 from django.conf import settings
@@ -16,12 +17,12 @@ from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 from kombu.exceptions import OperationalError
 
+from annotation import selectors
 from annotation.consensus import majority
 from annotation.errors import AlreadyLabelled, InvalidChoice, LeaseExpired, UndoRefused
 from annotation.models import Assignment, AssignmentState, Consensus, Label, Project, Query, QueryState
 
 logger = logging.getLogger(__name__)
-UNDO_WINDOW = timedelta(minutes=10)
 
 # One statement for the click itself. The question's lock makes the answers of one question come one after another, so
 # that whoever gives the last one sees all others.
@@ -89,7 +90,7 @@ def submit_label(*, assignment: Assignment, choice: int) -> Label:
 def _answer(assignment: Assignment, choice: int) -> Label | None:
     """Close a leased assignment with its label; None if it is not leased."""
     with connection.cursor() as cursor:
-        values = {"assignment": assignment.pk, "query": assignment.query_id, "choice": choice}
+        values: dict[str, Any] = {"assignment": assignment.pk, "query": assignment.query_id, "choice": choice}
         cursor.execute(ANSWER, values)
         row = cursor.fetchone()
     if row is None:
@@ -134,7 +135,7 @@ def _votes(query: Query) -> Sequence[int]:
 
 def _close_query(project: Project, query: Query, votes: Sequence[int]) -> None:
     agreement = majority(votes)
-    values = {
+    values: dict[str, Any] = {
         "project": project.pk,
         "query": query.pk,
         "agreed": agreement is not None,
@@ -180,9 +181,9 @@ def undo_label(*, project: Project, user: AbstractBaseUser) -> Assignment:
     The answer stays, superseded. A question the person holds meanwhile is given back and comes again later.
     """
     with transaction.atomic():
-        last = last_undoable(project=project, user=user)
+        last = selectors.undoable_assignments(user).filter(project=project).first()
         if last is None:
-            raise UndoRefused("There is no answer of the last ten minutes to take back.")
+            raise UndoRefused("There is no answer left to take back: it is over ten minutes old or a training used it.")
         _lock_questions(last)
         # Whoever starts a training updates this row first, so labels_used_through cannot move under us.
         used_through = Project.objects.select_for_update(no_key=True).get(pk=project.pk).labels_used_through
@@ -199,14 +200,6 @@ def undo_label(*, project: Project, user: AbstractBaseUser) -> Assignment:
         _end_lease(_held_by(current))
         _lease(current, seconds=project.lease_seconds)
     return current
-
-
-def last_undoable(*, project: Project, user: AbstractBaseUser) -> Assignment | None:
-    """Return the person's newest answered assignment of the last minutes; a training may still have used it."""
-    answered = Assignment.objects.filter(
-        annotator=user.pk, project=project, state=AssignmentState.LABELLED, finished_at__gte=Now() - UNDO_WINDOW
-    )
-    return answered.order_by("-finished_at").first()
 
 
 def mark_labels_used(*, project: Project, last_consensus_id: int) -> None:

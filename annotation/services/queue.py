@@ -5,6 +5,7 @@ For each question, free slots, live leases and current answers add up to its ove
 
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import Any
 from uuid import UUID, uuid4
 
 from django.contrib.auth.models import AbstractBaseUser
@@ -119,7 +120,7 @@ def open_queries(
     ids = record_ids if trusted else query_ids
     if ids is None or (query_ids if trusted else record_ids) is not None:
         raise InvalidConfiguration("A trusted project asks records, a crowd project only what its gate let through.")
-    values = {
+    values: dict[str, Any] = {
         "project": project.pk,
         "round": round_number,
         "base": round_number * PRIORITY_PER_ROUND,
@@ -152,7 +153,7 @@ def claim_next(*, project: Project, user: AbstractBaseUser) -> Assignment | None
 
 def _claim(project: Project, user: AbstractBaseUser) -> tuple[UUID | None] | None:
     """Return the leased assignment's id; an empty one where a second claim of the same person came in between."""
-    values = {"project": project.pk, "user": user.pk, "seconds": project.lease_seconds, "id": uuid4()}
+    values: dict[str, Any] = {"project": project.pk, "user": user.pk, "seconds": project.lease_seconds, "id": uuid4()}
     try:
         with connection.cursor() as cursor:
             cursor.execute(CLAIM, values)
@@ -174,7 +175,7 @@ def _loaded(project: Project, assignment_id: UUID) -> Assignment:
 def renew_lease(*, assignment: Assignment) -> Assignment:
     """Prolong a live lease to the project's full time; a lapsed one is kept if nobody has taken it back yet."""
     with connection.cursor() as cursor:
-        values = {"id": assignment.pk, "seconds": assignment.project.lease_seconds}
+        values: dict[str, Any] = {"id": assignment.pk, "seconds": assignment.project.lease_seconds}
         cursor.execute(RENEW, values)
         row = cursor.fetchone()
     if row is None:

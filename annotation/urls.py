@@ -1,0 +1,28 @@
+"""Pages of annotation."""
+
+from django.urls import path
+
+from annotation.views import budget, data, label, projects, tokens
+
+app_name = "annotation"
+urlpatterns = [
+    path("", projects.project_list, name="projects"),
+    path("projects/new/", projects.choose_preset, name="choose_preset"),
+    path("projects/new/<slug:preset>/", projects.new_project, name="new_project"),
+    path("projects/<slug:slug>/", projects.project, name="project"),
+    path("projects/<slug:slug>/state/", projects.set_state, name="set_state"),
+    path("projects/<slug:slug>/people/", projects.people, name="people"),
+    path("projects/<slug:slug>/people/<int:membership_id>/remove/", projects.remove_member, name="remove_member"),
+    path("projects/<slug:slug>/data/", data.data, name="data"),
+    path("projects/<slug:slug>/data/uploads/", data.uploads, name="uploads"),
+    path("projects/<slug:slug>/data/<int:dataset_id>/", data.dataset, name="dataset"),
+    path("projects/<slug:slug>/budget/", budget.budget, name="budget"),
+    path("projects/<slug:slug>/budget/<int:account_id>/", budget.change_limit, name="change_limit"),
+    path("tokens/", tokens.tokens, name="tokens"),
+    path("tokens/<int:token_id>/revoke/", tokens.revoke, name="revoke_token"),
+    path("projects/<slug:slug>/label/", label.label, name="label"),
+    path("projects/<slug:slug>/label/undo/", label.undo, name="undo"),
+    path("assignments/<uuid:assignment_id>/submit/", label.submit, name="submit"),
+    path("assignments/<uuid:assignment_id>/skip/", label.skip, name="skip"),
+    path("assignments/<uuid:assignment_id>/image.png", label.question_image, name="question_image"),
+]
