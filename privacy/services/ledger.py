@@ -133,6 +133,11 @@ def void(*, reservation: LedgerEntry, reason: str, actor: Person = None) -> Ledg
     return _settle(reservation, EntryKind.VOID, reason=reason, actor=name_of(actor))
 
 
+def charge(*, reservation: LedgerEntry, reason: str, actor: Person = None) -> LedgerEntry:
+    """Settle a reservation as spent without an output: its attempt may have read private rows and will not commit."""
+    return _settle(reservation, EntryKind.CHARGE, reason=reason, actor=name_of(actor))
+
+
 def charge_stale(*, older_than: timedelta) -> int:
     """Charge every reservation that nobody settled within `older_than`, and return how many those were."""
     settled = LedgerEntry.objects.filter(parent=OuterRef("pk"), kind__in=SETTLEMENTS)
