@@ -8,6 +8,7 @@ import contextlib
 import fcntl
 import os
 import shutil
+import subprocess
 import sys
 import zlib
 from collections.abc import Iterator
@@ -20,16 +21,17 @@ import pytest
 import redis
 from psycopg import sql
 
-from dpal_site.embedded import host
+from dpal_site.embedded import host, servers
 from dpal_site.embedded.database_address import parse_database_url
 from dpal_site.embedded.postgres import EmbeddedPostgres
 from dpal_site.embedded.processes import Supervisor
 from dpal_site.embedded.valkey import EmbeddedValkey
 
 if TYPE_CHECKING:
+    from django.db.backends.base.operations import BaseDatabaseOperations
     from playwright.sync_api import Browser, Page
 
-SHARED = Path(__file__).resolve().parents[1] / "var" / "test"
+SHARED = servers.REPOSITORY / "var" / "test"
 # One name for the controller and its xdist workers, another for any run beside it.
 RUN = os.environ.setdefault("DPAL_TEST_RUN", str(os.getpid()))
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "main")
@@ -44,11 +46,14 @@ os.environ["DPAL_NO_SERVERS"] = "1"
 os.environ["DJANGO_SETTINGS_MODULE"] = "dpal_site.settings"
 
 from django.conf import settings  # noqa: E402 - the lines above must come first
-from django.db import connections  # noqa: E402
+from django.db import connections, transaction  # noqa: E402
 
 from dpal_site.celery import app as celery_app  # noqa: E402
 
 assert settings.DATABASES  # loads them, so that pytest-django finds Django configured
+# Pages under test use the static files as they lie in the apps: nothing to collect, nothing to go stale.
+settings.STORAGES["staticfiles"] = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
+settings.WHITENOISE_AUTOREFRESH = settings.WHITENOISE_USE_FINDERS = True
 
 CHROMIUM_FLAGS = [
     "--headless",
@@ -128,7 +133,7 @@ def _drop_leftovers(postgres: EmbeddedPostgres) -> None:
 
 
 @pytest.fixture(scope="session")
-def django_db_modify_db_settings(embedded_servers: TestServers) -> None:
+def django_db_modify_db_settings(embedded_servers: TestServers, emptying_despite_append_only_rules: None) -> None:
     """Point Django and Celery, whose settings loaded without any server, at the test servers."""
     address = parse_database_url(embedded_servers.database_url)
     database = connections.settings["default"]
@@ -137,6 +142,31 @@ def django_db_modify_db_settings(embedded_servers: TestServers) -> None:
     # Test databases are created from a connection to an existing one.
     database["NAME"] = "dpal"
     settings.CELERY_BROKER_URL = celery_app.conf.broker_url = embedded_servers.broker_url
+
+
+TRUNCATE_TRIGGERS = """
+    SELECT format('ALTER TABLE %s DISABLE TRIGGER %I', tgrelid::regclass, tgname),
+           format('ALTER TABLE %s ENABLE %s TRIGGER %I', tgrelid::regclass,
+                  CASE tgenabled WHEN 'A' THEN 'ALWAYS' WHEN 'R' THEN 'REPLICA' ELSE '' END, tgname)
+    FROM pg_trigger WHERE NOT tgisinternal AND tgenabled <> 'D' AND tgtype::int & 32 <> 0
+"""
+
+
+@pytest.fixture(scope="session")
+def emptying_despite_append_only_rules() -> Iterator[None]:
+    """Let Django empty the tables after a transactional test; the ledger's triggers, which forbid it, come back."""
+
+    def execute_sql_flush(operations: "BaseDatabaseOperations", statements: list[str]) -> None:
+        alias = operations.connection.alias
+        with transaction.atomic(using=alias), operations.connection.cursor() as cursor:
+            cursor.execute(TRUNCATE_TRIGGERS)
+            triggers = cursor.fetchall()
+            for statement in (*(off for off, _ in triggers), *statements, *(on for _, on in triggers)):
+                cursor.execute(statement)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(connections["default"].ops), "execute_sql_flush", execute_sql_flush)
+        yield
 
 
 @pytest.fixture
@@ -170,8 +200,15 @@ def celery_worker_process(supervisor: Supervisor) -> Supervisor:
     return supervisor
 
 
+@pytest.fixture(scope="session")
+def collected_static_files() -> None:
+    """Collect the static files as a deployed site does, for processes that run with its own settings."""
+    command = [sys.executable, "manage.py", "collectstatic", "--no-input", "--verbosity", "0"]
+    subprocess.run(command, cwd=servers.REPOSITORY, check=True)
+
+
 @pytest.fixture
-def live_site(supervisor: Supervisor) -> Supervisor:
+def live_site(collected_static_files: None, supervisor: Supervisor) -> Supervisor:
     """Run the site under gunicorn against the test database; its address is `live_site.url`."""
     supervisor.start_web(host.free_port())
     supervisor.wait_until_ready()
@@ -216,7 +253,7 @@ def page(browser: "Browser") -> "Iterator[Page]":
                 faults.append(f"asked another host for {route.request.url}")
                 route.abort()
 
-        context.route("http*://**", refuse_strangers)
+        context.route("**/*", refuse_strangers)
         opened = context.new_page()
         opened.on("pageerror", lambda error: faults.append(f"script error: {error}"))
         opened.on(
