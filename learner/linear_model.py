@@ -1,0 +1,118 @@
+"""The linear model that is released, scored with and written to files: plain numbers and class names."""
+
+from dataclasses import dataclass
+from typing import Any, Literal, Self, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, softmax
+
+Multiclass = Literal["one_vs_rest", "softmax"]
+SCHEMA = "dpal-linear-model/1"
+
+
+@dataclass(frozen=True, eq=False)
+class LinearModel:
+    """Weights, intercepts and class names.
+
+    Parameters
+    ----------
+    coef : ndarray of float64, shape (1, d) for two classes, (n_classes, d) for more
+        Weights; with two classes a positive decision value speaks for the second.
+    intercept : ndarray of float64, shape (1,) or (n_classes,)
+        Added to the product; a regularised constant column is folded into it.
+    classes : tuple of str
+        Distinct names, at least two.
+    multiclass : {"one_vs_rest", "softmax"}
+        How more than two decision values become probabilities: logistic ones divided by their sum, or softmax.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit together or a number is not finite.
+    """
+
+    coef: NDArray[np.float64]
+    intercept: NDArray[np.float64]
+    classes: tuple[str, ...]
+    multiclass: Multiclass = "one_vs_rest"
+
+    def __post_init__(self) -> None:
+        coef, intercept = np.array(self.coef, dtype=np.float64), np.array(self.intercept, dtype=np.float64)
+        object.__setattr__(self, "coef", coef)
+        object.__setattr__(self, "intercept", intercept)
+        object.__setattr__(self, "classes", tuple(self.classes))
+        if len(self.classes) < 2 or len(set(self.classes)) != len(self.classes):
+            raise ValueError(f"classes must be distinct, at least two, got {len(self.classes)}")
+        outputs = 1 if len(self.classes) == 2 else len(self.classes)
+        if coef.ndim != 2 or len(coef) != outputs or intercept.shape != (outputs,):
+            raise ValueError(
+                f"{len(self.classes)} classes need {outputs} rows of weights and intercepts, "
+                f"got shapes {coef.shape} and {intercept.shape}"
+            )
+        if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
+            raise ValueError("weights must be finite")
+        if self.multiclass not in get_args(Multiclass):
+            raise ValueError(f"multiclass must be one of {get_args(Multiclass)}, got {self.multiclass!r}")
+
+    @property
+    def dimension(self) -> int:
+        """Number of features."""
+        return int(self.coef.shape[1])
+
+    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Return decision values, shape (n,) for two classes and (n, n_classes) for more."""
+        values: NDArray[np.float64] = np.asarray(X, dtype=np.float64) @ self.coef.T + self.intercept
+        return values[:, 0] if len(self.coef) == 1 else values
+
+    def probabilities(self, decision_values: NDArray[np.floating]) -> NDArray[np.float64]:
+        """Return class probabilities for decision values, shape (n, n_classes)."""
+        wide = decision_values.astype(np.float64)
+        shares: NDArray[np.float64]
+        if wide.ndim == 1:
+            shares = np.stack([expit(-wide), expit(wide)], axis=1)
+        elif self.multiclass == "softmax":
+            shares = softmax(wide, axis=1)
+        else:
+            # Dividing by the largest first keeps the sum from vanishing where every class is refused.
+            logs = -np.logaddexp(0.0, -wide)
+            shares = softmax(logs, axis=1)
+        return shares
+
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Return class probabilities, shape (n, n_classes), columns as in `classes`."""
+        return self.probabilities(self.decision_function(X))
+
+    def predict(self, X: ArrayLike) -> list[str]:
+        """Return the name of the leading class of each row."""
+        values = self.decision_function(X)
+        leaders = (values > 0).astype(np.intp) if values.ndim == 1 else values.argmax(axis=1)
+        return [self.classes[leader] for leader in leaders]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the content of weights.json; Python's shortest float notation keeps every bit."""
+        return {
+            "schema": SCHEMA,
+            "classes": list(self.classes),
+            "multiclass": self.multiclass,
+            "dimension": self.dimension,
+            "coef": self.coef.tolist(),
+            "intercept": self.intercept.tolist(),
+        }
+
+    @classmethod
+    def from_json(cls, body: dict[str, Any]) -> Self:
+        """Build the model that weights.json describes.
+
+        Raises
+        ------
+        ValueError
+            If the schema is unknown or the content incomplete.
+        """
+        if not isinstance(body, dict) or body.get("schema") != SCHEMA:
+            raise ValueError(f"weights must follow schema {SCHEMA}")
+        try:
+            coef = np.array(body["coef"], dtype=np.float64).reshape(-1, body["dimension"])
+            return cls(coef, np.array(body["intercept"]), tuple(body["classes"]), body["multiclass"])
+        except (KeyError, TypeError) as error:
+            raise ValueError("weights are incomplete") from error

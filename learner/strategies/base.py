@@ -1,0 +1,113 @@
+"""The contract of every query strategy: which records to ask about, from whom it hides them, and its cost."""
+
+from abc import ABC, abstractmethod
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from learner.linear_model import LinearModel
+from privacy.accounting.events import Event
+from privacy.errors import UnsoundCombination
+from privacy.mechanisms.randomness import RandomSource
+
+OracleName = Literal["trusted", "crowd"]
+Series = Literal["single", "opened", "continued"]
+
+
+class QueryStrategy(ABC):
+    """Choose candidates to label.
+
+    Attributes
+    ----------
+    name : str
+        The name under which projects store the strategy.
+    needs_model : bool
+        Whether `query` scores with the last released model, so that the first round needs another strategy.
+    oracles : frozenset of str
+        Oracles in front of which the strategy is sound.
+    post_processing_only : bool
+        Whether the choice is exact and so may look only at what is already public, such as the gate's output.
+    """
+
+    name: ClassVar[str]
+    needs_model: ClassVar[bool]
+    oracles: ClassVar[frozenset[OracleName]]
+    post_processing_only: ClassVar[bool]
+
+    @abstractmethod
+    def query(
+        self,
+        X: NDArray[np.float32],
+        candidates: NDArray[np.int64],
+        model: LinearModel | None,
+        n: int,
+        rng: RandomSource,
+    ) -> NDArray[np.int64]:
+        """Choose among the candidates.
+
+        Parameters
+        ----------
+        X : ndarray of float32, shape (rows, d)
+            Features, usually a memory map; only candidate rows are read.
+        candidates : ndarray of int64, shape (m,)
+            Distinct rows that may be asked about; m is public.
+        model : LinearModel or None
+            The last RELEASED model; never one trained without noise.
+        n : int
+            How many to choose, >= 0; all candidates where there are no more than n.
+        rng : RandomSource
+            Source of all randomness.
+
+        Returns
+        -------
+        ndarray of int64, shape (min(n, m),)
+            Distinct candidates, in the order to ask.
+
+        Raises
+        ------
+        ValueError
+            If candidates repeat or lie outside `X`, `n` is negative, or a needed model is missing.
+        """
+
+    @abstractmethod
+    def event_for(self, *, pool_size: int, picks: int, series: Series) -> Event:
+        """Return the accountant's event of one `query` over `pool_size` candidates.
+
+        `series` says whether the same records are examined in further rounds: "single" never again,
+        "opened" for the first round of a series, "continued" for the later ones.
+        """
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Return one plain sentence about how questions are chosen."""
+
+    def check_oracle(self, oracle: OracleName) -> None:
+        """Refuse an oracle in front of which the strategy has no proof.
+
+        Raises
+        ------
+        UnsoundCombination
+            If the oracle is not among `oracles`.
+        """
+        if oracle not in self.oracles:
+            raise UnsoundCombination(
+                f"selection {self.name} is proved for the {' and '.join(sorted(self.oracles))} oracle, not for {oracle}"
+            )
+
+    def check_query(
+        self, X: NDArray[np.float32], candidates: NDArray[np.int64], model: LinearModel | None, n: int
+    ) -> NDArray[np.int64]:
+        """Return the candidates in row order once the arguments of `query` hold together."""
+        rows = np.asarray(candidates, dtype=np.int64)
+        if not (rows[1:] > rows[:-1]).all():
+            rows = np.sort(rows)
+        if n < 0:
+            raise ValueError(f"n must be >= 0, got {n}")
+        if rows.size and not (rows[0] >= 0 and rows[-1] < len(X)):
+            raise ValueError(f"candidates must be rows of the {len(X)} there are")
+        if (rows[1:] == rows[:-1]).any():
+            raise ValueError("candidates must be distinct")
+        if self.needs_model and model is None:
+            raise ValueError(f"selection {self.name} needs a released model")
+        return rows

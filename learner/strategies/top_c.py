@@ -1,0 +1,80 @@
+"""Ask about records near the released model's decision boundary, chosen with differential privacy."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from learner.linear_model import LinearModel
+from learner.strategies.base import QueryStrategy, Series
+from learner.strategies.scoring import boundary_distances, score_blocks
+from privacy.accounting.events import Event, TopCEvent
+from privacy.mechanisms.randomness import RandomSource
+from privacy.mechanisms.top_c import select_top_c
+
+
+class TopC(QueryStrategy):
+    """Draw records without replacement with weights exp(scale u), u in [0, 1] the uncertainty.
+
+    Parameters
+    ----------
+    scale : float
+        Exponent a of the weights, > 0; the part of the cost one record pays once in a series of rounds.
+    reach : float
+        Distance from the boundary at which u has fallen from 1 to 0, > 0. A public number: the norm
+        bound of the features by default.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is not positive and finite.
+    """
+
+    name = "top_c"
+    needs_model = True
+    oracles = frozenset({"trusted"})
+    post_processing_only = False
+
+    def __init__(self, scale: float = 0.25, *, reach: float = 1.0) -> None:
+        if not 0 < scale < np.inf:
+            raise ValueError(f"scale must be > 0 and finite, got {scale}")
+        if not 0 < reach < np.inf:
+            raise ValueError(f"reach must be > 0 and finite, got {reach}")
+        self.scale = float(scale)
+        self.reach = float(reach)
+
+    def query(
+        self,
+        X: NDArray[np.float32],
+        candidates: NDArray[np.int64],
+        model: LinearModel | None,
+        n: int,
+        rng: RandomSource,
+    ) -> NDArray[np.int64]:
+        """Choose as `QueryStrategy.query` says, returning rows in increasing order."""
+        rows = self.check_query(X, candidates, model, n)
+        picks = min(n, rows.size)
+        if picks == 0 or model is None:
+            return rows[:0]
+        blocks = self.uncertainties(X, rows, model)
+        return rows[select_top_c(blocks, picks=picks, scale=self.scale, rng=rng)]
+
+    def uncertainties(
+        self, X: NDArray[np.float32], candidates: NDArray[np.int64], model: LinearModel
+    ) -> Iterator[NDArray[np.float64]]:
+        """Yield u = 1 - min(1, distance / reach) in blocks, each value from its record and the model alone."""
+        for values in score_blocks(X, model, candidates=candidates):
+            closeness = 1.0 - boundary_distances(values, model.coef) / self.reach
+            # A feature that is no number must still get some score: the mechanism is total.
+            yield np.clip(np.nan_to_num(closeness, nan=0.0), 0.0, 1.0)
+
+    def event_for(self, *, pool_size: int, picks: int, series: Series) -> Event:
+        """Return the event of one choice."""
+        return TopCEvent(pool_size=pool_size, picks=picks, scale=self.scale, series=series)
+
+    def describe(self) -> str:
+        """Return one plain sentence about how questions are chosen."""
+        return (
+            "Questions are drawn at random with weights that favour records near the last released model's "
+            f"decision boundary by a factor of at most e^{self.scale:g}."
+        )

@@ -1,0 +1,87 @@
+"""Ask first about what the released model is least sure of, among texts that are already public."""
+
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from learner.linear_model import LinearModel
+from learner.strategies.base import QueryStrategy, Series
+from learner.strategies.scoring import score_blocks
+from privacy.accounting.events import Event, PostProcessingEvent
+from privacy.mechanisms.randomness import RandomSource
+
+Measure = Literal["entropy", "margin", "least_confidence"]
+
+
+class Uncertainty(QueryStrategy):
+    """Take the most uncertain candidates, ties by row number; no noise, so only for the gate's output.
+
+    Parameters
+    ----------
+    measure : {"entropy", "margin", "least_confidence"}
+        Entropy of the class probabilities, one minus the lead of the first class over the second, or
+        one minus the probability of the first. They agree on two classes.
+
+    Raises
+    ------
+    ValueError
+        If the measure is unknown.
+
+    References
+    ----------
+    .. [1] Settles, "Active Learning Literature Survey", University of Wisconsin-Madison, 2009, section 3.1.
+    """
+
+    name = "uncertainty"
+    needs_model = True
+    oracles = frozenset({"crowd"})
+    post_processing_only = True
+
+    def __init__(self, measure: Measure = "entropy") -> None:
+        if measure not in get_args(Measure):
+            raise ValueError(f"measure must be one of {get_args(Measure)}, got {measure!r}")
+        self.measure: Measure = measure
+
+    def query(
+        self,
+        X: NDArray[np.float32],
+        candidates: NDArray[np.int64],
+        model: LinearModel | None,
+        n: int,
+        rng: RandomSource,
+    ) -> NDArray[np.int64]:
+        """Choose as `QueryStrategy.query` says, most uncertain first."""
+        rows = self.check_query(X, candidates, model, n)
+        if not rows.size or model is None:
+            return rows[:0]
+        blocks = [self.measured(model.probabilities(values)) for values in score_blocks(X, model, candidates=rows)]
+        uncertainty = np.concatenate(blocks)
+        if n < rows.size:
+            # Whoever is below the n-th largest need not be sorted.
+            leading = np.flatnonzero(uncertainty >= np.partition(uncertainty, rows.size - n - 1)[rows.size - n - 1])
+            rows, uncertainty = rows[leading], uncertainty[leading]
+        return rows[np.argsort(-uncertainty, kind="stable")[:n]]
+
+    def measured(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the uncertainty of each row of class probabilities, shape (rows,), >= 0."""
+        uncertainty: NDArray[np.float64]
+        if self.measure == "entropy":
+            # 0 ln 0 = 0.
+            logs = np.log(probabilities, out=np.zeros_like(probabilities), where=probabilities > 0)
+            uncertainty = -(probabilities * logs).sum(axis=1)
+        elif self.measure == "margin":
+            ranked = np.partition(probabilities, -2, axis=1)
+            uncertainty = 1.0 - (ranked[:, -1] - ranked[:, -2])
+        else:
+            uncertainty = 1.0 - probabilities.max(axis=1)
+        return uncertainty
+
+    def event_for(self, *, pool_size: int, picks: int, series: Series) -> Event:
+        """Return the event of one choice, free because its input is already public."""
+        return PostProcessingEvent(operation=f"{picks} of {pool_size} texts chosen by {self.measure.replace('_', ' ')}")
+
+    def describe(self) -> str:
+        """Return one plain sentence about how questions are chosen."""
+        measure = self.measure.replace("_", " ")
+        return f"Texts that passed the gate are asked in order of the released model's uncertainty (by {measure})."

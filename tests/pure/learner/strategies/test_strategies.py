@@ -1,0 +1,154 @@
+"""The battery every query strategy passes; a new one joins by one line in `STRATEGIES`."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from learner.linear_model import LinearModel
+from learner.strategies.catalogue import strategy_for
+from learner.strategies.random import RandomChoice
+from learner.strategies.top_c import TopC
+from learner.strategies.uncertainty import Uncertainty
+from privacy.accounting.events import PostProcessingEvent, RandomChoiceEvent, event_from_json
+from privacy.errors import UnsoundCombination
+from privacy.mechanisms.randomness import SimulationRandom
+
+RNG = np.random.default_rng(11)
+X = RNG.uniform(-0.2, 0.2, size=(120, 6)).astype(np.float32)
+BINARY = LinearModel(RNG.normal(size=(1, 6)), RNG.normal(size=1) / 20, ("no", "yes"))
+THREE_CLASSES = LinearModel(RNG.normal(size=(3, 6)), RNG.normal(size=3) / 20, ("a", "b", "c"))
+ZERO = LinearModel(np.zeros((1, 6)), np.zeros(1), ("no", "yes"))
+
+STRATEGIES = [
+    RandomChoice(),
+    TopC(),
+    TopC(4.0, reach=0.1),
+    Uncertainty(),
+    Uncertainty("margin"),
+    Uncertainty("least_confidence"),
+]
+
+
+@pytest.fixture(params=STRATEGIES, ids=lambda strategy: f"{strategy.name}-{id(strategy) % 97}")
+def strategy(request):
+    return request.param
+
+
+@pytest.fixture(params=[BINARY, THREE_CLASSES, ZERO], ids=["binary", "three", "zero"])
+def model(request):
+    return request.param
+
+
+def chosen(strategy, candidates, n, *, model=BINARY, seed=1):
+    return strategy.query(X, np.asarray(candidates), model, n, SimulationRandom(seed))
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda strategy: strategy.describe())
+@given(candidates=st.lists(st.integers(0, 119), unique=True, max_size=40), n=st.integers(0, 50), seed=st.integers(0, 9))
+def test_picks_are_distinct_candidates_in_the_right_number(strategy, candidates, n, seed):
+    picks = chosen(strategy, np.array(candidates, dtype=np.int64), n, seed=seed)
+    assert picks.dtype == np.int64
+    assert len(picks) == min(n, len(candidates))
+    assert len(set(picks.tolist())) == len(picks)
+    assert set(picks.tolist()) <= set(candidates)
+
+
+def test_same_randomness_same_picks(strategy, model):
+    np.testing.assert_array_equal(
+        chosen(strategy, np.arange(120), 20, model=model), chosen(strategy, np.arange(120), 20, model=model)
+    )
+
+
+def test_order_of_candidates_does_not_matter(strategy, model):
+    shuffled = np.random.default_rng(2).permutation(120)
+    np.testing.assert_array_equal(
+        chosen(strategy, shuffled, 20, model=model), chosen(strategy, np.arange(120), 20, model=model)
+    )
+
+
+def test_only_randomised_strategies_depend_on_the_seed(strategy):
+    picks = {tuple(chosen(strategy, np.arange(120), 20, seed=seed)) for seed in range(5)}
+    assert (len(picks) == 1) == strategy.post_processing_only
+
+
+def test_rows_outside_the_candidates_do_not_matter(strategy, model):
+    candidates = np.arange(30, 90)
+    other = np.array(X)
+    other[:30] = 9.0
+    other[90:] = np.nan
+    picks = strategy.query(other, candidates, model, 10, SimulationRandom(3))
+    np.testing.assert_array_equal(picks, chosen(strategy, candidates, 10, model=model, seed=3))
+
+
+def test_exact_choices_are_for_public_input_alone(strategy):
+    """What uses no noise must not be offered in front of raw records."""
+    assert strategy.post_processing_only == (strategy.oracles == frozenset({"crowd"}))
+
+
+def test_other_oracles_are_refused(strategy):
+    for oracle in ("trusted", "crowd"):
+        if oracle in strategy.oracles:
+            strategy.check_oracle(oracle)
+        else:
+            with pytest.raises(UnsoundCombination, match=strategy.name):
+                strategy.check_oracle(oracle)
+
+
+def test_a_missing_model_is_refused_where_needed(strategy):
+    if strategy.needs_model:
+        with pytest.raises(ValueError, match="needs a released model"):
+            chosen(strategy, np.arange(9), 3, model=None)
+    else:
+        assert len(chosen(strategy, np.arange(9), 3, model=None)) == 3
+
+
+@pytest.mark.parametrize(
+    ("candidates", "n", "message"),
+    [
+        ([1, 1], 1, "distinct"),
+        ([-1, 2], 1, "candidates must be rows"),
+        ([120], 1, "candidates must be rows"),
+        ([1], -1, "n must be"),
+    ],
+)
+def test_arguments_are_checked(strategy, candidates, n, message):
+    with pytest.raises(ValueError, match=message):
+        chosen(strategy, candidates, n)
+
+
+@pytest.mark.parametrize("strategy", [strategy for strategy in STRATEGIES if strategy.needs_model])
+def test_unusable_models_are_refused(strategy):
+    narrow = LinearModel(np.zeros((1, 5)), np.zeros(1), ("no", "yes"))
+    with pytest.raises(ValueError, match="weights a class"):
+        chosen(strategy, np.arange(9), 3, model=narrow)
+
+
+def test_event_carries_what_the_choice_was(strategy):
+    event = strategy.event_for(pool_size=120, picks=7, series="opened")
+    assert event_from_json(event.to_json()) == event
+    assert "7" in event.summary()
+    free = isinstance(event, RandomChoiceEvent | PostProcessingEvent)
+    assert (event.cost().epsilon == 0) == free
+
+
+def test_top_c_is_charged_for_its_place_in_the_series():
+    costs = [
+        TopC(0.25).event_for(pool_size=500, picks=9, series=s).cost().epsilon for s in ("continued", "single", "opened")
+    ]
+    assert costs == sorted(set(costs))
+
+
+def test_description_is_one_sentence(strategy):
+    assert strategy.describe().endswith(".")
+    assert strategy.describe().count(". ") == 0
+
+
+def test_projects_find_strategies_by_name(strategy):
+    assert type(strategy_for(strategy.name, scale=0.5)) is type(strategy)
+
+
+def test_scale_reaches_top_c():
+    assert strategy_for("top_c", scale=0.7).scale == 0.7
+    with pytest.raises(ValueError, match="no selection"):
+        strategy_for("rank_bernoulli", scale=1.0)
