@@ -4,7 +4,6 @@ A rule never changes once it has a name: two texts fall into one group today exa
 when the first ledger entry was written. A better rule gets a new name.
 """
 
-import sys
 import unicodedata
 from enum import StrEnum
 from functools import cache
@@ -34,7 +33,7 @@ MAX_PASSES = 4
 
 def normalize_text(text: str, normalizer: Normalizer) -> str:
     """Apply one rule to one text; the reference that `normalize_texts` must equal."""
-    table = _translation(normalizer)
+    table = TRANSLATIONS[normalizer]
     for _ in range(MAX_PASSES):
         before = text
         if normalizer is Normalizer.L1:
@@ -74,31 +73,37 @@ def normalize_texts(texts: pa.Array, normalizer: Normalizer) -> pa.Array:
     return pc.replace_with_mask(easy, pc.invert(plain), pa.array(wide, pa.large_string()))
 
 
-@cache
-def _translation(normalizer: Normalizer) -> dict[int, str | None]:
-    """Character table of a rule: None removes, a space separates."""
-    table: dict[int, str | None] = {}
-    for code in range(sys.maxunicode + 1):
+class _Translation(dict[int, str | int | None]):
+    """Character table of a rule for `str.translate`, filled as characters turn up."""
+
+    def __init__(self, normalizer: Normalizer) -> None:
+        self.words_only = normalizer is Normalizer.L1
+
+    def __missing__(self, code: int) -> str | int | None:
         character = chr(code)
         category = unicodedata.category(character)
+        kept: str | int | None = code
         if character.isspace():
-            continue
-        if category in {"Cc", "Cf"} or (normalizer is Normalizer.L1 and character in APOSTROPHES):
-            table[code] = None
-        elif normalizer is Normalizer.L1 and category.startswith("P"):
-            table[code] = " "
-    return table
+            kept = " "
+        elif category in {"Cc", "Cf"} or (self.words_only and character in APOSTROPHES):
+            kept = None
+        elif self.words_only and category.startswith("P"):
+            kept = " "
+        self[code] = kept
+        return kept
+
+
+TRANSLATIONS = {normalizer: _Translation(normalizer) for normalizer in Normalizer}
 
 
 @cache
 def _ascii_table(normalizer: Normalizer) -> NDArray[np.uint8]:
     """Byte table of a rule over ASCII: 0 removes, a space separates."""
     table = np.arange(256, dtype=np.uint8)
-    translation = _translation(normalizer)
     for code in range(128):
         folded = chr(code).casefold() if normalizer is Normalizer.L1 else chr(code)
-        kept = translation.get(ord(folded), folded)
-        table[code] = 0 if kept is None else ord(" ") if kept.isspace() else ord(kept)
+        # A byte that goes becomes 0, which no rule keeps.
+        table[code] = ord(folded.translate(TRANSLATIONS[normalizer]) or "\0")
     return table
 
 
