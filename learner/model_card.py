@@ -1,0 +1,221 @@
+"""The page that travels with a released model: what it predicts, what it guarantees, how to load it."""
+
+import json
+from collections.abc import Sequence
+from typing import Any, Literal, TypedDict
+
+from learner.linear_model import LinearModel
+
+PIPELINE_TAGS = {
+    "hashing_text": "text-classification",
+    "tabular": "tabular-classification",
+    "image": "image-classification",
+}
+
+
+class Metric(TypedDict):
+    """How the release does on one public test set."""
+
+    dataset: str
+    examples: int
+    accuracy: float
+
+
+class Card(TypedDict):
+    """What is said about a release besides its guarantee."""
+
+    name: str
+    version: int
+    predicts: str
+    estimator: str
+    labels_used: int
+    created_at: str
+    metrics: list[Metric]
+
+
+class AccountTerms(TypedDict):
+    """One account: its limit is the guarantee, what is spent stands beside it."""
+
+    protects: str
+    filter: str
+    unit: str
+    adjacency: str
+    limit_epsilon: float
+    limit_delta: float
+    spent_epsilon: float
+    spent_delta: float
+
+
+class EntryLine(TypedDict):
+    """One ledger entry the release descends from."""
+
+    id: str
+    kind: str
+    summary: str
+    epsilon: float
+    delta: float
+
+
+class Privacy(TypedDict):
+    """The guarantee of a release."""
+
+    oracle: Literal["trusted", "crowd"]
+    accounts: list[AccountTerms]
+    entries: list[EntryLine]
+
+
+COVERED = {
+    "trusted": "anyone who sees the released models, and which questions were asked and when",
+    "crowd": "the annotators and anyone else who sees the texts that passed the gate, and anyone who sees the models",
+}
+NOT_COVERED = {
+    "trusted": (
+        "the annotators, who read the records by design",
+        "whoever runs the site or holds its database",
+        "what one record shows about another that depends on it beyond the unit of protection",
+    ),
+    "crowd": (
+        "whoever runs the site or holds its database",
+        "what the annotators themselves do with the texts they are shown",
+        "what one record shows about another that depends on it beyond the unit of protection",
+    ),
+}
+ADJACENCY_WORDS = {
+    "null": "two data sets that differ in one {unit}, replaced by an empty placeholder",
+    "replace": "two data sets that differ in one {unit}, replaced by another",
+    "add_remove": "two data sets of which one lacks one {unit}",
+}
+
+LOADING = """```python
+import json
+
+import numpy as np
+import skops.io
+
+model = skops.io.load("model.skops", trusted=[])  # standard scikit-learn types alone
+with open("weights.json", encoding="utf-8") as file:
+    weights = json.load(file)
+rows = np.zeros((1, weights["dimension"]))  # features as described in features.json
+print(model.predict(rows), model.predict_proba(rows))
+```"""
+
+
+def render_card(model: LinearModel, *, feature_kind: str, card: Card, privacy: Privacy) -> str:
+    """Return the model card as Markdown with YAML front matter."""
+    lines = [
+        *front_matter(feature_kind=feature_kind, card=card, privacy=privacy),
+        f"# {plain(card['name'])}, version {card['version']}",
+        "",
+        plain(card["predicts"]),
+        "",
+        f"It tells apart {len(model.classes)} classes: {', '.join(code(name) for name in model.classes)}.",
+        f"It is a linear model ({plain(card['estimator'])}) over {model.dimension} features, trained on "
+        f"{card['labels_used']} labels and released on {plain(card['created_at'])}.",
+        "",
+        "## Guarantee",
+        "",
+        *guarantee(privacy),
+        "",
+        "## Ledger entries",
+        "",
+        *table(
+            ("entry", "kind", "what", "epsilon", "delta"),
+            [
+                (entry["id"], entry["kind"], entry["summary"], number(entry["epsilon"]), number(entry["delta"]))
+                for entry in privacy["entries"]
+            ],
+        ),
+        "",
+        "## Accuracy on public data",
+        "",
+        *accuracy(card["metrics"]),
+        "",
+        "## Loading",
+        "",
+        "`manifest.json` lists the SHA-256 of every file, `features.json` describes the features completely,",
+        "`weights.json` holds the same numbers as `model.skops`, and `privacy.json` the guarantee for programs.",
+        "",
+        LOADING,
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def front_matter(*, feature_kind: str, card: Card, privacy: Privacy) -> list[str]:
+    """Return YAML lines; each value is JSON, which YAML reads as it is."""
+    fields: dict[str, Any] = {
+        "library_name": "sklearn",
+        "pipeline_tag": PIPELINE_TAGS[feature_kind],
+        "tags": ["differential-privacy", "sklearn", "skops"],
+        "model_name": card["name"],
+        "version": card["version"],
+        "privacy": [
+            {
+                "epsilon": account["limit_epsilon"],
+                "delta": account["limit_delta"],
+                "unit": account["unit"],
+                "adjacency": account["adjacency"],
+            }
+            for account in privacy["accounts"]
+        ],
+        "metrics": [{"accuracy": metric["accuracy"], "dataset": metric["dataset"]} for metric in card["metrics"]],
+    }
+    return ["---", *(f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in fields.items()), "---", ""]
+
+
+def guarantee(privacy: Privacy) -> list[str]:
+    """Return the limits, in words and as a table, and whom they protect from whom."""
+    lines = []
+    for account in privacy["accounts"]:
+        neighbours = ADJACENCY_WORDS[account["adjacency"]].format(unit=account["unit"])
+        lines += [
+            f"For {plain(account['protects'])}: ({number(account['limit_epsilon'])}, {number(account['limit_delta'])})-"
+            f"differential privacy for {neighbours}. This is the account's limit and holds for everything it will "
+            "ever pay for.",
+            "",
+        ]
+    rows = [
+        (
+            account["protects"],
+            account["unit"],
+            account["filter"],
+            f"{number(account['limit_epsilon'])}, {number(account['limit_delta'])}",
+            f"{number(account['spent_epsilon'])}, {number(account['spent_delta'])}",
+        )
+        for account in privacy["accounts"]
+    ]
+    lines += table(("protects", "unit", "filter", "limit (epsilon, delta)", "spent when released"), rows)
+    lines += ["", f"Covered: {COVERED[privacy['oracle']]}.", "", "Not covered:", ""]
+    lines += [f"- {sentence}" for sentence in NOT_COVERED[privacy["oracle"]]]
+    return lines
+
+
+def accuracy(metrics: list[Metric]) -> list[str]:
+    """Return the table of public test sets; a private one would have to be paid for."""
+    if not metrics:
+        return ["No public test set was given, and measuring on private records would cost privacy."]
+    rows = [(metric["dataset"], str(metric["examples"]), f"{metric['accuracy']:.4f}") for metric in metrics]
+    return table(("data set", "examples", "accuracy"), rows)
+
+
+def table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """Return a Markdown table."""
+    ruler = "|" + "---|" * len(head)
+    return [f"| {' | '.join(head)} |", ruler, *(f"| {' | '.join(plain(cell) for cell in row)} |" for row in rows)]
+
+
+def number(value: float) -> str:
+    """Write a number with six digits at most."""
+    return f"{value:.6g}"
+
+
+def plain(text: str) -> str:
+    """Keep names from acting as Markdown or HTML, and on one line."""
+    flat = " ".join(str(text).split())
+    for character in "\\`*_[]<>|#":
+        flat = flat.replace(character, "\\" + character)
+    return flat
+
+
+def code(text: str) -> str:
+    """Quote a name as code."""
+    return "`" + " ".join(text.split()).replace("`", "'") + "`"

@@ -1,0 +1,215 @@
+"""The files of a release agree with each other, load without this project, and notice tampering."""
+
+import contextlib
+import copy
+import io
+import json
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import skops.io
+
+from learner import artifacts
+from learner.artifacts import read_weights, verify_manifest, write_artifacts
+from learner.errors import ArtifactCorrupt
+from learner.features.base import featurizer_from_json
+from learner.features.text import HashingTextFeaturizer
+from learner.linear_model import LinearModel
+
+FEATURIZER = HashingTextFeaturizer(64)
+CARD = {
+    "name": "Voice intents | <b>",
+    "version": 3,
+    "predicts": "What does the speaker want?",
+    "estimator": "logistic regression, objective perturbation",
+    "labels_used": 1200,
+    "created_at": "2025-03-01T10:00:00Z",
+    "metrics": [{"dataset": "public intents", "examples": 500, "accuracy": 0.8125}],
+}
+PRIVACY = {
+    "oracle": "crowd",
+    "accounts": [
+        {
+            "protects": "the pool of voice queries",
+            "filter": "pure",
+            "unit": "contributor",
+            "adjacency": "null",
+            "limit_epsilon": 2.0,
+            "limit_delta": 1e-6,
+            "spent_epsilon": 0.75,
+            "spent_delta": 2.5e-7,
+        },
+    ],
+    "entries": [
+        {"id": "17", "kind": "k_anonymity_gate", "summary": "the gate", "epsilon": 0.75, "delta": 2.5e-7},
+    ],
+}
+
+
+def model_of(n_classes, multiclass="one_vs_rest"):
+    rng = np.random.default_rng(n_classes)
+    outputs = 1 if n_classes == 2 else n_classes
+    # Out of alphabetical order, as projects list them.
+    classes = tuple(f"class {name}" for name in "zyxwv"[:n_classes])
+    return LinearModel(rng.normal(size=(outputs, 64)) * 3, rng.normal(size=outputs), classes, multiclass)
+
+
+MODELS = [model_of(2), model_of(4), model_of(4, "softmax")]
+
+
+def write(directory, model=MODELS[0], **changes):
+    parts = {"model": model, "featurizer": FEATURIZER, "card": CARD, "privacy": PRIVACY} | changes
+    return write_artifacts(directory, **parts)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=["binary", "one_vs_rest", "softmax"])
+def test_every_form_predicts_the_same(tmp_path, model):
+    write(tmp_path / "release", model)
+    X = FEATURIZER.transform([f"word{number} and word{number % 7}" for number in range(300)]).astype(np.float64)
+    loaded = skops.io.load(tmp_path / "release" / "model.skops", trusted=[])
+    weights = read_weights(tmp_path / "release" / "weights.json")
+    assert type(loaded).__module__.startswith("sklearn.")
+    np.testing.assert_allclose(loaded.predict_proba(X), weights.predict_proba(X), rtol=0, atol=1e-9)
+    assert loaded.predict(X).tolist() == weights.predict(X) == model.predict(X)
+    assert len(set(weights.predict(X))) == len(model.classes)
+
+
+def test_features_are_rebuilt_from_their_file(tmp_path):
+    write(tmp_path / "release")
+    stored = json.loads((tmp_path / "release" / "features.json").read_text())
+    assert featurizer_from_json(json.dumps(stored)) == FEATURIZER
+    assert stored["version"] == FEATURIZER.version
+
+
+@pytest.mark.parametrize("model", MODELS, ids=["binary", "one_vs_rest", "softmax"])
+def test_same_input_same_bytes(tmp_path, model):
+    first = write(tmp_path / "a", model)
+    second = write(tmp_path / "b", copy.deepcopy(model))
+    assert first == second
+    assert set(first) == {"model.skops", "weights.json", "features.json", "card.md", "privacy.json", "manifest.json"}
+
+
+def test_another_process_writes_the_same_bytes(tmp_path):
+    """Memory addresses and the clock would differ there."""
+    script = (
+        "import hashlib, numpy as np\n"
+        "from learner.artifacts import skops_bytes\n"
+        "from learner.linear_model import LinearModel\n"
+        "filler = [object() for _ in range(1000)]\n"
+        "model = LinearModel(np.arange(12.0).reshape(3, 4), np.zeros(3), ('c', 'b', 'a'))\n"
+        "print(hashlib.sha256(skops_bytes(model)).hexdigest())\n"
+    )
+    runs = {
+        subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+        for _ in range(2)
+    }
+    assert len(runs) == 1
+
+
+def test_manifest_holds_for_what_was_written(tmp_path):
+    digests = write(tmp_path / "release")
+    assert verify_manifest(tmp_path / "release") == digests
+
+
+@pytest.mark.parametrize("name", ["model.skops", "weights.json", "features.json", "card.md", "privacy.json"])
+def test_tampering_is_noticed(tmp_path, name):
+    write(tmp_path / "release")
+    path = tmp_path / "release" / name
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(ArtifactCorrupt, match=re.escape(name)):
+        verify_manifest(tmp_path / "release")
+
+
+def test_missing_and_extra_files_are_noticed(tmp_path):
+    write(tmp_path / "release")
+    (tmp_path / "release" / "card.md").rename(tmp_path / "release" / "other.md")
+    with pytest.raises(ArtifactCorrupt, match=r"card\.md, other\.md"):
+        verify_manifest(tmp_path / "release")
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"files": {"card.md": {}}}', '{"files": 3}'])
+def test_unreadable_manifests_are_refused(tmp_path, content):
+    write(tmp_path / "release")
+    (tmp_path / "release" / "manifest.json").write_text(content)
+    with pytest.raises(ArtifactCorrupt):
+        verify_manifest(tmp_path / "release")
+
+
+@pytest.mark.parametrize("content", ["", "{}", '{"schema": "dpal-linear-model/1"}'])
+def test_unreadable_weights_are_refused(tmp_path, content):
+    (tmp_path / "weights.json").write_text(content)
+    with pytest.raises(ArtifactCorrupt, match=r"weights\.json"):
+        read_weights(tmp_path / "weights.json")
+
+
+def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch):
+    written = []
+
+    def full_disk(self, target):
+        written.extend(entry.name for entry in self.iterdir())
+        raise OSError("no space left")
+
+    monkeypatch.setattr(artifacts.Path, "rename", full_disk)
+    with pytest.raises(OSError, match="no space left"):
+        write(tmp_path / "release")
+    assert len(written) == 6
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_release_is_never_overwritten(tmp_path):
+    before = write(tmp_path / "release")
+    with pytest.raises(FileExistsError):
+        write(tmp_path / "release", MODELS[1])
+    assert verify_manifest(tmp_path / "release") == before
+
+
+def test_model_and_features_must_fit(tmp_path):
+    with pytest.raises(ValueError, match="64 features, the featurizer makes 128"):
+        write(tmp_path / "release", featurizer=HashingTextFeaturizer(128))
+    assert list(tmp_path.iterdir()) == []
+
+
+def card_of(tmp_path, **changes):
+    write(tmp_path / "release", **changes)
+    return (tmp_path / "release" / "card.md").read_text(encoding="utf-8")
+
+
+def test_card_states_the_limit_as_the_guarantee_and_the_spending_beside_it(tmp_path):
+    text = card_of(tmp_path)
+    assert "(2, 1e-06)-differential privacy for two data sets that differ in one contributor" in text
+    assert "| the pool of voice queries | contributor | pure | 2, 1e-06 | 0.75, 2.5e-07 |" in text
+    assert "| 17 | k\\_anonymity\\_gate | the gate | 0.75 | 2.5e-07 |" in text
+    assert "| public intents | 500 | 0.8125 |" in text
+    assert "Not covered:" in text
+
+
+def test_card_names_cannot_act_as_markup(tmp_path):
+    assert "# Voice intents \\| \\<b\\>, version 3" in card_of(tmp_path)
+
+
+def test_card_front_matter_is_complete(tmp_path):
+    lines = card_of(tmp_path).split("\n---\n")[0].removeprefix("---\n").splitlines()
+    fields = {line.split(": ", 1)[0]: json.loads(line.split(": ", 1)[1]) for line in lines}
+    assert fields["library_name"] == "sklearn"
+    assert fields["pipeline_tag"] == "text-classification"
+    assert fields["privacy"] == [{"epsilon": 2.0, "delta": 1e-6, "unit": "contributor", "adjacency": "null"}]
+    assert fields["metrics"] == [{"accuracy": 0.8125, "dataset": "public intents"}]
+
+
+def test_card_says_so_where_nothing_was_measured(tmp_path):
+    assert "No public test set was given" in card_of(tmp_path, card=CARD | {"metrics": []})
+
+
+def test_loading_instructions_run(tmp_path, monkeypatch):
+    text = card_of(tmp_path)
+    script = re.search(r"```python\n(.*?)```", text, re.DOTALL).group(1)
+    monkeypatch.chdir(tmp_path / "release")
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        exec(compile(script, "card.md", "exec"), {})
+    assert "class" in output.getvalue()
