@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from annotation.errors import InvalidUpload
@@ -76,9 +77,6 @@ class DelimitedReader:
     def _find_header(self, default_delimiter: str) -> list[str]:
         """Read the header and settle the delimiter: the first that splits the header into all columns asked for."""
         layout = self._layout
-        if not layout.has_header:
-            self._delimiter = layout.delimiter or default_delimiter
-            return list(layout.header)
         first = ""
         while not first.strip("\r\n"):
             line = next(self._lines, None)
@@ -86,11 +84,22 @@ class DelimitedReader:
                 raise InvalidUpload("file: holds no rows")
             first = line
             self._lines_before += 1
+        if not layout.has_header:
+            self._delimiter = layout.delimiter or default_delimiter
+            self._lines = chain([first], self._lines)
+            self._lines_before -= 1
+            return list(layout.header) or self._numbered(first)
         candidates = [layout.delimiter] if layout.delimiter else [default_delimiter, *DELIMITERS]
         headers = {delimiter: self._split(first, delimiter) for delimiter in candidates}
         wanted = set(layout.columns())
         self._delimiter = next((key for key, names in headers.items() if wanted <= set(names)), candidates[0])
         return headers[self._delimiter]
+
+    def _numbered(self, first: str) -> list[str]:
+        """Name the columns 1, 2, ... by their place; a single column needs no name to be found."""
+        names = [str(place) for place in range(1, len(self._split(first, self._delimiter)) + 1)]
+        wanted = self._layout.columns()
+        return list(wanted) if len(names) == len(wanted) == 1 else names
 
     def _split(self, line: str, delimiter: str) -> list[str]:
         try:

@@ -35,7 +35,7 @@ class Layout:
     has_header : bool
         Whether the first row of a delimited file names the columns; if not, `header` does.
     header : tuple of str
-        Names of all columns of a delimited file without a header.
+        Names of all columns of a delimited file without a header; if empty they are called 1, 2, ...
     delimiter : str, optional
         Between two fields; None finds it.
     quoting : bool

@@ -114,6 +114,19 @@ def test_sms_collection_without_header_or_quotes():
     assert bad == [BadRow(3, "", "has 1 fields where the header names 2")]
 
 
+def test_columns_without_names_are_called_by_their_place():
+    assert read_texts(b"\nham,hello\nspam,win\n,\n", layout=Layout(kind="text", text="2", has_header=False)) == (
+        ["hello", "win"],
+        [BadRow(4, "2", checks.EMPTY)],
+    )
+    assert read_texts(b"hello\nwin\n", layout=Layout(kind="text", text="text", has_header=False)) == (
+        ["hello", "win"],
+        [],
+    )
+    with pytest.raises(InvalidUpload, match="no column named 'text'"):
+        read(b"ham,hello\n", layout=Layout(kind="text", text="text", has_header=False))
+
+
 def test_a_misplaced_quote_costs_the_lines_it_spans_and_no_other():
     texts, bad = read_texts(b'text,id\na,1\n"open,2\nb,3\n"c",4\nd,5\n')
     assert texts == ["a", "d"]

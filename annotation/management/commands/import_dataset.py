@@ -1,0 +1,75 @@
+"""Read a file into a project from the terminal."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from django.core.files import File
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from annotation.errors import AnnotationError
+from annotation.models import BadRows, DatasetRole, DatasetState, Project
+from annotation.services import datasets
+
+
+class Command(BaseCommand):
+    """Read CSV, TSV, JSONL (also .gz), Parquet or a zip of PNG here and now, by the rules of an upload."""
+
+    help = "Read a file into a project, showing progress; ends with 1 if nothing was stored."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Name the file, the project and the columns."""
+        parser.add_argument("file", type=Path)
+        parser.add_argument("--project", required=True, metavar="SLUG")
+        parser.add_argument("--role", choices=DatasetRole.values, default=DatasetRole.POOL.value)
+        parser.add_argument("--bad-rows", choices=BadRows.values, default=BadRows.KEEP_GOOD.value)
+        for column in ("text", "label", "contributor", "pixels"):
+            parser.add_argument(f"--{column}-column", metavar="NAME")
+        parser.add_argument("--no-header", action="store_true", help="the first line is a row")
+        parser.add_argument("--columns", metavar="A,B,...", help="names of the columns of a file without a header")
+        parser.add_argument("--delimiter", help="one character; a tab is written \\t")
+        parser.add_argument(
+            "--quoting", action=argparse.BooleanOptionalAction, default=True, help='whether " encloses fields'
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Receive the file and read it in this process."""
+        project = Project.objects.filter(slug=options["project"]).first()
+        if project is None:
+            raise CommandError(f"There is no project {options['project']}.")
+        try:
+            with options["file"].open("rb") as stream:
+                dataset = datasets.receive_upload(
+                    project=project,
+                    file=File(stream),
+                    name=options["file"].name,
+                    role=options["role"],
+                    bad_rows=options["bad_rows"],
+                    mapping=mapping_of(options),
+                    send=False,
+                )
+        except (OSError, AnnotationError) as error:
+            raise CommandError(str(error)) from error
+        datasets.import_dataset(job_id=dataset.job_id, on_progress=self._show)
+        self.stdout.write("")
+        dataset.refresh_from_db()
+        for bad in dataset.bad_row_report[:10]:
+            self.stderr.write(f"line {bad['line']} {bad['column']}: {bad['reason']}")
+        if dataset.state != DatasetState.READY:
+            raise CommandError(dataset.job.error or "Nothing was stored.")
+        self.stdout.write(dataset.job.message)
+
+    def _show(self, rows: int, done: int, total: int) -> None:
+        self.stdout.write(f"\r{done / max(total, 1):4.0%}  {rows:,} rows", ending="")
+        self.stdout.flush()
+
+
+def mapping_of(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options as an upload's mapping."""
+    mapping = {key: options[f"{key}_column"] for key in ("text", "label", "contributor", "pixels")}
+    mapping = {key: name for key, name in mapping.items() if name}
+    if options["columns"]:
+        mapping["columns"] = options["columns"].split(",")
+    if options["delimiter"]:
+        mapping["delimiter"] = options["delimiter"].replace("\\t", "\t")
+    return mapping | {"has_header": not options["no_header"], "quoting": options["quoting"]}

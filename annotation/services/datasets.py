@@ -1,0 +1,271 @@
+"""Uploads: received and kept, read by a worker, stored whole or not at all, then forgotten as files."""
+
+import logging
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from typing import Any, BinaryIO, cast
+from uuid import UUID, uuid4
+
+from django.conf import settings
+from django.contrib.auth.models import AbstractBaseUser
+from django.core.files import File
+from django.core.files.storage import default_storage
+from django.db import connection, transaction
+
+from annotation.errors import InvalidUpload, UploadRefused, WorkLost
+from annotation.models import BadRows, DataKind, Dataset, DatasetRole, DatasetState, Job, Oracle, PrivacyUnit, Project
+from annotation.parsers.pixel_file import PixelFile
+from annotation.parsers.reading import Upload
+from annotation.parsers.rows import BadRow, Layout
+from annotation.services import gate, jobs, work
+from annotation.services.record_copy import RECORD_COPY, RecordWriter
+
+logger = logging.getLogger(__name__)
+BAD_ROWS_KEPT = 1000
+MAXIMUM_ATTEMPTS = 5
+MAPPING_KEYS = frozenset(
+    {"text", "contributor", "label", "id", "pixels", "has_header", "columns", "delimiter", "quoting"}
+)
+Progress = Callable[[int, int, int], None]
+
+
+def receive_upload(
+    *,
+    project: Project,
+    file: File[bytes],
+    name: str,
+    role: str = DatasetRole.POOL,
+    bad_rows: str = BadRows.KEEP_GOOD,
+    mapping: Mapping[str, Any] | None = None,
+    uploaded_by: AbstractBaseUser | None = None,
+    send: bool = True,
+) -> Dataset:
+    """Keep a file and have a worker read it; `InvalidUpload` names the field and the rule, and nothing is kept.
+
+    `mapping` says which column holds `text`, `contributor`, `label` (test sets only; a pool's labels are never read),
+    a list of `pixels`, or an `id` (known, not stored), and of delimited files `has_header`, the `columns` where there
+    is none, `delimiter` and `quoting`.
+    """
+    if role not in DatasetRole.values:
+        raise InvalidUpload(f"role: must be one of {', '.join(DatasetRole.values)}")
+    if bad_rows not in BadRows.values:
+        raise InvalidUpload(f"bad_rows: must be one of {', '.join(BadRows.values)}")
+    if file.size > settings.UPLOAD_MAX_BYTES:
+        raise InvalidUpload(f"file: is larger than {settings.UPLOAD_MAX_BYTES:,} bytes")
+    mapping = dict(mapping or {})
+    file.seek(0)
+    upload = _open_upload(file, name, layout_of(project, role, mapping))
+    file.seek(0)
+    kept = default_storage.save(f"datasets/{project.pk}/{uuid4()}/upload{upload.suffix}", file)
+    try:
+        with transaction.atomic():
+            return Dataset.objects.create(
+                project=project,
+                job=jobs.open_job(project=project, kind=jobs.IMPORT, owner=uploaded_by, send=send),
+                name=name[:200],
+                role=role,
+                bad_rows=bad_rows,
+                upload=kept,
+                mapping=mapping,
+                uploaded_by=uploaded_by,  # type: ignore[misc]
+            )
+    except BaseException:
+        default_storage.delete(kept)
+        raise
+
+
+def layout_of(project: Project, role: str, mapping: Mapping[str, Any]) -> Layout:
+    """Return what is read of a file for this project; columns of no use to it are never looked at."""
+    _check_mapping(mapping)
+    pool = role == DatasetRole.POOL
+    contributor = mapping.get("contributor") if pool else None
+    protected = project.privacy_unit == PrivacyUnit.CONTRIBUTOR
+    if pool and protected and not contributor:
+        raise InvalidUpload("contributor: this project protects contributors, so a column must name them")
+    return Layout(
+        kind=cast("Any", project.data_kind),
+        text=mapping.get("text", "text") if project.data_kind == DataKind.TEXT else None,
+        contributor=contributor,
+        contributor_required=protected,
+        label=None if pool else mapping.get("label", "label"),
+        pixels=mapping.get("pixels"),
+        classes=tuple(project.classes),
+        declared=tuple(project.columns) if project.data_kind == DataKind.TABLE else (),
+        height=project.image_height or 0,
+        width=project.image_width or 0,
+        has_header=mapping.get("has_header", True),
+        header=tuple(mapping.get("columns", ())),
+        delimiter=mapping.get("delimiter"),
+        quoting=mapping.get("quoting", True),
+    )
+
+
+def _check_mapping(mapping: Mapping[str, Any]) -> None:
+    if unknown := mapping.keys() - MAPPING_KEYS:
+        raise InvalidUpload(f"mapping: knows no {', '.join(sorted(unknown))}")
+    for key in ("text", "contributor", "label", "id", "pixels"):
+        if key in mapping and not (isinstance(mapping[key], str) and mapping[key]):
+            raise InvalidUpload(f"{key}: must be the name of a column")
+    for key in ("has_header", "quoting"):
+        if not isinstance(mapping.get(key, True), bool):
+            raise InvalidUpload(f"{key}: must be true or false")
+    columns = mapping.get("columns", [])
+    if not isinstance(columns, list | tuple) or not all(isinstance(name, str) for name in columns):
+        raise InvalidUpload("columns: must be a list of names")
+    delimiter = mapping.get("delimiter", ",")
+    if not (isinstance(delimiter, str) and len(delimiter) == 1 and delimiter not in '"\r\n'):
+        raise InvalidUpload("delimiter: must be one character, neither a quote nor a line end")
+
+
+def _open_upload(file: Any, name: str, layout: Layout) -> Upload:
+    return Upload(cast("BinaryIO", file), name, layout, maximum_bytes=settings.UPLOAD_MAX_BYTES)
+
+
+@dataclass(slots=True)
+class BadRowReport:
+    """All bad rows counted, the first ones kept."""
+
+    count: int = 0
+    kept: list[BadRow] = field(default_factory=list)
+
+    def add(self, rows: list[BadRow]) -> None:
+        """Count the bad rows of one batch."""
+        self.count += len(rows)
+        self.kept += rows[: BAD_ROWS_KEPT - len(self.kept)]
+
+    def sentence(self) -> str:
+        """Say how many there are and where the first one is."""
+        first = self.kept[0]
+        column = f", column {first.column}" if first.column else ""
+        return f"{self.count:,} bad row{'s' * (self.count > 1)}; the first is line {first.line}{column}: {first.reason}"
+
+
+def import_dataset(*, job_id: UUID | str, on_progress: Progress | None = None) -> None:
+    """Read an upload and store its rows, once however often it is called; who comes second finds nothing to do.
+
+    The rows, the state of the dataset and of the job commit together, so a killed attempt leaves nothing behind.
+    """
+    job = Job.objects.select_related("project", "dataset__project").get(pk=job_id, kind=jobs.IMPORT)
+    if not work.take_work(row=job):
+        return
+    dataset = job.dataset
+    report = BadRowReport()
+    with work.keep_lease(job) as lease:
+        try:
+            if job.attempt > MAXIMUM_ATTEMPTS:
+                raise UploadRefused(f"Reading stopped {MAXIMUM_ATTEMPTS} times without an end; upload the file again.")
+            _read(dataset, job, lease, report, on_progress)
+        except (InvalidUpload, UploadRefused) as refusal:
+            _refuse(dataset, job, report, str(refusal))
+        except WorkLost:
+            logger.warning("import job %s was taken over by another worker", job.pk)
+            return
+    forget_upload(dataset_id=dataset.pk)
+
+
+def _read(dataset: Dataset, job: Job, lease: work.Lease, report: BadRowReport, on_progress: Progress | None) -> None:
+    layout = layout_of(dataset.project, dataset.role, dataset.mapping)
+    kept = str(dataset.upload.name)
+    with ExitStack() as stack:
+        file = stack.enter_context(default_storage.open(kept))
+        pixels = None
+        if layout.kind == "image":
+            spool = stack.enter_context(tempfile.TemporaryFile())
+            pixels = PixelFile(cast("BinaryIO", spool), height=layout.height, width=layout.width)
+        upload = _open_upload(file, kept, layout)
+        stack.enter_context(transaction.atomic())
+        rows = _copy(upload, dataset, lease, report, pixels, partial(_tell, lease, file, on_progress))
+        if report.count and dataset.bad_rows == BadRows.REFUSE_ALL:
+            raise UploadRefused(f"Nothing was stored: {report.sentence()}.")
+        if not rows:
+            raise UploadRefused(f"No row can be used: {report.sentence() if report.count else 'the file holds none'}.")
+        if pixels:
+            pixels.close()
+            dataset.pixels.name = _keep_pixels(dataset, job, File(spool))
+        _finish(dataset, job, rows, report, file.size)
+
+
+def _copy(
+    upload: Upload,
+    dataset: Dataset,
+    lease: work.Lease,
+    report: BadRowReport,
+    pixels: PixelFile | None,
+    tell: Callable[[int], None],
+) -> int:
+    """Stream the rows into the open transaction and return how many were stored."""
+    with connection.cursor() as cursor, cursor.copy(RECORD_COPY) as copy:
+        writer = RecordWriter(copy, dataset_id=dataset.pk)
+        for batch in upload.batches():
+            lease.check()
+            report.add(batch.bad)
+            if report.count and dataset.bad_rows == BadRows.REFUSE_ALL:
+                continue  # nothing will be stored, but all bad rows are counted
+            writer.write(batch)
+            if pixels and batch.pixels is not None:
+                pixels.append(batch.pixels)
+            tell(writer.rows)
+        return writer.rows
+
+
+def _tell(lease: work.Lease, file: File[bytes], on_progress: Progress | None, rows: int) -> None:
+    done = file.tell()
+    lease.report(progress_done=done, progress_total=file.size, message=f"{rows:,} rows read")
+    if on_progress:
+        on_progress(rows, done, file.size)
+
+
+def _finish(dataset: Dataset, job: Job, rows: int, report: BadRowReport, size: int) -> None:
+    """Mark dataset and job done in the transaction that holds the rows."""
+    dataset.state = DatasetState.READY
+    dataset.row_count = rows
+    _write_report(dataset, report)
+    dataset.save(update_fields=["state", "row_count", "bad_row_count", "bad_row_report", "pixels"])
+    message = f"{rows:,} rows stored" + (f", {report.count:,} bad rows left out" if report.count else "")
+    work.finish_work(row=job, progress_done=size, progress_total=size, message=message)
+    if dataset.role != DatasetRole.POOL:
+        return
+    if dataset.project.oracle == Oracle.CROWD:
+        gate.start_gate(dataset=dataset)
+    else:
+        jobs.send_project_changed(dataset.project_id)
+
+
+def _refuse(dataset: Dataset, job: Job, report: BadRowReport, reason: str) -> None:
+    with transaction.atomic():
+        dataset.state = DatasetState.REFUSED
+        _write_report(dataset, report)
+        dataset.save(update_fields=["state", "bad_row_count", "bad_row_report"])
+        work.fail_work(row=job, error=reason)
+
+
+def _write_report(dataset: Dataset, report: BadRowReport) -> None:
+    dataset.bad_row_count = report.count
+    dataset.bad_row_report = [asdict(row) for row in report.kept]
+
+
+def _keep_pixels(dataset: Dataset, job: Job, spool: File[bytes]) -> str:
+    """Store the pixel file under a name of this attempt, and remove what killed attempts left."""
+    folder = str(dataset.upload.name).rpartition("/")[0]
+    for attempt in range(1, job.attempt):
+        default_storage.delete(f"{folder}/pixels-{attempt}.npy")
+    return default_storage.save(f"{folder}/pixels-{job.attempt}.npy", spool)
+
+
+def forget_upload(*, dataset_id: int) -> None:
+    """Delete the file as sent: it holds contributors by name and columns nobody asked for."""
+    dataset = Dataset.objects.get(pk=dataset_id)
+    if dataset.state != DatasetState.RECEIVING and dataset.upload:
+        default_storage.delete(str(dataset.upload.name))
+        Dataset.objects.filter(pk=dataset_id).update(upload="")
+
+
+def forget_read_uploads() -> int:
+    """Delete the files whose worker died after reading them; return how many those were."""
+    left = Dataset.objects.exclude(state=DatasetState.RECEIVING).exclude(upload="").values_list("pk", flat=True)
+    for dataset_id in left:
+        forget_upload(dataset_id=dataset_id)
+    return len(left)

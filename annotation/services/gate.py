@@ -1,0 +1,200 @@
+"""The gate of a crowd project: one upload goes through once, and what passes becomes questions.
+
+Of what does not pass, nothing is kept: no count, no id, no text, here or in a log.
+"""
+
+import hashlib
+import json
+import logging
+import secrets
+from collections.abc import Iterator
+from uuid import UUID, uuid5
+
+import pyarrow as pa
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import connection, transaction
+
+from annotation.errors import WorkLost
+from annotation.models import (
+    Dataset,
+    DatasetRole,
+    DatasetState,
+    GateRun,
+    GateState,
+    Job,
+    Oracle,
+    Project,
+    Record,
+    WorkState,
+)
+from annotation.services import jobs, work
+from privacy.errors import AlreadySettled, PrivacyError
+from privacy.gate import KAnonymityGate
+from privacy.models import SETTLEMENTS, LedgerEntry
+from privacy.normalizers import Normalizer
+from privacy.services import ledger
+
+logger = logging.getLogger(__name__)
+KEY_BYTES = 32
+BATCH_ROWS = 65_536
+# A killed attempt stays charged, so what kills its worker each time must not eat the budget.
+MAXIMUM_ATTEMPTS = 3
+GATE_SCHEMA = pa.schema([("text", pa.large_string()), ("contributor", pa.binary(16))])
+
+
+def gate_of(project: Project) -> KAnonymityGate:
+    """Return the gate as the project configures it."""
+    assert project.gate_k is not None
+    assert project.gate_sampling_rate is not None
+    contributor = project.privacy_unit == "contributor"
+    return KAnonymityGate(
+        k=project.gate_k,
+        sampling_rate=project.gate_sampling_rate,
+        unit="contributor" if contributor else "record",
+        texts_per_contributor=project.texts_per_contributor if contributor else None,
+        normalizer=Normalizer(project.normalizer),
+    )
+
+
+def start_gate(*, dataset: Dataset, owner: AbstractBaseUser | None = None) -> Job | None:
+    """Open the gate job of a ready pool in a crowd project; None where there is nothing to gate or one stands.
+
+    A job that failed, for want of budget say, may be followed by another; it draws and pays anew.
+    """
+    with transaction.atomic():
+        locked = (
+            Dataset.objects.select_for_update(of=("self",)).select_related("project", "gate_job").get(pk=dataset.pk)
+        )
+        gated = locked.project.oracle == Oracle.CROWD and locked.role == DatasetRole.POOL
+        standing = locked.gate_job is not None and locked.gate_job.state != WorkState.FAILED
+        if not gated or standing or locked.state != DatasetState.READY:
+            return None
+        job = jobs.open_job(project=locked.project, kind=jobs.GATE, owner=owner)
+        Dataset.objects.filter(pk=locked.pk).update(gate_job=job)
+    dataset.gate_job = job
+    return job
+
+
+def run_gate(*, job_id: UUID | str) -> None:
+    """Reserve, read the upload through the gate, and commit questions and ledger entry together; once per upload.
+
+    An attempt that was killed stays charged: what it drew is lost, and the next one draws and pays anew.
+    """
+    job = Job.objects.select_related("project__pool_account", "gated_dataset").get(pk=job_id, kind=jobs.GATE)
+    if not work.take_work(row=job):
+        return
+    with work.keep_lease(job) as lease:
+        try:
+            _lose_earlier_attempts(job)
+            if job.attempt > MAXIMUM_ATTEMPTS:
+                work.fail_work(row=job, error=f"Given up: {MAXIMUM_ATTEMPTS} attempts were killed, each stays charged.")
+                return
+            _attempt(job, lease)
+        except (WorkLost, AlreadySettled):
+            # Whoever took over has written this attempt off; nothing of it was stored.
+            logger.warning("gate job %s was taken over, attempt %s stops", job.pk, job.attempt)
+        except PrivacyError as refusal:
+            _give_up(job, str(refusal))
+        except Exception as error:
+            # The name of the error only: its message may quote a record.
+            _give_up(job, f"The gate stopped with {type(error).__name__}; what it reserved stays charged.")
+            raise
+
+
+def _attempt(job: Job, lease: work.Lease) -> None:
+    dataset, project = job.gated_dataset, job.project
+    gate = gate_of(project)
+    assert project.gate_epsilon is not None
+    reservation = ledger.reserve(
+        account=project.pool_account,
+        event=gate.event(project.gate_epsilon),
+        purpose=f"gate over upload {dataset.pk}",
+        subject=f"dataset:{dataset.pk}",
+        key=key_of(job, job.attempt),
+    )
+    run = GateRun.objects.create(project=project, dataset=dataset, reservation=reservation)
+    passed = gate.release(_records(dataset, lease), key=secrets.token_bytes(KEY_BYTES))
+    with transaction.atomic():
+        entry = ledger.commit(reservation=reservation, output_digest=digest_of(passed))
+        run.state = GateState.COMMITTED
+        run.committed_entry = entry
+        run.passed_count = passed.num_rows
+        run.save(update_fields=["state", "committed_entry", "passed_count"])
+        _store_queries(run, project, passed)
+        work.finish_work(
+            row=job, progress_done=dataset.row_count, progress_total=dataset.row_count, message="The gate is done."
+        )
+        jobs.send_project_changed(project.pk)
+
+
+def _records(dataset: Dataset, lease: work.Lease) -> Iterator[pa.RecordBatch]:
+    """Stream the upload in the order of its rows, which is the order of the coins."""
+    rows = Record.objects.filter(dataset=dataset).order_by("row_number").values_list("text", "contributor")
+    texts: list[str | None] = []
+    contributors: list[bytes | memoryview[int] | None] = []
+    read = 0
+    for text, contributor in rows.iterator(chunk_size=BATCH_ROWS):
+        texts.append(text)
+        contributors.append(contributor)
+        if len(texts) == BATCH_ROWS:
+            read += len(texts)
+            lease.check()
+            lease.report(progress_done=read, progress_total=dataset.row_count, message="Reading the upload.")
+            yield pa.record_batch([texts, contributors], schema=GATE_SCHEMA)
+            texts, contributors = [], []
+    yield pa.record_batch([texts, contributors], schema=GATE_SCHEMA)
+
+
+def key_of(job: Job, attempt: int) -> UUID:
+    """Return the idempotency key of one attempt: the next one draws new coins, so it pays anew."""
+    return uuid5(job.pk, str(attempt))
+
+
+def digest_of(passed: pa.Table) -> str:
+    """Return the SHA-256 of the whole output: one JSON array [text, sample count] a line, sorted by text."""
+    digest = hashlib.sha256()
+    for batch in passed.to_batches():
+        columns = (batch.column("text").to_pylist(), batch.column("sample_count").to_pylist())
+        lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in zip(*columns, strict=True))
+        digest.update("".join(lines).encode())
+    return digest.hexdigest()
+
+
+def _store_queries(run: GateRun, project: Project, passed: pa.Table) -> None:
+    """Add the texts as candidates; one that passed with an earlier upload stays the question it is.
+
+    Which texts passed before is gate output as well, so leaving them out is post-processing.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE TEMPORARY TABLE gate_output (text text, sample_count bigint) ON COMMIT DROP")
+        with cursor.copy("COPY pg_temp.gate_output (text, sample_count) FROM STDIN (FORMAT BINARY)") as copy:
+            copy.set_types(("text", "int8"))
+            for batch in passed.to_batches():
+                columns = (batch.column("text").to_pylist(), batch.column("sample_count").to_pylist())
+                for row in zip(*columns, strict=True):
+                    copy.write_row(row)
+        cursor.execute(
+            "INSERT INTO annotation_query"
+            " (project_id, gate_run_id, text, sample_count, state, priority, overlap, open_slots)"
+            " SELECT %s, %s, text, sample_count, 'candidate', 0, %s, 0 FROM pg_temp.gate_output ORDER BY text"
+            " ON CONFLICT (project_id, md5(text)) DO NOTHING",
+            [project.pk, run.pk, project.overlap],
+        )
+
+
+def _lose_earlier_attempts(job: Job) -> None:
+    """Charge what earlier attempts reserved and never settled, and mark their runs lost."""
+    _lose(job, [key_of(job, attempt) for attempt in range(1, job.attempt)])
+
+
+def _give_up(job: Job, reason: str) -> None:
+    _lose(job, [key_of(job, attempt) for attempt in range(1, job.attempt + 1)])
+    work.fail_work(row=job, error=reason)
+
+
+def _lose(job: Job, keys: list[UUID]) -> None:
+    with transaction.atomic():
+        reserved = LedgerEntry.objects.filter(idempotency_key__in=keys, kind="reserve")
+        for reservation in reserved.exclude(children__kind__in=SETTLEMENTS).select_related("account"):
+            ledger.charge(reservation=reservation, reason="the attempt ended without an output")
+        GateRun.objects.filter(dataset=job.gated_dataset, state=GateState.RUNNING).update(state=GateState.LOST)

@@ -1,0 +1,56 @@
+"""Long work as people see it: opened with what caused it, sent to a worker, sent again when nobody finishes it."""
+
+import logging
+from datetime import timedelta
+from functools import partial
+from uuid import UUID
+
+from celery import current_app
+from django.conf import settings
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import models, transaction
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from annotation.models import Job, Project, WorkState
+
+logger = logging.getLogger(__name__)
+IMPORT = "import"
+GATE = "gate"
+# By name, because tasks call services and not the other way round.
+TASKS = {IMPORT: "annotation.tasks.import_dataset_task", GATE: "annotation.tasks.run_gate_task"}
+
+
+def open_job(*, project: Project, kind: str, owner: AbstractBaseUser | None = None, send: bool = True) -> Job:
+    """Write a job that waits, in the caller's transaction, and send it to a worker once that commits."""
+    job: Job = Job.objects.create(project=project, kind=kind, owner=owner)  # type: ignore[misc]
+    if send:
+        transaction.on_commit(partial(send_job, job_id=job.pk, kind=kind), robust=True)
+    return job
+
+
+def send_job(*, job_id: UUID, kind: str) -> None:
+    """Hand a job to the broker; sending twice is harmless, because only one worker can take it."""
+    current_app.signature(TASKS[kind], kwargs={"job_id": str(job_id)}).apply_async()
+    Job.objects.filter(pk=job_id).update(sent_at=Now())
+
+
+def send_project_changed(project_id: int) -> None:
+    """Say, once the caller's transaction commits, that the project may be able to take its next step."""
+    changed = current_app.signature(settings.PROJECT_CHANGED_TASK, kwargs={"project_id": project_id})
+    transaction.on_commit(changed.apply_async, robust=True)
+
+
+def resend_stalled_jobs() -> int:
+    """Send again what was never sent, waits for long, or was dropped by its worker; return how many those were."""
+    patience = timedelta(seconds=settings.WORK_LEASE_SECONDS)
+    long_ago = models.ExpressionWrapper(Now() - patience, output_field=models.DateTimeField())
+    unsent = Q(sent_at=None, created_at__lt=long_ago) | Q(sent_at__lt=long_ago)
+    open_work = Q(state=WorkState.WAITING) | Q(state=WorkState.RUNNING, leased_until__lt=Now())
+    stalled = Job.objects.filter(open_work, unsent, kind__in=TASKS)
+    sent = 0
+    for job_id, kind in stalled.order_by("created_at").values_list("pk", "kind"):
+        logger.info("job %s of kind %s is sent again", job_id, kind)
+        send_job(job_id=job_id, kind=kind)
+        sent += 1
+    return sent

@@ -1,0 +1,35 @@
+"""What workers and the beat call: ids in, one service called."""
+
+from celery import shared_task
+
+from annotation.services import datasets, gate, jobs, queue
+
+
+@shared_task(acks_late=True)
+def import_dataset_task(*, job_id: str) -> None:
+    """Read one upload."""
+    datasets.import_dataset(job_id=job_id)
+
+
+@shared_task(acks_late=True)
+def run_gate_task(*, job_id: str) -> None:
+    """Pass one upload through the gate."""
+    gate.run_gate(job_id=job_id)
+
+
+@shared_task
+def resend_stalled_jobs_task() -> None:
+    """Send again what nobody finishes."""
+    jobs.resend_stalled_jobs()
+
+
+@shared_task
+def forget_read_uploads_task() -> None:
+    """Delete the files of uploads that were read."""
+    datasets.forget_read_uploads()
+
+
+@shared_task
+def return_expired_leases_task() -> None:
+    """Give questions whose annotator went away to somebody else."""
+    queue.return_expired_leases()
