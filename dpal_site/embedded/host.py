@@ -15,6 +15,7 @@ from pathlib import Path
 from dpal_site.embedded.errors import ServerNotStarted
 
 LOOPBACK = "127.0.0.1"
+PROC = Path("/proc")  # absent on macOS, where `ps` is asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +28,8 @@ class Process:
 
 def running_process(pid: int) -> Process | None:
     """Return the process, or None when it has ended; a zombie that nobody has reaped has ended."""
-    if Path("/proc/self/stat").exists():
-        folder = Path("/proc", str(pid))
+    if (PROC / "self" / "stat").exists():
+        folder = PROC / str(pid)
         try:
             state = (folder / "stat").read_text().rsplit(")", 1)[1].split()[0]
             command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
@@ -36,7 +37,7 @@ def running_process(pid: int) -> Process | None:
             return None
     else:
         listed = subprocess.run(
-            ["ps", "-ww", "-o", "stat=,command=", "-p", str(pid)], capture_output=True, text=True, check=False
+            ["ps", "-ww", "-o", "stat=", "-o", "command=", "-p", str(pid)], capture_output=True, text=True, check=False
         )
         state, _, command = listed.stdout.strip().partition(" ")
     return Process(pid, command.strip()) if state and state[0] not in "ZX" else None

@@ -3,11 +3,18 @@
 import os
 import socket
 import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from dpal_site.embedded import host
+
+
+@pytest.fixture(params=["as on Linux", "as on macOS"], autouse=True)
+def system(request, monkeypatch, tmp_path):
+    if request.param == "as on macOS":
+        monkeypatch.setattr(host, "PROC", tmp_path / "proc")
 
 
 def test_a_zombie_has_ended():
@@ -18,12 +25,20 @@ def test_a_zombie_has_ended():
         assert host.running_process(child.pid) is None
     finally:
         child.wait()
+    assert host.running_process(child.pid) is None
 
 
-def test_a_running_process_shows_its_command():
-    process = host.running_process(os.getpid())
-    assert process is not None
-    assert "pytest" in process.command or "python" in process.command
+def test_a_running_process_shows_its_whole_command():
+    last_word = "x" * 300
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", last_word])
+    try:
+        assert host.wait_until(lambda: "sleep(60)" in getattr(host.running_process(child.pid), "command", ""), 10)
+        process = host.running_process(child.pid)
+        assert process.pid == child.pid
+        assert process.command.endswith(last_word)
+    finally:
+        child.kill()
+        child.wait()
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "0.0.0.0"])
@@ -53,4 +68,4 @@ def test_a_private_file_is_replaced_whole(tmp_path):
     host.write_private_file(path, "new")
     assert path.read_text() == "new"
     assert path.stat().st_mode & 0o777 == 0o600
-    assert list(tmp_path.iterdir()) == [path]
+    assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
