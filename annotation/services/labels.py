@@ -52,7 +52,7 @@ WITH stored AS (
 )
 SELECT NOT EXISTS (
            SELECT 1 FROM annotation_query WHERE project_id = %(project)s AND state = 'open' AND id <> %(query)s
-       ) OR project.labels_per_release <= 1 + (
+       ) OR project.labels_per_release <= %(agreed)s::int + (
            SELECT count(*) FROM (
                SELECT 1 FROM annotation_consensus
                WHERE project_id = %(project)s AND id > project.labels_used_through

@@ -1,0 +1,131 @@
+"""Projects, people and questions for tests; only what a test does not care about has a default."""
+
+from collections.abc import Sequence
+from itertools import count
+from typing import Any
+
+from django.contrib.auth.models import User
+
+from annotation.models import (
+    Dataset,
+    DatasetRole,
+    DatasetState,
+    GateRun,
+    Job,
+    Membership,
+    Project,
+    Query,
+    Record,
+    Role,
+)
+from annotation.services import queue
+from privacy.models import BudgetAccount, EntryKind, LedgerEntry
+from privacy.services import ledger
+
+_numbers = count(1)
+
+
+def make_user(name: str = "", **fields: Any) -> User:
+    """Make a person without a usable password; log them in with `client.force_login`."""
+    return User.objects.create_user(username=name or f"person-{next(_numbers)}", **fields)
+
+
+def make_account(*, epsilon_limit: float = 10.0, delta_limit: float = 0.0) -> BudgetAccount:
+    """Open an account of its own scope."""
+    number = next(_numbers)
+    return ledger.open_account(
+        scope=f"test:{number}",
+        label=f"account {number}",
+        unit="record",
+        filter="pure",
+        epsilon_limit=epsilon_limit,
+        delta_limit=delta_limit,
+        actor="test",
+        reason="opened for a test",
+    )
+
+
+def make_project(*, owner: User | None = None, **fields: Any) -> Project:
+    """Make a trusted text project with three classes; `oracle="crowd"` brings a gate."""
+    number = next(_numbers)
+    crowd = fields.get("oracle") == "crowd"
+    gate = {"gate_k": 17, "gate_sampling_rate": 0.3, "gate_epsilon": 0.5, "labels_account": None}
+    defaults: dict[str, Any] = {
+        "slug": f"project-{number}",
+        "name": f"Project {number}",
+        "question": "What is this about?",
+        "preset": "voice-crowd" if crowd else "pool-experts",
+        "oracle": "trusted",
+        "data_kind": "text",
+        "classes": ["sport", "music", "other"],
+        "privacy_unit": "record",
+        "feature_dimension": 8,
+        "selection": "random",
+        "round_size": 10,
+        "training_epsilon": 1.0,
+        "regularization": 1.0,
+        "labels_per_release": 1000,
+        "overlap": 1,
+        "lease_seconds": 600,
+    }
+    values = defaults | (gate if crowd else {}) | fields
+    if crowd and values["labels_account"] is None:
+        values["labels_account"] = make_account()
+    values.setdefault("pool_account", None)
+    values["pool_account"] = values["pool_account"] or make_account(delta_limit=1e-4 if crowd else 0.0)
+    return Project.objects.create(created_by=owner or make_user(), **values)
+
+
+def add_members(project: Project, *people: User, role: str = Role.ANNOTATOR) -> None:
+    """Give everybody the role."""
+    Membership.objects.bulk_create(Membership(project=project, user=person, role=role) for person in people)
+
+
+def make_annotators(project: Project, number: int) -> list[User]:
+    """Make people who may label in the project."""
+    people = [make_user() for _ in range(number)]
+    add_members(project, *people)
+    return people
+
+
+def make_records(project: Project, texts: Sequence[str] = (), **fields: Any) -> list[Record]:
+    """Store a pool dataset; records are texts unless `payloads` or `rows` (of a pixel file) are given."""
+    payloads = fields.pop("payloads", None)
+    rows = fields.pop("rows", None)
+    dataset = Dataset.objects.create(
+        project=project,
+        job=Job.objects.create(project=project, kind="import"),
+        name="pool",
+        **{"role": DatasetRole.POOL, "state": DatasetState.READY, **fields},
+    )
+    contents = (
+        [{"text": text} for text in texts]
+        if payloads is None and rows is None
+        else [{"payload": payload} for payload in payloads]
+        if payloads is not None
+        else [{} for _ in range(rows)]
+    )
+    return Record.objects.bulk_create(
+        Record(dataset=dataset, row_number=number, **content) for number, content in enumerate(contents)
+    )
+
+
+def open_records(project: Project, number: int = 1, *, round_number: int = 1, **fields: Any) -> list[Query]:
+    """Ask about new records of a trusted project."""
+    records = make_records(project, [f"record {n}" for n in range(number)], **fields)
+    queue.open_queries(project=project, round_number=round_number, record_ids=[record.pk for record in records])
+    return list(Query.objects.filter(record__in=records).order_by("priority"))
+
+
+def make_candidates(project: Project, texts: Sequence[str], *, sample_count: int = 20) -> list[Query]:
+    """Store gate output of a crowd project, not asked yet."""
+    dataset = make_records(project, ["behind the gate"])[0].dataset
+    run = GateRun.objects.create(project=project, dataset=dataset, reservation=make_reservation(project.pool_account))
+    return Query.objects.bulk_create(
+        Query(project=project, gate_run=run, text=text, sample_count=sample_count, state="candidate") for text in texts
+    )
+
+
+def make_reservation(account: BudgetAccount) -> LedgerEntry:
+    """Return an entry of the account that stands for a gate's reservation where its cost does not matter."""
+    return account.entries.get(kind=EntryKind.GRANT)
