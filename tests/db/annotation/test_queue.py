@@ -213,7 +213,7 @@ class TestDatabaseRules:
 
     def test_a_person_holds_one_question_of_a_project(self):
         project = make_project()
-        held, other = open_records(project, 2)
+        _held, other = open_records(project, 2)
         (person,) = make_annotators(project, 1)
         queue.claim_next(project=project, user=person)
         with pytest.raises(IntegrityError, match="annotation_assignment_one_lease"), transaction.atomic():
