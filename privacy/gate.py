@@ -151,22 +151,26 @@ class KAnonymityGate:
             if contributors.null_count:
                 raise ValueError(f"{contributors.null_count} records have no contributor to protect")
             texts = text_column(batch).dictionary_encode()
-            normal = normalize_texts(texts.dictionary, self.normalizer).take(texts.indices)
-            named = pc.fill_null(pc.not_equal(normal, ""), False)
-            yield pa.table({"text": normal, "contributor": contributors.cast(pa.large_binary())}).filter(named)
+            # Different texts can have one normal form, so these are encoded once more.
+            normal = normalize_texts(texts.dictionary, self.normalizer).dictionary_encode()
+            texts = pa.DictionaryArray.from_arrays(normal.indices.take(texts.indices), normal.dictionary)
+            named = pc.fill_null(pc.not_equal(texts, ""), False)
+            contributors = contributors.cast(pa.large_binary()).dictionary_encode()
+            yield pa.table({"text": texts, "contributor": contributors}).filter(named)
 
     def _sampled_pairs(self, pairs: pa.Table, key: bytes) -> pa.Table:
-        """Cap the texts of each contributor, flip the coins, and return one row for each pair that remains."""
+        """Cap the texts of each contributor, flip the coins, and count the pairs that remain."""
         if self.texts_per_contributor is None or not pairs.num_rows:
             return no_rows(counted=True)
-        contributors = pairs["contributor"].combine_chunks().dictionary_encode().indices.to_numpy()
+        contributors = pairs["contributor"].combine_chunks().indices.to_numpy()
         # Distinct pairs stand in order of first appearance, so each has a place of its own in the keyed
         # stream: its words are independent of everything in the data, as a hash of the pair would be.
         ranks = rank_within(contributors, secret_words(key, b"cap", first=0, count=pairs.num_rows))
         kept = ranks < self.texts_per_contributor
         kept &= coins(key, first=0, count=pairs.num_rows, threshold=self._coin_threshold)
-        texts = pairs["text"].filter(pa.array(kept))
-        return pa.table({"text": texts, "sample_count": np.ones(len(texts), dtype=np.int64)})
+        tallied = pc.value_counts(pairs["text"].combine_chunks().filter(pa.array(kept)))
+        texts = tallied.field("values").cast(pa.large_string())
+        return pa.table({"text": texts, "sample_count": tallied.field("counts")})
 
 
 def check_key(key: bytes) -> None:
@@ -208,8 +212,11 @@ def secret_words(key: bytes, purpose: bytes, *, first: int, count: int) -> NDArr
 
 
 def rank_within(groups: NDArray[np.integer], keys: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Return the place of each row among the rows of its group in order of `keys`, from 0, shape (n,)."""
-    order = np.lexsort((keys, groups))
+    """Return the place of each row among the rows of its group, from 0, shape (n,).
+
+    Rows stand in order of the leading 32 bits of `keys`, equal ones in row order; groups are below 2**32.
+    """
+    order = np.argsort((groups.astype(np.uint64) << np.uint64(32)) | (keys >> np.uint64(32)), kind="stable")
     sorted_groups = groups[order]
     starts = np.flatnonzero(np.r_[True, sorted_groups[1:] != sorted_groups[:-1]])
     sizes = np.diff(np.r_[starts, len(groups)])
@@ -233,13 +240,31 @@ def merged(parts: Iterable[pa.Table], *, counted: bool) -> pa.Table:
 
 def no_rows(*, counted: bool) -> pa.Table:
     """Return an empty table of counts or of pairs."""
-    second = ("sample_count", pa.int64()) if counted else ("contributor", pa.large_binary())
-    return pa.schema([("text", pa.large_string()), second]).empty_table()
+    if counted:
+        return pa.schema([("text", pa.large_string()), ("sample_count", pa.int64())]).empty_table()
+    encoded = [pa.dictionary(pa.int32(), values) for values in (pa.large_string(), pa.large_binary())]
+    return pa.schema(list(zip(("text", "contributor"), encoded, strict=True))).empty_table()
 
 
 def _merge(tables: list[pa.Table], *, counted: bool) -> pa.Table:
     table = pa.concat_tables(tables)
     if not counted:
-        return table.group_by(["text", "contributor"], use_threads=False).aggregate([])
+        return _distinct_pairs(table.unify_dictionaries().combine_chunks())
     summed = table.group_by("text", use_threads=False).aggregate([("sample_count", "sum")])
     return summed.rename_columns({"text": "text", "sample_count_sum": "sample_count"})
+
+
+def _distinct_pairs(table: pa.Table) -> pa.Table:
+    """Return each (text, contributor) once, in order of first appearance, both columns dictionary-encoded."""
+    if not table.num_rows:
+        return no_rows(counted=False)
+    texts, contributors = (table[name].combine_chunks() for name in ("text", "contributor"))
+    # One integer a pair: grouping by two strings is a hundred times slower.
+    width = len(contributors.dictionary)
+    codes = texts.indices.to_numpy().astype(np.int64) * width + contributors.indices.to_numpy()
+    rows = pc.unique(pa.array(codes)).to_numpy()
+    columns = [
+        pa.DictionaryArray.from_arrays(pa.array((rows // width).astype(np.int32)), texts.dictionary),
+        pa.DictionaryArray.from_arrays(pa.array((rows % width).astype(np.int32)), contributors.dictionary),
+    ]
+    return pa.table(columns, names=["text", "contributor"])

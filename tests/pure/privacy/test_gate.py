@@ -58,7 +58,7 @@ def naive_contributor_gate(gate, records):
     counts = Counter()
     for contributor in {pair[1] for pair in pairs}:
         own = [place for place, pair in enumerate(pairs) if pair[1] == contributor]
-        own.sort(key=lambda place: one_word(b"cap", place))
+        own.sort(key=lambda place: one_word(b"cap", place) >> 32)
         for place in own[: gate.texts_per_contributor]:
             counts[pairs[place][0]] += one_coin(gate, place)
     return {text: count for text, count in counts.items() if count >= gate.k}
@@ -134,6 +134,18 @@ def test_every_arrow_form_of_text_is_read(text_type):
     assert gate.release([batch], key=KEY).equals(expected)
 
 
+@pytest.mark.parametrize("contributor_type", [pa.string(), pa.binary(), pa.large_string(), pa.large_binary()])
+@pytest.mark.parametrize("encoded", [False, True])
+def test_every_arrow_form_of_contributor_is_read(contributor_type, encoded):
+    records = [("play jazz", "ann"), ("stop", "bob"), ("play jazz", "bob"), ("stop", "ann")]
+    gate = KAnonymityGate(2, 1 - 2**-32, unit="contributor", texts_per_contributor=2)
+    batch = batch_of(records)
+    contributors = batch.column("contributor").cast(contributor_type)
+    arrays = [batch.column("text"), contributors.dictionary_encode() if encoded else contributors]
+    released = gate.release([pa.RecordBatch.from_arrays(arrays, names=["text", "contributor"])], key=KEY)
+    assert as_dict(released) == {"play jazz": 2, "stop": 2}
+
+
 def test_another_key_draws_another_sample():
     records = [(f"text {i}", "ann") for i in range(200)]
     gate = KAnonymityGate(1, 0.5)
@@ -206,12 +218,15 @@ def test_purposes_and_keys_are_separated():
     assert len(np.unique(np.concatenate(streams))) == 3 * 64
 
 
+def groups_before(groups, group):
+    return sum(other < group for other in groups)
+
+
 @given(groups=st.lists(st.integers(0, 4), min_size=1, max_size=30), seed=st.integers(0, 99))
 def test_rank_within(groups, seed):
-    keys = np.random.default_rng(seed).permutation(len(groups)).astype(np.uint64)
-    expected = [
-        sum(other == group and keys[j] < keys[i] for j, other in enumerate(groups)) for i, group in enumerate(groups)
-    ]
+    keys = np.random.default_rng(seed).integers(0, 9, size=len(groups), dtype=np.uint64) << np.uint64(32)
+    order = sorted(range(len(groups)), key=lambda row: (groups[row], keys[row], row))
+    expected = [order.index(row) - groups_before(groups, groups[row]) for row in range(len(groups))]
     assert rank_within(np.array(groups), keys).tolist() == expected
 
 
