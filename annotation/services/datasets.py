@@ -35,7 +35,7 @@ Progress = Callable[[int, int, int], None]
 def receive_upload(
     *,
     project: Project,
-    file: File[bytes],
+    file: "File[bytes]",
     name: str,
     role: str = DatasetRole.POOL,
     bad_rows: str = BadRows.KEEP_GOOD,
@@ -211,7 +211,7 @@ def _copy(
         return writer.rows
 
 
-def _tell(lease: work.Lease, file: File[bytes], on_progress: Progress | None, rows: int) -> None:
+def _tell(lease: work.Lease, file: "File[bytes]", on_progress: Progress | None, rows: int) -> None:
     done = file.tell()
     lease.report(progress_done=done, progress_total=file.size, message=f"{rows:,} rows read")
     if on_progress:
@@ -247,7 +247,7 @@ def _write_report(dataset: Dataset, report: BadRowReport) -> None:
     dataset.bad_row_report = [asdict(row) for row in report.kept]
 
 
-def _keep_pixels(dataset: Dataset, job: Job, spool: File[bytes]) -> str:
+def _keep_pixels(dataset: Dataset, job: Job, spool: "File[bytes]") -> str:
     """Store the pixel file under a name of this attempt, and remove what killed attempts left."""
     folder = str(dataset.upload.name).rpartition("/")[0]
     for attempt in range(1, job.attempt):

@@ -137,7 +137,7 @@ def _held_rows(row: models.Model) -> QuerySet[Any]:
     return _rows(row).filter(pk=row.pk, state=WorkState.RUNNING, attempt=row.attempt)  # type: ignore[attr-defined]
 
 
-def _lease_end() -> models.ExpressionWrapper[Any]:
+def _lease_end() -> "models.ExpressionWrapper[Any]":
     return models.ExpressionWrapper(
         Now() + timedelta(seconds=settings.WORK_LEASE_SECONDS), output_field=models.DateTimeField()
     )
