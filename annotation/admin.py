@@ -1,0 +1,79 @@
+"""The administration pages: people's roles can be changed here, facts can only be looked at.
+
+Records, texts and answers are not shown at all: an administrator of the site need not be inside a project's boundary.
+"""
+
+from django.contrib import admin
+from django.db.models import Model
+from django.http import HttpRequest
+
+from annotation.models import ApiToken, Dataset, GateRun, Job, Membership, Project
+
+
+class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # Django gives no generic class at run time
+    """Shows rows; changing them is a service's work, so that accounts, jobs and rules stay in step."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Nobody adds rows here."""
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Nobody changes rows here."""
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Nobody deletes rows here."""
+        return False
+
+
+@admin.register(Membership)
+class MembershipAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # as above
+    """Who does what in which project."""
+
+    list_display = ("user", "role", "project", "created_at")
+    list_filter = ("role", "project")
+    list_select_related = ("user", "project")
+    autocomplete_fields = ("user",)
+
+
+@admin.register(Project)
+class ProjectAdmin(ReadOnlyAdmin):
+    """Projects and their configuration, which the ledger freezes."""
+
+    list_display = ("name", "oracle", "data_kind", "state", "created_by", "created_at")
+    list_filter = ("oracle", "state")
+    search_fields = ("name", "slug")
+
+
+@admin.register(Dataset)
+class DatasetAdmin(ReadOnlyAdmin):
+    """Uploads, without their content."""
+
+    list_display = ("name", "project", "role", "state", "row_count", "bad_row_count", "created_at")
+    list_filter = ("role", "state")
+    exclude = ("upload", "pixels")
+
+
+@admin.register(GateRun)
+class GateRunAdmin(ReadOnlyAdmin):
+    """Attempts of the gate."""
+
+    list_display = ("id", "project", "dataset", "state", "passed_count", "created_at")
+    list_filter = ("state",)
+
+
+@admin.register(Job)
+class JobAdmin(ReadOnlyAdmin):
+    """Long work and how it went."""
+
+    list_display = ("id", "kind", "project", "state", "attempt", "progress_done", "progress_total", "created_at")
+    list_filter = ("kind", "state")
+
+
+@admin.register(ApiToken)
+class ApiTokenAdmin(ReadOnlyAdmin):
+    """Who has tokens for what; the digest stays hidden, ending one is on its owner's page or by deactivating them."""
+
+    list_display = ("name", "user", "scopes", "expires_at", "revoked_at", "last_used_at")
+    list_select_related = ("user",)
+    exclude = ("digest",)
