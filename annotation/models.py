@@ -104,15 +104,19 @@ class Project(models.Model):
         constraints = (
             models.CheckConstraint(name="annotation_project_overlap", condition=Q(overlap__gte=1)),
             models.CheckConstraint(name="annotation_project_round_size", condition=Q(round_size__gte=1)),
+            # Each number also "is not null": a comparison with null is unknown, and a check lets the unknown pass.
             models.CheckConstraint(
                 name="annotation_project_crowd_has_gate",
                 condition=Q(oracle="trusted", labels_account=None)
                 | Q(
                     oracle="crowd",
                     data_kind="text",
+                    gate_k__isnull=False,
                     gate_k__gte=2,
+                    gate_sampling_rate__isnull=False,
                     gate_sampling_rate__gt=0,
                     gate_sampling_rate__lt=1,
+                    gate_epsilon__isnull=False,
                     gate_epsilon__gt=0,
                     labels_account__isnull=False,
                 ),
@@ -303,7 +307,9 @@ class GateRun(models.Model):
             ),
             models.CheckConstraint(
                 name="annotation_gate_committed",
-                condition=Q(state="committed", committed_entry__isnull=False, passed_count__gte=0)
+                condition=Q(
+                    state="committed", committed_entry__isnull=False, passed_count__isnull=False, passed_count__gte=0
+                )
                 | (~Q(state="committed") & Q(committed_entry=None, passed_count=None)),
             ),
         )
@@ -344,7 +350,13 @@ class Query(models.Model):
             models.CheckConstraint(
                 name="annotation_query_one_source",
                 condition=Q(record__isnull=False, gate_run=None, text=None, sample_count=None)
-                | Q(record=None, gate_run__isnull=False, text__isnull=False, sample_count__gte=2),
+                | Q(
+                    record=None,
+                    gate_run__isnull=False,
+                    text__isnull=False,
+                    sample_count__isnull=False,
+                    sample_count__gte=2,
+                ),
             ),
             # Over the digest, because an index entry holds at most 2,704 bytes and a text may be longer.
             models.UniqueConstraint(F("project"), MD5("text"), name="annotation_query_text_once"),

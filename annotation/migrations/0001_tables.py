@@ -569,8 +569,11 @@ class Migration(migrations.Migration):
                     models.Q(
                         ("data_kind", "text"),
                         ("gate_epsilon__gt", 0),
+                        ("gate_epsilon__isnull", False),
                         ("gate_k__gte", 2),
+                        ("gate_k__isnull", False),
                         ("gate_sampling_rate__gt", 0),
+                        ("gate_sampling_rate__isnull", False),
                         ("gate_sampling_rate__lt", 1),
                         ("labels_account__isnull", False),
                         ("oracle", "crowd"),
@@ -627,7 +630,12 @@ class Migration(migrations.Migration):
             model_name="gaterun",
             constraint=models.CheckConstraint(
                 condition=models.Q(
-                    models.Q(("committed_entry__isnull", False), ("passed_count__gte", 0), ("state", "committed")),
+                    models.Q(
+                        ("committed_entry__isnull", False),
+                        ("passed_count__gte", 0),
+                        ("passed_count__isnull", False),
+                        ("state", "committed"),
+                    ),
                     models.Q(
                         models.Q(("state", "committed"), _negated=True),
                         ("committed_entry", None),
@@ -712,7 +720,11 @@ class Migration(migrations.Migration):
                 condition=models.Q(
                     models.Q(("gate_run", None), ("record__isnull", False), ("sample_count", None), ("text", None)),
                     models.Q(
-                        ("gate_run__isnull", False), ("record", None), ("sample_count__gte", 2), ("text__isnull", False)
+                        ("gate_run__isnull", False),
+                        ("record", None),
+                        ("sample_count__gte", 2),
+                        ("sample_count__isnull", False),
+                        ("text__isnull", False),
                     ),
                     _connector="OR",
                 ),

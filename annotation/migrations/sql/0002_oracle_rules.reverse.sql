@@ -1,4 +1,5 @@
 DROP TRIGGER annotation_label_fixed ON annotation_label;
+DROP TRIGGER annotation_label_kept_whole ON annotation_label;
 DROP TRIGGER annotation_label_kept ON annotation_label;
 DROP TRIGGER annotation_gate_run_settled ON annotation_gaterun;
 DROP TRIGGER annotation_query_source_fixed ON annotation_query;

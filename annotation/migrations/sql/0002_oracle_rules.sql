@@ -66,6 +66,8 @@ CREATE TRIGGER annotation_gate_run_settled BEFORE UPDATE OR DELETE ON annotation
 
 CREATE TRIGGER annotation_label_kept BEFORE DELETE ON annotation_label
     FOR EACH ROW EXECUTE FUNCTION annotation_refuse('labels are superseded, never deleted');
+CREATE TRIGGER annotation_label_kept_whole BEFORE TRUNCATE ON annotation_label
+    FOR EACH STATEMENT EXECUTE FUNCTION annotation_refuse('labels are superseded, never deleted');
 CREATE TRIGGER annotation_label_fixed BEFORE UPDATE ON annotation_label
     FOR EACH ROW WHEN (
         OLD.* IS DISTINCT FROM NEW.*

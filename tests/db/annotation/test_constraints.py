@@ -1,0 +1,321 @@
+"""What the database refuses, whoever asks: each rule broken on purpose."""
+
+import psycopg
+import pytest
+from django.contrib.auth.models import User
+from django.db import DatabaseError, IntegrityError, connection, transaction
+from django.db.models.functions import Now
+
+from annotation.models import Assignment, Dataset, GateRun, Job, Label, Project, Query, Record
+from tests.factories import make_candidates, make_project, make_records, make_reservation, make_user, open_records
+
+pytestmark = pytest.mark.django_db
+
+
+def refused(rule):
+    """The statement inside is refused under this name, and the transaction goes on."""
+    return _Refusal(rule)
+
+
+class _Refusal:
+    def __init__(self, rule):
+        self.rule = rule
+
+    def __enter__(self):
+        self.atomic = transaction.atomic()
+        self.atomic.__enter__()
+
+    def __exit__(self, kind, error, trace):
+        self.atomic.__exit__(kind, error, trace)
+        # A COPY's errors reach us as psycopg's own.
+        cause = error.__cause__ if isinstance(error, IntegrityError) else error
+        assert isinstance(cause, psycopg.IntegrityError), f"{self.rule} let it pass"
+        assert cause.diag.constraint_name == self.rule
+        return True
+
+
+def run_sql(statement, *parameters):
+    with connection.cursor() as cursor:
+        cursor.execute(statement, parameters)
+
+
+def make_label(query):
+    assignment = Assignment.objects.create(
+        project=query.project, query=query, annotator=make_user(), state="labelled", leased_until=Now()
+    )
+    return Label.objects.create(assignment=assignment, query=query, annotator=assignment.annotator, choice=1)
+
+
+# --- labels stored with records
+
+
+def test_a_pool_record_carries_no_label():
+    project = make_project()
+    (private,) = make_records(project, ["a"])
+    (public,) = make_records(project, ["b"], role="public_test")
+    Record.objects.filter(pk=public.pk).update(label=1)
+    with refused("annotation_record_label_is_public"):
+        Record.objects.filter(pk=private.pk).update(label=1)
+    with refused("annotation_record_label_is_public"):
+        Record.objects.create(dataset=private.dataset, row_number=9, text="c", label=0)
+    with refused("annotation_record_label_is_public"):
+        Record.objects.filter(pk=public.pk).update(dataset=private.dataset, row_number=5)
+    with refused("annotation_record_label_is_public"), connection.cursor() as cursor:
+        copied = "COPY annotation_record (dataset_id, row_number, text, label) FROM STDIN"
+        with cursor.copy(copied) as copy:
+            copy.write_row((private.dataset_id, 7, "d", 1))
+
+
+def test_a_dataset_stays_what_it_was_and_where_it_was():
+    project = make_project()
+    (public,) = make_records(project, ["b"], role="public_test")
+    with refused("annotation_dataset_role_fixed"):
+        Dataset.objects.filter(pk=public.dataset_id).update(role="pool")
+    with refused("annotation_dataset_role_fixed"):
+        Dataset.objects.filter(pk=public.dataset_id).update(project=make_project())
+    public.dataset.name = "renamed"
+    public.dataset.save()
+
+
+# --- what a crowd sees
+
+
+def test_a_crowd_is_never_asked_about_a_record():
+    project = make_project(oracle="crowd")
+    (record,) = make_records(project, ["secret"])
+    with refused("annotation_query_fits_oracle"):
+        Query.objects.create(project=project, record=record, state="candidate")
+    with refused("annotation_query_fits_oracle"), connection.cursor() as cursor:
+        columns = "project_id, record_id, state, priority, overlap, open_slots"
+        with cursor.copy(f"COPY annotation_query ({columns}) FROM STDIN") as copy:
+            copy.write_row((project.pk, record.pk, "candidate", 0, 1, 0))
+
+
+def test_trusted_annotators_are_asked_about_records_of_their_project_only():
+    crowd, trusted = make_project(oracle="crowd"), make_project()
+    (candidate,) = make_candidates(crowd, ["passed"])
+    run = GateRun.objects.get()
+    with refused("annotation_query_fits_oracle"):
+        Query.objects.create(project=trusted, gate_run=run, text="t", sample_count=20, state="candidate")
+    with refused("annotation_query_fits_oracle"):
+        Query.objects.create(
+            project=make_project(oracle="crowd"), gate_run=run, text="t", sample_count=20, state="candidate"
+        )
+    (elsewhere,) = make_records(make_project(), ["a"])
+    with refused("annotation_query_fits_oracle"):
+        Query.objects.create(project=trusted, record=elsewhere, state="candidate")
+    assert Query.objects.get() == candidate
+
+
+def test_one_bad_question_among_many_refuses_them_all():
+    project = make_project()
+    records = make_records(project, [f"r{n}" for n in range(50)])
+    (stranger,) = make_records(make_project(), ["a"])
+    questions = [Query(project=project, record=record, state="candidate") for record in [*records, stranger]]
+    with refused("annotation_query_fits_oracle"):
+        Query.objects.bulk_create(questions)
+    assert not Query.objects.exists()
+    Query.objects.bulk_create(questions[:-1])
+
+
+def test_what_a_question_shows_never_changes():
+    crowd = make_project(oracle="crowd")
+    first, _second = make_candidates(crowd, ["one", "two"])
+    for change in ({"text": "other"}, {"sample_count": 99}, {"project": make_project(oracle="crowd")}):
+        with refused("annotation_query_source_fixed"):
+            Query.objects.filter(pk=first.pk).update(**change)
+    (asked,) = open_records(make_project())
+    (other,) = make_records(asked.project, ["b"])
+    with refused("annotation_query_source_fixed"):
+        Query.objects.filter(pk=asked.pk).update(record=other)
+    Query.objects.filter(pk=first.pk).update(state="open", round_number=1, open_slots=1)
+    first.refresh_from_db()
+    first.priority = 5
+    first.save()
+
+
+def test_a_question_has_one_source():
+    (candidate,) = make_candidates(make_project(oracle="crowd"), ["one"])
+    run, project = candidate.gate_run, candidate.project
+    (record,) = make_records(project, ["a"])
+    for source in (
+        {},
+        {"gate_run": run, "text": "t", "sample_count": 1},
+        {"gate_run": run, "text": "t"},
+        {"gate_run": run, "sample_count": 20},
+        {"record": record, "text": "t"},
+        {"record": record, "gate_run": run, "text": "t", "sample_count": 20},
+    ):
+        with refused("annotation_query_one_source"):
+            Query.objects.create(project=project, state="candidate", **source)
+
+
+def test_a_text_is_one_question_of_a_project_however_long_it_is():
+    long = "word " * 3000
+    (candidate,) = make_candidates(make_project(oracle="crowd"), [long])
+    make_candidates(make_project(oracle="crowd"), [long])
+    with refused("annotation_query_text_once"):
+        Query.objects.create(
+            project=candidate.project, gate_run=candidate.gate_run, text=long, sample_count=30, state="candidate"
+        )
+
+
+def test_the_oracle_of_a_project_never_changes():
+    project = make_project()
+    with refused("annotation_project_oracle_fixed"):
+        Project.objects.filter(pk=project.pk).update(oracle="crowd")
+    project.name = "renamed"
+    project.save()
+
+
+# --- gate runs
+
+
+def test_a_settled_gate_run_never_changes():
+    (candidate,) = make_candidates(make_project(oracle="crowd"), ["one"])
+    run = candidate.gate_run
+    entry = make_reservation(run.project.labels_account)
+    GateRun.objects.filter(pk=run.pk).update(state="committed", committed_entry=entry, passed_count=1)
+    with refused("annotation_gate_run_settled"):
+        GateRun.objects.filter(pk=run.pk).update(passed_count=2)
+    with refused("annotation_gate_run_settled"):
+        GateRun.objects.filter(pk=run.pk).update(state="running", committed_entry=None, passed_count=None)
+    with refused("annotation_gate_run_settled"):
+        run_sql("DELETE FROM annotation_gaterun WHERE id = %s", run.pk)
+
+
+def test_a_lost_gate_run_never_comes_back():
+    (candidate,) = make_candidates(make_project(oracle="crowd"), ["one"])
+    run = candidate.gate_run
+    GateRun.objects.filter(pk=run.pk).update(state="lost")
+    with refused("annotation_gate_run_settled"):
+        GateRun.objects.filter(pk=run.pk).update(state="running")
+
+
+def test_an_upload_commits_one_gate_run():
+    project = make_project(oracle="crowd")
+    (record,) = make_records(project, ["a"])
+    accounts = [project.pool_account, project.labels_account, make_project().pool_account, make_project().pool_account]
+    entries = [make_reservation(account) for account in accounts]
+    GateRun.objects.create(
+        project=project,
+        dataset=record.dataset,
+        state="committed",
+        reservation=entries[0],
+        committed_entry=entries[1],
+        passed_count=0,
+    )
+    with refused("annotation_gate_once_per_dataset"):
+        GateRun.objects.create(
+            project=project,
+            dataset=record.dataset,
+            state="committed",
+            reservation=entries[2],
+            committed_entry=entries[3],
+            passed_count=0,
+        )
+
+
+def test_a_gate_run_is_committed_with_its_entry_or_not_at_all():
+    (candidate,) = make_candidates(make_project(oracle="crowd"), ["one"])
+    for change in ({"state": "committed"}, {"passed_count": 3}, {"state": "committed", "passed_count": 1}):
+        with refused("annotation_gate_committed"):
+            GateRun.objects.filter(pk=candidate.gate_run_id).update(**change)
+
+
+# --- labels
+
+
+def test_labels_are_superseded_once_and_never_rewritten():
+    (query,) = open_records(make_project())
+    label = make_label(query)
+    for change in ({"choice": 2}, {"annotator": make_user()}, {"created_at": Now()}):
+        with refused("annotation_label_fixed"):
+            Label.objects.filter(pk=label.pk).update(**change)
+    with refused("annotation_label_fixed"):
+        Label.objects.filter(pk=label.pk).update(superseded_at=Now(), choice=2)
+    Label.objects.filter(pk=label.pk).update(superseded_at=Now())
+    for superseded_at in (None, "2001-01-01T00:00Z"):
+        with refused("annotation_label_fixed"):
+            Label.objects.filter(pk=label.pk).update(superseded_at=superseded_at)
+
+
+def test_labels_are_never_deleted():
+    (query,) = open_records(make_project())
+    label = make_label(query)
+    with refused("annotation_label_kept"):
+        run_sql("DELETE FROM annotation_label WHERE id = %s", label.pk)
+    run_sql("SET CONSTRAINTS ALL IMMEDIATE")  # what is still to be checked would refuse a TRUNCATE by itself
+    with refused("annotation_label_kept_whole"):
+        run_sql("TRUNCATE annotation_label")
+    with refused("annotation_label_kept_whole"):
+        run_sql("TRUNCATE annotation_project CASCADE")
+    assert Label.objects.get() == label
+
+
+def test_an_assignment_has_one_current_label():
+    (query,) = open_records(make_project())
+    label = make_label(query)
+    with refused("annotation_label_one_current"):
+        Label.objects.create(assignment=label.assignment, query=query, annotator=label.annotator, choice=0)
+
+
+# --- rows and jobs
+
+
+def test_a_row_of_a_dataset_exists_once():
+    (record,) = make_records(make_project(), ["a"])
+    with refused("annotation_record_row"):
+        Record.objects.create(dataset=record.dataset, row_number=record.row_number, text="b")
+
+
+def test_a_job_is_finished_exactly_when_it_says_so():
+    project = make_project()
+    for fields in ({"state": "done"}, {"state": "waiting", "finished_at": Now()}):
+        with refused("annotation_job_finished"):
+            Job.objects.create(project=project, kind="import", **fields)
+    with refused("annotation_job_progress"):
+        Job.objects.create(project=project, kind="import", progress_done=-1)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"gate_k": None},
+        {"gate_k": 1},
+        {"gate_sampling_rate": 1.0},
+        {"gate_epsilon": 0.0},
+        {"data_kind": "image"},
+    ],
+)
+def test_a_crowd_project_has_a_gate_and_texts(fields):
+    with refused("annotation_project_crowd_has_gate"):
+        make_project(oracle="crowd", **fields)
+
+
+def test_a_selection_fits_its_oracle():
+    for fields in (
+        {"selection": "uncertainty"},
+        {"selection": "top_c", "selection_epsilon": 0.0},
+        {"selection": "top_c", "selection_epsilon": 1.0, "oracle": "crowd"},
+    ):
+        with refused("annotation_project_selection_fits_oracle"):
+            make_project(**fields)
+
+
+def test_the_rules_read_our_tables_and_no_temporary_ones():
+    """A session may put a table of the same name before ours in its search path."""
+    project = make_project(oracle="crowd")
+    (record,) = make_records(project, ["secret"])
+    run_sql("CREATE TEMPORARY TABLE annotation_project ON COMMIT DROP AS TABLE annotation_project")
+    run_sql("UPDATE pg_temp.annotation_project SET oracle = 'trusted'")
+    with refused("annotation_query_fits_oracle"):
+        run_sql(
+            "INSERT INTO annotation_query (project_id, record_id, state, priority, overlap, open_slots)"
+            " VALUES (%s, %s, 'candidate', 0, 1, 0)",
+            project.pk,
+            record.pk,
+        )
+    assert User.objects.exists()
+    with pytest.raises(DatabaseError), transaction.atomic():
+        run_sql("SELECT annotation_refuse()")
