@@ -130,7 +130,7 @@ BEGIN
         END IF;
     WHEN 'commit', 'charge', 'void' THEN
         reserved_sign := -1;
-        IF parent.kind <> 'reserve' THEN
+        IF parent.kind IS DISTINCT FROM 'reserve' THEN
             PERFORM privacy_refuse('privacy_entry_settles_reservation', 'only a reservation can be settled');
         END IF;
         IF (NEW.epsilon_nano, NEW.delta_atto, NEW.rho_nano, NEW.mi_nano)
@@ -150,7 +150,7 @@ BEGIN
         NEW.mechanism := parent.mechanism;
         NEW.subject := parent.subject;
     WHEN 'post_processing' THEN
-        IF NOT privacy_is_committed(parent) THEN
+        IF privacy_is_committed(parent) IS NOT TRUE THEN
             PERFORM privacy_refuse('privacy_entry_ancestor_committed', 'the output it descends from is not committed');
         END IF;
     ELSE
