@@ -1,0 +1,210 @@
+r"""Sums of costs: zCDP, Gaussian differential privacy, and numerical composition for information."""
+
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Protocol
+
+from scipy.special import erfcx, ndtr
+
+from privacy.accounting import checks
+from privacy.accounting.cost import Adjacency, Cost
+
+
+def pure_to_zcdp(epsilon: float) -> float:
+    r"""Return the zCDP cost :math:`\varepsilon^2/2` of a pure (or, with its delta aside, approximate) mechanism."""
+    if not epsilon >= 0:
+        raise ValueError(f"epsilon must be >= 0, got {epsilon}")
+    return epsilon * epsilon / 2
+
+
+def bounded_range_rho(loss_range: float) -> float:
+    r"""Return the zCDP cost :math:`t^2/8` of a mechanism whose losses for one pair fill an interval of length `t`.
+
+    References
+    ----------
+    .. [1] Cesar, Rogers, "Bounding, concentrating, and truncating", 2021, Lemma 3.
+    """
+    if not loss_range >= 0:
+        raise ValueError(f"loss_range must be >= 0, got {loss_range}")
+    return loss_range * loss_range / 8
+
+
+def gaussian_rho(sensitivity_l2: float, sigma: float) -> float:
+    r"""Return the zCDP cost :math:`\Delta_2^2/(2\sigma^2)` of Gaussian noise."""
+    checks.not_negative("sensitivity_l2", sensitivity_l2)
+    checks.positive("sigma", sigma)
+    return (sensitivity_l2 / sigma) ** 2 / 2
+
+
+def zcdp_epsilon(rho: float, delta: float) -> float:
+    r"""Return the epsilon that `rho`-zCDP guarantees at `delta`.
+
+    Parameters
+    ----------
+    rho : float
+        zCDP cost, >= 0.
+    delta : float
+        In (0, 1).
+
+    Returns
+    -------
+    float
+        :math:`\rho + 2\sqrt{\rho \ln(1/\delta)}`, the guarantee an account prints.
+
+    References
+    ----------
+    .. [1] Bun, Steinke 2016, Proposition 1.3.
+    """
+    checks.not_negative("rho", rho)
+    checks.delta_in_open_interval("delta", delta)
+    return rho + 2 * math.sqrt(rho * -math.log(delta))
+
+
+def zcdp_rho_limit(epsilon: float, delta: float) -> float:
+    r"""Return the largest `rho` whose guarantee at `delta` is at most `epsilon`.
+
+    Returns
+    -------
+    float
+        :math:`(\sqrt{\ln(1/\delta) + \varepsilon} - \sqrt{\ln(1/\delta)})^2`, nudged down until
+        ``zcdp_epsilon(rho, delta) <= epsilon`` holds in floating point too.
+    """
+    checks.not_negative("epsilon", epsilon)
+    checks.delta_in_open_interval("delta", delta)
+    log_delta = -math.log(delta)
+    rho = (epsilon / (math.sqrt(log_delta + epsilon) + math.sqrt(log_delta))) ** 2
+    while rho > 0 and zcdp_epsilon(rho, delta) > epsilon:
+        rho = math.nextafter(rho, 0.0) * (1 - 2.0**-50)
+    return rho
+
+
+def gaussian_delta(mu: float, epsilon: float) -> float:
+    r"""Return the exact delta of Gaussian noise with sensitivity-to-noise ratio `mu` at `epsilon`.
+
+    Parameters
+    ----------
+    mu : float
+        :math:`\Delta_2/\sigma`, >= 0.
+    epsilon : float
+        >= 0.
+
+    Returns
+    -------
+    float
+        :math:`\Phi(\mu/2 - \varepsilon/\mu) - e^{\varepsilon}\Phi(-\mu/2 - \varepsilon/\mu)`.
+
+    Notes
+    -----
+    Both terms share the factor :math:`\varphi(\varepsilon/\mu - \mu/2)`; what is left is a difference of Mills ratios,
+    which keeps its relative accuracy far into the tail.
+
+    References
+    ----------
+    .. [1] Balle, Wang, "Improving the Gaussian mechanism for differential privacy", 2018, Theorem 8.
+    """
+    checks.not_negative("mu", mu)
+    checks.not_negative("epsilon", epsilon)
+    if mu == 0:
+        return 0.0
+    near, far = epsilon / mu - mu / 2, epsilon / mu + mu / 2
+    if near > -20:
+        mills = erfcx(near / math.sqrt(2)) - erfcx(far / math.sqrt(2))
+        return float(min(1.0, max(0.0, math.exp(-near * near / 2) * mills / 2)))
+    return float(min(1.0, ndtr(-near) - math.exp(-near * near / 2) * erfcx(far / math.sqrt(2)) / 2))
+
+
+def gaussian_epsilon(mu: float, delta: float) -> float:
+    """Return an epsilon with ``gaussian_delta(mu, epsilon) <= delta``, at most 1e-12 (relative) above the smallest."""
+    checks.not_negative("mu", mu)
+    checks.delta_in_open_interval("delta", delta)
+    if gaussian_delta(mu, 0.0) <= delta:
+        return 0.0
+    low, high = 0.0, zcdp_epsilon(mu * mu / 2, delta)
+    while high - low > 1e-13 * high:
+        middle = (low + high) / 2
+        if not low < middle < high:
+            break
+        low, high = (low, middle) if gaussian_delta(mu, middle) <= delta else (middle, high)
+    return high
+
+
+def gaussian_sigma(sensitivity_l2: float, rho: float) -> float:
+    """Return the smallest float sigma whose zCDP cost, in exact arithmetic, is at most `rho`."""
+    checks.positive("sensitivity_l2", sensitivity_l2)
+    checks.positive("rho", rho)
+    sigma = sensitivity_l2 / math.sqrt(2 * rho)
+    while Fraction(sensitivity_l2) ** 2 > 2 * Fraction(rho) * Fraction(sigma) ** 2:
+        sigma = math.nextafter(sigma, math.inf)
+    return sigma
+
+
+def gdp_total(mus: Iterable[float]) -> float:
+    r"""Return the ratio :math:`\sqrt{\sum \mu_i^2}` of Gaussian mechanisms run one after the other."""
+    squares = []
+    for mu in mus:
+        checks.not_negative("mu", mu)
+        squares.append(mu * mu)
+    return math.sqrt(math.fsum(squares))
+
+
+def gdp_admits(spent_mu: float, mu: float, limit_mu: float) -> bool:
+    r"""Return whether a Gaussian filter that has paid `spent_mu` admits `mu`, parameters chosen adaptively.
+
+    References
+    ----------
+    .. [1] Smith, Thakurta, "Fully adaptive composition for Gaussian differential privacy", 2022.
+    """
+    return Fraction(spent_mu) ** 2 + Fraction(mu) ** 2 <= Fraction(limit_mu) ** 2
+
+
+class Priced(Protocol):
+    """Anything with a cost; `gaussian_mu` is the sensitivity-to-noise ratio where the noise is Gaussian."""
+
+    def cost(self, *, adjacency: Adjacency = "null") -> Cost: ...
+
+    def gaussian_mu(self, *, adjacency: Adjacency = "null") -> float | None: ...
+
+
+def pld_epsilon(events: Iterable[Priced], delta: float, *, adjacency: Adjacency = "null") -> float:
+    """Return the epsilon of all events together by privacy loss distributions, for information only.
+
+    Parameters
+    ----------
+    events : iterable of event
+        Gaussian events enter with their own loss distribution, all others with their (epsilon, delta).
+    delta : float
+        In (0, 1).
+    adjacency : {"null", "replace", "add_remove"}
+        Neighbouring relation the costs are asked for.
+
+    Returns
+    -------
+    float
+        An upper bound that is valid had all parameters been fixed beforehand; infinite if an event has neither
+        a finite epsilon nor Gaussian noise.
+
+    References
+    ----------
+    .. [1] Doroshenko, Ghazi, Kamath, Kumar, Manurangsi, "Connect the dots", 2022 (the `dp_accounting` library).
+    """
+    from dp_accounting.pld import common, privacy_loss_distribution  # noqa: PLC0415  # slow import
+
+    checks.delta_in_open_interval("delta", delta)
+    total = privacy_loss_distribution.identity()
+    for event in events:
+        mu = event.gaussian_mu(adjacency=adjacency)
+        if mu is not None:
+            if mu > 0:
+                total = total.compose(privacy_loss_distribution.from_gaussian_mechanism(1 / mu))
+            continue
+        cost = event.cost(adjacency=adjacency)
+        if math.isinf(cost.epsilon):
+            return math.inf
+        if cost.epsilon or cost.delta:
+            total = total.compose(
+                privacy_loss_distribution.from_privacy_parameters(
+                    common.DifferentialPrivacyParameters(cost.epsilon, cost.delta)
+                )
+            )
+    return float(total.get_epsilon_for_delta(delta))

@@ -1,0 +1,125 @@
+"""The base of all accounting events: a frozen record of one mechanism's parameters that can price itself.
+
+The ledger stores events as JSON and an auditor prices them again, so a kind's fields and
+formula never change once entries exist: a new formula is a new kind or a new version.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Self, get_type_hints
+
+from privacy.accounting.cost import Adjacency, Cost
+
+REGISTRY: dict[str, "type[Event]"] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Event(ABC):
+    """One operation on private data, as the ledger stores it.
+
+    Attributes
+    ----------
+    kind : str
+        Name under which the event is stored; never reused for other parameters.
+    version : int
+        Version of the fields and the cost formula of this kind.
+    valid_for : frozenset of str
+        Adjacencies for which `cost` has a proof.
+    """
+
+    kind: ClassVar[str] = ""
+    version: ClassVar[int] = 1
+    valid_for: ClassVar[frozenset[Adjacency]] = frozenset()
+
+    def __init_subclass__(cls) -> None:
+        """Register the kind, so that stored events find their class again."""
+        if not cls.kind:
+            return
+        # dataclass(slots=True) builds the class a second time under the same name.
+        known = REGISTRY.get(cls.kind)
+        if known is not None and known.__qualname__ != cls.__qualname__:
+            raise TypeError(f"event kind {cls.kind!r} already belongs to {known.__qualname__}")
+        REGISTRY[cls.kind] = cls
+
+    @abstractmethod
+    def cost(self, *, adjacency: Adjacency = "null") -> Cost:
+        """Return the charge under `adjacency`, recomputed from the parameters; `NoProof` names the missing rule."""
+
+    @abstractmethod
+    def summary(self) -> str:
+        """Return one short sentence for a statement."""
+
+    @property
+    def needs_parent(self) -> bool:
+        """Whether the entry must name a committed entry it descends from."""
+        return False
+
+    def check_parent(self, parent: "Event | None") -> None:
+        """Raise `ValueError` unless `parent` is an event this one may descend from."""
+        if self.needs_parent and parent is None:
+            raise ValueError(f"{self.kind} must name the entry it descends from")
+
+    def gaussian_mu(self, *, adjacency: Adjacency = "null") -> float | None:
+        """Return the sensitivity-to-noise ratio where the release is Gaussian noise, else None."""
+        return None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return kind, version and every parameter; nested events become nested objects."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        encoded = {name: value.to_json() if isinstance(value, Event) else value for name, value in values.items()}
+        return {"kind": self.kind, "version": self.version, **encoded}
+
+    @classmethod
+    def from_parameters(cls, parameters: Mapping[str, Any]) -> Self:
+        """Build the event from stored parameters, refusing unknown, missing and mistyped ones."""
+        hints = get_type_hints(cls)
+        names = [field.name for field in fields(cls)]
+        unknown, missing = sorted(set(parameters) - set(names)), [name for name in names if name not in parameters]
+        if unknown or missing:
+            raise ValueError(f"{cls.kind}: unknown fields {unknown}, missing fields {missing}")
+        return cls(**{name: _decode(cls.kind, name, parameters[name], hints[name]) for name in names})
+
+
+def _decode(kind: str, name: str, value: Any, hint: Any) -> Any:
+    if isinstance(hint, type) and issubclass(hint, Event):
+        nested = event_from_json(value)
+        if not isinstance(nested, hint):
+            raise ValueError(f"{kind}: field {name} must be a {hint.kind} event, got {nested.kind}")
+        return nested
+    if isinstance(value, bool) != (hint is bool):
+        raise ValueError(f"{kind}: field {name} has the wrong type, got {type(value).__name__}")
+    if hint is float:
+        if not isinstance(value, int | float) or not math.isfinite(value):
+            raise ValueError(f"{kind}: field {name} must be a finite number, got {value!r}")
+        return float(value)
+    if hint is int and not isinstance(value, int):
+        raise ValueError(f"{kind}: field {name} must be an integer, got {value!r}")
+    if hint not in (int, float, bool) and not isinstance(value, str):
+        raise ValueError(f"{kind}: field {name} must be text, got {type(value).__name__}")
+    return value
+
+
+def event_from_json(data: Mapping[str, Any]) -> Event:
+    """Return the event that `data` (as written by `Event.to_json`) stands for.
+
+    Parameters
+    ----------
+    data : mapping
+        ``kind``, ``version`` and every parameter of the kind.
+
+    Raises
+    ------
+    ValueError
+        If the kind or version is unknown, or a field is unknown, missing, mistyped or out of range.
+    """
+    if not isinstance(data, Mapping):
+        raise ValueError(f"an event must be an object, got {type(data).__name__}")
+    kind = data.get("kind")
+    event_class = REGISTRY.get(kind) if isinstance(kind, str) else None
+    if event_class is None:
+        raise ValueError(f"unknown event kind {kind!r}")
+    if data.get("version") != event_class.version:
+        raise ValueError(f"{kind}: unknown version {data.get('version')!r}")
+    return event_class.from_parameters({name: value for name, value in data.items() if name not in ("kind", "version")})

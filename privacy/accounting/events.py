@@ -1,0 +1,80 @@
+"""All accounting events by name, and the way back from stored JSON.
+
+Importing this module registers every kind; the classes live beside their formulas in `events_selection`,
+`events_gate` and `events_training`.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost, NoProof
+from privacy.accounting.event import Event, event_from_json
+from privacy.accounting.events_gate import KAnonymityGateEvent, ThresholdGateEvent
+from privacy.accounting.events_selection import (
+    BernoulliScreenEvent,
+    ExponentialScreenEvent,
+    ExposureCappedScreenEvent,
+    RandomChoiceEvent,
+    StreamEvent,
+    TopCEvent,
+)
+from privacy.accounting.events_training import (
+    BanditOgdEvent,
+    GaussianEvent,
+    MinibatchSgdEvent,
+    MutualInformationOgdEvent,
+    ObjectivePerturbationEvent,
+    OutputPerturbationEvent,
+    SecretSampleEvent,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PostProcessingEvent(Event):
+    """Work on outputs that are already paid for; it costs nothing and names what it descends from."""
+
+    operation: str
+    kind: ClassVar[str] = "post_processing"
+    valid_for: ClassVar[frozenset[Adjacency]] = frozenset(ADJACENCIES)
+
+    def __post_init__(self) -> None:
+        """Check that the operation is named."""
+        if not self.operation.strip():
+            raise ValueError("operation must be named, got an empty text")
+
+    @property
+    def needs_parent(self) -> bool:
+        """Free work is free only as a descendant."""
+        return True
+
+    def cost(self, *, adjacency: Adjacency = "null") -> Cost:
+        """Return zero."""
+        return Cost(0.0)
+
+    def summary(self) -> str:
+        """Return one sentence."""
+        return f"{self.operation}, computed from paid outputs only"
+
+
+__all__ = [
+    "BanditOgdEvent",
+    "BernoulliScreenEvent",
+    "Cost",
+    "Event",
+    "ExponentialScreenEvent",
+    "ExposureCappedScreenEvent",
+    "GaussianEvent",
+    "KAnonymityGateEvent",
+    "MinibatchSgdEvent",
+    "MutualInformationOgdEvent",
+    "NoProof",
+    "ObjectivePerturbationEvent",
+    "OutputPerturbationEvent",
+    "PostProcessingEvent",
+    "RandomChoiceEvent",
+    "SecretSampleEvent",
+    "StreamEvent",
+    "ThresholdGateEvent",
+    "TopCEvent",
+    "event_from_json",
+]

@@ -1,0 +1,234 @@
+"""Events of showing records: random choice, screens, top-c batches, and the stream that pays once."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from privacy.accounting import checks, screens
+from privacy.accounting.composition import bounded_range_rho
+from privacy.accounting.cost import Adjacency, Cost, no_proof
+from privacy.accounting.event import Event
+from privacy.accounting.events_training import MinibatchSgdEvent
+from privacy.accounting.units import outward
+
+FIXED_SLOTS: frozenset[Adjacency] = frozenset({"null", "replace"})
+SLOT_RULE = "pool and stream sizes must be public, so neighbours differ inside one slot"
+
+
+def _require_slot(event: Event, adjacency: Adjacency) -> None:
+    if adjacency not in event.valid_for:
+        raise no_proof(event.kind, adjacency, SLOT_RULE)
+
+
+def _screen_cost(q_hi: float, q_lo: float) -> Cost:
+    selected, skipped = screens.screen_losses(q_hi, q_lo)
+    return Cost(outward(max(selected, skipped)), rho=outward(bounded_range_rho(selected + skipped)))
+
+
+@dataclass(frozen=True, slots=True)
+class RandomChoiceEvent(Event):
+    """Records chosen without looking at them; only their number, which is public, is used."""
+
+    picks: int = 1
+    kind: ClassVar[str] = "random_choice"
+    valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        checks.at_least("picks", self.picks, 0)
+
+    def cost(self, *, adjacency: Adjacency = "null") -> Cost:
+        """Return zero: the choice is independent of every record."""
+        _require_slot(self, adjacency)
+        return Cost(0.0)
+
+    def summary(self) -> str:
+        """Return one sentence."""
+        return f"{self.picks} records chosen at random"
+
+
+@dataclass(frozen=True, slots=True)
+class BernoulliScreenEvent(Event):
+    """One visible screening decision per record, each record examined once.
+
+    `q_hi` and `q_lo` are the rationals the sampler uses, stored exactly as floats.
+    """
+
+    q_hi: float
+    q_lo: float
+    kind: ClassVar[str] = "bernoulli_screen"
+    valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        screens.screen_losses(self.q_hi, self.q_lo)
+
+    def cost(self, *, adjacency: Adjacency = "null") -> Cost:
+        """Return the larger loss of the two answers."""
+        _require_slot(self, adjacency)
+        return _screen_cost(self.q_hi, self.q_lo)
+
+    def summary(self) -> str:
+        """Return one sentence."""
+        return f"screen with selection rates {self.q_hi:.4g} and {self.q_lo:.4g}"
+
+
+@dataclass(frozen=True, slots=True)
+class ExponentialScreenEvent(Event):
+    """One visible decision per record with a probability that decays with the distance to the separator.
+
+    The sampler may round the probability of a record to either neighbour on the grid of 2 ** -probability_bits; the
+    charge is for the extreme probabilities rounded outward on it.
+    """
+
+    threshold: float
+    norm_bound: float
+    epsilon: float
+    probability_bits: int = 53
+    kind: ClassVar[str] = "exponential_screen"
+    valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        screens.exponential_screen_rates(self.threshold, self.norm_bound, self.epsilon)
+        checks.at_least("probability_bits", self.probability_bits, 8)
+        if self.probability_bits > 53:
+            raise ValueError(f"probability_bits must be <= 53, got {self.probability_bits}")
+
+    @property
+    def rates(self) -> tuple[float, float]:
+        """Largest and smallest probability the sampler can use, both on its grid."""
+        q_hi, q_lo = screens.exponential_screen_rates(self.threshold, self.norm_bound, self.epsilon)
+        steps = 2**self.probability_bits
+        # One grid step more than rounding needs: exp itself may be off by an ulp.
+        return min(1.0, (math.ceil(q_hi * steps) + 1) / steps), max(0.0, (math.floor(q_lo * steps) - 1) / steps)
+
+    def cost(self, *, adjacency: Adjacency = "null") -> Cost:
+        """Return the larger loss of the two answers at the extreme probabilities."""
+        _require_slot(self, adjacency)
+        return _screen_cost(*self.rates)
+
+    def summary(self) -> str:
+        """Return one sentence."""
+        return f"exponential screen, slab {self.threshold:.4g} of {self.norm_bound:.4g}, design loss {self.epsilon:.4g}"
+
+
+@dataclass(frozen=True, slots=True)
+class ExposureCappedScreenEvent(Event):
+    """Rounds of visible screening in which no record is examined more than `exposures` times."""
+
+    q_hi: float
+    q_lo: float
+    exposures: int
+    kind: ClassVar[str] = "exposure_capped_screen"
+    valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        screens.exposure_epsilon(self.q_hi, self.q_lo, self.exposures)
+
+    def cost(self, *, adjacency: Adjacency = "null") -> Cost:
+        """Return the loss of the worst course of a record through all its exposures."""
+        _require_slot(self, adjacency)
+        rho = self.exposures * _screen_cost(self.q_hi, self.q_lo).rho
+        epsilon = outward(screens.exposure_epsilon(self.q_hi, self.q_lo, self.exposures))
+        return Cost(epsilon, rho=min(rho, epsilon**2 / 2))
+
+    def summary(self) -> str:
+        """Return one sentence."""
+        return f"screen with rates {self.q_hi:.4g} and {self.q_lo:.4g}, at most {self.exposures} looks at each record"
+
+
+@dataclass(frozen=True, slots=True)
+class TopCEvent(Event):
+    """A batch drawn without replacement with weights exp(scale * score), scores in [0, 1].
+
+    `series` says how rounds on one pool pay: `single` stands alone; the first round of a series is `opened` and pays
+    `scale` once for all its records, since each is picked at most once; every `continued` round descends from the
+    round before it and pays only for what a batch tells about records it leaves out.
+    """
+
+    pool_size: int
+    picks: int
+    scale: float
+    series: Literal["single", "opened", "continued"] = "single"
+    kind: ClassVar[str] = "top_c"
+    valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        screens.top_c_epsilon(self.pool_size, self.picks, self.scale)
+        checks.one_of("series", self.series, ("single", "opened", "continued"))
+
+    @property
+    def needs_parent(self) -> bool:
+        """A continued round leans on what its series has paid before."""
+        return self.series == "continued"
+
+    def check_parent(self, parent: Event | None) -> None:
+        """Refuse to continue anything but a series whose scale and pool cover this round."""
+        Event.check_parent(self, parent)
+        if not self.needs_parent:
+            return
+        if not isinstance(parent, TopCEvent) or parent.series == "single":
+            raise ValueError("a continued top-c round must descend from an opened or continued one")
+        if self.scale > parent.scale:
+            raise ValueError(f"scale must be <= {parent.scale} of the round before, got {self.scale}")
+
+    def cost(self, *, adjacency: Adjacency = "null") -> Cost:
+        """Return the loss of the batch, as its place in a series demands."""
+        _require_slot(self, adjacency)
+        shift = screens.top_c_shift(self.pool_size, self.picks, self.scale)
+        shift = outward(shift)
+        epsilon = {"single": max(self.scale, shift), "opened": self.scale + shift, "continued": shift}[self.series]
+        # The pathwise argument behind a series is one of pure losses; in rho every round stands alone.
+        rho = screens.top_c_rho(self.pool_size, self.picks, self.scale)
+        return Cost(epsilon, rho=outward(rho))
+
+    def summary(self) -> str:
+        """Return one sentence."""
+        return f"{self.picks} of {self.pool_size} records by noisy score at scale {self.scale:.4g} ({self.series})"
+
+
+@dataclass(frozen=True, slots=True)
+class StreamEvent(Event):
+    """A whole stream: each record is examined in one slot and feeds at most one mini-batch update.
+
+    `schedule` is `flsw` (updates at fixed times) or `flmb` (updates after a fixed number of selections, whose times
+    show). With hidden selection noise is added to empty windows too and neither counts nor times leave the system.
+    """
+
+    q_hi: float
+    q_lo: float
+    update: MinibatchSgdEvent
+    selection_visible: bool
+    schedule: Literal["flsw", "flmb"] = "flsw"
+    kind: ClassVar[str] = "stream"
+    valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
+
+    def __post_init__(self) -> None:
+        """Check the ranges, and that nothing hidden is published by the schedule."""
+        screens.screen_losses(self.q_hi, self.q_lo)
+        checks.one_of("schedule", self.schedule, ("flsw", "flmb"))
+        if self.schedule == "flmb" and not self.selection_visible:
+            raise no_proof(
+                self.kind, "null", "fixed-length mini-batches publish their timing, so selection cannot be hidden"
+            )
+
+    def cost(self, *, adjacency: Adjacency = "null") -> Cost:
+        """Return the loss of the whole stream, not of one step."""
+        _require_slot(self, adjacency)
+        if self.selection_visible:
+            update = self.update.cost(adjacency=adjacency)
+            epsilon = screens.stream_epsilon(self.q_hi, self.q_lo, update.epsilon, selection_visible=True)
+            rho = _screen_cost(self.q_hi, self.q_lo).rho + update.rho
+            return Cost(outward(epsilon), rho=min(outward(epsilon) ** 2 / 2, outward(rho)))
+        one_sided = self.update.cost(adjacency="null").epsilon
+        if math.isinf(one_sided):
+            raise no_proof(self.kind, adjacency, "hidden selection amplifies pure updates only")
+        return Cost(outward(screens.hidden_selection_epsilon(self.q_hi, one_sided, adjacency)))
+
+    def summary(self) -> str:
+        """Return one sentence."""
+        view = "visible" if self.selection_visible else "hidden"
+        return f"stream with {view} selection at rates {self.q_hi:.4g} and {self.q_lo:.4g}, {self.update.summary()}"

@@ -1,0 +1,361 @@
+"""Events of releases computed from labelled records: trained models and plain Gaussian noise."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar, Literal
+
+from privacy.accounting import checks, training
+from privacy.accounting.composition import gaussian_epsilon
+from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost, no_proof
+from privacy.accounting.event import Event
+from privacy.accounting.mutual_information import bandit_gradient_bound, bandit_mi, gaussian_mi
+from privacy.accounting.screens import hidden_selection_epsilon
+from privacy.accounting.units import float_at_least, outward
+
+FIXED_SLOTS: frozenset[Adjacency] = frozenset({"null", "replace"})
+ANY_ADJACENCY: frozenset[Adjacency] = frozenset(ADJACENCIES)
+SLOT_RULE = "the number of slots must be public, so neighbours differ inside one slot"
+VectorNoise = Literal["k_norm", "laplace", "gaussian"]
+
+
+def _require(event: Event, adjacency: Adjacency, rule: str = SLOT_RULE) -> None:
+    checks.one_of("adjacency", adjacency, ADJACENCIES)
+    if adjacency not in event.valid_for:
+        raise no_proof(event.kind, adjacency, rule)
+
+
+def _gaussian_cost(sensitivity_l2: float, sigma: float, delta: float) -> Cost:
+    """Return the charge of Gaussian noise: rho always, and an epsilon where `delta` names a point to charge."""
+    rho = float_at_least((Fraction(sensitivity_l2) / Fraction(sigma)) ** 2 / 2)
+    if delta > 0:
+        return Cost(outward(gaussian_epsilon(outward(sensitivity_l2 / sigma), delta), 1e-11), delta, rho=rho)
+    return Cost(math.inf if rho else 0.0, rho=rho)
+
+
+def _vector_noise_cost(noise: VectorNoise, scale: float, l2: float, grid: float, dimension: int, delta: float) -> Cost:
+    """Return the charge of adding noise to a vector of L2 sensitivity `l2` that was first rounded to `grid`."""
+    if noise == "laplace" and dimension > 1:
+        sensitivity = outward(math.sqrt(dimension) * l2 + training.grid_slack(grid, dimension, "l1"))
+    else:
+        sensitivity = outward(l2 + training.grid_slack(grid, dimension)) if grid else l2
+    if noise == "gaussian":
+        return _gaussian_cost(sensitivity, scale, delta)
+    return Cost(float_at_least(Fraction(sensitivity) / Fraction(scale)))
+
+
+def _check_vector_noise(noise: str, scale: float, grid: float, delta: float) -> None:
+    checks.one_of("noise", noise, ("k_norm", "laplace", "gaussian"))
+    checks.positive("noise scale", scale)
+    checks.not_negative("grid", grid)
+    if not 0 <= delta < 1:
+        raise ValueError(f"delta must lie in [0, 1), got {delta}")
+    if delta > 0 and noise != "gaussian":
+        raise ValueError(f"delta must be 0 for {noise} noise, got {delta}")
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianEvent(Event):
+    """Gaussian noise on a quantity whose L2 sensitivity was proven for the adjacency `stated_for`.
+
+    With `delta` > 0 the charge is a point on the mechanism's exact curve, for `pure` accounts; without, only rho is
+    charged.
+    """
+
+    sensitivity_l2: float
+    sigma: float
+    stated_for: Adjacency = "null"
+    delta: float = 0.0
+    kind: ClassVar[str] = "gaussian"
+    valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        checks.not_negative("sensitivity_l2", self.sensitivity_l2)
+        checks.one_of("stated_for", self.stated_for, ADJACENCIES)
+        _check_vector_noise("gaussian", self.sigma, 0.0, self.delta)
+
+    def gaussian_mu(self, *, adjacency: Adjacency = "null") -> float:
+        """Return sensitivity over sigma; a replacement is two null steps."""
+        return self._sensitivity(adjacency) / self.sigma
+
+    def _sensitivity(self, adjacency: Adjacency) -> float:
+        if adjacency == self.stated_for:
+            return self.sensitivity_l2
+        if adjacency == "replace" and self.stated_for == "null":
+            return 2 * self.sensitivity_l2
+        raise no_proof(self.kind, adjacency, f"its sensitivity was proven for {self.stated_for}")
+
+    def cost(self, *, adjacency: Adjacency = "null") -> Cost:
+        """Return rho, and epsilon where `delta` is given."""
+        return _gaussian_cost(self._sensitivity(adjacency), self.sigma, self.delta)
+
+    def summary(self) -> str:
+        """Return one sentence."""
+        return f"Gaussian noise of sigma {self.sigma:.4g} on sensitivity {self.sensitivity_l2:.4g}"
+
+
+@dataclass(frozen=True, slots=True)
+class MinibatchSgdEvent(Event):
+    """Noisy mini-batch updates on sums of clipped gradients; each label feeds at most `updates_per_record` of them.
+
+    `noise_scale` is the scale of the Gamma-distributed norm (`k_norm`), of each Laplace coordinate, or sigma, of noise
+    added to the sum; `grid` is the rounding step of the sum before noise.
+    """
+
+    noise_scale: float
+    dimension: int
+    norm_bound: float = 1.0
+    noise: VectorNoise = "k_norm"
+    grid: float = 0.0
+    updates_per_record: int = 1
+    delta: float = 0.0
+    kind: ClassVar[str] = "minibatch_sgd"
+    valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        _check_vector_noise(self.noise, self.noise_scale, self.grid, self.delta)
+        checks.positive("norm_bound", self.norm_bound)
+        checks.at_least("dimension", self.dimension, 1)
+        checks.at_least("updates_per_record", self.updates_per_record, 1)
+
+    def cost(self, *, adjacency: Adjacency = "null") -> Cost:
+        """Return the loss of all updates one label feeds; the whole stream of labels costs no more."""
+        _require(self, adjacency)
+        moved = training.records_moved(adjacency) * self.norm_bound
+        one = _vector_noise_cost(self.noise, self.noise_scale, moved, self.grid, self.dimension, self.delta)
+        return one.times(self.updates_per_record)
+
+    def summary(self) -> str:
+        """Return one sentence."""
+        return f"mini-batch updates with {self.noise} noise of scale {self.noise_scale:.4g}"
+
+
+@dataclass(frozen=True, slots=True)
+class OutputPerturbationEvent(Event):
+    """Noise on a regularised minimiser, found to a certified gradient norm and rounded to a grid.
+
+    `regularization`, `n` and `gradient_tolerance` belong to the objective named by `form`; `n` is 0 in the sum form.
+    One of `n_models` one-vs-rest models is described; all of them are charged.
+    """
+
+    regularization: float
+    noise_scale: float
+    dimension: int
+    gradient_tolerance: float
+    gradient_bound: float = 1.0
+    form: training.Form = "sum"
+    n: int = 0
+    noise: VectorNoise = "k_norm"
+    grid: float = 0.0
+    n_models: int = 1
+    delta: float = 0.0
+    kind: ClassVar[str] = "output_perturbation"
+    valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        _check_vector_noise(self.noise, self.noise_scale, self.grid, self.delta)
+        checks.at_least("dimension", self.dimension, 1)
+        checks.at_least("n_models", self.n_models, 1)
+        self.sensitivity_l2()
+
+    def sensitivity_l2(self, adjacency: Adjacency = "null") -> float:
+        """Return the L2 sensitivity of one model before rounding to the grid, solver slack included."""
+        exact = training.erm_sensitivity(
+            self.n,
+            self.regularization,
+            self.gradient_bound,
+            form=self.form,
+            adjacency=adjacency,
+            gradient_tolerance=self.gradient_tolerance,
+        )
+        return outward(exact)
+
+    def cost(self, *, adjacency: Adjacency = "null") -> Cost:
+        """Return the charge of all models."""
+        sensitivity = self.sensitivity_l2(adjacency)
+        one = _vector_noise_cost(self.noise, self.noise_scale, sensitivity, self.grid, self.dimension, self.delta)
+        return one.times(self.n_models)
+
+    def summary(self) -> str:
+        """Return one sentence."""
+        return f"{self.n_models} model(s) by output perturbation, {self.noise} noise of scale {self.noise_scale:.4g}"
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectivePerturbationEvent(Event):
+    r"""A minimiser of a randomly tilted objective, released through a small output noise.
+
+    The objective is in sum form, :math:`\sum_i \ell_i(w) + (\Lambda + \Delta)\lVert w\rVert^2/2 + b \cdot w`, with
+    `regularization` :math:`\Lambda`, `extra_regularization` :math:`\Delta` and the norm of `b` Gamma-distributed with
+    shape `dimension` and scale ``moved * gradient_bound / epsilon_prime``, where `adjacency` decides `moved`: 1 for
+    null, 2 for replace. `gradient_tolerance` is the certified gradient norm at the returned point and includes the
+    rounding of `b`. One of `n_models` one-vs-rest models is described; all of them are charged.
+    """
+
+    epsilon_prime: float
+    regularization: float
+    extra_regularization: float
+    dimension: int
+    gradient_tolerance: float
+    output_scale: float
+    output_noise: VectorNoise = "k_norm"
+    output_grid: float = 0.0
+    output_delta: float = 0.0
+    curvature: float = 0.25
+    norm_bound: float = 1.0
+    gradient_bound: float = 1.0
+    n_models: int = 1
+    adjacency: Literal["null", "replace"] = "null"
+    kind: ClassVar[str] = "objective_perturbation"
+    valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
+
+    def __post_init__(self) -> None:
+        """Check the ranges; an exact solver does not exist, so the tolerance must be positive."""
+        for name in (
+            "epsilon_prime",
+            "regularization",
+            "gradient_tolerance",
+            "curvature",
+            "norm_bound",
+            "gradient_bound",
+        ):
+            checks.positive(name, getattr(self, name))
+        checks.not_negative("extra_regularization", self.extra_regularization)
+        checks.at_least("dimension", self.dimension, 1)
+        checks.at_least("n_models", self.n_models, 1)
+        checks.one_of("adjacency", self.adjacency, ("null", "replace"))
+        _check_vector_noise(self.output_noise, self.output_scale, self.output_grid, self.output_delta)
+
+    @property
+    def total_regularization(self) -> float:
+        """Strong convexity of the objective."""
+        return self.regularization + self.extra_regularization
+
+    @property
+    def tilt_scale(self) -> float:
+        """Scale of the Gamma-distributed norm of the tilt `b`."""
+        return training.gamma_norm_scale(self.epsilon_prime, self.gradient_bound, self.adjacency)
+
+    def output_cost(self) -> Cost:
+        """Return the charge of the output noise of one model, which hides where the solver stopped."""
+        slack = outward(training.solver_slack(self.gradient_tolerance, self.total_regularization))
+        return _vector_noise_cost(
+            self.output_noise, self.output_scale, slack, self.output_grid, self.dimension, self.output_delta
+        )
+
+    def cost(self, *, adjacency: Adjacency = "null") -> Cost:
+        """Return the tilt, the change of variables and the output noise, for all models."""
+        _require(self, adjacency)
+        tilt = self.epsilon_prime * training.records_moved(adjacency) / training.records_moved(self.adjacency)
+        curved = training.curvature_loss(self.curvature, self.norm_bound, self.total_regularization)
+        return Cost(outward(tilt + curved)).plus(self.output_cost()).times(self.n_models)
+
+    def summary(self) -> str:
+        """Return one sentence."""
+        return f"{self.n_models} model(s) by objective perturbation, tilt loss {self.epsilon_prime:.4g}"
+
+
+@dataclass(frozen=True, slots=True)
+class SecretSampleEvent(Event):
+    """A mechanism run on the slots whose secret coin of public rate at most `rate` came up."""
+
+    inner: Event
+    rate: float
+    kind: ClassVar[str] = "secret_sample"
+    valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
+
+    def __post_init__(self) -> None:
+        """Check the ranges, and that nothing inside leans on a parent or a sample of its own."""
+        checks.rate("rate", self.rate)
+        if isinstance(self.inner, SecretSampleEvent) or self.inner.needs_parent:
+            raise ValueError(f"{self.inner.kind} cannot be sampled")
+
+    def cost(self, *, adjacency: Adjacency = "null") -> Cost:
+        """Return the amplified loss; the inner mechanism must have one under null adjacency."""
+        _require(self, adjacency)
+        inner = self.inner.cost(adjacency="null")
+        if math.isinf(inner.epsilon):
+            raise no_proof(self.kind, adjacency, "amplification needs a mechanism with a finite epsilon")
+        if adjacency == "replace" and inner.delta == 0:
+            return Cost(outward(hidden_selection_epsilon(self.rate, inner.epsilon, "replace")))
+        once = Cost(outward(hidden_selection_epsilon(self.rate, inner.epsilon)), outward(self.rate * inner.delta))
+        return once.of_two_steps() if adjacency == "replace" else once
+
+    def summary(self) -> str:
+        """Return one sentence."""
+        return f"on a secret {self.rate:.4g} sample: {self.inner.summary()}"
+
+
+@dataclass(frozen=True, slots=True)
+class MutualInformationOgdEvent(Event):
+    """One clipped gradient per user with Gaussian noise; charged as zCDP, its mutual information only shown."""
+
+    dimension: int
+    lipschitz: float
+    sigma: float
+    delta: float = 0.0
+    kind: ClassVar[str] = "mutual_information_ogd"
+    valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        gaussian_mi(self.dimension, self.lipschitz, self.sigma)
+        _check_vector_noise("gaussian", self.sigma, 0.0, self.delta)
+
+    def gaussian_mu(self, *, adjacency: Adjacency = "null") -> float:
+        """Return the ratio of a replacement, which is charged under null as well."""
+        _require(self, adjacency)
+        return 2 * self.lipschitz / self.sigma
+
+    def cost(self, *, adjacency: Adjacency = "null") -> Cost:
+        """Return rho = 2 L^2 / sigma^2 and the mutual information of one user."""
+        _require(self, adjacency)
+        cost = _gaussian_cost(2 * self.lipschitz, self.sigma, self.delta)
+        nats = outward(gaussian_mi(self.dimension, self.lipschitz, self.sigma))
+        return Cost(cost.epsilon, cost.delta, cost.rho, nats)
+
+    def summary(self) -> str:
+        """Return one sentence."""
+        return f"noisy gradients clipped to {self.lipschitz:.4g} with sigma {self.sigma:.4g}"
+
+
+@dataclass(frozen=True, slots=True)
+class BanditOgdEvent(Event):
+    """One noisy one-point gradient estimate per user, from a loss clipped to [-loss_bound, loss_bound].
+
+    `lipschitz` stays 0 with clipping; without, it bounds how far the loss rises outside the feasible set.
+    """
+
+    dimension: int
+    loss_bound: float
+    radius: float
+    sigma: float
+    lipschitz: float = 0.0
+    delta: float = 0.0
+    kind: ClassVar[str] = "bandit_ogd"
+    valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        bandit_mi(self.dimension, self.loss_bound, self.radius, self.lipschitz, self.sigma)
+        _check_vector_noise("gaussian", self.sigma, 0.0, self.delta)
+
+    def gaussian_mu(self, *, adjacency: Adjacency = "null") -> float:
+        """Return the ratio of a replacement, which is charged under null as well."""
+        _require(self, adjacency)
+        return 2 * bandit_gradient_bound(self.dimension, self.loss_bound, self.radius, self.lipschitz) / self.sigma
+
+    def cost(self, *, adjacency: Adjacency = "null") -> Cost:
+        """Return rho of the estimate's norm bound and the mutual information of one user."""
+        _require(self, adjacency)
+        bound = bandit_gradient_bound(self.dimension, self.loss_bound, self.radius, self.lipschitz)
+        cost = _gaussian_cost(2 * outward(bound), self.sigma, self.delta)
+        nats = bandit_mi(self.dimension, self.loss_bound, self.radius, self.lipschitz, self.sigma)
+        return Cost(cost.epsilon, cost.delta, cost.rho, outward(nats))
+
+    def summary(self) -> str:
+        """Return one sentence."""
+        return f"noisy bandit gradients of loss bound {self.loss_bound:.4g} with sigma {self.sigma:.4g}"

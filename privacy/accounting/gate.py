@@ -1,0 +1,339 @@
+r"""Exact delta of the sampled k-anonymity gate, and the parameters that reach a wanted delta.
+
+Each record is kept with probability `beta`; a text and its sample count come out iff that count is at least
+`k`, otherwise the text is suppressed. One record changes the number of records with its text between `n` and
+`n - 1`, so delta is the larger hockey-stick divergence between the two gate outputs, maximised over `n`.
+
+Both directions reduce to one candidate for every release threshold `t >= k` (docs/privacy.md, gate):
+for a fixed threshold the divergence has one peak over `n`, at a known place, and it is bounded by a geometric
+sequence in `t`. The maximum is therefore a maximum over a short range of thresholds, and a whole range of `k` is one
+running maximum from the right.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betainc, kl_div
+
+from privacy.accounting import checks
+
+Method = Literal["exact", "li2012"]
+Floats = NDArray[np.float64]
+
+# Deltas under this are reported as the proven bound instead of being resolved further.
+NEGLIGIBLE: Final = 1e-30
+CHUNK: Final = 4096
+OFFSETS: Final = 48
+
+# ln(n!) minus Stirling's approximation without its series, for n = 0..15.
+_SMALL = np.array(
+    [0.0, *(math.lgamma(n + 1) - (n + 0.5) * math.log(n) + n - math.log(2 * math.pi) / 2 for n in range(1, 16))]
+)
+
+
+def _stirling_error(n: Floats) -> Floats:
+    wide = np.maximum(n, 16.0)
+    inverse = 1.0 / (wide * wide)
+    series = (1 / 12 - (1 / 360 - (1 / 1260 - (1 / 1680 - inverse / 1188) * inverse) * inverse) * inverse) / wide
+    return np.where(n < 16, _SMALL[np.minimum(n, 15).astype(np.intp)], series)
+
+
+def binomial_pmf(j: ArrayLike, n: ArrayLike, probability: float) -> Floats:
+    """Return P(Bin(n, probability) = j) by Loader's saddle-point form, accurate far into the tails.
+
+    Parameters
+    ----------
+    j, n : array_like of integers
+        Broadcast against each other; 0 <= j <= n gives the mass, anything else zero.
+    probability : float
+        In (0, 1).
+
+    References
+    ----------
+    .. [1] Loader, "Fast and accurate computation of binomial probabilities", 2000.
+    """
+    j, n = np.broadcast_arrays(np.asarray(j, dtype=np.float64), np.asarray(n, dtype=np.float64))
+    inside = (j >= 0) & (j <= n)
+    n = np.where(inside, n, 2.0)
+    j = np.where(inside, j, 1.0)
+    rest = n - j
+    edge = (j == 0) | (rest == 0)
+    exponent = kl_div(j, n * probability) + kl_div(rest, n * (1 - probability))
+    exponent += _stirling_error(j) + _stirling_error(rest) - _stirling_error(n)
+    # At an edge the two divergences are the whole exponent: (1-p)^n or p^n.
+    spread = np.where(edge, 1.0, n / (2 * math.pi * np.where(edge, 1.0, j * rest)))
+    mass = np.where(edge, 0.0, np.exp(-exponent) * np.sqrt(spread))
+    mass = np.where(edge & (j == 0), np.exp(n * math.log1p(-probability)), mass)
+    mass = np.where(edge & (rest == 0), np.exp(n * math.log(probability)), mass)
+    return np.where(inside, mass, 0.0)
+
+
+def _divergence(x: float, y: float) -> float:
+    """Return the Kullback-Leibler divergence of Bernoulli(x) from Bernoulli(y)."""
+    return float(kl_div(x, y) + kl_div(1 - x, 1 - y))
+
+
+def _series(
+    first: Floats, ratios_of: "tuple[Floats, Floats, float]", weight_start: Floats, weight_step: Floats
+) -> Floats:
+    """Sum first * prod(ratios) * (weight_start + i * weight_step) over i = 0, 1, ... for every row.
+
+    `ratios_of` holds (up, down, odds): the i-th ratio is odds * max(up - i, 0) / (down + i), falling in i, so
+    what is left after a block is at most a geometric tail.
+    """
+    up, down, odds = ratios_of
+    total = np.zeros_like(first)
+    mass, offset = first, 0
+    while True:
+        steps = np.arange(offset, offset + OFFSETS, dtype=np.float64)
+        ratios = odds * np.maximum(up[:, None] - steps, 0.0) / (down[:, None] + steps)
+        masses = mass[:, None] * np.cumprod(np.column_stack([np.ones_like(mass), ratios[:, :-1]]), axis=1)
+        total += (masses * (weight_start[:, None] + steps * weight_step[:, None])).sum(axis=1)
+        mass, ratio = masses[:, -1] * ratios[:, -1], ratios[:, -1]
+        offset += OFFSETS
+        shrink = np.minimum(ratio, 1 - 1e-12)
+        weight = np.abs(weight_start + offset * weight_step) + np.abs(weight_step) / (1 - shrink)
+        if np.all((ratio < 1) & (mass / (1 - shrink) * weight <= 1e-14 * np.abs(total) + 1e-300)):
+            return total
+
+
+def _forward(t: Floats, rate: float, epsilon: float) -> Floats:
+    """Return max over n of HS(P_n || P_{n-1}) restricted to counts >= t, for every threshold t."""
+    kept = (1 - rate) * math.exp(-epsilon)
+    gamma = rate + (1 - rate) * -math.expm1(-epsilon)
+    n = np.floor((t - 1) / gamma) + 1
+    first = binomial_pmf(t, n, rate)
+    return _series(first, (n - t, t + 1, rate / (1 - rate)), 1 - (n - t) / (n * kept), 1 / (n * kept))
+
+
+def _backward(u: Floats, rate: float, epsilon: float) -> Floats:
+    """Return max over n of HS(P_{n-1} || P_n) on suppression and counts <= u, for every u."""
+    gamma = rate - (1 - rate) * math.expm1(epsilon)
+    if gamma <= 0:
+        return np.zeros_like(u)
+    # Where n is beyond 1e12 the mass below u underflows anyway.
+    n = np.minimum(np.maximum(np.ceil(u / gamma), 1.0), 1e12)
+    first = binomial_pmf(u, n, rate)
+    start = (n * gamma - u) / (n * (1 - rate))
+    return np.maximum(0.0, _series(first, (u, n - u + 1, (1 - rate) / rate), start, 1 / (n * (1 - rate))))
+
+
+def _exact_curve(t: Floats, rate: float, epsilon: float) -> Floats:
+    return np.maximum(_forward(t, rate, epsilon), _backward(t - 1, rate, epsilon))
+
+
+def _li_curve(t: Floats, rate: float, epsilon: float) -> Floats:
+    """Return the sawtooth peaks P(Bin(n, rate) >= t) at the largest n with gamma n < t."""
+    gamma = rate + (1 - rate) * -math.expm1(-epsilon)
+    quotient = t / gamma
+    # A quotient that is an integer but for rounding counts as the larger n, which errs towards a larger delta.
+    n = np.maximum(t, np.ceil(quotient + 1e-12 * quotient) - 1)
+    return np.asarray(betainc(t, n - t + 1, rate), dtype=np.float64)
+
+
+def _first_below(log_target: float, log_bound: Callable[[float], float], low: float, high: float) -> float:
+    """Return a point in [low, high] from which the falling `log_bound` stays at or below `log_target`."""
+    if low >= high or log_bound(low) <= log_target:
+        return min(low, high)
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (low, middle) if log_bound(middle) <= log_target else (middle, high)
+    return high
+
+
+def _last_threshold(target: float, rate: float, epsilon: float, method: Method) -> float:
+    """Return a threshold beyond which every candidate is proven to be at most `target`.
+
+    The bounds are those of docs/privacy.md, gate: a Chernoff bound, one from the total variation of neighbouring
+    binomials (which needs no distance from the mean), and a sharper one by Stirling's formula and a geometric series.
+    """
+    kept = (1 - rate) * math.exp(-epsilon)
+    gamma = rate + (1 - rate) * -math.expm1(-epsilon)
+    # Where 1 - gamma is lost to rounding the divergence is that of keeping every record.
+    fall = _divergence(gamma, rate) / gamma if gamma < 1 else -math.log(rate)
+    goal = math.log(target)
+    if method == "li2012":
+        return max(0.0, -goal / fall)
+    odds = kept / gamma * rate / (1 - rate)
+    smooth = 1 + rate / (2 * math.e * (1 - rate) * target * target)
+    last = min(max(0.0, (math.log(rate) - goal) / fall), gamma * smooth)
+
+    def log_forward(j: float) -> float:
+        spread = (j - gamma) / (2 * math.pi * j * (j * (1 - gamma) - gamma))
+        return math.log(rate / ((j + 1) * kept * (1 - odds) ** 2)) + math.log(spread) / 2 - j * fall
+
+    if gamma < 1 - 1e-9:
+        last = _first_below(goal, log_forward, 1 + 2 * gamma / (1 - gamma), last)
+    return 1 + max(last, _last_below(goal, target, rate, epsilon))
+
+
+def _last_below(goal: float, target: float, rate: float, epsilon: float) -> float:
+    """Return the same for the divergence in the other direction, which is zero for epsilon >= -ln(1 - rate)."""
+    gamma = rate - (1 - rate) * math.expm1(epsilon)
+    if gamma <= 0:
+        return 0.0
+    fall = _divergence(gamma, rate) / gamma
+    odds = gamma / (1 - gamma) * (1 - rate) / rate
+    smooth = 1 + rate / (2 * math.e * (1 - rate) * target * target)
+    last = min(max(0.0, (math.log(gamma / (1 - rate)) - goal) / fall), gamma * smooth)
+
+    def log_backward(u: float) -> float:
+        spread = 1 / (2 * math.pi * u * (1 - gamma))
+        return math.log(gamma / (u * (1 - rate) * (1 - odds) ** 2)) + math.log(spread) / 2 - u * fall
+
+    return _first_below(goal, log_backward, 1.0, last)
+
+
+def _curve(k_low: int, k_high: int, rate: float, epsilon: float, method: Method) -> tuple[Floats, float]:
+    """Return the candidates for thresholds k_low, k_low + 1, ..., and a bound on all later ones."""
+    evaluate = _exact_curve if method == "exact" else _li_curve
+    parts: list[Floats] = []
+    best, done = 0.0, k_low
+    stop = k_high + 1
+    while done < stop:
+        upto = min(stop, done + CHUNK)
+        values = evaluate(np.arange(done, upto, dtype=np.float64), rate, epsilon)
+        parts.append(values)
+        if upto > k_high:
+            best = max(best, float(values[max(0, k_high - done) :].max()))
+            last = _last_threshold(max(best, NEGLIGIBLE), rate, epsilon, method)
+            stop = max(k_high + 1, math.floor(last) + 2)
+        done = upto
+    return np.concatenate(parts), 0.0 if best >= NEGLIGIBLE else NEGLIGIBLE
+
+
+def _check(rate: float, epsilon: float, method: Method) -> None:
+    checks.rate("sampling_rate", rate)
+    checks.positive("epsilon", epsilon)
+    checks.one_of("method", method, ("exact", "li2012"))
+    if method == "li2012" and rate < 1 and epsilon < -math.log1p(-rate) * (1 - 1e-12):
+        raise ValueError(f"epsilon must be >= -ln(1 - sampling_rate) = {-math.log1p(-rate)} for li2012, got {epsilon}")
+
+
+def check_gate(k: int, sampling_rate: float, epsilon: float, method: Method) -> None:
+    """Raise `ValueError` unless the parameters describe a gate that `gate_delta` can price."""
+    _check(sampling_rate, epsilon, method)
+    checks.at_least("k", k, 1)
+
+
+def gate_delta(k: ArrayLike, sampling_rate: ArrayLike, epsilon: ArrayLike, method: Method = "exact") -> float | Floats:
+    r"""Return the delta of the k-anonymity gate for one record with one text.
+
+    Parameters
+    ----------
+    k : int or array_like of int
+        Smallest sample count that is released, >= 1.
+    sampling_rate : float or array_like
+        Probability `beta` with which each record is kept, in (0, 1].
+    epsilon : float or array_like
+        Privacy loss at which delta is evaluated, > 0.
+    method : {"exact", "li2012"}
+        `exact`: the two-sided hockey-stick divergence, suppression counted as an outcome; this one charges.
+        `li2012`: the published tail bound, valid for ``epsilon >= -ln(1 - beta)`` only.
+
+    Returns
+    -------
+    float or ndarray of float64
+        Delta under adding or removing one record; the shape is that of the broadcast arguments.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range; the message names the value.
+
+    References
+    ----------
+    .. [1] Li, Qardaji, Su, "On sampling, anonymization, and differential privacy", 2012, Theorem 3.
+    """
+    ks, rates, epsilons = np.broadcast_arrays(
+        np.asarray(k), np.asarray(sampling_rate, dtype=np.float64), np.asarray(epsilon, dtype=np.float64)
+    )
+    result = np.ones(ks.shape)
+    groups: dict[tuple[float, float], list[int]] = {}
+    flat = result.reshape(-1)
+    for index, (one_k, rate, loss) in enumerate(zip(ks.flat, rates.flat, epsilons.flat, strict=True)):
+        check_gate(one_k, float(rate), float(loss), method)
+        groups.setdefault((float(rate), float(loss)), []).append(index)
+    for (rate, loss), members in groups.items():
+        if rate == 1:
+            continue
+        wanted = ks.reshape(-1)[members].astype(np.int64)
+        low = int(wanted.min())
+        values, tail = _curve(low, int(wanted.max()), rate, loss, method)
+        running = np.maximum.accumulate(values[::-1])[::-1]
+        flat[members] = np.clip(np.maximum(running[wanted - low], tail), 0.0, 1.0)
+    return float(result) if result.ndim == 0 else result
+
+
+def gate_minimum_k(epsilon: float, delta: float, sampling_rate: float, method: Method = "exact") -> int:
+    """Return the smallest `k` whose gate has at most `delta` at `epsilon`.
+
+    Parameters
+    ----------
+    epsilon : float
+        Privacy loss, > 0.
+    delta : float
+        Wanted delta, in (0, 1) and at least 1e-30.
+    sampling_rate : float
+        Probability with which each record is kept, in (0, 1).
+    method : {"exact", "li2012"}
+        See `gate_delta`.
+
+    Returns
+    -------
+    int
+        Every larger `k` meets the wanted delta too.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range, or the sampling rate is 1 (no `k` suffices).
+    """
+    _check(sampling_rate, epsilon, method)
+    checks.delta_in_open_interval("delta", delta)
+    if delta < NEGLIGIBLE:
+        raise ValueError(f"delta must be >= {NEGLIGIBLE}, got {delta}")
+    if sampling_rate == 1:
+        raise ValueError("sampling_rate must be < 1: without sampling every k has delta 1, got 1.0")
+    evaluate = _exact_curve if method == "exact" else _li_curve
+    high = math.floor(_last_threshold(delta, sampling_rate, epsilon, method)) + 1
+    while high >= 1:
+        low = max(1, high - CHUNK + 1)
+        too_much = np.flatnonzero(evaluate(np.arange(low, high + 1, dtype=np.float64), sampling_rate, epsilon) > delta)
+        if too_much.size:
+            return low + 1 + int(too_much[-1])
+        high = low - 1
+    return 1
+
+
+def amplify_by_sampling(epsilon: float, delta: float, from_rate: float, to_rate: float) -> tuple[float, float]:
+    r"""Return the guarantee at a lower sampling rate of a mechanism proven at a higher one.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        Guarantee under sampling at `from_rate`.
+    from_rate, to_rate : float
+        0 < to_rate <= from_rate <= 1.
+
+    Returns
+    -------
+    (epsilon, delta) : tuple of float
+        :math:`\ln(1 + r(e^{\varepsilon} - 1))` and :math:`r\delta` with `r` the ratio of the rates.
+
+    References
+    ----------
+    .. [1] Li, Qardaji, Su 2012, Theorem 1.
+    """
+    checks.not_negative("epsilon", epsilon)
+    if not 0 <= delta <= 1:
+        raise ValueError(f"delta must lie in [0, 1], got {delta}")
+    if not 0 < to_rate <= from_rate <= 1:
+        raise ValueError(f"rates must satisfy 0 < to_rate <= from_rate <= 1, got {from_rate} to {to_rate}")
+    ratio = to_rate / from_rate
+    if epsilon > 500:
+        return epsilon + math.log(ratio + (1 - ratio) * math.exp(-epsilon)), ratio * delta
+    return math.log1p(ratio * math.expm1(epsilon)), ratio * delta
