@@ -51,7 +51,9 @@ def form_of(preset: str, **changes: object) -> dict[str, object]:
 
 
 def test_an_opened_project_has_its_accounts_and_its_manager(manager: User) -> None:
-    response = client_of(manager).post(reverse("annotation:new_project", args=["pool-experts"]), form_of("pool-experts"))
+    response = client_of(manager).post(
+        reverse("annotation:new_project", args=["pool-experts"]), form_of("pool-experts")
+    )
     project = Project.objects.get()
     assert response.status_code == 302
     assert project.classes == ["fraud", "honest"]

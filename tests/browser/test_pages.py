@@ -1,0 +1,155 @@
+"""Every page of a manager and an engineer, in both themes, on a desk and on a phone: axe finds nothing, nothing scrolls
+sideways, and a first project can be opened and filled by keyboard alone.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.conf import settings
+from django.contrib.auth.models import Permission, User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.urls import reverse
+
+from annotation.models import Dataset, Project, Role
+from annotation.services import datasets, projects
+from dpal_site.embedded.processes import Supervisor
+from privacy.services import ledger
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+WCAG = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
+SIZES = {"desk": {"width": 1280, "height": 800}, "phone": {"width": 320, "height": 640}}
+
+
+@pytest.fixture
+def manager() -> User:
+    user = User.objects.create_user("manager", password="a long enough password")
+    user.user_permissions.add(Permission.objects.get(codename="add_project"))
+    return user
+
+
+@pytest.fixture
+def project(manager: User) -> Project:
+    """Open a project that has one upload with bad rows, a member, and a limit that was raised."""
+    opened = projects.create_project(
+        name="Messages",
+        preset="pool-experts",
+        owner=manager,
+        data_kind="text",
+        classes=["spam", "ham"],
+        question="Is this spam?",
+    )
+    dataset = datasets.receive_upload(
+        project=opened,
+        file=SimpleUploadedFile("pool.csv", b"text\nyou won\n\nhello\n\xff\n"),
+        name="pool.csv",
+        role="pool",
+        bad_rows="keep_good",
+        mapping={"text": "text", "has_header": True},
+        uploaded_by=manager,
+    )
+    datasets.import_dataset(job_id=dataset.job_id)
+    projects.add_member(project=opened, user=User.objects.create_user("ann"), role=Role.ANNOTATOR)
+    ledger.change_limit(
+        account=opened.pool_account, epsilon_limit=8.0, delta_limit=0.0, actor=manager, reason="agreed with the board"
+    )
+    return opened
+
+
+@pytest.fixture
+def log_in(page: "Page", live_site: Supervisor) -> Callable[[User], None]:
+    """Give the browser a session of the person."""
+
+    def enter(user: User) -> None:
+        client = Client()
+        client.force_login(user)
+        cookie = client.cookies[settings.SESSION_COOKIE_NAME]
+        page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_site.url}])
+
+    return enter
+
+
+def sideways(page: "Page") -> int:
+    """Return by how many pixels the page is wider than the window."""
+    return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", SIZES)
+def test_pages_are_clean(
+    page: "Page", live_site: Supervisor, project: Project, manager: User, log_in, size: str, scheme: str
+) -> None:
+    dataset = Dataset.objects.get()
+    paths = [
+        reverse("annotation:projects"),
+        reverse("annotation:choose_preset"),
+        reverse("annotation:new_project", args=["voice-crowd"]),
+        reverse("annotation:new_project", args=["pool-experts"]),
+        reverse("learner:overview", args=[project.slug]),
+        reverse("annotation:people", args=[project.slug]),
+        reverse("annotation:data", args=[project.slug]),
+        reverse("annotation:dataset", args=[project.slug, dataset.pk]),
+        reverse("annotation:budget", args=[project.slug]),
+        reverse("annotation:change_limit", args=[project.slug, project.pool_account_id]),
+        reverse("learner:releases", args=[project.slug]),
+        reverse("annotation:tokens"),
+    ]
+    log_in(manager)
+    page.set_viewport_size(SIZES[size])
+    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    found = {}
+    for path in paths:
+        response = page.goto(live_site.url + path)
+        assert response is not None
+        assert response.status == 200, path
+        violations = Axe().run(page, options={"runOnly": WCAG["runOnly"]}).response["violations"]
+        wide = sideways(page)
+        problems = [f"{item['id']}: {item['nodes'][0]['html'][:150]}" for item in violations]
+        if problems or wide:
+            found[path] = (problems, wide)
+    assert not found
+
+
+def test_a_form_with_errors_is_clean_and_names_them(page: "Page", live_site: Supervisor, manager: User, log_in) -> None:
+    log_in(manager)
+    page.goto(live_site.url + reverse("annotation:new_project", args=["pool-experts"]))
+    page.fill("[name=name]", "Invoices")
+    page.fill("[name=question]", "Is this fraud?")
+    page.fill("[name=classes]", "only one")
+    page.click("main form .button")
+    assert page.locator("[role=alert]").inner_text().count("2 to 50") == 1
+    assert Axe().run(page, options={"runOnly": WCAG["runOnly"]}).response["violations"] == []
+
+
+def test_from_an_empty_site_to_an_upload_by_keyboard(page: "Page", live_site: Supervisor, manager: User) -> None:
+    page.goto(live_site.url)
+    page.keyboard.type("manager")
+    page.keyboard.press("Tab")
+    page.keyboard.type("a long enough password")
+    page.keyboard.press("Enter")
+    page.wait_for_url(live_site.url + "/")
+    page.locator("text=Open the first one").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/projects/new/")
+    page.get_by_role("link", name="Choose Pool, expert labels").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/new/pool-experts/")
+    page.locator("[name=name]").focus()
+    page.keyboard.type("Messages")
+    page.keyboard.press("Tab")
+    page.keyboard.type("Is this spam?")
+    page.keyboard.press("Tab")
+    page.keyboard.type("spam\nham")
+    page.locator("[name=name]").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/projects/messages/data/")
+    page.set_input_files("[name=file]", {"name": "pool.csv", "mimeType": "text/csv", "buffer": b"text\nhello\n"})
+    page.get_by_role("button", name="Upload").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=pool.csv")
+    assert Dataset.objects.get().name == "pool.csv"

@@ -1,0 +1,30 @@
+"""The import rules that import-linter cannot see: pure modules really load without Django or any settings."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+PURE = (
+    "privacy.accounting.events",
+    "privacy.accounting.composition",
+    "privacy.mechanisms.discrete",
+    "privacy.gate",
+    "annotation.parsers",
+    "annotation.consensus",
+    "learner.features.text",
+    "learner.estimators.logistic",
+    "learner.strategies.top_c",
+    "learner.artifacts",
+)
+PROBE = "import sys, importlib; importlib.import_module(sys.argv[1]); print('django' in sys.modules, 'celery' in sys.modules)"
+
+
+@pytest.mark.parametrize("module", PURE)
+def test_pure_modules_load_without_django(module: str) -> None:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("DJANGO", "DPAL"))}
+    loaded = subprocess.run(
+        [sys.executable, "-c", PROBE, module], env=environment, capture_output=True, text=True, check=False
+    )
+    assert loaded.stdout.split() == ["False", "False"], loaded.stderr
