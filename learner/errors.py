@@ -15,3 +15,13 @@ class ArtifactCorrupt(LearnerError):
     """A stored file does not match its digest."""
 
     status = 500
+
+
+class NothingToAsk(LearnerError):
+    """No record and no gate output is left that was not asked before."""
+
+
+class ReasonMissing(LearnerError):
+    """What cannot be undone needs a reason that stays with it."""
+
+    status = 422

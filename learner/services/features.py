@@ -3,26 +3,20 @@
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
-from math import isqrt
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from django.core.files.storage import default_storage
 from numpy.typing import NDArray
 
-from annotation.models import DataKind, Dataset, DatasetRole, Oracle, Project, Query, Record
+from annotation.models import DataKind, Dataset, DatasetRole, Oracle, Query, Record
+from learner.configuration import featurizer_of
 from learner.errors import ArtifactCorrupt
-from learner.features.base import Featurizer
-from learner.features.image import ImageFeaturizer
 from learner.features.matrix import open_matrix, write_matrix
-from learner.features.tabular import TabularFeaturizer
-from learner.features.text import HashingTextFeaturizer
 from learner.models import FeatureMatrix
 
 BATCH_ROWS = 8192
-# Part of the published featuriser, like the number of columns; nothing about it depends on data.
-PROJECTION_SEED = 0
 
 
 class StackedMatrix:
@@ -47,28 +41,6 @@ class StackedMatrix:
         return found
 
 
-def featurizer_of(project: Project) -> Featurizer:
-    """Return the project's featuriser, fixed by its configuration alone."""
-    if project.data_kind == DataKind.TEXT:
-        normalizer = {"normalizer": project.normalizer} if project.normalizer else {}
-        return HashingTextFeaturizer(n_features=project.feature_dimension, **normalizer)
-    if project.data_kind == DataKind.TABLE:
-        return TabularFeaturizer.from_parameters({"columns": project.columns})
-    return _image_featurizer(
-        height=project.image_height or 1, width=project.image_width or 1, wanted=project.feature_dimension
-    )
-
-
-def _image_featurizer(*, height: int, width: int, wanted: int) -> ImageFeaturizer:
-    """Pool to a square of `wanted` cells where there is one, else project the pixels to `wanted` columns."""
-    if wanted >= height * width:
-        return ImageFeaturizer(height, width)
-    side = isqrt(wanted)
-    if side * side == wanted and side <= min(height, width):
-        return ImageFeaturizer(height, width, pooled=(side, side))
-    return ImageFeaturizer(height, width, projection=(wanted, PROJECTION_SEED))
-
-
 def open_features(dataset: Dataset) -> NDArray[np.float32]:
     """Return the features of a dataset, shape (rows, dimension), made now if nobody made them before.
 
@@ -76,7 +48,14 @@ def open_features(dataset: Dataset) -> NDArray[np.float32]:
     gate, so that nothing the crowd side learns from ever came from a record.
     """
     stored = ensure_matrix(dataset)
-    return _open_verified(Path(default_storage.path(stored.file.name)), stored.sha256)
+    return _open_verified(_path_of(stored.file.name), stored.sha256)
+
+
+def stacked_features(datasets: Sequence[Dataset], *, dimension: int) -> NDArray[np.float32]:
+    """Return the features of several datasets as one matrix; a single file is handed on as its memory map."""
+    parts = [open_features(dataset) for dataset in datasets]
+    # Query strategies slice rows and ask for the shape, which is all that a stack of files can do.
+    return parts[0] if len(parts) == 1 else cast(NDArray[np.float32], StackedMatrix(parts, dimension=dimension))
 
 
 def ensure_matrix(dataset: Dataset) -> FeatureMatrix:
@@ -86,7 +65,7 @@ def ensure_matrix(dataset: Dataset) -> FeatureMatrix:
     if stored is not None:
         return stored
     name = f"features/{dataset.project_id}/{dataset.pk}-{featurizer.version}.npy"
-    path = Path(default_storage.path(name))
+    path = _path_of(name)
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     batches = (featurizer.transform(batch) for batch in _batches(dataset))
     # Two workers may write the same bytes at once; each file appears whole, and one row names them.
@@ -119,7 +98,7 @@ def _batches(dataset: Dataset) -> Iterator[Any]:
 
 
 def _image_batches(dataset: Dataset) -> Iterator[NDArray[np.uint8]]:
-    pixels = np.load(default_storage.path(dataset.pixels.name), mmap_mode="r", allow_pickle=False)
+    pixels = np.load(_path_of(dataset.pixels.name), mmap_mode="r", allow_pickle=False)
     for start in range(0, len(pixels), BATCH_ROWS):
         yield pixels[start : start + BATCH_ROWS]
 
@@ -135,3 +114,7 @@ def _in_row_order(dataset: Dataset, field: str) -> Iterator[Any]:
 def _chunks(values: Iterator[Any]) -> Iterator[list[Any]]:
     while chunk := list(islice(values, BATCH_ROWS)):
         yield chunk
+
+
+def _path_of(name: str | None) -> Path:
+    return Path(default_storage.path(name or ""))

@@ -1,0 +1,118 @@
+"""What may be asked and what was answered, with the row of each in the feature files; ids only, never content."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from django.db.models import QuerySet
+from numpy.typing import NDArray
+
+from annotation.models import Consensus, Dataset, DatasetRole, DatasetState, Oracle, Project, Query, QueryState, Record
+from learner.models import Round
+from privacy.models import LedgerEntry
+
+CHUNK_ROWS = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class Examples:
+    """Records of a trusted project or gate output of a crowd project.
+
+    `ids` has shape (n,), of `Record` or `Query`; `rows` their rows in the stacked feature files of `datasets`.
+    """
+
+    ids: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    datasets: Sequence[Dataset]
+
+
+def pool_datasets(project: Project) -> QuerySet[Dataset]:
+    """Return the private uploads that take part, in the order in which their features are stacked."""
+    ready = Dataset.objects.filter(project=project, role=DatasetRole.POOL, state=DatasetState.READY)
+    if project.oracle == Oracle.CROWD:
+        ready = ready.filter(gate_runs__queries__isnull=False).distinct()
+    return ready.select_related("project").order_by("pk")
+
+
+def unasked_records(project: Project) -> QuerySet[Record]:
+    """Return the records of a trusted project that no question was ever asked about."""
+    return Record.objects.filter(dataset__in=pool_datasets(project), query=None)
+
+
+def gate_output(project: Project) -> QuerySet[Query]:
+    """Return everything that passed the gate of a crowd project, in the order of its feature files."""
+    return Query.objects.filter(project=project, gate_run__isnull=False).order_by("gate_run__dataset_id", "id")
+
+
+def has_candidates(project: Project) -> bool:
+    """Say whether anything is left to ask."""
+    if project.oracle == Oracle.CROWD:
+        return Query.objects.filter(project=project, state=QueryState.CANDIDATE).exists()
+    return unasked_records(project).exists()
+
+
+def candidates_of(project: Project) -> Examples:
+    """Return everything that may be asked."""
+    datasets = list(pool_datasets(project))
+    if project.oracle == Oracle.CROWD:
+        passed = _table(gate_output(project).values_list("id", "round_number"), columns=2)
+        rows = np.flatnonzero(passed[:, 1] < 0)
+        return Examples(passed[rows, 0], rows, datasets)
+    unasked = unasked_records(project).order_by("dataset_id", "row_number")
+    table = _table(unasked.values_list("id", "dataset_id", "row_number"), columns=3)
+    return Examples(table[:, 0], _first_rows(datasets)(table[:, 1]) + table[:, 2], datasets)
+
+
+def labelled_examples(project: Project, *, last_consensus_id: int) -> tuple[Examples, NDArray[np.int64]]:
+    """Return the questions with a consensus up to this one, and the classes agreed on, shape (n,)."""
+    datasets = list(pool_datasets(project))
+    agreed = Consensus.objects.filter(project=project, pk__lte=last_consensus_id).order_by("pk")
+    if project.oracle == Oracle.CROWD:
+        passed = _table(gate_output(project).values_list("id"), columns=1)[:, 0]
+        table = _table(agreed.values_list("query_id", "choice"), columns=2)
+        order = np.argsort(passed)
+        rows = order[np.searchsorted(passed, table[:, 0], sorter=order)]
+        return Examples(table[:, 0], rows, datasets), table[:, 1]
+    record = "query__record"
+    asked = agreed.values_list(f"{record}_id", f"{record}__dataset_id", f"{record}__row_number", "choice")
+    table = _table(asked, columns=4)
+    return Examples(table[:, 0], _first_rows(datasets)(table[:, 1]) + table[:, 2], datasets), table[:, 3]
+
+
+def gate_entries(datasets: Sequence[Dataset]) -> list[LedgerEntry]:
+    """Return the committed ledger entries of the gates that let the output of these uploads through."""
+    return list(_entries(_committed_gates(datasets)))
+
+
+def round_entries(project: Project) -> list[LedgerEntry]:
+    """Return the committed ledger entries of the rounds that chose what was asked."""
+    chosen = Round.objects.filter(project=project, committed_entry__isnull=False).values_list(
+        "committed_entry_id", flat=True
+    )
+    return list(_entries(chosen))
+
+
+def _committed_gates(datasets: Sequence[Dataset]) -> QuerySet[Dataset, int]:
+    uploads = Dataset.objects.filter(pk__in=[dataset.pk for dataset in datasets])
+    return uploads.filter(gate_runs__committed_entry__isnull=False).values_list(
+        "gate_runs__committed_entry_id", flat=True
+    )
+
+
+def _entries(ids: "QuerySet[Any, int]") -> QuerySet[LedgerEntry]:
+    return LedgerEntry.objects.filter(pk__in=ids).select_related("account", "parent").order_by("sequence")
+
+
+def _first_rows(datasets: Sequence[Dataset]) -> Callable[[NDArray[np.int64]], NDArray[np.int64]]:
+    """Return a function from dataset ids, which must be among `datasets`, to the first stacked row of each."""
+    keys = np.array([dataset.pk for dataset in datasets], dtype=np.int64)
+    starts = np.cumsum([0, *(dataset.row_count for dataset in datasets)], dtype=np.int64)
+    return lambda wanted: starts[np.searchsorted(keys, wanted)]
+
+
+def _table(found: "QuerySet[Any, Any]", *, columns: int) -> NDArray[np.int64]:
+    """Read integer rows into one array, shape (n, columns), without holding them as Python objects; null is -1."""
+    rows: Iterable[tuple[int | None, ...]] = found.iterator(chunk_size=CHUNK_ROWS)
+    flat = (-1 if value is None else value for row in rows for value in row)
+    return np.fromiter(flat, dtype=np.int64).reshape(-1, columns)

@@ -1,0 +1,22 @@
+"""Send a task by name once the data it is about is committed."""
+
+import logging
+from functools import partial
+
+from celery import current_app
+from django.db import transaction
+from kombu.exceptions import OperationalError
+
+logger = logging.getLogger(__name__)
+
+
+def send_on_commit(task: str, **ids: int | str) -> None:
+    """Send the task after the commit; a broker that is down delays it until the beat sends it again."""
+    transaction.on_commit(partial(_send, task, ids))
+
+
+def _send(task: str, ids: dict[str, int | str]) -> None:
+    try:
+        current_app.send_task(task, kwargs=ids, retry=False)
+    except (OperationalError, OSError) as error:
+        logger.warning("%s %s left to the beat, broker not reached: %s", task, ids, type(error).__name__)

@@ -1,0 +1,222 @@
+"""Released models: their files, what they promise, how well they do, and taking one back."""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from django.core.files.storage import default_storage
+from django.db import transaction
+from django.db.models import Exists, OuterRef, QuerySet
+from django.utils import timezone
+
+from annotation.models import Dataset, DatasetRole, DatasetState, Oracle, Project, Record
+from learner import selectors
+from learner.artifacts import write_artifacts
+from learner.errors import ArtifactCorrupt, ReasonMissing
+from learner.estimators.logistic import PrivateLogisticRegression
+from learner.features.base import Featurizer
+from learner.linear_model import LinearModel
+from learner.model_card import AccountTerms, Card, EntryLine, Privacy
+from learner.models import Evaluation, ModelRelease, ReleaseState, TrainingRun
+from learner.services import features
+from privacy.accounting.event import event_from_json
+from privacy.accounting.units import atto_spent, nano_spent
+from privacy.models import BudgetAccount, LedgerEntry
+from privacy.selectors import guarantee
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How many of a public test set's examples a model gets right."""
+
+    dataset: Dataset
+    examples: int
+    correct: int
+
+
+@dataclass(frozen=True, slots=True)
+class StagedRelease:
+    """A release whose files are complete and which nobody can see yet."""
+
+    folder: Path
+    model: LinearModel
+    featurizer: Featurizer
+    digests: dict[str, str]
+    accounts: list[AccountTerms]
+    scores: list[Score]
+
+    @property
+    def digest(self) -> str:
+        """One SHA-256 over the names and digests of all files."""
+        return hashlib.sha256(json.dumps(self.digests, sort_keys=True).encode()).hexdigest()
+
+
+@contextmanager
+def staged_release(
+    run: TrainingRun, model: LinearModel, featurizer: Featurizer, *, entries: Sequence[LedgerEntry]
+) -> Iterator[StagedRelease]:
+    """Write a release's files where nobody looks; what was not published on leaving is removed."""
+    project = run.project
+    folder = _path_of(f"releases/{project.slug}/.{run.pk}-{run.attempt}")
+    shutil.rmtree(folder, ignore_errors=True)
+    scores = [score_model(model, dataset) for dataset in public_test_sets(project)]
+    accounts = [_terms(account) for account in selectors.accounts_of(project)]
+    card: Card = {
+        "name": project.name,
+        "version": run.version,
+        "predicts": project.question,
+        "estimator": "logistic regression with objective perturbation",
+        "labels_used": run.labels_used,
+        "created_at": timezone.now().date().isoformat(),
+        "metrics": [
+            {"dataset": score.dataset.name, "examples": score.examples, "accuracy": score.correct / score.examples}
+            for score in scores
+        ],
+    }
+    privacy: Privacy = {
+        "oracle": "crowd" if project.oracle == Oracle.CROWD else "trusted",
+        "accounts": accounts,
+        "entries": [_line(entry) for entry in entries],
+    }
+    try:
+        digests = write_artifacts(folder, model=model, featurizer=featurizer, card=card, privacy=privacy)
+        yield StagedRelease(folder, model, featurizer, digests, accounts, scores)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def publish(
+    run: TrainingRun, staged: StagedRelease, *, entry: LedgerEntry, lineage: Sequence[LedgerEntry]
+) -> ModelRelease:
+    """Store the release and move its files into place, as the last step of the transaction that commits its cost."""
+    project = run.project
+    name = f"releases/{project.slug}/{run.version}"
+    release = ModelRelease.objects.create(
+        project=project,
+        version=run.version,
+        training_run=run,
+        estimator=PrivateLogisticRegression.__name__,
+        event=entry.parent.event if entry.parent else {},
+        weights=staged.model.to_json(),
+        features=json.loads(staged.featurizer.to_json()),
+        folder=name,
+        digests=staged.digests,
+        guarantee=staged.accounts,
+        entry=entry,
+        labels_used=run.labels_used,
+    )
+    release.lineage.set(lineage)
+    _store_scores(release, staged.scores)
+    target = _path_of(name)
+    # Left by an attempt that died after moving and before its commit: no release names it.
+    shutil.rmtree(target, ignore_errors=True)
+    staged.folder.rename(target)
+    return release
+
+
+def evaluate_release(*, release: ModelRelease) -> None:
+    """Measure a release on the public test sets it was not measured on; they are public, so this costs nothing."""
+    missing = public_test_sets(release.project).exclude(evaluations__release=release)
+    model = LinearModel.from_json(release.weights)
+    _store_scores(release, [score_model(model, dataset) for dataset in missing])
+
+
+def unmeasured_releases() -> QuerySet[ModelRelease]:
+    """Return the releases that a public test set of their project has not measured yet."""
+    ready = Dataset.objects.filter(
+        project=OuterRef("project"),
+        role=DatasetRole.PUBLIC_TEST,
+        state=DatasetState.READY,
+        records__label__isnull=False,
+    ).exclude(evaluations__release=OuterRef("pk"))
+    return ModelRelease.objects.filter(Exists(ready)).select_related("project")
+
+
+def retire_release(*, release: ModelRelease, reason: str) -> ModelRelease:
+    """Stop offering a release; its files and its entries stay."""
+    if not reason.strip():
+        raise ReasonMissing("Say why the release is retired; the reason stays with it.")
+    with transaction.atomic():
+        release.state = ReleaseState.RETIRED
+        release.retired_reason = reason.strip()[:300]
+        release.save(update_fields=["state", "retired_reason"])
+    return release
+
+
+def open_file(*, release: ModelRelease, name: str) -> BinaryIO:
+    """Open a file of a release once its bytes match the digest in the database."""
+    try:
+        file = (_path_of(release.folder) / name).open("rb") if name in release.digests else None
+    except OSError:
+        file = None
+    if file is None:
+        raise ArtifactCorrupt(f"release {release.pk} has no readable file of that name")
+    if hashlib.file_digest(file, "sha256").hexdigest() != release.digests[name]:
+        file.close()
+        raise ArtifactCorrupt(f"a file of release {release.pk} does not match its digest")
+    file.seek(0)
+    return file
+
+
+def public_test_sets(project: Project) -> QuerySet[Dataset]:
+    """Return the public labelled uploads of a project that are ready."""
+    ready = Dataset.objects.filter(project=project, role=DatasetRole.PUBLIC_TEST, state=DatasetState.READY)
+    return ready.filter(records__label__isnull=False).distinct().select_related("project").order_by("pk")
+
+
+def score_model(model: LinearModel, dataset: Dataset) -> Score:
+    """Count what the model gets right of the public examples whose class is known."""
+    known = Record.objects.filter(dataset=dataset, label__isnull=False).order_by("row_number")
+    table = np.array(list(known.values_list("row_number", "label")), dtype=np.int64)
+    X = features.open_features(dataset)[table[:, 0]]
+    names = np.array(model.predict(X), dtype=object)
+    truth = np.array(model.classes, dtype=object)[table[:, 1]]
+    return Score(dataset, examples=len(table), correct=int((names == truth).sum()))
+
+
+def _store_scores(release: ModelRelease, scores: Sequence[Score]) -> None:
+    Evaluation.objects.bulk_create(
+        [
+            Evaluation(release=release, dataset=score.dataset, examples=score.examples, correct=score.correct)
+            for score in scores
+        ],
+        # Two workers may measure the same; they find the same.
+        ignore_conflicts=True,
+    )
+
+
+def _terms(account: BudgetAccount) -> AccountTerms:
+    now = guarantee(account)
+    return {
+        "protects": account.label,
+        "filter": now.filter,
+        "unit": now.unit,
+        "adjacency": now.adjacency,
+        "limit_epsilon": now.epsilon_limit,
+        "limit_delta": now.delta_limit,
+        "spent_epsilon": now.epsilon_spent,
+        "spent_delta": now.delta_spent,
+    }
+
+
+def _line(entry: LedgerEntry) -> EntryLine:
+    reserved = entry.parent if entry.parent is not None and entry.kind == "commit" else entry
+    return {
+        "id": f"{entry.account.label} #{entry.sequence}",
+        "kind": reserved.mechanism,
+        "summary": reserved.purpose
+        if reserved.mechanism.startswith("post")
+        else event_from_json(reserved.event).summary(),
+        "epsilon": nano_spent(entry.epsilon_nano or 0),
+        "delta": atto_spent(entry.delta_atto),
+    }
+
+
+def _path_of(name: str) -> Path:
+    return Path(default_storage.path(name))

@@ -1,0 +1,173 @@
+"""The loop: a project's next step, and one private choice of questions."""
+
+import hashlib
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Max, Q, QuerySet
+from django.db.models.functions import Now
+from numpy.typing import NDArray
+
+from annotation.models import Consensus, Oracle, Project, ProjectState, Selection, WorkState
+from annotation.services import labels, queue
+from annotation.services.work import finish_work
+from learner import pool_selectors, selectors
+from learner.configuration import featurizer_of, strategy_of
+from learner.errors import NothingToAsk
+from learner.linear_model import LinearModel
+from learner.models import Round, TrainingRun
+from learner.pool_selectors import Examples
+from learner.selectors import ProjectStatus, Step
+from learner.services import attempts, features, releases
+from learner.services.dispatch import send_on_commit
+from privacy.mechanisms.randomness import SecureRandom
+from privacy.models import LedgerEntry
+from privacy.services import ledger
+from privacy.services.faults import fault_point
+
+RUN_ROUND_TASK = "learner.tasks.run_round_task"
+TRAIN_MODEL_TASK = "learner.tasks.train_model_task"
+RESEND_AFTER = timedelta(seconds=5)
+
+
+def advance_project(*, project_id: int) -> ProjectStatus:
+    """Take the project's next step, if one is due, and return where it stands; any worker may call this at any time."""
+    with transaction.atomic():
+        # One at a time for each project: the second caller sees what the first one started.
+        project = Project.objects.select_for_update(no_key=True).get(pk=project_id)
+        status = selectors.project_status(project)
+        if status.step == Step.ASK:
+            _start_round(project)
+        elif status.step == Step.TRAIN:
+            _start_training(project)
+        else:
+            return status
+        return selectors.project_status(project)
+
+
+def advance_projects() -> None:
+    """Advance every active project, and send again what no worker holds: its task or its worker was lost."""
+    for project_id in Project.objects.filter(state=ProjectState.ACTIVE).values_list("pk", flat=True):
+        advance_project(project_id=project_id)
+    for release in releases.unmeasured_releases():
+        releases.evaluate_release(release=release)
+    for round_id in _unheld(Round.objects.all()).values_list("pk", flat=True):
+        send_on_commit(RUN_ROUND_TASK, round_id=round_id)
+    for run_id in _unheld(TrainingRun.objects.all()).values_list("pk", flat=True):
+        send_on_commit(TRAIN_MODEL_TASK, run_id=str(run_id))
+
+
+def _unheld(rows: QuerySet[Any]) -> QuerySet[Any]:
+    """Keep what waits for longer than a task takes to arrive, and what runs under a lapsed lease."""
+    waiting = Q(state=WorkState.WAITING, created_at__lt=Now() - RESEND_AFTER)
+    return rows.filter(waiting | Q(state=WorkState.RUNNING, leased_until__lt=Now()))
+
+
+def _start_round(project: Project) -> Round:
+    strategy = selectors.next_strategy(project)
+    last = Round.objects.filter(project=project).aggregate(number=Max("number"))["number"] or 0
+    started = Round.objects.create(
+        project=project,
+        number=last + 1,
+        strategy=strategy,
+        model=None if strategy == Selection.RANDOM else selectors.latest_release(project),
+        requested=project.round_size,
+    )
+    send_on_commit(RUN_ROUND_TASK, round_id=started.pk)
+    return started
+
+
+def _start_training(project: Project) -> TrainingRun:
+    agreed = Consensus.objects.filter(project=project)
+    newest = selectors.releases_of(project).first()
+    last_consensus_id = agreed.aggregate(last=Max("pk"))["last"]
+    labels.mark_labels_used(project=project, last_consensus_id=last_consensus_id)
+    project.labels_used_through = last_consensus_id
+    started = TrainingRun.objects.create(
+        project=project,
+        version=(newest.version if newest else 0) + 1,
+        last_consensus_id=last_consensus_id,
+        labels_used=agreed.count(),
+    )
+    send_on_commit(TRAIN_MODEL_TASK, run_id=str(started.pk))
+    return started
+
+
+def run_round(*, round_id: int) -> None:
+    """Choose the questions of a round and open them, in one transaction with what the choice cost."""
+    chosen = Round.objects.select_related("project__pool_account", "model").get(pk=round_id)
+    with attempts.attempt_at(chosen) as lease:
+        if lease is None:
+            return
+        candidates = pool_selectors.candidates_of(chosen.project)
+        if not len(candidates.ids):
+            raise NothingToAsk("There was nothing left to ask.")
+        if chosen.project.oracle == Oracle.CROWD:
+            _ask_crowd(chosen, candidates)
+        else:
+            _ask_trusted(chosen, candidates)
+
+
+def _ask_trusted(chosen: Round, candidates: Examples) -> None:
+    """Reserve, read the features, draw, open the questions and commit."""
+    project = chosen.project
+    strategy = strategy_of(project, chosen.strategy)
+    event = strategy.event_for(
+        pool_size=len(candidates.ids),
+        picks=min(chosen.requested, len(candidates.ids)),
+        series=selectors.round_series(project),
+    )
+    reservation = attempts.reserve(
+        chosen, account=project.pool_account, event=event, purpose=f"choose the questions of round {chosen.number}"
+    )
+    ids = _choose(chosen, candidates)
+    fault_point("round_chosen")
+    with transaction.atomic():
+        queue.open_queries(project=project, round_number=chosen.number, record_ids=ids.tolist())
+        entry = ledger.commit(reservation=reservation, output_digest=_digest(ids))
+        _finish(chosen, entry, selected=len(ids))
+
+
+def _ask_crowd(chosen: Round, candidates: Examples) -> None:
+    """Rank gate output, which is public to the crowd already: recorded, and free."""
+    project = chosen.project
+    gates = pool_selectors.gate_entries(candidates.datasets)
+    ids = _choose(chosen, candidates)
+    fault_point("round_chosen")
+    with transaction.atomic():
+        queue.open_queries(project=project, round_number=chosen.number, query_ids=ids.tolist())
+        entries = attempts.record_free_use(
+            chosen,
+            gates=gates,
+            operation=f"{chosen.strategy} selection",
+            purpose=f"choose the questions of round {chosen.number}",
+            output_digest=_digest(ids),
+        )
+        _finish(chosen, entries[-1], selected=len(ids))
+
+
+def _choose(chosen: Round, candidates: Examples) -> NDArray[np.int64]:
+    """Return ids in the order to ask; the released model of the round scores, never a newer or a cleaner one."""
+    strategy = strategy_of(chosen.project, chosen.strategy)
+    if not strategy.needs_model:
+        blank = np.empty((len(candidates.ids), 0), dtype=np.float32)
+        places = np.arange(len(candidates.ids), dtype=np.int64)
+        return candidates.ids[strategy.query(blank, places, None, chosen.requested, SecureRandom())]
+    model = LinearModel.from_json(chosen.model.weights) if chosen.model else None
+    X = features.stacked_features(candidates.datasets, dimension=featurizer_of(chosen.project).dimension)
+    rows = strategy.query(X, candidates.rows, model, chosen.requested, SecureRandom())
+    order = np.argsort(candidates.rows)
+    return candidates.ids[order[np.searchsorted(candidates.rows, rows, sorter=order)]]
+
+
+def _digest(ids: NDArray[np.int64]) -> str:
+    return hashlib.sha256(np.ascontiguousarray(ids, dtype="<i8").tobytes()).hexdigest()
+
+
+def _finish(chosen: Round, entry: LedgerEntry, *, selected: int) -> None:
+    finish_work(row=chosen, committed_entry=entry, selected=selected)
+    send_on_commit(settings.PROJECT_CHANGED_TASK, project_id=chosen.project_id)
+    fault_point("round_finished")

@@ -1,0 +1,29 @@
+"""What runs by itself: the loop of every project, rounds and trainings."""
+
+from celery import shared_task
+
+from learner.services import rounds, training
+
+
+@shared_task
+def advance_project_task(*, project_id: int) -> None:
+    """Take a project's next step, if one is due."""
+    rounds.advance_project(project_id=project_id)
+
+
+@shared_task
+def advance_projects_task() -> None:
+    """Look after every active project: steps that are due, and work whose worker is gone."""
+    rounds.advance_projects()
+
+
+@shared_task
+def run_round_task(*, round_id: int) -> None:
+    """Choose the questions of a round."""
+    rounds.run_round(round_id=round_id)
+
+
+@shared_task
+def train_model_task(*, run_id: str) -> None:
+    """Train and release a model."""
+    training.train_model(run_id=run_id)

@@ -1,0 +1,261 @@
+"""The loop and the choice of questions: each step once, whoever asks for it, and charged when it dies half-way."""
+
+import threading
+
+import pytest
+from django.db import connection
+
+from annotation.models import Query, QueryState, WorkState
+from annotation.services import projects, work
+from learner.models import Round, TrainingRun
+from learner.selectors import Step, project_status
+from learner.services import rounds
+from privacy.services import ledger
+from tests import learning
+from tests.factories import make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def trusted():
+    project = learning.open_trusted(make_user())
+    learning.fill_trusted(project)
+    return project
+
+
+def started_round(project) -> Round:
+    rounds.advance_project(project_id=project.pk)
+    return Round.objects.get(project=project, state=WorkState.WAITING)
+
+
+def lapse(row) -> None:
+    """Let the lease of a running row end, as if its worker had been killed."""
+    type(row).objects.filter(pk=row.pk).update(leased_until="2000-01-01T00:00Z")
+
+
+def die_at(monkeypatch, step: str):
+    """Stop the attempt at a named point, leaving behind what `kill -9` would."""
+
+    class Killed(BaseException):
+        pass
+
+    def fault_point(reached: str) -> None:
+        if reached == step:
+            raise Killed
+
+    for module in (rounds, ledger):
+        monkeypatch.setattr(module, "fault_point", fault_point)
+    return Killed
+
+
+def test_an_empty_project_waits_for_a_pool():
+    project = learning.open_trusted(make_user())
+    assert rounds.advance_project(project_id=project.pk).step == Step.WAITING_FOR_POOL
+    assert not Round.objects.exists()
+
+
+def test_the_first_round_is_random_and_free(trusted):
+    chosen = started_round(trusted)
+    rounds.run_round(round_id=chosen.pk)
+    chosen.refresh_from_db()
+    assert (chosen.state, chosen.strategy, chosen.selected) == (WorkState.DONE, "random", 12)
+    assert Query.objects.filter(project=trusted, state=QueryState.OPEN, round_number=1).count() == 12
+    assert chosen.committed_entry.mechanism == "random_choice"
+    assert chosen.committed_entry.epsilon_nano == 0
+
+
+def test_advancing_twice_starts_one_round(trusted):
+    started_round(trusted)
+    assert rounds.advance_project(project_id=trusted.pk).step == Step.CHOOSING
+    assert Round.objects.count() == 1
+
+
+def test_many_workers_start_one_round(trusted):
+    def advance() -> None:
+        rounds.advance_project(project_id=trusted.pk)
+        connection.close()
+
+    threads = [threading.Thread(target=advance) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert Round.objects.count() == 1
+
+
+def test_a_task_delivered_twice_chooses_once(trusted):
+    chosen = started_round(trusted)
+    rounds.run_round(round_id=chosen.pk)
+    rounds.run_round(round_id=chosen.pk)
+    assert Query.objects.filter(state=QueryState.OPEN).count() == 12
+    assert len(learning.entries(trusted, "reserve")) == 1
+
+
+def test_top_c_pays_exposure_once_and_never_asks_twice(trusted):
+    learning.run_to_release(trusted, make_user(), version=3)
+    chosen = list(Round.objects.order_by("number"))
+    assert [row.strategy for row in chosen] == ["random", "top_c", "top_c"]
+    assert [row.model and row.model.version for row in chosen] == [None, 1, 2]
+    events = [row.reservation.event for row in chosen]
+    assert [event.get("series") for event in events] == [None, "opened", "continued"]
+    assert [event.get("pool_size") for event in events] == [None, 68, 56]
+    assert chosen[1].reservation.epsilon_nano > 0.25e9 > chosen[2].reservation.epsilon_nano
+    assert Query.objects.count() == Query.objects.values("record").distinct().count() == 36
+
+
+@pytest.mark.parametrize("step", ["inside_reserve", "after_reserve", "round_chosen", "inside_commit", "round_finished"])
+def test_an_attempt_that_dies_stays_charged_and_the_next_one_chooses_once(trusted, monkeypatch, step):
+    learning.run_to_release(trusted, make_user(), version=1)
+    chosen = started_round(trusted)
+    killed = die_at(monkeypatch, step)
+    with pytest.raises(killed):
+        rounds.run_round(round_id=chosen.pk)
+    monkeypatch.undo()
+    assert Query.objects.filter(round_number=2).count() == 0
+    lapse(chosen)
+    rounds.run_round(round_id=chosen.pk)
+    assert Query.objects.filter(round_number=2, state=QueryState.OPEN).count() == 12
+    assert learning.open_reservations(trusted) == 0
+    charged = [entry.mechanism for entry in learning.entries(trusted, "charge")]
+    assert charged == ([] if step == "inside_reserve" else ["top_c"])
+
+
+def test_a_worker_that_was_taken_over_stores_nothing(trusted, monkeypatch):
+    chosen = started_round(trusted)
+    real = rounds._choose
+
+    def slow(*args):
+        monkeypatch.setattr(rounds, "_choose", real)
+        lapse(chosen)
+        rounds.run_round(round_id=chosen.pk)  # another worker, meanwhile
+        return real(*args)
+
+    monkeypatch.setattr(rounds, "_choose", slow)
+    rounds.run_round(round_id=chosen.pk)
+    chosen.refresh_from_db()
+    assert (chosen.state, chosen.attempt) == (WorkState.DONE, 2)
+    assert Query.objects.count() == 12
+    assert learning.open_reservations(trusted) == 0
+
+
+def test_an_error_charges_the_attempt_and_names_no_content(trusted, monkeypatch):
+    chosen = started_round(trusted)
+
+    def fail(*args):
+        raise OSError("apple pear plum")
+
+    monkeypatch.setattr(rounds, "_choose", fail)
+    with pytest.raises(OSError, match="apple"):
+        rounds.run_round(round_id=chosen.pk)
+    chosen.refresh_from_db()
+    assert chosen.state == WorkState.FAILED
+    assert "OSError" in chosen.error
+    assert "apple" not in chosen.error
+    assert learning.open_reservations(trusted) == 0
+
+
+def test_rounds_that_keep_failing_wait_for_a_person(trusted, monkeypatch):
+    monkeypatch.setattr(rounds, "_choose", lambda *args: 1 / 0)
+    for _ in range(3):
+        with pytest.raises(ZeroDivisionError):
+            rounds.run_round(round_id=started_round(trusted).pk)
+    assert rounds.advance_project(project_id=trusted.pk).step == Step.STUCK
+    assert Round.objects.count() == 3
+
+
+def test_a_round_killed_again_and_again_is_given_up(trusted):
+    chosen = started_round(trusted)
+    Round.objects.filter(pk=chosen.pk).update(attempt=10, state="running", leased_until="2000-01-01T00:00Z")
+    rounds.run_round(round_id=chosen.pk)
+    chosen.refresh_from_db()
+    assert chosen.state == WorkState.FAILED
+    assert not learning.entries(trusted, "reserve")
+
+
+def test_a_paused_project_does_nothing(trusted):
+    projects.pause_project(project=trusted)
+    assert rounds.advance_project(project_id=trusted.pk).step == Step.PAUSED
+    assert not Round.objects.exists()
+
+
+def test_nothing_is_asked_when_the_model_cannot_be_paid():
+    project = learning.open_trusted(make_user(), pool_epsilon=1.0)
+    learning.fill_trusted(project)
+    status = rounds.advance_project(project_id=project.pk)
+    assert status.step == Step.CANNOT_PAY
+    assert "epsilon=1 " in status.sentence
+    assert not Round.objects.exists()
+
+
+def test_a_pool_smaller_than_a_round_is_asked_whole_and_trained_on():
+    project = learning.open_trusted(make_user(), round_size=50, labels_per_release=50)
+    learning.fill_trusted(project, number=20)
+    learning.run_to_release(project, make_user(), version=1)
+    learning.work_off(project)
+    project.refresh_from_db()
+    assert Query.objects.count() == 20
+    assert project_status(project).step == Step.FINISHED
+
+
+def test_disputed_questions_are_made_up_for_by_another_round(trusted):
+    learning.work_off(trusted)
+    Query.objects.filter(pk__in=Query.objects.values("pk")[:5]).update(state=QueryState.DISPUTED, open_slots=0)
+    learning.label_everything(trusted, make_user())
+    learning.work_off(trusted)
+    assert Round.objects.count() == 2
+    learning.label_everything(trusted, make_user())
+    learning.work_off(trusted)
+    assert TrainingRun.objects.get().labels_used == 19
+
+
+def test_questions_left_open_do_not_pile_up():
+    project = learning.open_trusted(make_user(), round_size=40, labels_per_release=10, maximum_releases=None)
+    learning.fill_trusted(project, number=200)
+    annotator = make_user()
+    for _ in range(30):
+        learning.work_off(project)
+        learning.label_everything(project, annotator, at_most=10)
+        assert Query.objects.filter(state=QueryState.OPEN).count() <= 80
+    assert Round.objects.count() < TrainingRun.objects.count()
+
+
+def test_crowd_rounds_are_free_and_descend_from_the_gate():
+    project = learning.open_crowd(make_user())
+    learning.fill_crowd(project)
+    learning.run_to_release(project, make_user(), version=2)
+    gate = learning.entries(project, "commit")[0]
+    for chosen in Round.objects.order_by("number"):
+        assert chosen.committed_entry.kind == "post_processing"
+        assert chosen.committed_entry.parent == gate
+        assert chosen.reservation is None
+    assert [row.strategy for row in Round.objects.order_by("number")] == ["random", "uncertainty"]
+
+
+def test_a_second_upload_joins_the_pool():
+    project = learning.open_crowd(make_user())
+    learning.fill_crowd(project, texts=10)
+    learning.run_to_release(project, make_user(), version=1)
+    learning.upload(project, [[f"saw hammer {n % 20}", f"other {n}"] for n in range(1200)], ["text", "contributor"])
+    learning.run_to_release(project, make_user(), version=3)
+    chosen = Round.objects.filter(state=WorkState.DONE).last()
+    assert chosen.committed_entry.parent.subject != learning.entries(project, "commit")[0].subject
+    assert learning.open_reservations(project) == 0
+
+
+def test_what_no_worker_holds_is_sent_again(trusted, monkeypatch):
+    sent = []
+    monkeypatch.setattr(rounds, "send_on_commit", lambda task, **ids: sent.append((task, ids)))
+    chosen = started_round(trusted)
+    assert sent == [(rounds.RUN_ROUND_TASK, {"round_id": chosen.pk})]
+    rounds.advance_projects()
+    assert len(sent) == 1  # it was sent a moment ago
+    Round.objects.update(created_at="2000-01-01T00:00Z")
+    rounds.advance_projects()
+    assert len(sent) == 2
+    assert work.take_work(row=chosen)
+    rounds.advance_projects()
+    assert len(sent) == 2  # somebody is at it
+    lapse(chosen)
+    rounds.advance_projects()
+    assert len(sent) == 3

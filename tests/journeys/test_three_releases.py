@@ -1,0 +1,34 @@
+"""From an upload to the third release, in one process: what a manager, annotators and a worker do together."""
+
+import pytest
+from django.core.management import call_command
+
+from learner.models import ModelRelease
+from learner.selectors import Step, project_status
+from tests import learning
+from tests.factories import make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.mark.parametrize("selection", ["top_c", "random"])
+def test_a_trusted_project_releases_three_models(selection):
+    project = learning.open_trusted(make_user(), selection=selection)
+    learning.fill_trusted(project)
+    release = learning.run_to_release(project, make_user(), version=3)
+    assert list(ModelRelease.objects.values_list("version", "labels_used")) == [(1, 12), (2, 24), (3, 36)]
+    assert project_status(project).step == Step.FINISHED
+    assert learning.open_reservations(project) == 0
+    assert release.evaluations.get().correct > 36  # of 60: better than chance by more than a fair coin ever is
+    call_command("audit_ledger")
+
+
+def test_a_crowd_project_releases_three_models():
+    project = learning.open_crowd(make_user())
+    learning.fill_crowd(project)
+    release = learning.run_to_release(project, make_user(), version=3)
+    assert project_status(project).step == Step.FINISHED
+    assert learning.open_reservations(project) == 0
+    assert learning.entries(project, "commit")[0].mechanism == "k_anonymity_gate"
+    assert release.entry.account == project.labels_account
+    call_command("audit_ledger")

@@ -1,0 +1,165 @@
+"""Projects with real pools, and the people and workers that move them, for tests of the learner."""
+
+import io
+from collections.abc import Sequence
+from itertools import count
+from typing import Any
+
+import numpy as np
+from django.contrib.auth.models import User
+from django.core.files import File
+
+from annotation.models import Dataset, DatasetRole, Membership, Project, Query, Role, WorkState
+from annotation.services import datasets, gate, labels, projects, queue
+from learner.models import ModelRelease, Round, TrainingRun
+from learner.services import rounds, training
+from privacy.models import SETTLEMENTS, EntryKind, LedgerEntry
+
+CLASSES = ["fruit", "tool"]
+_numbers = count(1)
+FRUIT = ("apple", "pear", "plum", "grape", "melon", "peach", "lemon", "cherry")
+TOOLS = ("hammer", "saw", "drill", "wrench", "file", "pliers", "chisel", "plane")
+
+
+def truth_of(text: str) -> int:
+    """Return the class of a sentence: whether it names a tool."""
+    return int(any(word in TOOLS for word in text.split()))
+
+
+def sentences(number: int, *, seed: int = 1) -> list[str]:
+    """Return sentences about fruit and tools, half of each."""
+    rng = np.random.default_rng(seed)
+    words = [rng.choice(FRUIT if place % 2 else TOOLS, size=3) for place in range(number)]
+    return [f"{' '.join(three)} {place}" for place, three in enumerate(words)]
+
+
+def open_trusted(owner: User, **settings: Any) -> Project:
+    """Open a trusted text project that three trainings cannot exhaust."""
+    values = {
+        "round_size": 12,
+        "labels_per_release": 12,
+        "feature_dimension": 16,
+        "training_epsilon": 2.0,
+        "selection_epsilon": 0.25,
+        "pool_epsilon": 20.0,
+        "maximum_releases": 3,
+    }
+    return _open("pool-experts", owner, values | settings)
+
+
+def open_crowd(owner: User, **settings: Any) -> Project:
+    """Open a crowd project whose gate lets through what five contributors in a sample say."""
+    values = {
+        "gate_k": 5,
+        "gate_sampling_rate": 0.3,
+        "gate_epsilon": 1.0,
+        "texts_per_contributor": 1,
+        "round_size": 8,
+        "labels_per_release": 8,
+        "overlap": 1,
+        "feature_dimension": 16,
+        "training_epsilon": 2.0,
+        "pool_epsilon": 3.0,
+        "pool_delta": 0.1,
+        "labels_epsilon": 20.0,
+        "maximum_releases": 3,
+    }
+    return _open("voice-crowd", owner, values | settings)
+
+
+def _open(preset: str, owner: User, settings: dict[str, Any]) -> Project:
+    return projects.create_project(
+        name=f"{preset} {next(_numbers)}",
+        preset=preset,
+        owner=owner,
+        data_kind="text",
+        classes=CLASSES,
+        question="Fruit or tool?",
+        **settings,
+    )
+
+
+def upload(project: Project, rows: Sequence[Sequence[str]], columns: Sequence[str], *, role: str = "pool") -> Dataset:
+    """Upload a small CSV and read it at once; a crowd project's pool passes the gate, too."""
+    lines = [",".join(columns), *(",".join(row) for row in rows)]
+    body = File(io.BytesIO("\n".join(lines).encode()), name="rows.csv")
+    mapping = {name: name for name in columns if name != "id"}
+    dataset = datasets.receive_upload(
+        project=project, file=body, name="rows.csv", role=role, mapping=mapping, send=False
+    )
+    datasets.import_dataset(job_id=dataset.job_id)
+    dataset.refresh_from_db()
+    if project.oracle == "crowd" and role == DatasetRole.POOL:
+        gate.run_gate(job_id=dataset.gate_job_id)
+    return dataset
+
+
+def fill_trusted(project: Project, *, number: int = 80) -> None:
+    """Upload a pool of sentences and a public test set of others."""
+    upload(project, [[text] for text in sentences(number)], ["text"])
+    tested = sentences(60, seed=2)
+    upload(project, [[text, CLASSES[truth_of(text)]] for text in tested], ["text", "label"], role="public_test")
+
+
+def fill_crowd(project: Project, *, texts: int = 40, speakers: int = 60) -> None:
+    """Upload a log in which each of `texts` sentences is said by `speakers` people, and a public test set."""
+    said = sentences(texts)
+    rows = [
+        [text, f"person {place * speakers + person}"] for place, text in enumerate(said) for person in range(speakers)
+    ]
+    upload(project, rows, ["text", "contributor"])
+    tested = sentences(60, seed=2)
+    upload(project, [[text, CLASSES[truth_of(text)]] for text in tested], ["text", "label"], role="public_test")
+
+
+def label_everything(project: Project, annotator: User, *, at_most: int = 10**9) -> int:
+    """Answer every open question truthfully and return how many those were."""
+    Membership.objects.get_or_create(project=project, user=annotator, role=Role.ANNOTATOR)
+    answered = 0
+    while answered < at_most and (assignment := queue.claim_next(project=project, user=annotator)) is not None:
+        labels.submit_label(assignment=assignment, choice=truth_of(shown_text(assignment.query)))
+        answered += 1
+    return answered
+
+
+def shown_text(query: Query) -> str:
+    """Return the text an annotator sees."""
+    return query.text if query.record is None else query.record.text or ""
+
+
+def work_off(project: Project, *, version: int | None = None) -> None:
+    """Do what a worker would, advance and run what waits, until nothing is due or `version` is released."""
+    while not ModelRelease.objects.filter(project=project, version=version).exists():
+        rounds.advance_project(project_id=project.pk)
+        waiting = Round.objects.filter(project=project, state=WorkState.WAITING).first()
+        run = TrainingRun.objects.filter(project=project, state=WorkState.WAITING).first()
+        if waiting is not None:
+            rounds.run_round(round_id=waiting.pk)
+        elif run is not None:
+            training.train_model(run_id=str(run.pk))
+        else:
+            return
+
+
+def run_to_release(project: Project, annotator: User, *, version: int) -> ModelRelease:
+    """Label and work until a version is released, and not a step further."""
+    for _ in range(4 * version):
+        work_off(project, version=version)
+        released = ModelRelease.objects.filter(project=project, version=version).first()
+        if released is not None:
+            project.refresh_from_db()
+            return released
+        label_everything(project, annotator)
+    raise AssertionError(f"version {version} was not released")
+
+
+def open_reservations(project: Project) -> int:
+    """Count the reservations nobody settled."""
+    accounts = [account for account in (project.pool_account, project.labels_account) if account is not None]
+    reserved = LedgerEntry.objects.filter(account__in=accounts, kind=EntryKind.RESERVE)
+    return reserved.exclude(children__kind__in=SETTLEMENTS).count()
+
+
+def entries(project: Project, *kinds: str) -> list[LedgerEntry]:
+    """Return the pool account's entries of these kinds, oldest first."""
+    return list(project.pool_account.entries.filter(kind__in=kinds).order_by("sequence"))
