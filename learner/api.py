@@ -1,0 +1,157 @@
+"""REST routes of the learner: released models with their guarantee, their files, and the rounds."""
+
+from datetime import datetime
+from typing import Any
+
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from ninja import Router, Schema
+
+from annotation.api import require_scope
+from annotation.models import Project
+from annotation.services.tokens import Scope
+from learner import selectors
+from learner.downloads import file_response
+from learner.intervals import wilson_interval
+from learner.models import Evaluation, ModelRelease, Round
+
+router = Router()
+
+
+class EvaluationOut(Schema):
+    """Accuracy on one public test set, with its 95 % interval."""
+
+    dataset: str
+    examples: int
+    correct: int
+    accuracy: float
+    interval: tuple[float, float]
+
+
+class FileOut(Schema):
+    """A file to download."""
+
+    name: str
+    sha256: str
+    url: str
+
+
+class LineageOut(Schema):
+    """A ledger entry the model descends from."""
+
+    account: str
+    sequence: int
+    kind: str
+    purpose: str
+    hash: str
+
+
+class ModelOut(Schema):
+    """A released model; `guarantee` holds each account's limit and what was spent of it at the release."""
+
+    version: int
+    state: str
+    retired_reason: str
+    estimator: str
+    labels_used: int
+    created_at: datetime
+    guarantee: list[dict[str, Any]]
+    evaluations: list[EvaluationOut]
+    files: list[FileOut]
+    lineage: list[LineageOut]
+
+
+class RoundOut(Schema):
+    """One choice of questions."""
+
+    number: int
+    strategy: str
+    state: str
+    requested: int
+    selected: int | None
+    model_version: int | None
+    created_at: datetime
+    finished_at: datetime | None
+    error: str
+
+
+def _project(request: HttpRequest, slug: str) -> Project:
+    require_scope(request, Scope.MODELS_READ)
+    return get_object_or_404(selectors.projects_with_models(request.user), slug=slug)
+
+
+def _release(request: HttpRequest, slug: str, version: str) -> ModelRelease:
+    project = _project(request, slug)
+    if version == "latest":
+        found = selectors.latest_release(project)
+    else:
+        found = selectors.releases_of(project).filter(version=int(version)).first() if version.isdecimal() else None
+    if found is None:
+        raise Http404
+    return found
+
+
+@router.get("projects/{slug}/models", response=list[ModelOut], summary="Released models, newest first")
+def list_models(request: HttpRequest, slug: str) -> Any:
+    return [_model(release) for release in selectors.releases_of(_project(request, slug))]
+
+
+@router.get("projects/{slug}/models/{version}", response=ModelOut, summary="One released model, or the latest")
+def get_model(request: HttpRequest, slug: str, version: str) -> Any:
+    return _model(_release(request, slug, version))
+
+
+@router.get("projects/{slug}/models/{version}/files/{name}", summary="A file of a released model")
+def get_file(request: HttpRequest, slug: str, version: str, name: str) -> HttpResponse | FileResponse:
+    return file_response(request, _release(request, slug, version), name)
+
+
+@router.get("projects/{slug}/rounds", response=list[RoundOut], summary="How questions were chosen, newest first")
+def list_rounds(request: HttpRequest, slug: str) -> Any:
+    return [_round(chosen) for chosen in selectors.rounds_of(_project(request, slug))]
+
+
+def _model(release: ModelRelease) -> dict[str, Any]:
+    slug, version = release.project.slug, release.version
+    return {
+        "version": version,
+        "state": release.state,
+        "retired_reason": release.retired_reason,
+        "estimator": release.estimator,
+        "labels_used": release.labels_used,
+        "created_at": release.created_at,
+        "guarantee": release.guarantee,
+        "evaluations": [_evaluation(evaluation) for evaluation in release.evaluations.all()],
+        "files": [
+            {"name": name, "sha256": digest, "url": reverse("api:get_file", args=(slug, str(version), name))}
+            for name, digest in sorted(release.digests.items())
+        ],
+        "lineage": [
+            {
+                "account": entry.account.scope,
+                "sequence": entry.sequence,
+                "kind": entry.kind,
+                "purpose": entry.purpose,
+                "hash": entry.hash,
+            }
+            for entry in selectors.lineage_of(release)
+        ],
+    }
+
+
+def _evaluation(evaluation: Evaluation) -> dict[str, Any]:
+    return {
+        "dataset": evaluation.dataset.name,
+        "examples": evaluation.examples,
+        "correct": evaluation.correct,
+        "accuracy": evaluation.correct / evaluation.examples,
+        "interval": wilson_interval(evaluation.correct, evaluation.examples),
+    }
+
+
+def _round(chosen: Round) -> dict[str, Any]:
+    fields = ("number", "strategy", "state", "requested", "selected", "created_at", "finished_at", "error")
+    return {name: getattr(chosen, name) for name in fields} | {
+        "model_version": chosen.model.version if chosen.model else None
+    }

@@ -1,0 +1,21 @@
+"""Sending a file of a release, to a browser as to a program."""
+
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseNotModified
+
+from learner.models import ModelRelease
+from learner.services import releases
+
+MEDIA_TYPES = {".json": "application/json", ".md": "text/markdown; charset=utf-8"}
+
+
+def file_response(request: HttpRequest, release: ModelRelease, name: str) -> HttpResponse | FileResponse:
+    """Send a file whose bytes match its digest; the digest is the ETag, so nobody fetches the same bytes twice."""
+    if name not in release.digests:
+        raise Http404
+    tag = f'"{release.digests[name]}"'
+    headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
+    if tag in [given.strip() for given in request.headers.get("If-None-Match", "").split(",")]:
+        return HttpResponseNotModified(headers=headers)
+    file = releases.open_file(release=release, name=name)
+    kind = next((kind for suffix, kind in MEDIA_TYPES.items() if name.endswith(suffix)), "application/octet-stream")
+    return FileResponse(file, as_attachment=True, filename=name, content_type=kind, headers=headers)

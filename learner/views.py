@@ -1,0 +1,145 @@
+"""Pages of a project's progress and of its released models."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
+from django.http import FileResponse, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+
+from annotation import sheets
+from annotation.models import Membership, Project, Role
+from learner import selectors
+from learner.downloads import file_response
+from learner.intervals import wilson_interval
+from learner.models import Evaluation, ModelRelease
+from learner.services import releases
+from privacy.accounting.units import atto_spent, nano_spent
+from privacy.models import LedgerEntry
+
+SHOWN_ROUNDS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """An evaluation in percent, as pages show it."""
+
+    dataset: str
+    examples: int
+    accuracy: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Costed:
+    """A ledger entry, or a round with its entry, and what it cost."""
+
+    what: Any
+    epsilon: float | None
+    delta: float | None
+
+    @classmethod
+    def of(cls, what: Any, entry: LedgerEntry | None) -> "Costed":
+        """Put the cost of `entry` beside `what`; both are empty where nothing was committed."""
+        if entry is None:
+            return cls(what, None, None)
+        return cls(what, nano_spent(entry.epsilon_nano or 0), atto_spent(entry.delta_atto))
+
+
+def _project(request: HttpRequest, slug: str) -> Project:
+    return get_object_or_404(selectors.projects_with_models(request.user), slug=slug)
+
+
+def _release(request: HttpRequest, slug: str, version: int) -> ModelRelease:
+    return get_object_or_404(selectors.releases_of(_project(request, slug)), version=version)
+
+
+def _measured(release: ModelRelease) -> list[Measured]:
+    return [_percent(evaluation) for evaluation in release.evaluations.all()]
+
+
+def _percent(evaluation: Evaluation) -> Measured:
+    low, high = wilson_interval(evaluation.correct, evaluation.examples)
+    accuracy = 100 * evaluation.correct / evaluation.examples
+    return Measured(evaluation.dataset.name, evaluation.examples, accuracy, 100 * low, 100 * high)
+
+
+def _may_manage(request: HttpRequest, project: Project) -> bool:
+    managing = Membership.objects.filter(project=project, user=request.user.pk, role=Role.MANAGER)
+    return bool(getattr(request.user, "is_superuser", False)) or managing.exists()
+
+
+def _standing(project: Project) -> dict[str, Any]:
+    return {
+        "project": project,
+        "status": selectors.project_status(project),
+        "counts": selectors.question_counts(project),
+        "newest": selectors.latest_release(project),
+    }
+
+
+@login_required
+def overview(request: HttpRequest, slug: str) -> HttpResponse:
+    """Where a project stands, what it has spent, what it has released."""
+    project = _project(request, slug)
+    context = _standing(project) | {
+        "sheets": sheets.budget_sheets(project),
+        "rounds": [Costed.of(chosen, chosen.committed_entry) for chosen in selectors.rounds_of(project)[:SHOWN_ROUNDS]],
+        "rows": [(release, _measured(release)) for release in selectors.releases_of(project)],
+        "may_manage": _may_manage(request, project),
+    }
+    return render(request, "learner/overview.html", context)
+
+
+@login_required
+def standing(request: HttpRequest, slug: str) -> HttpResponse:
+    """The moving part of the overview alone."""
+    return render(request, "learner/_standing.html", _standing(_project(request, slug)))
+
+
+@login_required
+def release_list(request: HttpRequest, slug: str) -> HttpResponse:
+    """Every release, newest first."""
+    project = _project(request, slug)
+    rows = [(release, _measured(release)) for release in selectors.releases_of(project)]
+    status = selectors.project_status(project)
+    return render(request, "learner/releases.html", {"project": project, "rows": rows, "status": status})
+
+
+@login_required
+def release(request: HttpRequest, slug: str, version: int) -> HttpResponse:
+    """One release: its promise, how well it does, where it comes from, its files."""
+    found = _release(request, slug, version)
+    context = {
+        "project": found.project,
+        "release": found,
+        "measured": _measured(found),
+        "sheets": sheets.budget_sheets(found.project),
+        "lineage": [Costed.of(entry, entry) for entry in selectors.lineage_of(found)],
+        "files": sorted(found.digests.items()),
+        "may_manage": _may_manage(request, found.project),
+    }
+    return render(request, "learner/release.html", context)
+
+
+@login_required
+def retire(request: HttpRequest, slug: str, version: int) -> HttpResponse:
+    """Take a release back, with a reason."""
+    found = _release(request, slug, version)
+    if not _may_manage(request, found.project):
+        raise PermissionDenied(_("Only a manager of the project can retire a release."))
+    if request.method == "POST":
+        releases.retire_release(release=found, reason=request.POST.get("reason", ""))
+        messages.success(request, _("The release is retired; its files and its entries stay."))
+        return redirect("learner:release", slug=slug, version=version)
+    return render(request, "learner/retire.html", {"project": found.project, "release": found})
+
+
+@login_required
+def release_file(request: HttpRequest, slug: str, version: int, name: str) -> HttpResponse | FileResponse:
+    """Download a file."""
+    return file_response(request, _release(request, slug, version), name)

@@ -1,0 +1,11 @@
+"""A ledger counter of the test's own: projects of other tests are gone, and the file would miss them."""
+
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def own_counter(settings, tmp_path: Path) -> None:
+    """Keep the counter in the test's folder."""
+    settings.LEDGER_COUNTER_PATH = tmp_path / "ledger-counter.json"
