@@ -84,8 +84,9 @@ def draw_log(*, contributors: int, rng: np.random.Generator) -> VoiceLog:
 
 def zipf_mandelbrot(size: int, *, exponent: float = 1.0, shift: float = 60.0) -> NDArray[np.float64]:
     """Return probabilities proportional to (rank + shift)^-exponent, shape (size,)."""
-    weights: NDArray[np.float64] = (np.arange(1, size + 1) + shift) ** -exponent
-    return weights / weights.sum()
+    weights = np.power(np.arange(1.0, size + 1) + shift, -exponent)
+    shares: NDArray[np.float64] = weights / weights.sum()
+    return shares
 
 
 def public_test_set(*, size: int, rng: np.random.Generator) -> tuple[list[str], list[int]]:

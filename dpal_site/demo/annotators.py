@@ -1,0 +1,178 @@
+"""Simulated annotators: they log in, read the page and press a button over HTTP, as a person's browser would."""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from http.client import HTTPException
+from http.cookiejar import CookieJar
+from typing import ClassVar
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlencode, urljoin
+from urllib.request import HTTPCookieProcessor, Request, build_opener
+
+import numpy as np
+
+Answer = Callable[["Page", "Browser"], int]
+PAUSE_SECONDS = 0.25
+
+
+@dataclass(slots=True)
+class Form:
+    """A form of a page: where it goes and what it would send."""
+
+    action: str
+    hidden: dict[str, str] = field(default_factory=dict)
+    choices: list[str] = field(default_factory=list)
+
+
+class Page(HTMLParser):
+    """The parts of a page that a simulated annotator looks at."""
+
+    VOID: ClassVar[frozenset[str]] = frozenset({"img", "input", "br", "meta", "link", "hr"})
+
+    def __init__(self, url: str, text: str) -> None:
+        super().__init__()
+        self.url = url
+        self.forms: dict[str, Form] = {}
+        self.question = ""
+        self.image_url = ""
+        self._form: Form | None = None
+        self._depth_in_question = 0
+        self.feed(text)
+        self.question = self.question.strip()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note forms, their fields, and where the question begins."""
+        given = {name: value or "" for name, value in attrs}
+        if self._depth_in_question and tag not in self.VOID:
+            self._depth_in_question += 1
+        if given.get("id") == "question":
+            self._depth_in_question = 1
+        if tag == "img" and self._depth_in_question:
+            self.image_url = given.get("src", "")
+        if tag == "form":
+            self._form = Form(action=given.get("action", ""))
+            self.forms[given.get("id") or given.get("action", "")] = self._form
+        elif tag == "input" and self._form is not None and given.get("type") == "hidden":
+            self._form.hidden[given["name"]] = given.get("value", "")
+        elif tag == "button" and self._form is not None and given.get("name") == "choice":
+            self._form.choices.append(given["value"])
+
+    def handle_endtag(self, tag: str) -> None:
+        """Note where forms and the question end."""
+        if tag == "form":
+            self._form = None
+        if self._depth_in_question and tag not in self.VOID:
+            self._depth_in_question -= 1
+
+    def handle_data(self, data: str) -> None:
+        """Keep the words of the question."""
+        if self._depth_in_question:
+            self.question += data
+
+
+class Browser:
+    """One person's session: cookies kept, redirects followed, forms sent with their hidden fields."""
+
+    def __init__(self, site: str) -> None:
+        self.site = site
+        self._opener = build_opener(HTTPCookieProcessor(CookieJar()))
+
+    def fetch(self, path: str, *, data: Mapping[str, str] | None = None) -> tuple[str, bytes]:
+        """Return the final address and the body."""
+        url = urljoin(self.site, path)
+        body = None if data is None else urlencode(data).encode()
+        request = Request(url, data=body, headers={"Referer": url})  # noqa: S310 - always our own site
+        with self._opener.open(request, timeout=30) as response:
+            return response.url, response.read()
+
+    def open(self, path: str) -> Page:
+        """Return a page."""
+        url, body = self.fetch(path)
+        return Page(url, body.decode())
+
+    def send(self, form: Form, fields: Mapping[str, str]) -> Page:
+        """Send a form and return the page that answers."""
+        url, body = self.fetch(form.action, data={**form.hidden, **fields})
+        return Page(url, body.decode())
+
+    def log_in(self, *, username: str, password: str) -> None:
+        """Log in by the site's own form."""
+        page = self.open("/login/")
+        form = next(form for form in page.forms.values() if "csrfmiddlewaretoken" in form.hidden)
+        form.action = form.action or "/login/"
+        answered = self.send(form, {"username": username, "password": password})
+        if answered.url.endswith("/login/"):
+            raise PermissionError(f"the site refused the login of {username}")
+
+
+class SimulatedAnnotator(threading.Thread):
+    """A person who labels whatever the projects ask until told to stop, and errs now and then.
+
+    Parameters
+    ----------
+    name, password : str
+        The login.
+    site : str
+        Address of the site.
+    desks : mapping of str to Answer
+        For each project's slug, what a careful person would answer to a page.
+    mistake_rate : float
+        Probability of another answer, 0 <= mistake_rate < 1.
+    seed : int
+        Of the mistakes.
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        password: str,
+        site: str,
+        desks: Mapping[str, Answer],
+        mistake_rate: float,
+        seed: int,
+    ) -> None:
+        super().__init__(name=name, daemon=True)
+        self.answered = 0
+        self._password = password
+        self._browser = Browser(site)
+        self._desks = desks
+        self._mistake_rate = mistake_rate
+        self._rng = np.random.default_rng(seed)
+        self._stopping = threading.Event()
+
+    def stop(self) -> None:
+        """Ask the person to go home after the question at hand."""
+        self._stopping.set()
+
+    def run(self) -> None:
+        """Go from project to project; a site that does not answer for a moment is tried again."""
+        logged_in = False
+        while not self._stopping.is_set():
+            try:
+                if not logged_in:
+                    self._browser.log_in(username=self.name, password=self._password)
+                    logged_in = True
+                worked = sum([self._work_at(slug, answer) for slug, answer in self._desks.items()])
+            except (URLError, HTTPError, HTTPException, OSError):
+                worked = 0
+            if not worked:
+                self._stopping.wait(PAUSE_SECONDS)
+
+    def _work_at(self, slug: str, answer: Answer) -> int:
+        """Answer what one project asks until it has no question, and return how many those were."""
+        page = self._browser.open(f"/projects/{slug}/label/")
+        done = 0
+        while (form := page.forms.get("answer")) is not None and not self._stopping.is_set():
+            choice = self._with_mistakes(answer(page, self._browser), form.choices)
+            page = self._browser.send(form, {"choice": choice})
+            done += 1
+            self.answered += 1
+        return done
+
+    def _with_mistakes(self, choice: int, choices: Sequence[str]) -> str:
+        if self._rng.random() < self._mistake_rate:
+            return str(self._rng.choice([other for other in choices if other != str(choice)]))
+        return str(choice)
