@@ -2,7 +2,6 @@
 
 import logging
 from datetime import timedelta
-from functools import partial
 from uuid import UUID
 
 from celery import current_app
@@ -25,7 +24,8 @@ def open_job(*, project: Project, kind: str, owner: AbstractBaseUser | None = No
     """Write a job that waits, in the caller's transaction, and send it to a worker once that commits."""
     job: Job = Job.objects.create(project=project, kind=kind, owner=owner)  # type: ignore[misc]
     if send:
-        transaction.on_commit(partial(send_job, job_id=job.pk, kind=kind), robust=True)
+        # No partial: Django names what failed, and a partial has no name.
+        transaction.on_commit(lambda: send_job(job_id=job.pk, kind=kind), robust=True)
     return job
 
 
