@@ -18,7 +18,7 @@ from dpal_site.embedded import host, servers
 from dpal_site.embedded.errors import EmbeddedError, ProcessDied
 from dpal_site.embedded.identity import LAUNCH
 
-HEALTH_PATH = "/healthz"
+READINESS_PATH = "/readyz"
 FIRST_PORT = 8000
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 CELERY = (sys.executable, "-m", "celery", "-A", "dpal_site.celery:app")
@@ -189,10 +189,10 @@ class Supervisor:
         del self._children[child.name]
 
     def _answers(self) -> bool:
-        """Say whether the site answers at all; what it says about its health is for whoever watches it."""
+        """Say whether the site answers and reaches its database."""
         connection = http.client.HTTPConnection(self.url.removeprefix("http://"), timeout=5)
         try:
-            connection.request("GET", HEALTH_PATH)
+            connection.request("GET", READINESS_PATH)
             return connection.getresponse().status < 500
         except (OSError, http.client.HTTPException):
             return False

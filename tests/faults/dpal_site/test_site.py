@@ -1,0 +1,90 @@
+"""The whole site: started by one command, stopped by one key, its processes replaceable while it runs."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+from http.cookiejar import CookieJar
+from urllib.parse import urlencode
+
+import pytest
+
+from dpal_site.celery import app
+from dpal_site.embedded import host
+from dpal_site.embedded.postgres import EmbeddedPostgres
+from dpal_site.embedded.servers import REPOSITORY
+from dpal_site.embedded.valkey import EmbeddedValkey
+
+pytestmark = pytest.mark.faults
+
+
+def get(url):
+    with urllib.request.urlopen(url, timeout=10) as response:
+        return response.status, response.read().decode()
+
+
+def test_one_command_runs_a_site_and_ctrl_c_leaves_nothing_behind(tmp_path):
+    environment = {**os.environ, "DPAL_VAR": str(tmp_path / "var"), "DPAL_NO_SERVERS": "", "PYTHONUNBUFFERED": "1"}
+    command = [sys.executable, "manage.py", "run", "--port", str(host.free_port()), "--workers", "1", "--echo"]
+    site = subprocess.Popen(
+        command, cwd=REPOSITORY, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    said = ""
+    try:
+        for line in site.stdout:
+            said += line
+            if line.startswith("The site runs at"):
+                break
+        url = re.search(r"http://127\.0\.0\.1:\d+", said)
+        assert url, said
+        assert get(f"{url[0]}/readyz") == (200, "ok\n")
+        status, login = get(f"{url[0]}/login/")
+        assert status == 200
+        stylesheet = re.search(r'href="(/static/[^"]+\.css)"', login)
+        assert stylesheet, login
+        assert get(url[0] + stylesheet[1])[0] == 200
+        children = [
+            int(pid) for pid in subprocess.run(["pgrep", "-P", str(site.pid)], capture_output=True).stdout.split()
+        ]
+        assert len(children) == 3
+    finally:
+        site.send_signal(signal.SIGINT)
+        rest, _ = site.communicate(timeout=60)
+    assert site.returncode == 0, rest
+    assert rest.endswith("Stopped.\n")
+    assert not any(host.running_process(pid) for pid in children)
+    assert EmbeddedPostgres(tmp_path / "var" / "postgres").status == "stopped"
+    assert EmbeddedValkey(tmp_path / "var" / "valkey").status == "stopped"
+
+
+def test_a_restarted_worker_takes_the_task_sent_while_it_was_away(celery_worker_process):
+    worker, name = celery_worker_process, "annotation.tasks.return_expired_leases_task"
+
+    def succeeded(times):
+        return lambda: worker.log_path("worker").read_text().count(f"Task {name}") >= 2 * times
+
+    app.send_task(name)
+    assert host.wait_until(succeeded(1), 30), worker.log_path("worker").read_text()
+    # The pool's processes hold the broker connection too: while one lives, a task can still be handed to the dead.
+    os.killpg(worker.pid("worker"), signal.SIGKILL)
+    assert host.wait_until(lambda: host.running_process(worker.pid("worker")) is None, 10)
+    app.send_task(name)
+    worker.restart("worker")
+    assert host.wait_until(succeeded(2), 30), worker.log_path("worker").read_text()
+
+
+def test_the_live_site_knows_who_is_in_the_test_database(live_site, django_user_model):
+    django_user_model.objects.create_user("ann", password="a long password")
+    cookies = CookieJar()
+    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(cookies))
+    page = browser.open(f"{live_site.url}/login/", timeout=10).read().decode()
+    form = {
+        "username": "ann",
+        "password": "a long password",
+        "csrfmiddlewaretoken": re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page)[1],
+        "next": "/healthz",
+    }
+    browser.open(f"{live_site.url}/login/", urlencode(form).encode(), timeout=10)
+    assert "sessionid" in {cookie.name for cookie in cookies}
