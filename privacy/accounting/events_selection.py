@@ -8,16 +8,8 @@ from privacy.accounting import checks, screens
 from privacy.accounting.composition import bounded_range_rho
 from privacy.accounting.cost import Adjacency, Cost, no_proof
 from privacy.accounting.event import Event
-from privacy.accounting.events_training import MinibatchSgdEvent
+from privacy.accounting.events_training import FIXED_SLOTS, MinibatchSgdEvent, hidden_cost, require_slot
 from privacy.accounting.units import outward
-
-FIXED_SLOTS: frozenset[Adjacency] = frozenset({"null", "replace"})
-SLOT_RULE = "pool and stream sizes must be public, so neighbours differ inside one slot"
-
-
-def _require_slot(event: Event, adjacency: Adjacency) -> None:
-    if adjacency not in event.valid_for:
-        raise no_proof(event.kind, adjacency, SLOT_RULE)
 
 
 def _screen_cost(q_hi: float, q_lo: float) -> Cost:
@@ -39,7 +31,7 @@ class RandomChoiceEvent(Event):
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
         """Return zero: the choice is independent of every record."""
-        _require_slot(self, adjacency)
+        require_slot(self, adjacency)
         return Cost(0.0)
 
     def summary(self) -> str:
@@ -65,7 +57,7 @@ class BernoulliScreenEvent(Event):
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
         """Return the larger loss of the two answers."""
-        _require_slot(self, adjacency)
+        require_slot(self, adjacency)
         return _screen_cost(self.q_hi, self.q_lo)
 
     def summary(self) -> str:
@@ -105,7 +97,7 @@ class ExponentialScreenEvent(Event):
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
         """Return the larger loss of the two answers at the extreme probabilities."""
-        _require_slot(self, adjacency)
+        require_slot(self, adjacency)
         return _screen_cost(*self.rates)
 
     def summary(self) -> str:
@@ -129,7 +121,7 @@ class ExposureCappedScreenEvent(Event):
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
         """Return the loss of the worst course of a record through all its exposures."""
-        _require_slot(self, adjacency)
+        require_slot(self, adjacency)
         rho = self.exposures * _screen_cost(self.q_hi, self.q_lo).rho
         epsilon = outward(screens.exposure_epsilon(self.q_hi, self.q_lo, self.exposures))
         return Cost(epsilon, rho=min(rho, epsilon**2 / 2))
@@ -177,7 +169,7 @@ class TopCEvent(Event):
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
         """Return the loss of the batch, as its place in a series demands."""
-        _require_slot(self, adjacency)
+        require_slot(self, adjacency)
         shift = screens.top_c_shift(self.pool_size, self.picks, self.scale)
         shift = outward(shift)
         epsilon = {"single": max(self.scale, shift), "opened": self.scale + shift, "continued": shift}[self.series]
@@ -217,16 +209,13 @@ class StreamEvent(Event):
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
         """Return the loss of the whole stream, not of one step."""
-        _require_slot(self, adjacency)
+        require_slot(self, adjacency)
         if self.selection_visible:
             update = self.update.cost(adjacency=adjacency)
             epsilon = screens.stream_epsilon(self.q_hi, self.q_lo, update.epsilon, selection_visible=True)
             rho = _screen_cost(self.q_hi, self.q_lo).rho + update.rho
-            return Cost(outward(epsilon), rho=min(outward(epsilon) ** 2 / 2, outward(rho)))
-        one_sided = self.update.cost(adjacency="null").epsilon
-        if math.isinf(one_sided):
-            raise no_proof(self.kind, adjacency, "hidden selection amplifies pure updates only")
-        return Cost(outward(screens.hidden_selection_epsilon(self.q_hi, one_sided, adjacency)))
+            return Cost(outward(epsilon), update.delta, rho=min(outward(epsilon) ** 2 / 2, outward(rho)))
+        return hidden_cost(self, self.update, self.q_hi, adjacency)
 
     def summary(self) -> str:
         """Return one sentence."""

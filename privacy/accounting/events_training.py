@@ -2,56 +2,36 @@
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import ClassVar, Literal
 
 from privacy.accounting import checks, training
-from privacy.accounting.composition import gaussian_epsilon
 from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost, no_proof
 from privacy.accounting.event import Event
-from privacy.accounting.mutual_information import bandit_gradient_bound, bandit_mi, gaussian_mi
 from privacy.accounting.screens import hidden_selection_epsilon
-from privacy.accounting.units import float_at_least, outward
+from privacy.accounting.units import outward
+from privacy.accounting.vector_noise import VectorNoise, check_vector_noise, gaussian_cost, vector_noise_cost
 
 FIXED_SLOTS: frozenset[Adjacency] = frozenset({"null", "replace"})
 ANY_ADJACENCY: frozenset[Adjacency] = frozenset(ADJACENCIES)
 SLOT_RULE = "the number of slots must be public, so neighbours differ inside one slot"
-VectorNoise = Literal["k_norm", "laplace", "gaussian"]
 
 
-def _require(event: Event, adjacency: Adjacency, rule: str = SLOT_RULE) -> None:
+def require_slot(event: Event, adjacency: Adjacency) -> None:
+    """Raise `NoProof` for an adjacency that changes the number of slots."""
     checks.one_of("adjacency", adjacency, ADJACENCIES)
     if adjacency not in event.valid_for:
-        raise no_proof(event.kind, adjacency, rule)
+        raise no_proof(event.kind, adjacency, SLOT_RULE)
 
 
-def _gaussian_cost(sensitivity_l2: float, sigma: float, delta: float) -> Cost:
-    """Return the charge of Gaussian noise: rho always, and an epsilon where `delta` names a point to charge."""
-    rho = float_at_least((Fraction(sensitivity_l2) / Fraction(sigma)) ** 2 / 2)
-    if delta > 0:
-        return Cost(outward(gaussian_epsilon(outward(sensitivity_l2 / sigma), delta), 1e-11), delta, rho=rho)
-    return Cost(math.inf if rho else 0.0, rho=rho)
-
-
-def _vector_noise_cost(noise: VectorNoise, scale: float, l2: float, grid: float, dimension: int, delta: float) -> Cost:
-    """Return the charge of adding noise to a vector of L2 sensitivity `l2` that was first rounded to `grid`."""
-    if noise == "laplace" and dimension > 1:
-        sensitivity = outward(math.sqrt(dimension) * l2 + training.grid_slack(grid, dimension, "l1"))
-    else:
-        sensitivity = outward(l2 + training.grid_slack(grid, dimension)) if grid else l2
-    if noise == "gaussian":
-        return _gaussian_cost(sensitivity, scale, delta)
-    return Cost(float_at_least(Fraction(sensitivity) / Fraction(scale)))
-
-
-def _check_vector_noise(noise: str, scale: float, grid: float, delta: float) -> None:
-    checks.one_of("noise", noise, ("k_norm", "laplace", "gaussian"))
-    checks.positive("noise scale", scale)
-    checks.not_negative("grid", grid)
-    if not 0 <= delta < 1:
-        raise ValueError(f"delta must lie in [0, 1), got {delta}")
-    if delta > 0 and noise != "gaussian":
-        raise ValueError(f"delta must be 0 for {noise} noise, got {delta}")
+def hidden_cost(event: Event, inner: Event, rate: float, adjacency: Adjacency) -> Cost:
+    """Return what `event` costs when it runs `inner` on records that take part by secret coins of at most `rate`."""
+    whole = inner.cost(adjacency="null")
+    if math.isinf(whole.epsilon):
+        raise no_proof(event.kind, adjacency, "a hidden selection amplifies only what has a finite epsilon")
+    if adjacency == "replace" and whole.delta == 0:
+        return Cost(outward(hidden_selection_epsilon(rate, whole.epsilon, "replace")))
+    once = Cost(outward(hidden_selection_epsilon(rate, whole.epsilon)), min(1.0, outward(rate * whole.delta)))
+    return once.of_two_steps() if adjacency == "replace" else once
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +53,7 @@ class GaussianEvent(Event):
         """Check the ranges."""
         checks.not_negative("sensitivity_l2", self.sensitivity_l2)
         checks.one_of("stated_for", self.stated_for, ADJACENCIES)
-        _check_vector_noise("gaussian", self.sigma, 0.0, self.delta)
+        check_vector_noise("gaussian", self.sigma, 0.0, self.delta)
 
     def gaussian_mu(self, *, adjacency: Adjacency = "null") -> float:
         """Return sensitivity over sigma; a replacement is two null steps."""
@@ -88,7 +68,7 @@ class GaussianEvent(Event):
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
         """Return rho, and epsilon where `delta` is given."""
-        return _gaussian_cost(self._sensitivity(adjacency), self.sigma, self.delta)
+        return gaussian_cost(self._sensitivity(adjacency), self.sigma, self.delta)
 
     def summary(self) -> str:
         """Return one sentence."""
@@ -115,16 +95,16 @@ class MinibatchSgdEvent(Event):
 
     def __post_init__(self) -> None:
         """Check the ranges."""
-        _check_vector_noise(self.noise, self.noise_scale, self.grid, self.delta)
+        check_vector_noise(self.noise, self.noise_scale, self.grid, self.delta)
         checks.positive("norm_bound", self.norm_bound)
         checks.at_least("dimension", self.dimension, 1)
         checks.at_least("updates_per_record", self.updates_per_record, 1)
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
         """Return the loss of all updates one label feeds; the whole stream of labels costs no more."""
-        _require(self, adjacency)
+        require_slot(self, adjacency)
         moved = training.records_moved(adjacency) * self.norm_bound
-        one = _vector_noise_cost(self.noise, self.noise_scale, moved, self.grid, self.dimension, self.delta)
+        one = vector_noise_cost(self.noise, self.noise_scale, moved, self.grid, self.dimension, self.delta)
         return one.times(self.updates_per_record)
 
     def summary(self) -> str:
@@ -156,7 +136,7 @@ class OutputPerturbationEvent(Event):
 
     def __post_init__(self) -> None:
         """Check the ranges."""
-        _check_vector_noise(self.noise, self.noise_scale, self.grid, self.delta)
+        check_vector_noise(self.noise, self.noise_scale, self.grid, self.delta)
         checks.at_least("dimension", self.dimension, 1)
         checks.at_least("n_models", self.n_models, 1)
         self.sensitivity_l2()
@@ -176,7 +156,7 @@ class OutputPerturbationEvent(Event):
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
         """Return the charge of all models."""
         sensitivity = self.sensitivity_l2(adjacency)
-        one = _vector_noise_cost(self.noise, self.noise_scale, sensitivity, self.grid, self.dimension, self.delta)
+        one = vector_noise_cost(self.noise, self.noise_scale, sensitivity, self.grid, self.dimension, self.delta)
         return one.times(self.n_models)
 
     def summary(self) -> str:
@@ -227,7 +207,7 @@ class ObjectivePerturbationEvent(Event):
         checks.at_least("dimension", self.dimension, 1)
         checks.at_least("n_models", self.n_models, 1)
         checks.one_of("adjacency", self.adjacency, ("null", "replace"))
-        _check_vector_noise(self.output_noise, self.output_scale, self.output_grid, self.output_delta)
+        check_vector_noise(self.output_noise, self.output_scale, self.output_grid, self.output_delta)
 
     @property
     def total_regularization(self) -> float:
@@ -242,13 +222,13 @@ class ObjectivePerturbationEvent(Event):
     def output_cost(self) -> Cost:
         """Return the charge of the output noise of one model, which hides where the solver stopped."""
         slack = outward(training.solver_slack(self.gradient_tolerance, self.total_regularization))
-        return _vector_noise_cost(
+        return vector_noise_cost(
             self.output_noise, self.output_scale, slack, self.output_grid, self.dimension, self.output_delta
         )
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
         """Return the tilt, the change of variables and the output noise, for all models."""
-        _require(self, adjacency)
+        require_slot(self, adjacency)
         tilt = self.epsilon_prime * training.records_moved(adjacency) / training.records_moved(self.adjacency)
         curved = training.curvature_loss(self.curvature, self.norm_bound, self.total_regularization)
         return Cost(outward(tilt + curved)).plus(self.output_cost()).times(self.n_models)
@@ -275,87 +255,9 @@ class SecretSampleEvent(Event):
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
         """Return the amplified loss; the inner mechanism must have one under null adjacency."""
-        _require(self, adjacency)
-        inner = self.inner.cost(adjacency="null")
-        if math.isinf(inner.epsilon):
-            raise no_proof(self.kind, adjacency, "amplification needs a mechanism with a finite epsilon")
-        if adjacency == "replace" and inner.delta == 0:
-            return Cost(outward(hidden_selection_epsilon(self.rate, inner.epsilon, "replace")))
-        once = Cost(outward(hidden_selection_epsilon(self.rate, inner.epsilon)), outward(self.rate * inner.delta))
-        return once.of_two_steps() if adjacency == "replace" else once
+        require_slot(self, adjacency)
+        return hidden_cost(self, self.inner, self.rate, adjacency)
 
     def summary(self) -> str:
         """Return one sentence."""
         return f"on a secret {self.rate:.4g} sample: {self.inner.summary()}"
-
-
-@dataclass(frozen=True, slots=True)
-class MutualInformationOgdEvent(Event):
-    """One clipped gradient per user with Gaussian noise; charged as zCDP, its mutual information only shown."""
-
-    dimension: int
-    lipschitz: float
-    sigma: float
-    delta: float = 0.0
-    kind: ClassVar[str] = "mutual_information_ogd"
-    valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
-
-    def __post_init__(self) -> None:
-        """Check the ranges."""
-        gaussian_mi(self.dimension, self.lipschitz, self.sigma)
-        _check_vector_noise("gaussian", self.sigma, 0.0, self.delta)
-
-    def gaussian_mu(self, *, adjacency: Adjacency = "null") -> float:
-        """Return the ratio of a replacement, which is charged under null as well."""
-        _require(self, adjacency)
-        return 2 * self.lipschitz / self.sigma
-
-    def cost(self, *, adjacency: Adjacency = "null") -> Cost:
-        """Return rho = 2 L^2 / sigma^2 and the mutual information of one user."""
-        _require(self, adjacency)
-        cost = _gaussian_cost(2 * self.lipschitz, self.sigma, self.delta)
-        nats = outward(gaussian_mi(self.dimension, self.lipschitz, self.sigma))
-        return Cost(cost.epsilon, cost.delta, cost.rho, nats)
-
-    def summary(self) -> str:
-        """Return one sentence."""
-        return f"noisy gradients clipped to {self.lipschitz:.4g} with sigma {self.sigma:.4g}"
-
-
-@dataclass(frozen=True, slots=True)
-class BanditOgdEvent(Event):
-    """One noisy one-point gradient estimate per user, from a loss clipped to [-loss_bound, loss_bound].
-
-    `lipschitz` stays 0 with clipping; without, it bounds how far the loss rises outside the feasible set.
-    """
-
-    dimension: int
-    loss_bound: float
-    radius: float
-    sigma: float
-    lipschitz: float = 0.0
-    delta: float = 0.0
-    kind: ClassVar[str] = "bandit_ogd"
-    valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
-
-    def __post_init__(self) -> None:
-        """Check the ranges."""
-        bandit_mi(self.dimension, self.loss_bound, self.radius, self.lipschitz, self.sigma)
-        _check_vector_noise("gaussian", self.sigma, 0.0, self.delta)
-
-    def gaussian_mu(self, *, adjacency: Adjacency = "null") -> float:
-        """Return the ratio of a replacement, which is charged under null as well."""
-        _require(self, adjacency)
-        return 2 * bandit_gradient_bound(self.dimension, self.loss_bound, self.radius, self.lipschitz) / self.sigma
-
-    def cost(self, *, adjacency: Adjacency = "null") -> Cost:
-        """Return rho of the estimate's norm bound and the mutual information of one user."""
-        _require(self, adjacency)
-        bound = bandit_gradient_bound(self.dimension, self.loss_bound, self.radius, self.lipschitz)
-        cost = _gaussian_cost(2 * outward(bound), self.sigma, self.delta)
-        nats = bandit_mi(self.dimension, self.loss_bound, self.radius, self.lipschitz, self.sigma)
-        return Cost(cost.epsilon, cost.delta, cost.rho, outward(nats))
-
-    def summary(self) -> str:
-        """Return one sentence."""
-        return f"noisy bandit gradients of loss bound {self.loss_bound:.4g} with sigma {self.sigma:.4g}"

@@ -15,76 +15,26 @@ from collections.abc import Callable
 from typing import Final, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.special import betainc, kl_div
+from numpy.typing import ArrayLike
+from scipy.special import betainc
 
 from privacy.accounting import checks
+from privacy.accounting.binomial import Floats, bernoulli_divergence, binomial_pmf
 
 Method = Literal["exact", "li2012"]
-Floats = NDArray[np.float64]
 
 # Deltas under this are reported as the proven bound instead of being resolved further.
 NEGLIGIBLE: Final = 1e-30
 CHUNK: Final = 4096
 OFFSETS: Final = 48
 
-# ln(n!) minus Stirling's approximation without its series, for n = 0..15.
-_SMALL = np.array(
-    [0.0, *(math.lgamma(n + 1) - (n + 0.5) * math.log(n) + n - math.log(2 * math.pi) / 2 for n in range(1, 16))]
-)
 
-
-def _stirling_error(n: Floats) -> Floats:
-    wide = np.maximum(n, 16.0)
-    inverse = 1.0 / (wide * wide)
-    series = (1 / 12 - (1 / 360 - (1 / 1260 - (1 / 1680 - inverse / 1188) * inverse) * inverse) * inverse) / wide
-    return np.where(n < 16, _SMALL[np.minimum(n, 15).astype(np.intp)], series)
-
-
-def binomial_pmf(j: ArrayLike, n: ArrayLike, probability: float) -> Floats:
-    """Return P(Bin(n, probability) = j) by Loader's saddle-point form, accurate far into the tails.
-
-    Parameters
-    ----------
-    j, n : array_like of integers
-        Broadcast against each other; 0 <= j <= n gives the mass, anything else zero.
-    probability : float
-        In (0, 1).
-
-    References
-    ----------
-    .. [1] Loader, "Fast and accurate computation of binomial probabilities", 2000.
-    """
-    j, n = np.broadcast_arrays(np.asarray(j, dtype=np.float64), np.asarray(n, dtype=np.float64))
-    inside = (j >= 0) & (j <= n)
-    n = np.where(inside, n, 2.0)
-    j = np.where(inside, j, 1.0)
-    rest = n - j
-    edge = (j == 0) | (rest == 0)
-    exponent = kl_div(j, n * probability) + kl_div(rest, n * (1 - probability))
-    exponent += _stirling_error(j) + _stirling_error(rest) - _stirling_error(n)
-    # At an edge the two divergences are the whole exponent: (1-p)^n or p^n.
-    spread = np.where(edge, 1.0, n / (2 * math.pi * np.where(edge, 1.0, j * rest)))
-    mass = np.where(edge, 0.0, np.exp(-exponent) * np.sqrt(spread))
-    mass = np.where(edge & (j == 0), np.exp(n * math.log1p(-probability)), mass)
-    mass = np.where(edge & (rest == 0), np.exp(n * math.log(probability)), mass)
-    return np.where(inside, mass, 0.0)
-
-
-def _divergence(x: float, y: float) -> float:
-    """Return the Kullback-Leibler divergence of Bernoulli(x) from Bernoulli(y)."""
-    return float(kl_div(x, y) + kl_div(1 - x, 1 - y))
-
-
-def _series(
-    first: Floats, ratios_of: "tuple[Floats, Floats, float]", weight_start: Floats, weight_step: Floats
-) -> Floats:
+def _series(first: Floats, up: Floats, down: Floats, odds: float, weight_start: Floats, weight_step: Floats) -> Floats:
     """Sum first * prod(ratios) * (weight_start + i * weight_step) over i = 0, 1, ... for every row.
 
-    `ratios_of` holds (up, down, odds): the i-th ratio is odds * max(up - i, 0) / (down + i), falling in i, so
-    what is left after a block is at most a geometric tail.
+    The i-th ratio is odds * max(up - i, 0) / (down + i), falling in i, so what is left after a block is at most
+    a geometric tail.
     """
-    up, down, odds = ratios_of
     total = np.zeros_like(first)
     mass, offset = first, 0
     while True:
@@ -102,11 +52,11 @@ def _series(
 
 def _forward(t: Floats, rate: float, epsilon: float) -> Floats:
     """Return max over n of HS(P_n || P_{n-1}) restricted to counts >= t, for every threshold t."""
-    kept = (1 - rate) * math.exp(-epsilon)
+    kept = max((1 - rate) * math.exp(-epsilon), 1e-300)
     gamma = rate + (1 - rate) * -math.expm1(-epsilon)
     n = np.floor((t - 1) / gamma) + 1
     first = binomial_pmf(t, n, rate)
-    return _series(first, (n - t, t + 1, rate / (1 - rate)), 1 - (n - t) / (n * kept), 1 / (n * kept))
+    return _series(first, n - t, t + 1, rate / (1 - rate), 1 - (n - t) / (n * kept), 1 / (n * kept))
 
 
 def _backward(u: Floats, rate: float, epsilon: float) -> Floats:
@@ -118,7 +68,7 @@ def _backward(u: Floats, rate: float, epsilon: float) -> Floats:
     n = np.minimum(np.maximum(np.ceil(u / gamma), 1.0), 1e12)
     first = binomial_pmf(u, n, rate)
     start = (n * gamma - u) / (n * (1 - rate))
-    return np.maximum(0.0, _series(first, (u, n - u + 1, (1 - rate) / rate), start, 1 / (n * (1 - rate))))
+    return np.maximum(0.0, _series(first, u, n - u + 1, (1 - rate) / rate, start, 1 / (n * (1 - rate))))
 
 
 def _exact_curve(t: Floats, rate: float, epsilon: float) -> Floats:
@@ -150,10 +100,10 @@ def _last_threshold(target: float, rate: float, epsilon: float, method: Method) 
     The bounds are those of docs/privacy.md, gate: a Chernoff bound, one from the total variation of neighbouring
     binomials (which needs no distance from the mean), and a sharper one by Stirling's formula and a geometric series.
     """
-    kept = (1 - rate) * math.exp(-epsilon)
+    kept = max((1 - rate) * math.exp(-epsilon), 1e-300)
     gamma = rate + (1 - rate) * -math.expm1(-epsilon)
     # Where 1 - gamma is lost to rounding the divergence is that of keeping every record.
-    fall = _divergence(gamma, rate) / gamma if gamma < 1 else -math.log(rate)
+    fall = bernoulli_divergence(gamma, rate) / gamma if gamma < 1 else -math.log(rate)
     goal = math.log(target)
     if method == "li2012":
         return max(0.0, -goal / fall)
@@ -175,7 +125,7 @@ def _last_below(goal: float, target: float, rate: float, epsilon: float) -> floa
     gamma = rate - (1 - rate) * math.expm1(epsilon)
     if gamma <= 0:
         return 0.0
-    fall = _divergence(gamma, rate) / gamma
+    fall = bernoulli_divergence(gamma, rate) / gamma
     odds = gamma / (1 - gamma) * (1 - rate) / rate
     smooth = 1 + rate / (2 * math.e * (1 - rate) * target * target)
     last = min(max(0.0, (math.log(gamma / (1 - rate)) - goal) / fall), gamma * smooth)
