@@ -1,7 +1,6 @@
 """The annotator's page: one question after the other, without a wait between them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import wraps
 from http import HTTPStatus
 from pathlib import Path
@@ -28,15 +27,6 @@ View = Callable[..., HttpResponse]
 KEYS = "1234567890"
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """What stands around a question: how far the person is, and what can still be taken back."""
-
-    done_today: int
-    waiting: int
-    last_choice: int | None = None
-
-
 def annotator_page(view: View) -> View:
     """Ask for a login, also where only a part of a page was wanted, and keep what is shown out of every cache."""
 
@@ -55,46 +45,50 @@ def annotator_page(view: View) -> View:
 @annotator_page
 def label(request: HttpRequest, slug: str) -> HttpResponse:
     """The question the person holds, else the next one, else why there is none."""
-    project, pace = _desk(request, slug)
-    return _next_question(request, project, pace)
+    project = _desk(request, slug)
+    return _next_question(request, project, last_choice=project.last_choice)
 
 
 @annotator_page
 def submit(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
     """Store an answer and show the next question."""
-    assignment, pace = _held(request, assignment_id)
+    assignment = _own(request, assignment_id)
+    project = assignment.project
     if request.method != "POST":
-        return _see_other(assignment.project)
-    form = LabelForm(request.POST, project=assignment.project)
+        return _see_other(project)
+    form = LabelForm(request.POST, project=project)
     if not form.is_valid():
-        return _question(request, assignment, pace, problem=str(form.errors["choice"][0]))
+        return _next_question(request, project, problem=str(form.errors["choice"][0]))
     choice = form.cleaned_data["choice"]
     labels.submit_label(assignment=assignment, choice=choice)
-    return _onward(request, assignment.project, Pace(pace.done_today + 1, pace.waiting, choice))
+    if request.htmx:  # type: ignore[attr-defined]
+        return _next_question(request, project, last_choice=choice)
+    return _see_other(project)
 
 
 @annotator_page
 def skip(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
     """Give a question back, with a reason."""
-    assignment, pace = _held(request, assignment_id)
+    assignment = _own(request, assignment_id)
     if request.method != "POST":
         return _see_other(assignment.project)
     form = SkipForm(request.POST)
     if not form.is_valid():
-        return _question(request, assignment, pace, problem=_("Choose one of the reasons to skip."))
+        return _next_question(request, assignment.project, problem=_("Choose one of the reasons to skip."))
     labels.skip_assignment(assignment=assignment, reason=form.cleaned_data["reason"])
-    return _onward(request, assignment.project, pace)
+    return label(request, assignment.project.slug) if request.htmx else _see_other(assignment.project)  # type: ignore[attr-defined]
 
 
 @annotator_page
 @require_POST
 def undo(request: HttpRequest, slug: str) -> HttpResponse:
     """Take the last answer back and show its question again."""
-    project, pace = _desk(request, slug)
+    project = _desk(request, slug)
+    earlier = project.last_choice
     labels.undo_label(project=project, user=request.user)  # type: ignore[arg-type]
     if not request.htmx:  # type: ignore[attr-defined]
         return _see_other(project)
-    return _next_question(request, *_desk(request, slug), earlier=pace.last_choice)
+    return _next_question(request, project, last_choice=_desk(request, slug).last_choice, earlier=earlier)
 
 
 @annotator_page
@@ -107,18 +101,15 @@ def question_image(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
     return HttpResponse(png_of(Path(record.dataset.pixels.path), record.row_number), content_type="image/png")
 
 
-def _desk(request: HttpRequest, slug: str) -> tuple[Project, Pace]:
+def _desk(request: HttpRequest, slug: str) -> Any:
     project: Any = get_object_or_404(selectors.desks_of(request.user), slug=slug)
     if not project.is_annotator:
         raise NotMember(_("Only annotators of this project are asked. Its manager can make you one."))
-    return project, Pace(project.done_today, project.waiting, project.last_choice)
+    return project
 
 
-def _held(request: HttpRequest, assignment_id: UUID) -> tuple[Assignment, Pace]:
-    mine = selectors.assignments_of(request.user).select_related("query")
-    with_pace = mine.annotate(**selectors.pace_of(request.user, project="project"))
-    found: Any = get_object_or_404(with_pace, pk=assignment_id)
-    return found, Pace(found.done_today, found.waiting)
+def _own(request: HttpRequest, assignment_id: UUID) -> Assignment:
+    return get_object_or_404(selectors.assignments_of(request.user).select_related("query"), pk=assignment_id)
 
 
 def _see_other(project: Project) -> HttpResponse:
@@ -127,52 +118,45 @@ def _see_other(project: Project) -> HttpResponse:
     return HttpResponse(status=HTTPStatus.SEE_OTHER, headers={"Location": page})
 
 
-def _onward(request: HttpRequest, project: Project, pace: Pace) -> HttpResponse:
-    return _next_question(request, project, pace) if request.htmx else _see_other(project)  # type: ignore[attr-defined]
-
-
-def _next_question(request: HttpRequest, project: Project, pace: Pace, *, earlier: int | None = None) -> HttpResponse:
-    assignment = queue.claim_next(project=project, user=request.user)  # type: ignore[arg-type]
-    if assignment is not None:
-        return _question(request, assignment, pace, earlier=earlier)
-    state = queue.queue_state(project=project, user=request.user)  # type: ignore[arg-type]
-    if request.GET.get("shown") == state:
-        return HttpResponse(status=HTTPStatus.NO_CONTENT)
-    return _page(request, project, pace, {"state": str(state)})
-
-
-def _question(
+def _next_question(
     request: HttpRequest,
-    assignment: Assignment,
-    pace: Pace,
+    project: Project,
     *,
+    last_choice: int | None = None,
     earlier: int | None = None,
     problem: str = "",
 ) -> HttpResponse:
-    project = assignment.project
+    assignment: Any = queue.claim_next(project=project, user=request.user)  # type: ignore[arg-type]
+    if assignment is None:
+        return _empty(request, project)
     keys = KEYS.ljust(len(project.classes))
     context = {
+        "project": project,
         "assignment": assignment,
         "question": selectors.question_of(assignment),
         "choices": [(value, keys[value].strip(), name) for value, name in enumerate(project.classes)],
         "reasons": SKIP_REASONS,
+        "done_today": assignment.done_today,
+        "waiting": assignment.waiting,
+        "goal": assignment.done_today + assignment.waiting + 1,
+        "more_than": assignment.waiting > selectors.WAITING_SHOWN and selectors.WAITING_SHOWN,
+        "last_answer": None if last_choice is None else project.classes[last_choice],
         "earlier": earlier,
         "problem": problem,
     }
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if problem else HTTPStatus.OK
-    return _page(request, project, pace, context, status=status)
+    return _page(request, context, HTTPStatus.UNPROCESSABLE_ENTITY if problem else HTTPStatus.OK)
 
 
-def _page(
-    request: HttpRequest, project: Project, pace: Pace, context: dict[str, Any], status: int = HTTPStatus.OK
-) -> HttpResponse:
-    shown = {
-        "project": project,
-        "pace": pace,
-        "goal": pace.done_today + pace.waiting + ("assignment" in context),
-        "more_than": pace.waiting > selectors.WAITING_SHOWN and selectors.WAITING_SHOWN,
-        "last_answer": None if pace.last_choice is None else project.classes[pace.last_choice],
-        **context,
-    }
+def _empty(request: HttpRequest, project: Project) -> HttpResponse:
+    state = queue.queue_state(project=project, user=request.user)  # type: ignore[arg-type]
+    if request.GET.get("shown") == state:
+        return HttpResponse(status=HTTPStatus.NO_CONTENT)
+    desk = _desk(request, project.slug)
+    last_answer = None if desk.last_choice is None else project.classes[desk.last_choice]
+    context = {"project": project, "state": str(state), "done_today": desk.done_today, "last_answer": last_answer}
+    return _page(request, context, HTTPStatus.OK)
+
+
+def _page(request: HttpRequest, context: dict[str, Any], status: int) -> HttpResponse:
     template = "annotation/_label.html" if request.htmx else "annotation/label.html"  # type: ignore[attr-defined]
-    return render(request, template, shown, status=status)
+    return render(request, template, context, status=status)

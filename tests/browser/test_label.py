@@ -1,0 +1,335 @@
+"""The annotator's page in a real browser: keys alone, impatient clicks, small screens, dark rooms, screen readers."""
+
+import os
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.conf import settings
+from django.test import Client
+from django.urls import reverse
+from playwright.sync_api import expect
+
+from annotation.models import Assignment, AssignmentState, Label, Query
+from annotation.services import queue
+from tests.factories import make_annotators, make_candidates, make_project, make_records, open_records
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+PHONE = {"width": 320, "height": 640}
+DESK = {"width": 1100, "height": 800}
+KEEP = os.environ.get("SCREENSHOTS")
+
+
+@pytest.fixture
+def project():
+    return make_project(
+        name="Voice queries",
+        question="What does this person want?",
+        classes=["Transport", "Weather", "Music", "Calendar", "Something else"],
+        guidelines="Answer what the person asked for.\nIf two fit, take the first.",
+    )
+
+
+@pytest.fixture
+def annotator(project):
+    (person,) = make_annotators(project, 1)
+    return person
+
+
+@pytest.fixture
+def at(page, live_server):
+    """Open an address of the site."""
+
+    def go(name, *args):
+        page.goto(live_server.url + (name if name.startswith("/") else reverse(name, args=args)))
+        return page
+
+    return go
+
+
+@pytest.fixture
+def logged_in(page, live_server, annotator):
+    client = Client()
+    client.force_login(annotator)
+    session = client.cookies[settings.SESSION_COOKIE_NAME].value
+    page.context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}])
+    return page
+
+
+def shot(page, name):
+    """Keep a picture where somebody asked for them, to be looked at."""
+    if KEEP:
+        page.screenshot(path=Path(KEEP) / f"{name}.png", full_page=True)
+
+
+def choice(page, name):
+    """Return the large button of a class."""
+    return page.locator(".choice", has_text=name)
+
+
+def choices():
+    return list(Label.objects.filter(superseded_at=None).order_by("pk").values_list("choice", flat=True))
+
+
+class TestKeys:
+    def test_three_questions_by_keys_alone(self, project, logged_in, at):
+        open_records(project, 4)
+        page = at("annotation:label", project.slug)
+        for number, key in enumerate("253"):
+            expect(page.locator("#question")).to_have_text(f"record {number}")
+            page.wait_for_timeout(350)
+            page.keyboard.press(key)
+        expect(page.locator("#question")).to_have_text("record 3")
+        expect(page.locator("#question")).to_be_focused()
+        expect(page.locator("#announcement")).to_have_text("Saved. Next question.")
+        assert choices() == [1, 4, 2]
+
+    def test_undo_skip_guidelines_and_help(self, project, logged_in, at):
+        open_records(project, 3)
+        page = at("annotation:label", project.slug)
+        page.keyboard.press("3")
+        expect(page.locator("#question")).to_have_text("record 1")
+        page.wait_for_timeout(350)
+        page.keyboard.press("u")
+        expect(page.locator("#question")).to_have_text("record 0")
+        expect(choice(page, "Music")).to_have_attribute("aria-pressed", "true")
+        page.wait_for_timeout(350)
+        page.keyboard.press("1")
+        expect(page.locator("#question")).to_have_text("record 1")
+        page.wait_for_timeout(350)
+        page.keyboard.press("g")
+        expect(page.get_by_text("If two fit")).to_be_visible()
+        page.keyboard.press("?")
+        expect(page.get_by_text("take the last answer back")).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(page.get_by_text("If two fit")).to_be_hidden()
+        page.keyboard.press("s")
+        expect(page.get_by_role("button", name="I cannot tell")).to_be_focused()
+        page.keyboard.press("Enter")
+        expect(page.locator("#question")).to_have_text("record 2")
+        assert choices() == [0]
+        assert Assignment.objects.get(state=AssignmentState.SKIPPED).skip_reason == "unsure"
+
+    def test_a_held_key_answers_one_question(self, project, logged_in, at):
+        open_records(project, 3)
+        page = at("annotation:label", project.slug)
+        page.keyboard.down("1")
+        for _ in range(5):
+            page.keyboard.down("1")
+        expect(page.locator("#question")).to_have_text("record 1")
+        page.keyboard.up("1")
+        assert choices() == [0]
+
+
+class TestClicks:
+    def test_a_double_click_is_one_label(self, project, logged_in, at):
+        open_records(project, 3)
+        page = at("annotation:label", project.slug)
+        choice(page, "Weather").dblclick()
+        expect(page.locator("#question")).to_have_text("record 1")
+        page.wait_for_timeout(400)
+        assert choices() == [1]
+
+    def test_a_slow_double_click_does_not_answer_the_next_question_unread(self, project, logged_in, at):
+        open_records(project, 3)
+        page = at("annotation:label", project.slug)
+        page.evaluate(
+            """document.addEventListener("htmx:afterSettle", () =>
+                setTimeout(() => document.querySelector(".choice").click(), 100), {once: true})"""
+        )
+        choice(page, "Weather").click()
+        expect(page.locator("#question")).to_have_text("record 1")
+        page.wait_for_timeout(400)
+        assert choices() == [1]
+
+    def test_without_scripts(self, project, browser, live_server, annotator):
+        open_records(project, 2)
+        client = Client()
+        client.force_login(annotator)
+        session = client.cookies[settings.SESSION_COOKIE_NAME].value
+        with browser.new_context(java_script_enabled=False) as context:
+            context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}])
+            page = context.new_page()
+            page.goto(live_server.url + reverse("annotation:label", args=(project.slug,)))
+            choice(page, "Music").click()
+            expect(page.locator("#question")).to_have_text("record 1")
+            choice(page, "Music").dblclick()
+            expect(page.get_by_role("heading", name="More work is coming")).to_be_visible()
+        assert choices() == [2, 2]
+
+
+class TestTrouble:
+    def test_without_connection_the_choice_is_kept(self, project, logged_in, at):
+        open_records(project, 2)
+        page = at("annotation:label", project.slug)
+        page.context.set_offline(True)
+        choice(page, "Calendar").click()
+        expect(page.get_by_role("alert")).to_contain_text("cannot be reached")
+        expect(choice(page, "Calendar")).to_have_attribute("aria-pressed", "true")
+        expect(page.locator("#question")).to_have_text("record 0")
+        shot(page, "offline")
+        page.context.set_offline(False)
+        choice(page, "Calendar").click()
+        expect(page.locator("#question")).to_have_text("record 1")
+        assert choices() == [3]
+
+    def test_a_question_somebody_else_has_now_is_explained(self, project, logged_in, at, annotator):
+        open_records(project, 2)
+        page = at("annotation:label", project.slug)
+        Assignment.objects.update(state=AssignmentState.EXPIRED)
+        choice(page, "Calendar").click()
+        expect(page.get_by_role("alert")).to_contain_text("somebody else has it now")
+        shot(page, "gone")
+        page.get_by_role("link", name="Show the next question").click()
+        expect(page.locator("#question")).to_have_text("record 1")
+        assert choices() == []
+
+    def test_new_questions_appear_by_themselves(self, project, logged_in, at):
+        page = at("annotation:label", project.slug)
+        expect(page.get_by_role("heading", name="The first questions are being prepared")).to_be_visible()
+        open_records(project, 1)
+        expect(page.locator("#question")).to_have_text("record 0", timeout=8000)
+
+    def test_an_ended_session_leads_to_the_login_and_back(self, project, logged_in, at, annotator):
+        open_records(project, 2)
+        annotator.set_password("correct horse battery")
+        annotator.save()
+        Client().force_login(annotator)
+        page = at("/login/")
+        page.get_by_label("User name").fill(annotator.username)
+        page.get_by_label("Password").fill("correct horse battery")
+        page.get_by_role("button", name="Log in").click()
+        page = at("annotation:label", project.slug)
+        page.context.clear_cookies(name=settings.SESSION_COOKIE_NAME)
+        choice(page, "Music").click()
+        expect(page.get_by_role("heading", name="Log in")).to_be_visible()
+        page.get_by_label("User name").fill(annotator.username)
+        page.get_by_label("Password").fill("correct horse battery")
+        page.get_by_role("button", name="Log in").click()
+        expect(page.locator("#question")).to_have_text("record 0")
+
+
+def show_question(project, at):
+    text = "what time does the last train to Oslo leave, and is there one " + "even later " * 12
+    (record,) = make_records(project, [text + "x" * 80])
+    more = make_records(project, ["another"])[0]
+    queue.open_queries(project=project, round_number=1, record_ids=[record.pk, more.pk])
+    return at("annotation:label", project.slug)
+
+
+def show_answered(project, at):
+    open_records(project, 12)
+    page = at("annotation:label", project.slug)
+    choice(page, "Music").click()
+    expect(page.locator("#question")).to_have_text("record 1")
+    page.get_by_text("Why am I shown this?").click()
+    page.locator("summary", has_text="Guidelines").click()
+    page.locator("summary", has_text="Skip").click()
+    return page
+
+
+def show_table(project, at):
+    project.data_kind = "table"
+    project.columns = [{"name": name} for name in ("amount", "country", "remark")]
+    project.save()
+    (record,) = make_records(project, payloads=[{"amount": 1234.5, "country": "NO", "remark": None}])
+    queue.open_queries(project=project, round_number=1, record_ids=[record.pk])
+    return at("annotation:label", project.slug)
+
+
+def show_crowd(project, at):
+    person = Assignment.annotator.field.related_model.objects.get(memberships__project=project)
+    crowd = make_project(
+        oracle="crowd",
+        name="Voice queries, asked of a crowd with a long name",
+        privacy_unit="contributor",
+        selection="uncertainty",
+        question="What does this person want?",
+        classes=["Transport", "Weather"],
+    )
+    crowd.memberships.create(user=person, role="annotator")
+    candidates = make_candidates(crowd, ["متى يغادر آخر قطار", "weather tomorrow"])
+    queue.open_queries(project=crowd, round_number=1, query_ids=[candidate.pk for candidate in candidates])
+    return at("annotation:label", crowd.slug)
+
+
+def show_empty(project, at):
+    return at("annotation:label", project.slug)
+
+
+def show_paused(project, at):
+    type(project).objects.update(state="paused")
+    return at("annotation:label", project.slug)
+
+
+def show_refused(project, at):
+    project.memberships.update(role="engineer")
+    return at("annotation:label", project.slug)
+
+
+def show_missing(project, at):
+    return at("/projects/nowhere/label/")
+
+
+def show_login(project, at):
+    page = at("/")
+    page.context.clear_cookies()
+    return at("login")
+
+
+def show_wrong_login(project, at):
+    page = show_login(project, at)
+    page.get_by_label("User name").fill("ada")
+    page.get_by_label("Password").fill("guess")
+    page.get_by_role("button", name="Log in").click()
+    return page
+
+
+def show_menu(project, at):
+    page = at("annotation:label", project.slug)
+    page.locator(".menu summary").click()
+    return page
+
+
+SCENES = [
+    show_question,
+    show_answered,
+    show_table,
+    show_crowd,
+    show_empty,
+    show_paused,
+    show_refused,
+    show_missing,
+    show_login,
+    show_wrong_login,
+    show_menu,
+]
+
+
+@pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.__name__)
+def test_every_scene_is_accessible_in_light_and_dark_at_a_desk_and_on_a_phone(project, logged_in, at, scene):
+    page = scene(project, at)
+    for width, viewport in (("desk", DESK), ("phone", PHONE)):
+        page.set_viewport_size(viewport)
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+            shot(page, f"{scene.__name__}-{width}-{scheme}")
+            found = Axe().run(page)
+            assert found.violations_count == 0, found.generate_report()
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        assert wide <= viewport["width"], f"{wide} px in a window of {viewport['width']} px"
+    small = page.evaluate(
+        """[...document.querySelectorAll("button, summary, .bar a, .tabs a, a.button, input:not([type=hidden])")]
+             .filter(element => element.checkVisibility() && element.getBoundingClientRect().height < 44)
+             .map(element => element.textContent.trim() + " " + element.getBoundingClientRect().height)"""
+    )
+    assert small == []
+
+
+def test_reduced_motion_moves_nothing(project, logged_in, at):
+    open_records(project, 1)
+    page = at("annotation:label", project.slug)
+    page.emulate_media(reduced_motion="reduce")
+    duration = page.locator(".choice").first.evaluate("element => getComputedStyle(element).transitionDuration")
+    assert duration == "0s"
+    assert Query.objects.count() == 1
