@@ -19,29 +19,28 @@ FIRST_BITS = 128
 
 @dataclass(frozen=True, slots=True)
 class EuclideanNoise:
-    r"""Noise in R^d with density proportional to :math:`e^{-\varepsilon \|z\| / \Delta_2}`.
+    r"""Noise in R^d with density proportional to :math:`e^{-\|z\| / b}`.
 
-    Its length is Gamma distributed with shape d and scale :math:`\Delta_2 / \varepsilon`, its
-    direction uniform.
+    Its length is Gamma distributed with shape d and scale b, its direction uniform.
 
     What is exact: each draw is a real vector with precisely this law, for any d. It is known
     by the leading bits of its uniforms, from which directed decimal arithmetic encloses every
     coordinate; `release` extends the bits until the rounded sum is certain. The output is thus
     the rounding of a sum of reals, post-processing of the ideal mechanism, and no float is
-    ever added to a secret. What is not: the running time varies with the draw (not with the
-    values, but for the place of the rounding border), and `sample` returns the nearest floats.
+    ever added to a secret. What is not: the running time varies with the draw and, through the
+    place of the nearest rounding border, by a chance of about 2**-60 with the values; and
+    `sample` returns nearby floats.
 
     Parameters
     ----------
-    epsilon : float
-        Privacy loss of one release, > 0.
-    sensitivity : float
-        L2 sensitivity of the released vector, > 0.
+    scale : float
+        The scale b, > 0, taken as the exact rational it stores. A vector of L2 sensitivity s is
+        released at a loss of s / b, which `privacy.accounting` charges.
 
     Raises
     ------
     ValueError
-        If a parameter is out of range.
+        If `scale` is out of range.
 
     References
     ----------
@@ -50,17 +49,15 @@ class EuclideanNoise:
     .. [3] Karney, "Sampling exactly from the normal distribution", 2016 (lazily extended uniforms).
     """
 
-    epsilon: float
-    sensitivity: float
+    scale: float
 
     def __post_init__(self) -> None:
-        for name, value in (("epsilon", self.epsilon), ("sensitivity", self.sensitivity)):
-            if not (value > 0 and math.isfinite(value)):
-                raise ValueError(f"{name} must be > 0 and finite, got {value}")
+        if not (self.scale > 0 and math.isfinite(self.scale)):
+            raise ValueError(f"scale must be > 0 and finite, got {self.scale}")
 
     def log_density(self, noise: NDArray[np.float64]) -> float:
         """Return the log density of `noise`, shape (d,), up to the constant of its dimension."""
-        return -self.epsilon * float(np.linalg.norm(noise)) / self.sensitivity
+        return -float(np.linalg.norm(noise)) / self.scale
 
     def sample(self, dimension: int, *, rng: RandomSource) -> NDArray[np.float64]:
         """Return one draw, shape (dimension,), each coordinate within 2**-51 of its size from the exact one.
@@ -72,7 +69,7 @@ class EuclideanNoise:
             low, high = float(part[0]), float(part[1])
             return low if high - low <= 2.0**-52 * abs(low) else None
 
-        return _LazyDraw(dimension, rng).settle(self._scale, nearest)
+        return _LazyDraw(dimension, rng).settle(Fraction(self.scale), nearest)
 
     def release(self, values: NDArray[np.float64], *, grid: float, rng: RandomSource) -> NDArray[np.float64]:
         """Return `values`, shape (d,), plus noise, rounded to multiples of `grid`, a power of two.
@@ -93,11 +90,7 @@ class EuclideanNoise:
             # float() may round beyond 2**53 steps, but that is after the noise.
             return float(low) * grid if low == high else None
 
-        return _LazyDraw(len(shifts), rng).settle(self._scale, on_grid)
-
-    @property
-    def _scale(self) -> Fraction:
-        return Fraction(self.sensitivity) / Fraction(self.epsilon)
+        return _LazyDraw(len(shifts), rng).settle(Fraction(self.scale), on_grid)
 
 
 class _LazyDraw:

@@ -1,0 +1,58 @@
+"""Logistic regression without privacy, to hold the private one against."""
+
+import math
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from learner.estimators.convex import minimise
+from learner.estimators.linear import LinearLogisticClassifier, largest_norm
+
+
+class LogisticRegressionBaseline(LinearLogisticClassifier):
+    """Minimise the objective of `PrivateLogisticRegression` with no noise: for comparison, never for release.
+
+    Parameters are those of the private estimator; `classes` may be learned from the labels and
+    rows may have any length.
+    """
+
+    releasable: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        regularization: float = 1.0,
+        *,
+        classes: Any = None,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        gradient_tolerance: float = 1e-6,
+    ) -> None:
+        self.regularization = regularization
+        self.classes = classes
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.gradient_tolerance = gradient_tolerance
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Fit to rows `X`, shape (n_samples, n_features), and labels `y`, shape (n_samples,).
+
+        Raises
+        ------
+        ValueError
+            If a parameter, a row or a label is not as declared.
+        CertificateMissed
+            If the solver stops short of `gradient_tolerance`.
+        """
+        self._check_positive("regularization", "intercept_scaling", "gradient_tolerance")
+        rows, labels = self._validated(X, y)
+        classes = self._learned_classes(labels) if self.classes is None else self._declared_classes()
+        row_norm = math.hypot(largest_norm(rows), self._constant)
+        tilt = np.zeros(rows.shape[1] + bool(self.fit_intercept))
+        sides = self._sides(labels, classes)
+        objectives = [
+            self._objective(rows, signs, ridge=self.regularization, tilt=tilt, row_norm=row_norm) for signs in sides
+        ]
+        self._store([minimise(objective, tolerance=self.gradient_tolerance) for objective in objectives])
+        self.classes_ = classes
+        return self

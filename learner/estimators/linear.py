@@ -1,0 +1,126 @@
+"""What the linear classifiers share: checks of rows and labels, one model per class, prediction."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from learner.estimators.convex import ROUNDING, LinearObjective, LogisticLoss
+
+LOSS = LogisticLoss()
+
+
+class LinearLogisticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """One logistic model for two classes, else one model per class against the rest.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Weights; with two classes a positive decision value speaks for the second.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Intercepts, `intercept_scaling` included.
+    classes_ : ndarray of shape (n_classes,)
+        The classes in the order they were declared in.
+    """
+
+    regularization: float
+    classes: Any
+    fit_intercept: bool
+    intercept_scaling: float
+    gradient_tolerance: float
+
+    def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Return decision values, shape (n,) for two classes and (n, n_classes) for more."""
+        check_is_fitted(self)
+        rows = validate_data(self, X, dtype=np.float64, reset=False)
+        values: NDArray[np.float64] = rows @ self.coef_.T + self.intercept_
+        return values[:, 0] if len(self.coef_) == 1 else values
+
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Return class probabilities, shape (n, n_classes): with more than two, each model's share of their sum."""
+        values = self.decision_function(X)
+        if values.ndim == 1:
+            return np.stack([expit(-values), expit(values)], axis=1)
+        shares: NDArray[np.float64] = softmax(-np.logaddexp(0.0, -values), axis=1)
+        return shares
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Return the likeliest class of every row, shape (n,)."""
+        values = self.decision_function(X)
+        places = (values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
+        predicted: NDArray[Any] = self.classes_[places]
+        return predicted
+
+    def _check_positive(self, *names: str) -> None:
+        for name in names:
+            value = getattr(self, name)
+            if not (value > 0 and math.isfinite(value)):
+                raise ValueError(f"{name} must be > 0 and finite, got {value}")
+
+    def _validated(self, X: ArrayLike, y: ArrayLike) -> tuple[NDArray[np.floating], NDArray[Any]]:
+        try:
+            rows, labels = validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_min_samples=0)
+        except ValueError as error:
+            if str(error).startswith("could not convert"):
+                # The library's message quotes the entry.
+                raise ValueError("X must hold numbers only") from None
+            raise
+        return rows, labels
+
+    def _declared_classes(self) -> NDArray[Any]:
+        declared = np.asarray(self.classes)
+        if declared.ndim != 1 or len(declared) < 2 or len(np.unique(declared)) != len(declared):
+            raise ValueError(f"classes must be distinct, at least two, got an array of shape {declared.shape}")
+        return declared
+
+    def _learned_classes(self, labels: NDArray[Any]) -> NDArray[Any]:
+        """Return the classes found among the labels, which is a look at private data."""
+        check_classification_targets(labels)
+        found: NDArray[Any] = np.unique(labels)
+        if len(found) < 2:
+            raise ValueError(f"need at least two classes, got {len(found)} class")
+        return found
+
+    def _sides(self, labels: NDArray[Any], classes: NDArray[Any]) -> list[NDArray[np.float64]]:
+        """Return +1 and -1 for the rows of each model."""
+        members = [np.asarray(labels == name, dtype=np.bool_) for name in classes]
+        if not np.logical_or.reduce(members).all():
+            raise ValueError("y holds labels that are not among the declared classes")
+        return [np.where(member, 1.0, -1.0) for member in (members[1:] if len(classes) == 2 else members)]
+
+    def _objective(
+        self,
+        X: NDArray[np.floating],
+        signs: NDArray[np.float64],
+        *,
+        ridge: float,
+        tilt: NDArray[np.float64],
+        row_norm: float,
+    ) -> LinearObjective:
+        return LinearObjective(X, signs, LOSS, ridge, tilt, row_norm, self._constant)
+
+    @property
+    def _constant(self) -> float:
+        """Value of the constant column, 0 for none."""
+        return float(self.intercept_scaling) if self.fit_intercept else 0.0
+
+    def _store(self, weights: list[NDArray[np.float64]]) -> None:
+        stacked = np.stack(weights)
+        if self.fit_intercept:
+            self.coef_, self.intercept_ = stacked[:, :-1], stacked[:, -1] * self.intercept_scaling
+        else:
+            self.coef_, self.intercept_ = stacked, np.zeros(len(stacked))
+
+
+def largest_norm(rows: NDArray[np.floating]) -> float:
+    """Return an upper bound, tight to a few units in the last place per column, on the L2 norm of all rows."""
+    largest: float = 0.0
+    for start in range(0, len(rows), 8192):
+        wide = rows[start : start + 8192].astype(np.float64, copy=False)
+        largest = max(largest, float(np.einsum("ij,ij->i", wide, wide).max()))
+    return math.sqrt(largest) * (1 + (int(rows.shape[1]) + 4) * ROUNDING)
