@@ -5,6 +5,7 @@ from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import include, path
 
 from dpal_site import health
+from dpal_site.api import api
 
 urlpatterns = [
     path("healthz", health.alive, name="healthz"),
@@ -12,5 +13,7 @@ urlpatterns = [
     path("login/", LoginView.as_view(redirect_authenticated_user=True), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("admin/", admin.site.urls),
+    path("api/v1/", api.urls),
     path("", include("annotation.urls")),
+    path("", include("learner.urls")),
 ]

@@ -32,6 +32,15 @@ def may_open(request: HttpRequest) -> bool:
 
 
 @login_required
+def project(request: HttpRequest, slug: str) -> HttpResponse:
+    """Send each person to the page of the project they come for."""
+    found = get_object_or_404(selectors.projects_of(request.user), slug=slug)
+    if selectors.projects_of(request.user, roles=(Role.MANAGER, Role.ENGINEER)).filter(pk=found.pk).exists():
+        return redirect("learner:overview", slug=slug)
+    return redirect("annotation:label", slug=slug)
+
+
+@login_required
 @permission_required("annotation.add_project", raise_exception=True)
 def choose_preset(request: HttpRequest) -> HttpResponse:
     """The first step of a new project: what for."""
