@@ -29,7 +29,7 @@ from dpal_site.embedded.valkey import EmbeddedValkey
 
 if TYPE_CHECKING:
     from django.db.backends.base.operations import BaseDatabaseOperations
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, ConsoleMessage, Page, Route
 
 SHARED = servers.REPOSITORY / "var" / "test"
 # One name for the controller and its xdist workers, another for any run beside it.
@@ -241,23 +241,31 @@ def browser() -> "Iterator[Browser]":
 
 
 @pytest.fixture
-def page(browser: "Browser") -> "Iterator[Page]":
+def page_faults() -> list[str]:
+    """Collect what the page did wrong; whatever is left in the list at the end fails the test."""
+    return []
+
+
+@pytest.fixture
+def page(browser: "Browser", page_faults: list[str]) -> "Iterator[Page]":
     """Open a page that may talk to this machine only; a script error or a breach of the CSP fails the test."""
-    faults: list[str] = []
+
+    def refuse_strangers(route: "Route") -> None:
+        if route.request.url.startswith((f"http://{host.LOOPBACK}:", "http://localhost:")):
+            route.continue_()
+        else:
+            page_faults.append(f"asked another host for {route.request.url}")
+            route.abort()
+
+    def hear(message: "ConsoleMessage") -> None:
+        if "Content Security Policy" in message.text:
+            page_faults.append(message.text)
+
     with browser.new_context() as context:
-
-        def refuse_strangers(route) -> None:
-            if route.request.url.startswith((f"http://{host.LOOPBACK}:", "http://localhost:")):
-                route.continue_()
-            else:
-                faults.append(f"asked another host for {route.request.url}")
-                route.abort()
-
         context.route("**/*", refuse_strangers)
         opened = context.new_page()
-        opened.on("pageerror", lambda error: faults.append(f"script error: {error}"))
-        opened.on(
-            "console", lambda message: faults.append(message.text) if "Content Security" in message.text else None
-        )
+        opened.set_default_timeout(10_000)
+        opened.on("pageerror", lambda error: page_faults.append(f"script error: {error}"))
+        opened.on("console", hear)
         yield opened
-    assert not faults
+    assert not page_faults
