@@ -17,6 +17,7 @@ ROUNDING = 2.0**-53
 # Above this width a Hessian costs more than the iterations it saves.
 LARGEST_HESSIAN = 2048
 MEMORY = 12
+LEAST_ROWS = 4096
 ROWS_PER_WEIGHT = 64
 
 
@@ -148,7 +149,7 @@ class LinearObjective:
         length = float(np.linalg.norm(weights))
         n_blocks = -(-n // BLOCK_ROWS)
         slope_error = self.loss.curvature_bound * _gamma(d + 3) * self.row_norm * length + 16 * ROUNDING
-        sum_error = _gamma(BLOCK_ROWS + n_blocks + 4) * (slope_sum * (1 + 2.0**-20) + n * slope_error)
+        sum_error = _gamma(min(n, BLOCK_ROWS) + n_blocks + 4) * (slope_sum * (1 + 2.0**-20) + n * slope_error)
         error = self.row_norm * (n * slope_error + sum_error)
         error += (
             8 * ROUNDING * (self.ridge * length + float(np.linalg.norm(self.linear)) + float(np.linalg.norm(total)))
@@ -242,7 +243,7 @@ def _start(objective: LinearObjective) -> tuple[Array, Callable[[Array], Array]]
     n = len(objective.X)
     width = objective.size
     weights = np.zeros(width)
-    small = objective.thinned(max(4096, ROWS_PER_WEIGHT * width))
+    small = objective.thinned(max(LEAST_ROWS, ROWS_PER_WEIGHT * width))
     weight = n / len(small.X) if n else 1.0
     margins = small.margins(weights)
     if width > LARGEST_HESSIAN:

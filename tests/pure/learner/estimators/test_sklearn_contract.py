@@ -1,0 +1,47 @@
+"""scikit-learn's own checks, on a twin that shortens rows and simulates its noise."""
+
+from unittest import SkipTest
+
+import numpy as np
+import pytest
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+from learner.estimators.baseline import LogisticRegressionBaseline
+from learner.estimators.logistic import PrivateLogisticRegression
+
+NORM_BOUND = 100.0
+# What cannot be checked here, and why; everything else must pass.
+NOT_CHECKED = {"check_classifier_data_not_an_array": "compares with pandas objects, and pandas is no dependency"}
+
+
+class Shortened(PrivateLogisticRegression):
+    """Learns its classes, as a simulation may, and shortens the rows, which the checks draw at any length."""
+
+    def _validated(self, X, y):
+        rows, labels = super()._validated(X, y)
+        norms = np.linalg.norm(rows, axis=1, keepdims=True)
+        return rows * np.minimum(1, NORM_BOUND / np.maximum(norms, 1e-30)).astype(rows.dtype), labels
+
+
+ESTIMATORS = [
+    Shortened(1e6, 0.1, norm_bound=NORM_BOUND, random_state=0),
+    Shortened(1e6, 0.1, "output", norm_bound=NORM_BOUND, random_state=0),
+    LogisticRegressionBaseline(0.1),
+]
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=["objective", "output", "baseline"])
+def test_estimator_keeps_the_contract(estimator):
+    failed, not_checked, passed = {}, [], 0
+    for fresh, check in estimator_checks_generator(estimator):
+        name = check.func.__name__
+        try:
+            check(fresh)
+            passed += 1
+        except SkipTest:
+            not_checked.append(name)
+        except Exception as error:  # noqa: BLE001  # every failing check is named at once
+            failed[name] = repr(error)
+    assert not failed
+    assert set(not_checked) == set(NOT_CHECKED)
+    assert passed > 40
