@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from learner.features.base import Featurizer, RowScaling, scale_rows
 from learner.features.clipping import check_norm_bound
 
+EVEN = 1e-12
+
 
 class ImageFeaturizer(Featurizer):
     """Pool, project and scale images of one size.
@@ -25,6 +27,8 @@ class ImageFeaturizer(Featurizer):
         featuriser; nothing about it depends on data.
     norm_bound : float
         Bound on the L2 norm of every row.
+    centered : bool
+        Whether each image's own mean is subtracted, so that the brightness all images share takes up none of the norm.
     row_scaling : {"bounded", "unit"}
         "unit" stretches every row to the bound; "bounded" keeps brightness and, with a projection, may clip.
 
@@ -48,6 +52,7 @@ class ImageFeaturizer(Featurizer):
         projection: tuple[int, int] | None = None,
         norm_bound: float = 1.0,
         row_scaling: RowScaling = "unit",
+        centered: bool = False,
     ) -> None:
         if height < 1 or width < 1:
             raise ValueError(f"images must have at least one pixel, got {height} x {width}")
@@ -63,6 +68,7 @@ class ImageFeaturizer(Featurizer):
         self.projection = projection
         self.norm_bound = check_norm_bound(norm_bound)
         self.row_scaling: RowScaling = row_scaling
+        self.centered = bool(centered)
         rows, columns = pooled or (height, width)
         self._n_pixels = rows * columns
         self._pool_rows = pooling_weights(height, rows)
@@ -83,6 +89,7 @@ class ImageFeaturizer(Featurizer):
             "projection": None if self.projection is None else list(self.projection),
             "norm_bound": self.norm_bound,
             "row_scaling": self.row_scaling,
+            "centered": self.centered,
         }
 
     @classmethod
@@ -111,6 +118,10 @@ class ImageFeaturizer(Featurizer):
         if self.pooled is not None:
             grey = self._pool_rows @ grey @ self._pool_columns.T
         rows: NDArray[np.float64] = grey.reshape(len(images), self._n_pixels)
+        if self.centered:
+            rows = rows - rows.mean(axis=1, keepdims=True)
+            # What rounding leaves of an even surface must not be stretched to full length.
+            rows[np.abs(rows) < EVEN] = 0.0
         if self._signs is not None:
             rows = rows @ self._signs / math.sqrt(self.dimension)
         return scale_rows(

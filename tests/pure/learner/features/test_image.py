@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from learner.features.base import featurizer_from_json
 from learner.features.image import ImageFeaturizer, pooling_weights, sign_matrix
 
 SIGNS_OF_SEED_1 = [[-1, 1, -1, -1, 1, 1, -1, 1], [-1, 1, 1, -1, -1, 1, 1, 1]]
@@ -57,3 +58,14 @@ def test_other_images_are_refused(images):
 def test_parameters_are_checked(arguments):
     with pytest.raises(ValueError):
         ImageFeaturizer(**{"height": 3, "width": 3, **arguments})
+
+
+def test_centering_makes_brightness_irrelevant_and_survives_storage():
+    featurizer = ImageFeaturizer(4, 4, pooled=(2, 2), centered=True)
+    images = np.random.default_rng(3).integers(0, 100, size=(5, 4, 4), dtype=np.uint8)
+    rows = featurizer.transform(images)
+    np.testing.assert_allclose(rows.sum(axis=1), 0, atol=1e-6)
+    np.testing.assert_allclose(featurizer.transform(images + np.uint8(90)), rows, atol=1e-6)
+    assert np.linalg.norm(rows, axis=1).max() <= 1.0
+    assert featurizer_from_json(featurizer.to_json()) == featurizer
+    assert not featurizer.transform(np.full((1, 4, 4), 7, dtype=np.uint8)).any()
