@@ -14,7 +14,7 @@ from privacy.mechanisms.discrete import check_grid
 from privacy.mechanisms.randomness import RandomSource
 
 Interval = tuple[Decimal, Decimal]
-FIRST_BITS = 128
+FIRST_BITS = 96
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class EuclideanNoise:
     coordinate; `release` extends the bits until the rounded sum is certain. The output is thus
     the rounding of a sum of reals, post-processing of the ideal mechanism, and no float is
     ever added to a secret. What is not: the running time varies with the draw and, through the
-    place of the nearest rounding border, by a chance of about 2**-60 with the values; and
+    place of the nearest rounding border, by a chance of about 2**-30 with the values; and
     `sample` returns nearby floats.
 
     Parameters
@@ -137,7 +137,7 @@ class _LazyDraw:
 
     def _coordinates(self, scale: Fraction) -> list[Interval | None]:
         """Enclose every coordinate; None where the bits known so far leave it unbounded."""
-        exact = _Directed(self._bits // 3 + 12)
+        exact = _Directed(self._bits // 3 + 6)
         # A Gamma(d) length is minus the logarithm of a product of d uniforms ...
         product = exact.fraction(1, 1, 1)
         for digits in self._radii:
@@ -194,6 +194,11 @@ class _Directed:
 
     def minus_log(self, a: Interval) -> Interval:
         """Enclose -ln of an interval inside [0, 1]."""
-        low, high = self._down.next_plus(self._down.ln(min(a[1], Decimal(1)))), self._up.next_minus(self._up.ln(a[0]))
-        # A unary minus would round to the caller's decimal context.
-        return max(Decimal(0), low.copy_negate()), high.copy_negate()
+        # One logarithm serves both ends: -ln has a slope of at most 1 / low between them.
+        log = self._down.ln(min(a[1], Decimal(1)))
+        # `copy_negate` and not a minus, which would round to the caller's decimal context.
+        low = self._down.next_plus(log).copy_negate()
+        high = self._up.add(
+            self._up.next_minus(log).copy_negate(), self._up.divide(self._up.subtract(a[1], a[0]), a[0])
+        )
+        return max(Decimal(0), low), high

@@ -112,7 +112,7 @@ class SimulationRandom(RandomSource):
 
     def words(self, count: int) -> NDArray[np.uint64]:
         """Return `count` predictable words."""
-        return self.generator.integers(0, 2**64, size=count, dtype=np.uint64)
+        return np.frombuffer(bytearray(self.generator.bytes(8 * count)), dtype=np.uint64)
 
 
 def random_source(random_state: RandomSource | int | np.integer | np.random.Generator | None) -> RandomSource:

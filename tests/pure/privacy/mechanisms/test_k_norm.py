@@ -92,12 +92,14 @@ def test_intervals_enclose_the_real_functions():
     with mpmath.workdps(80):
         for numerator in [1, 2, 2**63, 2**64 - 1, *rng.integers(1, 2**62, size=50).tolist()]:
             part = exact.fraction(numerator, numerator, 2**64)
+            wider = exact.fraction(10**37 + 1, 10**37 + 1, 10**37)
             true = mpmath.mpf(numerator) / 2**64
             for low, high, value in (
                 (*exact.minus_log(part), -mpmath.log(true)),
                 (*exact.root(part), mpmath.sqrt(true)),
                 (*exact.divide(part, exact.times(part, part)), 1 / true),
                 (*exact.plus(part, part), 2 * true),
+                (*exact.minus_log((part[0], exact.times(part, wider)[1])), -mpmath.log(true)),
             ):
                 assert mpmath.mpf(str(low)) <= value <= mpmath.mpf(str(high))
                 assert high - low <= abs(high) * k_norm.Decimal("1e-36") + k_norm.Decimal("1e-36")
