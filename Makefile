@@ -44,7 +44,7 @@ migrate: setup ## bring the database up to date
 	@$(PYTHON) manage.py migrate
 
 bench: setup ## every benchmark, ours beside its peer
-	@for file in benchmarks/[a-z]*.py; do echo "== $$file"; $(PYTHON) $$file $(ARGS) || exit 1; done
+	@for file in benchmarks/[a-z]*.py; do echo "== $$file"; PYTHONPATH=. $(PYTHON) $$file $(ARGS) || exit 1; done
 
 evidence: setup ## audit every released guarantee empirically
 	@$(PYTHON) manage.py evidence $(ARGS)

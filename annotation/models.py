@@ -265,7 +265,8 @@ class Dataset(models.Model):
 class Record(models.Model):
     """One row of a dataset; `row_number` is its row in the dataset's feature and pixel files."""
 
-    dataset = models.ForeignKey(Dataset, models.CASCADE, related_name="records")
+    # No index of its own, here and below, where another one begins with the column: each slows every write down.
+    dataset = models.ForeignKey(Dataset, models.CASCADE, related_name="records", db_index=False)
     row_number = models.BigIntegerField()
     text = models.TextField(null=True, blank=True)  # null says: this record is no text
     payload = models.JSONField(null=True, blank=True)
@@ -330,7 +331,7 @@ class QueryState(models.TextChoices):
 class Query(models.Model):
     """What an annotator sees. In a crowd project: gate output only, never a record."""
 
-    project = models.ForeignKey(Project, models.CASCADE, related_name="queries")
+    project = models.ForeignKey(Project, models.CASCADE, related_name="queries", db_index=False)
     record = models.OneToOneField(Record, models.PROTECT, null=True, blank=True, related_name="query")
     gate_run = models.ForeignKey(GateRun, models.PROTECT, null=True, blank=True, related_name="queries")
     text = models.TextField(null=True, blank=True)  # null says: look at the record
@@ -391,7 +392,7 @@ class Assignment(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     project = models.ForeignKey(Project, models.CASCADE, related_name="assignments")
-    query = models.ForeignKey(Query, models.CASCADE, related_name="assignments")
+    query = models.ForeignKey(Query, models.CASCADE, related_name="assignments", db_index=False)
     annotator = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="assignments")
     state = models.CharField(max_length=10, choices=AssignmentState.choices, default=AssignmentState.LEASED)
     leased_until = models.DateTimeField()
@@ -444,7 +445,7 @@ class Label(models.Model):
 class Consensus(models.Model):
     """What the annotators of one question agree on; learning uses these and nothing else."""
 
-    project = models.ForeignKey(Project, models.CASCADE, related_name="consensuses")
+    project = models.ForeignKey(Project, models.CASCADE, related_name="consensuses", db_index=False)
     query = models.OneToOneField(Query, models.PROTECT, related_name="consensus")
     choice = models.PositiveSmallIntegerField()
     votes = models.PositiveSmallIntegerField()

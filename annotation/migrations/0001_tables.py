@@ -439,7 +439,10 @@ class Migration(migrations.Migration):
                 (
                     "project",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="queries", to="annotation.project"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="queries",
+                        to="annotation.project",
                     ),
                 ),
             ],
@@ -495,7 +498,10 @@ class Migration(migrations.Migration):
                 (
                     "project",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="consensuses", to="annotation.project"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="consensuses",
+                        to="annotation.project",
                     ),
                 ),
                 (
@@ -513,7 +519,10 @@ class Migration(migrations.Migration):
             model_name="assignment",
             name="query",
             field=models.ForeignKey(
-                on_delete=django.db.models.deletion.CASCADE, related_name="assignments", to="annotation.query"
+                db_index=False,
+                on_delete=django.db.models.deletion.CASCADE,
+                related_name="assignments",
+                to="annotation.query",
             ),
         ),
         migrations.CreateModel(
@@ -533,7 +542,10 @@ class Migration(migrations.Migration):
                 (
                     "dataset",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="records", to="annotation.dataset"
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="records",
+                        to="annotation.dataset",
                     ),
                 ),
             ],
