@@ -61,7 +61,7 @@ def _forward(t: Floats, rate: float, epsilon: float) -> Floats:
 
 def _backward(u: Floats, rate: float, epsilon: float) -> Floats:
     """Return max over n of HS(P_{n-1} || P_n) on suppression and counts <= u, for every u."""
-    gamma = rate - (1 - rate) * math.expm1(epsilon)
+    gamma = rate - (1 - rate) * math.expm1(min(epsilon, 700.0))
     if gamma <= 0:
         return np.zeros_like(u)
     # Where n is beyond 1e12 the mass below u underflows anyway.
@@ -71,11 +71,12 @@ def _backward(u: Floats, rate: float, epsilon: float) -> Floats:
     return np.maximum(0.0, _series(first, u, n - u + 1, (1 - rate) / rate, start, 1 / (n * (1 - rate))))
 
 
-def _exact_curve(t: Floats, rate: float, epsilon: float) -> Floats:
+def exact_curve(t: Floats, rate: float, epsilon: float) -> Floats:
+    """Return the divergence that release threshold `t` can contribute, in its worse direction, for every `t`."""
     return np.maximum(_forward(t, rate, epsilon), _backward(t - 1, rate, epsilon))
 
 
-def _li_curve(t: Floats, rate: float, epsilon: float) -> Floats:
+def li_curve(t: Floats, rate: float, epsilon: float) -> Floats:
     """Return the sawtooth peaks P(Bin(n, rate) >= t) at the largest n with gamma n < t."""
     gamma = rate + (1 - rate) * -math.expm1(-epsilon)
     quotient = t / gamma
@@ -94,7 +95,16 @@ def _first_below(log_target: float, log_bound: Callable[[float], float], low: fl
     return high
 
 
-def _last_threshold(target: float, rate: float, epsilon: float, method: Method) -> float:
+def _fall(share: float, rate: float, distance: float) -> float:
+    """Return a lower bound on the Chernoff exponent per threshold, `distance` being the gap of share and rate."""
+    # Close together the two entropies cancel: what rounding may add is taken off, and Pinsker's bound stays.
+    divergence = (
+        max(bernoulli_divergence(share, rate) - 1e-15, 2 * distance * distance) if share < 1 else -math.log(rate)
+    )
+    return max(divergence / share, 1e-300)
+
+
+def last_threshold(target: float, rate: float, epsilon: float, method: Method) -> float:
     """Return a threshold beyond which every candidate is proven to be at most `target`.
 
     The bounds are those of docs/privacy.md, gate: a Chernoff bound, one from the total variation of neighbouring
@@ -102,8 +112,7 @@ def _last_threshold(target: float, rate: float, epsilon: float, method: Method) 
     """
     kept = max((1 - rate) * math.exp(-epsilon), 1e-300)
     gamma = rate + (1 - rate) * -math.expm1(-epsilon)
-    # Where 1 - gamma is lost to rounding the divergence is that of keeping every record.
-    fall = bernoulli_divergence(gamma, rate) / gamma if gamma < 1 else -math.log(rate)
+    fall = _fall(gamma, rate, (1 - rate) * -math.expm1(-epsilon))
     goal = math.log(target)
     if method == "li2012":
         return max(0.0, -goal / fall)
@@ -115,17 +124,17 @@ def _last_threshold(target: float, rate: float, epsilon: float, method: Method) 
         spread = (j - gamma) / (2 * math.pi * j * (j * (1 - gamma) - gamma))
         return math.log(rate / ((j + 1) * kept * (1 - odds) ** 2)) + math.log(spread) / 2 - j * fall
 
-    if gamma < 1 - 1e-9:
+    if gamma < 1 - 1e-9 and odds < 1 - 1e-6:
         last = _first_below(goal, log_forward, 1 + 2 * gamma / (1 - gamma), last)
     return 1 + max(last, _last_below(goal, target, rate, epsilon))
 
 
 def _last_below(goal: float, target: float, rate: float, epsilon: float) -> float:
     """Return the same for the divergence in the other direction, which is zero for epsilon >= -ln(1 - rate)."""
-    gamma = rate - (1 - rate) * math.expm1(epsilon)
+    gamma = rate - (1 - rate) * math.expm1(min(epsilon, 700.0))
     if gamma <= 0:
         return 0.0
-    fall = bernoulli_divergence(gamma, rate) / gamma
+    fall = _fall(gamma, rate, (1 - rate) * math.expm1(epsilon))
     odds = gamma / (1 - gamma) * (1 - rate) / rate
     smooth = 1 + rate / (2 * math.e * (1 - rate) * target * target)
     last = min(max(0.0, (math.log(gamma / (1 - rate)) - goal) / fall), gamma * smooth)
@@ -134,12 +143,12 @@ def _last_below(goal: float, target: float, rate: float, epsilon: float) -> floa
         spread = 1 / (2 * math.pi * u * (1 - gamma))
         return math.log(gamma / (u * (1 - rate) * (1 - odds) ** 2)) + math.log(spread) / 2 - u * fall
 
-    return _first_below(goal, log_backward, 1.0, last)
+    return _first_below(goal, log_backward, 1.0, last) if odds < 1 - 1e-6 else last
 
 
 def _curve(k_low: int, k_high: int, rate: float, epsilon: float, method: Method) -> tuple[Floats, float]:
     """Return the candidates for thresholds k_low, k_low + 1, ..., and a bound on all later ones."""
-    evaluate = _exact_curve if method == "exact" else _li_curve
+    evaluate = exact_curve if method == "exact" else li_curve
     parts: list[Floats] = []
     best, done = 0.0, k_low
     stop = k_high + 1
@@ -149,7 +158,7 @@ def _curve(k_low: int, k_high: int, rate: float, epsilon: float, method: Method)
         parts.append(values)
         if upto > k_high:
             best = max(best, float(values[max(0, k_high - done) :].max()))
-            last = _last_threshold(max(best, NEGLIGIBLE), rate, epsilon, method)
+            last = last_threshold(max(best, NEGLIGIBLE), rate, epsilon, method)
             stop = max(k_high + 1, math.floor(last) + 2)
         done = upto
     return np.concatenate(parts), 0.0 if best >= NEGLIGIBLE else NEGLIGIBLE
@@ -248,8 +257,8 @@ def gate_minimum_k(epsilon: float, delta: float, sampling_rate: float, method: M
         raise ValueError(f"delta must be >= {NEGLIGIBLE}, got {delta}")
     if sampling_rate == 1:
         raise ValueError("sampling_rate must be < 1: without sampling every k has delta 1, got 1.0")
-    evaluate = _exact_curve if method == "exact" else _li_curve
-    high = math.floor(_last_threshold(delta, sampling_rate, epsilon, method)) + 1
+    evaluate = exact_curve if method == "exact" else li_curve
+    high = math.floor(last_threshold(delta, sampling_rate, epsilon, method)) + 1
     while high >= 1:
         low = max(1, high - CHUNK + 1)
         too_much = np.flatnonzero(evaluate(np.arange(low, high + 1, dtype=np.float64), sampling_rate, epsilon) > delta)
