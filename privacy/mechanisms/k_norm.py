@@ -102,7 +102,9 @@ class _LazyDraw:
         self._rng = rng
         self._bits = FIRST_BITS
         self._radii = [rng.bits(FIRST_BITS) for _ in range(dimension)]
-        self._points = [self._point_in_disc() for _ in range(-(-dimension // 2))]
+        n_pairs = -(-dimension // 2)
+        self._cuts = [rng.bits(FIRST_BITS) for _ in range(n_pairs - 1)]
+        self._points = [self._point_in_disc() for _ in range(n_pairs)]
         signs = rng.bits(dimension)
         self._negative = [bool(signs >> index & 1) for index in range(dimension)]
 
@@ -130,6 +132,7 @@ class _LazyDraw:
     def _extend(self) -> None:
         self._bits += 64
         self._radii = [self._longer(digits) for digits in self._radii]
+        self._cuts = [self._longer(digits) for digits in self._cuts]
         self._points = [(self._longer(x), self._longer(y), bits + 64) for x, y, bits in self._points]
 
     def _longer(self, digits: int) -> int:
@@ -138,34 +141,42 @@ class _LazyDraw:
     def _coordinates(self, scale: Fraction) -> list[Interval | None]:
         """Enclose every coordinate; None where the bits known so far leave it unbounded."""
         exact = _Directed(self._bits // 3 + 6)
-        # A Gamma(d) length is minus the logarithm of a product of d uniforms ...
-        product = exact.fraction(1, 1, 1)
+        # A Gamma(d) length is minus the logarithm of a product of d uniforms.
+        product = exact.quotient((1, 1), (1, 1))
         for digits in self._radii:
-            product = exact.times(product, exact.fraction(digits, digits + 1, 1 << self._bits))
+            product = exact.times(product, exact.quotient((digits, digits + 1), (1 << self._bits,) * 2))
         length = exact.times(
-            exact.minus_log(product), exact.fraction(scale.numerator, scale.numerator, scale.denominator)
+            exact.minus_log(product), exact.quotient(*((part,) * 2 for part in scale.as_integer_ratio()))
         )
-        # ... and a uniform direction is that of independent normals, here by the polar method.
-        normals: list[Interval] = []
-        for x, y, bits in self._points:
-            across, along = (exact.fraction(digits, digits + 1, 1 << bits) for digits in (x, y))
-            square = exact.plus(exact.times(across, across), exact.times(along, along))
-            factor = exact.root(exact.divide(exact.minus_log(square), square))
-            normals += [exact.times(across, factor), exact.times(along, factor)]
-        del normals[len(self._radii) :]
-        total = exact.fraction(0, 0, 1)
-        for normal in normals:
-            total = exact.plus(total, exact.times(normal, normal))
-        ratio = exact.divide(length, exact.root(total))
-        parts = [exact.times(normal, ratio) for normal in normals]
+        # The squared lengths of pairs of coordinates of a uniform direction are the gaps between
+        # sorted uniforms, and within a pair the direction is that of a point in the disc.
+        parts: list[Interval] = []
+        for gap, (x, y, _) in zip(self._gaps(), self._points, strict=True):
+            square = (x**2 + y**2 << self._bits, (x + 1) ** 2 + (y + 1) ** 2 << self._bits)
+            factor = exact.root(exact.quotient(gap, square))
+            parts += [exact.times(exact.quotient((digits, digits + 1), (1, 1)), factor) for digits in (x, y)]
+        if len(parts) > len(self._radii):
+            # Without its last coordinate a uniform direction is shorter than one, but still uniform.
+            last = parts.pop()
+            one = exact.quotient((1, 1), (1, 1))
+            length = exact.divide(length, exact.root(exact.minus(one, exact.times(last, last))))
+        parts = [exact.times(part, length) for part in parts]
         return [
-            None
-            if not (low.is_finite() and high.is_finite())
-            else (high.copy_negate(), low.copy_negate())
-            if negative
-            else (low, high)
+            None if not (low.is_finite() and high.is_finite()) else _signed(low, high, negative)
             for (low, high), negative in zip(parts, self._negative, strict=True)
         ]
+
+    def _gaps(self) -> list[tuple[int, int]]:
+        """Enclose the gaps between the sorted cuts of the unit interval, in units of 2**-bits."""
+        whole = 1 << self._bits
+        lows = [0, *sorted(self._cuts), whole]
+        highs = [0, *(cut + 1 for cut in lows[1:-1]), whole]
+        return [(max(0, lows[i + 1] - highs[i]), highs[i + 1] - lows[i]) for i in range(len(lows) - 1)]
+
+
+def _signed(low: Decimal, high: Decimal, negative: bool) -> Interval:
+    # `copy_negate` and not a minus, which would round to the caller's decimal context.
+    return (high.copy_negate(), low.copy_negate()) if negative else (low, high)
 
 
 class _Directed:
@@ -176,11 +187,12 @@ class _Directed:
         self._down = decimal.Context(prec=digits, rounding=decimal.ROUND_FLOOR, traps=[])
         self._up = decimal.Context(prec=digits, rounding=decimal.ROUND_CEILING, traps=[])
 
-    def fraction(self, low: int, high: int, denominator: int) -> Interval:
-        return self._down.divide(low, denominator), self._up.divide(high, denominator)
+    def quotient(self, a: tuple[int, int], b: tuple[int, int]) -> Interval:
+        """Enclose the quotient of two intervals of integers."""
+        return self._down.divide(a[0], b[1]), self._up.divide(a[1], b[0])
 
-    def plus(self, a: Interval, b: Interval) -> Interval:
-        return self._down.add(a[0], b[0]), self._up.add(a[1], b[1])
+    def minus(self, a: Interval, b: Interval) -> Interval:
+        return max(Decimal(0), self._down.subtract(a[0], b[1])), self._up.subtract(a[1], b[0])
 
     def times(self, a: Interval, b: Interval) -> Interval:
         return self._down.multiply(a[0], b[0]), self._up.multiply(a[1], b[1])
@@ -196,7 +208,6 @@ class _Directed:
         """Enclose -ln of an interval inside [0, 1]."""
         # One logarithm serves both ends: -ln has a slope of at most 1 / low between them.
         log = self._down.ln(min(a[1], Decimal(1)))
-        # `copy_negate` and not a minus, which would round to the caller's decimal context.
         low = self._down.next_plus(log).copy_negate()
         high = self._up.add(
             self._up.next_minus(log).copy_negate(), self._up.divide(self._up.subtract(a[1], a[0]), a[0])

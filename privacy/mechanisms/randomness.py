@@ -102,17 +102,21 @@ class SimulationRandom(RandomSource):
     Parameters
     ----------
     seed : int or numpy.random.Generator
-        Seed, >= 0, or the generator to draw from.
+        Seed, >= 0, or a generator to draw the seed from.
     """
 
     simulated = True
 
     def __init__(self, seed: int | np.random.Generator) -> None:
-        self.generator = np.random.default_rng(seed)
+        # Always the default kind of generator, whose raw words have 64 bits.
+        self.generator = np.random.default_rng(
+            int(seed.integers(2**63)) if isinstance(seed, np.random.Generator) else seed
+        )
 
     def words(self, count: int) -> NDArray[np.uint64]:
         """Return `count` predictable words."""
-        return np.frombuffer(bytearray(self.generator.bytes(8 * count)), dtype=np.uint64)
+        raw: NDArray[np.uint64] = self.generator.bit_generator.random_raw(count)
+        return raw
 
 
 def random_source(random_state: RandomSource | int | np.integer | np.random.Generator | None) -> RandomSource:

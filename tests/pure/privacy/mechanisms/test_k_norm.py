@@ -88,21 +88,44 @@ def test_few_first_bits_give_the_same_noise_after_extension(monkeypatch, dimensi
 
 def test_intervals_enclose_the_real_functions():
     exact = k_norm._Directed(40)
+    whole = (2**64, 2**64)
     rng = np.random.default_rng(0)
     with mpmath.workdps(80):
         for numerator in [1, 2, 2**63, 2**64 - 1, *rng.integers(1, 2**62, size=50).tolist()]:
-            part = exact.fraction(numerator, numerator, 2**64)
-            wider = exact.fraction(10**37 + 1, 10**37 + 1, 10**37)
+            part, wider = (
+                exact.quotient((numerator, numerator), whole),
+                exact.quotient((10**37, 10**37 + 1), (10**37,) * 2),
+            )
             true = mpmath.mpf(numerator) / 2**64
             for low, high, value in (
                 (*exact.minus_log(part), -mpmath.log(true)),
                 (*exact.root(part), mpmath.sqrt(true)),
                 (*exact.divide(part, exact.times(part, part)), 1 / true),
-                (*exact.plus(part, part), 2 * true),
+                (*exact.minus(exact.times(wider, wider), part), 1 - true),
                 (*exact.minus_log((part[0], exact.times(part, wider)[1])), -mpmath.log(true)),
             ):
                 assert mpmath.mpf(str(low)) <= value <= mpmath.mpf(str(high))
                 assert high - low <= abs(high) * k_norm.Decimal("1e-36") + k_norm.Decimal("1e-36")
+
+
+@pytest.mark.parametrize("dimension", [2, 5, 6])
+def test_directions_are_uniform(dimension):
+    """Each coordinate's square is Beta(1/2, (d-1)/2); Kolmogorov-Smirnov over all at a false-alarm rate of 1e-6.
+
+    A direction made of uniform instead of normal coordinates is refused by the same test.
+    """
+    rng = SimulationRandom(17)
+    draws = np.array([EuclideanNoise(1.0).sample(dimension, rng=rng) for _ in range(6_000)])
+    wrong = np.random.default_rng(0).uniform(-1, 1, size=draws.shape)
+    for index in {0, dimension - 1}:
+        for sample, right in ((draws, True), (wrong, False)):
+            squares = sample[:, index] ** 2 / (sample**2).sum(axis=1)
+            assert (stats.kstest(squares, stats.beta(0.5, (dimension - 1) / 2).cdf).pvalue > 1e-6) == right
+    # Pairs share no sign and no order: correlations of signs and of squares with those of the neighbour vanish.
+    signs = np.sign(draws)
+    assert np.abs(np.triu(signs.T @ signs / len(draws), 1)).max() < 6 / np.sqrt(len(draws))
+    by_coordinate = (draws**2 / (draws**2).sum(axis=1, keepdims=True)).mean(axis=0)
+    assert np.abs(by_coordinate - 1 / dimension).max() < 6 * np.sqrt(2 / dimension**2 / len(draws))
 
 
 def test_unbounded_intervals_are_not_settled():
