@@ -11,6 +11,7 @@ from ninja import Field, File, Form, Router, Schema, Status, UploadedFile
 from ninja.security import HttpBearer
 
 from annotation import selectors, sheets
+from annotation.identity import person_of
 from annotation.models import Assignment, BadRows, Dataset, DatasetRole, Job, Project, Role
 from annotation.services import datasets, labels, queue, tokens
 from annotation.services.tokens import Scope
@@ -85,8 +86,8 @@ class DatasetOut(Schema):
 class UploadIn(Schema):
     """What an uploaded file holds."""
 
-    role: DatasetRole = DatasetRole.POOL  # type: ignore[assignment]
-    bad_rows: BadRows = BadRows.KEEP_GOOD  # type: ignore[assignment]
+    role: DatasetRole = DatasetRole.POOL
+    bad_rows: BadRows = BadRows.KEEP_GOOD
     text_column: str = ""
     contributor_column: str = ""
     label_column: str = ""
@@ -191,7 +192,7 @@ def upload_dataset(request: HttpRequest, slug: str, file: File[UploadedFile], fo
         role=form.role,
         bad_rows=form.bad_rows,
         mapping=mapping,
-        uploaded_by=request.user,
+        uploaded_by=person_of(request),
     )
     return Status(202, dataset)
 
@@ -218,7 +219,7 @@ def get_job(request: HttpRequest, job_id: UUID) -> Any:
 def claim_assignment(request: HttpRequest, slug: str) -> Any:
     require_scope(request, Scope.LABELS_WRITE)
     project = _project(request, slug, Role.ANNOTATOR)
-    assignment = queue.claim_next(project=project, user=request.user)
+    assignment = queue.claim_next(project=project, user=person_of(request))
     if assignment is None:
         return Status(204, None)
     shown = selectors.question_of(assignment)
@@ -228,7 +229,7 @@ def claim_assignment(request: HttpRequest, slug: str) -> Any:
         question=project.question,
         classes=project.classes,
         text=shown.text,
-        fields=shown.fields,
+        fields=dict(shown.fields) if shown.fields is not None else None,
         image_url=shown.image_url,
     )
 

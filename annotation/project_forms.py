@@ -1,5 +1,6 @@
 """Forms of the admin's pages: projects, uploads, people, limits, tokens."""
 
+from collections.abc import Collection
 from datetime import timedelta
 from typing import Any
 
@@ -16,6 +17,8 @@ OFFERED_SELECTIONS = {
     Oracle.TRUSTED: (Selection.TOP_C, Selection.RANDOM),
     Oracle.CROWD: (Selection.UNCERTAINTY, Selection.RANDOM),
 }
+
+ALL_CHOICES = {"data_kind": DataKind.choices, "selection": Selection.choices}
 
 
 class ProjectForm(forms.Form):
@@ -36,7 +39,7 @@ class ProjectForm(forms.Form):
         label=_("Guidelines"),
         help_text=_("Shown one key away."),
     )
-    data_kind = forms.ChoiceField(choices=DataKind.choices, label=_("What a record is"))
+    data_kind = forms.ChoiceField(choices=ALL_CHOICES["data_kind"], label=_("What a record is"))
     columns = forms.CharField(
         widget=forms.Textarea(attrs={"rows": 4}),
         required=False,
@@ -79,7 +82,7 @@ class ProjectForm(forms.Form):
         label=_("Gate: texts per contributor"),
         help_text=_("More texts of one person cost that many times more."),
     )
-    selection = forms.ChoiceField(choices=Selection.choices, label=_("Selection"))
+    selection = forms.ChoiceField(choices=ALL_CHOICES["selection"], label=_("Selection"))
     selection_epsilon = forms.FloatField(
         required=False, label=_("Scale of top-c"), help_text=_("Weights are exp(scale × uncertainty).")
     )
@@ -101,12 +104,13 @@ class ProjectForm(forms.Form):
     budgets = ("pool_epsilon", "pool_delta", "labels_epsilon")
 
     def __init__(self, *args: Any, preset: Preset, **kwargs: Any) -> None:
-        super().__init__(*args, initial=dict(preset.defaults), **kwargs)
+        kwargs.setdefault("initial", dict(preset.defaults))
+        super().__init__(*args, **kwargs)
         self.preset = preset
         self._offer("data_kind", preset.data_kinds)
         self._offer("selection", OFFERED_SELECTIONS[Oracle(preset.oracle)])
         if preset.oracle == Oracle.CROWD:
-            unused = ("data_kind", "columns", "image_height", "image_width", "selection_epsilon")
+            unused: tuple[str, ...] = ("data_kind", "columns", "image_height", "image_width", "selection_epsilon")
         else:
             unused = (
                 "labels_epsilon",
@@ -119,11 +123,10 @@ class ProjectForm(forms.Form):
         for field in unused:
             del self.fields[field]
 
-    def _offer(self, field: str, keys: Any) -> None:
+    def _offer(self, field: str, keys: Collection[str]) -> None:
         choice = self.fields[field]
         assert isinstance(choice, forms.ChoiceField)
-        labels = dict(choice.choices)
-        choice.choices = [(key, labels[key]) for key in keys]
+        choice.choices = [(key, label) for key, label in ALL_CHOICES[field] if key in keys]
 
     def clean_classes(self) -> list[str]:
         """One class a line, blank lines ignored."""

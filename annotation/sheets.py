@@ -55,7 +55,8 @@ def uploads_of(project: Project) -> QuerySet[Dataset]:
 
 def accounts_of(project: Project) -> QuerySet[BudgetAccount]:
     """Return the pool's account and, in a crowd project, the one of the answers."""
-    return BudgetAccount.objects.filter(pk__in=(project.pool_account_id, project.labels_account_id)).order_by("pk")
+    own = (project.pool_account_id, project.labels_account_id)
+    return BudgetAccount.objects.filter(pk__in=[account for account in own if account]).order_by("pk")
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,16 +171,18 @@ def _forecasts(account: BudgetAccount) -> Iterator[str]:
 
 
 def _lines(account: BudgetAccount) -> Iterator[StatementLine]:
-    states = dict(EntryKind.choices)
-    for entry in statement(account)[:STATEMENT_LINES]:
+    words = dict(EntryKind.choices)
+    fields = ("sequence", "created_at", "kind", "purpose", "reason", "actor", "epsilon_nano", "delta_atto")
+    for entry in statement(account).values(*fields, "descends_from", "state")[:STATEMENT_LINES]:
+        epsilon_nano = entry["epsilon_nano"]
         yield StatementLine(
-            sequence=entry.sequence,
-            when=entry.created_at,
-            what=entry.purpose or entry.get_kind_display(),
-            reason=entry.reason,
-            who=entry.actor or _("by itself"),
-            descends_from=entry.descends_from,
-            epsilon=None if entry.epsilon_nano is None else nano_spent(entry.epsilon_nano),
-            delta=atto_spent(entry.delta_atto),
-            state=states[entry.state],
+            sequence=entry["sequence"],
+            when=entry["created_at"],
+            what=entry["purpose"] or words[entry["kind"]],
+            reason=entry["reason"],
+            who=entry["actor"] or _("by itself"),
+            descends_from=entry["descends_from"],
+            epsilon=None if epsilon_nano is None else nano_spent(epsilon_nano),
+            delta=atto_spent(entry["delta_atto"]),
+            state=words[entry["state"]],
         )

@@ -18,7 +18,11 @@ PURE = (
     "learner.strategies.top_c",
     "learner.artifacts",
 )
-PROBE = "import sys, importlib; importlib.import_module(sys.argv[1]); print('django' in sys.modules, 'celery' in sys.modules)"
+PROBE = """
+import importlib, sys
+importlib.import_module(sys.argv[1])
+print("django" in sys.modules, "celery" in sys.modules)
+"""
 
 
 @pytest.mark.parametrize("module", PURE)

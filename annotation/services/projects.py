@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.contrib.auth.models import AbstractBaseUser, User
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils.text import slugify
 
@@ -80,13 +80,13 @@ def _free_slug(name: str) -> str:
     return next(slug for n in range(1, len(taken) + 3) if (slug := base if n == 1 else f"{base}-{n}") not in taken)
 
 
-def add_member(*, project: Project, user: AbstractBaseUser, role: str) -> Membership:
+def add_member(*, project: Project, user: User, role: str) -> Membership:
     """Give a person a role; giving it twice changes nothing."""
     membership, _ = Membership.objects.get_or_create(project=project, user=user, role=role)
     return membership
 
 
-def remove_member(*, project: Project, user: AbstractBaseUser, role: str) -> None:
+def remove_member(*, project: Project, user: User, role: str) -> None:
     """Take a role from a person; what they labelled stays."""
     Membership.objects.filter(project=project, user=user, role=role).delete()
 

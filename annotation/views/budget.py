@@ -7,6 +7,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 
 from annotation import selectors, sheets
+from annotation.identity import person_of
 from annotation.models import Role
 from annotation.project_forms import LimitForm
 from annotation.views.projects import managed_project
@@ -33,7 +34,7 @@ def change_limit(request: HttpRequest, slug: str, account_id: int) -> HttpRespon
     initial = {"epsilon_limit": now.epsilon_limit, "delta_limit": now.delta_limit}
     form = LimitForm(request.POST or None, initial=initial)
     if request.method == "POST" and form.is_valid():
-        ledger.change_limit(account=account, actor=request.user, **form.cleaned_data)
+        ledger.change_limit(account=account, actor=person_of(request), **form.cleaned_data)
         messages.success(request, _("The limit is changed; the ledger says by whom and why."))
         return redirect("annotation:budget", slug=slug)
     context = {"project": project, "account": account, "guarantee": now, "form": form}

@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 
 from annotation import sheets
 from annotation.errors import InvalidUpload
+from annotation.identity import person_of
 from annotation.models import Project
 from annotation.project_forms import UploadForm
 from annotation.services import datasets
@@ -30,7 +31,7 @@ def data(request: HttpRequest, slug: str) -> HttpResponse:
                 role=form.cleaned_data["role"],
                 bad_rows=form.cleaned_data["bad_rows"],
                 mapping=form.mapping(),
-                uploaded_by=request.user,
+                uploaded_by=person_of(request),
             )
         except InvalidUpload as error:
             form.add_error("file", str(error))

@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from annotation import selectors, sheets
+from annotation.identity import person_of
 from annotation.models import Membership, Project, Role
 from annotation.presets import PRESETS
 from annotation.project_forms import MemberForm, ProjectForm
@@ -56,7 +57,7 @@ def new_project(request: HttpRequest, preset: str) -> HttpResponse:
     chosen = PRESETS[preset]
     form = ProjectForm(request.POST or None, preset=chosen)
     if request.method == "POST" and form.is_valid():
-        project = projects.create_project(preset=preset, owner=request.user, **form.project_values())
+        project = projects.create_project(preset=preset, owner=person_of(request), **form.project_values())
         messages.success(request, _("Project opened. Upload a pool next."))
         return redirect("annotation:data", slug=project.slug)
     status = 422 if form.errors else 200

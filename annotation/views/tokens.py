@@ -6,6 +6,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
+from annotation.identity import person_of
 from annotation.models import ApiToken
 from annotation.project_forms import TokenForm
 from annotation.services import tokens as token_service
@@ -19,13 +20,13 @@ def tokens(request: HttpRequest) -> HttpResponse:
     secret = None
     if request.method == "POST" and form.is_valid():
         _, secret = token_service.create_token(
-            user=request.user,
+            user=person_of(request),
             name=form.cleaned_data["name"],
             scopes=form.cleaned_data["scopes"],
             lifetime=form.lifetime(),
         )
         form = TokenForm()
-    context = {"form": form, "secret": secret, "tokens": token_service.live_tokens(user=request.user)}
+    context = {"form": form, "secret": secret, "tokens": token_service.live_tokens(user=person_of(request))}
     return render(request, "annotation/tokens.html", context, status=422 if form.errors else 200)
 
 
