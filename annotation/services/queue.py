@@ -6,14 +6,15 @@ For each question, free slots, live leases and current answers add up to its ove
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import IntegrityError, connection, transaction
 
 from annotation import selectors
 from annotation.errors import InvalidConfiguration, LeaseExpired
-from annotation.models import Assignment, Oracle, Project, ProjectState, Query, QueryState, Role
+from annotation.models import Assignment, Oracle, Project, ProjectState, Query, QueryState, Record, Role
+from annotation.rows import Columns
 
 # Ranks of a round stay below this, so a later round never overtakes an earlier one.
 PRIORITY_PER_ROUND = 10**9
@@ -37,14 +38,20 @@ FROM unnest(%(ids)s::bigint[]) WITH ORDINALITY AS asked (id, rank)
 WHERE query.id = asked.id AND query.project_id = %(project)s AND query.state = 'candidate'
 """
 
+ASSIGNMENT = Columns(Assignment, "held")
+# Whose record it is and how many slots are left is nobody's business at the page, and the latter has just changed.
+QUERY = Columns(Query, "query", without=("open_slots",))
+RECORD = Columns(Record, "record", without=("contributor", "label"))
+
 # One statement, so that no crash can fall between the slot and the lease. The slot is taken from what was inserted,
 # not the other way round: where a second click of the same person came first, nothing is inserted and no slot is lost.
 # The scalar subquery is one index probe a row; as NOT EXISTS the planner may read all assignments of the person.
-CLAIM = """
+# The answer is always one row: the question with what a page shows around it, or nulls.
+CLAIM = f"""
 WITH mine AS (
     UPDATE annotation_assignment SET leased_until = now() + make_interval(secs => %(seconds)s)
     WHERE annotator_id = %(user)s AND project_id = %(project)s AND state = 'leased'
-    RETURNING id
+    RETURNING *
 ), chosen AS (
     SELECT query.id FROM annotation_query query
     WHERE query.project_id = %(project)s AND query.state = 'open' AND query.open_slots > 0
@@ -64,13 +71,27 @@ WITH mine AS (
     ON CONFLICT (query_id, annotator_id) DO UPDATE
         SET state = 'leased', leased_until = excluded.leased_until, finished_at = NULL
         WHERE held.state = 'expired'
-    RETURNING held.id, held.query_id
+    RETURNING *
 ), taken AS (
     UPDATE annotation_query query SET open_slots = query.open_slots - 1 FROM leased WHERE query.id = leased.query_id
+), held AS (
+    SELECT * FROM mine UNION ALL SELECT * FROM leased
 )
-SELECT id FROM mine UNION ALL SELECT id FROM leased
-UNION ALL SELECT NULL FROM chosen WHERE NOT EXISTS (SELECT 1 FROM leased)
-"""
+SELECT {ASSIGNMENT.sql}, {QUERY.sql}, {RECORD.sql},
+    EXISTS (SELECT 1 FROM chosen),
+    (SELECT count(*) FROM annotation_assignment done
+     WHERE done.annotator_id = %(user)s AND done.project_id = %(project)s AND done.state = 'labelled'
+       AND done.finished_at >= %(midnight)s),
+    (SELECT count(*) FROM (
+        SELECT 1 FROM annotation_query free
+        WHERE free.project_id = %(project)s AND free.state = 'open' AND free.open_slots > 0
+          AND free.id <> coalesce(held.query_id, 0)
+        ORDER BY free.priority, free.id LIMIT %(counted)s) counted)
+FROM (SELECT) one
+LEFT JOIN held ON true
+LEFT JOIN annotation_query query ON query.id = held.query_id
+LEFT JOIN annotation_record record ON record.id = query.record_id
+"""  # noqa: S608 - names of columns, no values
 
 RENEW = """
 UPDATE annotation_assignment SET leased_until = now() + make_interval(secs => %(seconds)s)
@@ -138,40 +159,46 @@ def open_queries(
 def claim_next(*, project: Project, user: AbstractBaseUser) -> Assignment | None:
     """Return the question the person still holds, its lease renewed, else lease them the next free one, or None.
 
-    It comes with everything a page shows of it, and `selectors.pace_of`, in one more statement.
-    Membership is the caller's to check, with `selectors.projects_of`.
+    The assignment carries what a page shows around the question: `done_today`, the person's own answers, and
+    `waiting`, other free questions as far as `selectors.WAITING_SHOWN` counts them. Membership is the caller's to
+    check, with `selectors.projects_of`.
     """
     if project.state != ProjectState.ACTIVE:
         return None
     for _ in range(CLAIM_ATTEMPTS):
-        claimed = _claim(project, user)
-        if claimed is None:
-            return None
-        if claimed[0] is not None:
-            return _loaded(project, user, claimed[0])
+        assignment, somebody_was_faster = _claim(project, user)
+        if not somebody_was_faster:
+            return assignment
     return None
 
 
-def _claim(project: Project, user: AbstractBaseUser) -> tuple[UUID | None] | None:
-    """Return the leased assignment's id; an empty one where a second claim of the same person came in between."""
-    values: dict[str, Any] = {"project": project.pk, "user": user.pk, "seconds": project.lease_seconds, "id": uuid4()}
+def _claim(project: Project, user: AbstractBaseUser) -> tuple[Assignment | None, bool]:
+    """Try once; the flag says that a second claim of the same person came in between."""
+    values: dict[str, Any] = {
+        "project": project.pk,
+        "user": user.pk,
+        "seconds": project.lease_seconds,
+        "id": uuid4(),
+        "midnight": selectors.midnight(),
+        "counted": selectors.WAITING_SHOWN + 1,
+    }
     try:
         with connection.cursor() as cursor:
             cursor.execute(CLAIM, values)
-            row: tuple[UUID | None] | None = cursor.fetchone()
+            row = iter(cursor.fetchone())
     except IntegrityError:
         # The person leased another question meanwhile: `annotation_assignment_one_lease`.
         if connection.in_atomic_block:
             raise
-        return (None,)
-    return row
-
-
-def _loaded(project: Project, user: AbstractBaseUser, assignment_id: UUID) -> Assignment:
-    with_pace = Assignment.objects.annotate(**selectors.pace_of(user, project="project"))
-    assignment = with_pace.select_related("query__record__dataset").get(pk=assignment_id)
-    assignment.project = project
-    return assignment
+        return None, True
+    assignment, query, record = ASSIGNMENT.build(row), QUERY.build(row), RECORD.build(row)
+    was_chosen, done_today, waiting = row
+    if assignment is None or query is None:
+        return None, was_chosen
+    query.record = record
+    assignment.project, assignment.query = project, query
+    vars(assignment).update(done_today=done_today, waiting=waiting)
+    return assignment, False
 
 
 def renew_lease(*, assignment: Assignment) -> Assignment:

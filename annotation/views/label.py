@@ -109,7 +109,10 @@ def _desk(request: HttpRequest, slug: str) -> Any:
 
 
 def _own(request: HttpRequest, assignment_id: UUID) -> Assignment:
-    return get_object_or_404(selectors.assignments_of(request.user).select_related("query"), pk=assignment_id)
+    try:
+        return selectors.held_by(request.user, assignment_id)
+    except Assignment.DoesNotExist as absent:
+        raise Http404 from absent
 
 
 def _see_other(project: Project) -> HttpResponse:

@@ -14,7 +14,7 @@
   }
 
   function shortcut(key) {
-    return [...document.querySelectorAll("#work [data-shortcut]")].find((element) => element.dataset.shortcut === key);
+    return [...document.querySelectorAll("main [data-shortcut]")].find((element) => element.dataset.shortcut === key);
   }
 
   function toggle(summary) {

@@ -9,6 +9,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.db.models.functions import Now
 
+from annotation import selectors
 from annotation.errors import AlreadyLabelled, InvalidConfiguration, LeaseExpired
 from annotation.models import Assignment, AssignmentState, Label, Query, QueryState
 from annotation.services import labels, queue
@@ -134,6 +135,7 @@ class TestClaimNext:
         with django_assert_num_queries(0):
             assert assignment.query.record.text == "record 0"
             assert assignment.project.slug
+            assert assignment.done_today == assignment.waiting == 0
 
     def test_overlap_gives_a_question_to_that_many_people(self):
         project = make_project(overlap=2)
@@ -189,7 +191,8 @@ class TestClaimNext:
         (person,) = make_annotators(project, 1)
         with connection.cursor() as cursor:
             cursor.execute("ANALYZE annotation_query")
-            values = {"project": project.pk, "user": person.pk, "seconds": 1, "id": "0" * 32}
+            values = {"project": project.pk, "user": person.pk, "seconds": 1, "id": "0" * 32, "counted": 101}
+            values["midnight"] = selectors.midnight()
             cursor.execute("EXPLAIN " + queue.CLAIM, values)
             plan = "\n".join(line for (line,) in cursor.fetchall())
         assert "annotation_query_queue" in plan
