@@ -153,6 +153,10 @@ class Supervisor:
                 said = host.tail(self.log_path(child.name), child.log_start)
                 raise ProcessDied(f"{child.name} ended with code {code}; {self.log_path(child.name)} ends:\n{said}")
 
+    def ended(self) -> list[str]:
+        """Return the names of the children that have ended by themselves."""
+        return [child.name for child in self._children.values() if child.process.poll() is not None]
+
     def restart(self, name: str) -> None:
         """Stop one process and start it again with the same command."""
         child = self._children[name]
