@@ -1,5 +1,6 @@
 """A generated log of a voice assistant: few sentences said by many people, many said by one."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,26 +11,23 @@ CLASSES = ("change something at home", "find something out")
 
 ROOMS = (
     "kitchen", "bedroom", "hall", "office", "bathroom", "garden", "garage", "cellar", "attic", "nursery",
+    "lounge", "dining", "guest", "laundry", "porch", "balcony", "studio", "library", "terrace", "basement",
 )  # fmt: skip
 ACTIONS = (
-    "turn on the {room} light", "turn off the {room} light", "dim the {room} lamp", "open the {room} blinds",
-    "close the {room} blinds", "lock the {room} door", "unlock the {room} door", "turn up the {room} heating",
-    "turn down the {room} heating", "start the fan in the {room}", "stop the fan in the {room}",
-    "play some music in the {room}", "stop the music in the {room}", "set the {room} lamp to red",
-    "clean the {room} floor", "make the {room} warmer", "make the {room} brighter", "please switch off the {room}",
-    "set the {room} alarm", "close the window in the {room}",
+    "turn on the {room} light", "turn off the {room} light", "turn up the {room} heating",
+    "turn down the {room} heating", "turn on the {room} radio", "turn off the {room} radio", "open the {room} blinds",
+    "close the {room} blinds", "open the {room} door", "lock the {room} door", "set the {room} light to red",
+    "set the {room} heating to twenty",
 )  # fmt: skip
 PLACES = (
     "paris", "london", "berlin", "rome", "madrid", "lisbon", "vienna", "oslo", "athens", "dublin",
+    "prague", "warsaw", "zurich", "milan", "bruges", "tokyo", "cairo", "lima", "boston", "sydney",
 )  # fmt: skip
 ASKINGS = (
-    "what is the weather in {place}", "will it rain in {place} tomorrow", "what time is it in {place}",
-    "how far is {place} from here", "how many people live in {place}", "what is the news from {place}",
-    "when is the next train to {place}", "how long does the flight to {place} take", "who is the mayor of {place}",
-    "is it cold in {place} today", "what language do they speak in {place}", "which museums are open in {place}",
-    "where can i eat in {place}", "how much is a hotel in {place}", "what is {place} famous for",
-    "who won the match in {place}", "tell me about {place}", "what is the best park in {place}",
-    "are the shops open in {place}", "how do i get to {place}",
+    "what is the weather in {place}", "is it raining in {place}", "what time is it in {place}",
+    "how far is it to {place}", "how many people live in {place}", "what is the news from {place}",
+    "when is the next train to {place}", "when is the next flight to {place}", "who is the mayor of {place}",
+    "how cold is it in {place}", "what is there to see in {place}", "how do i get to {place}",
 )  # fmt: skip
 # What only one person would say; the gate exists so that nobody else ever reads it.
 PRIVATE_ACTIONS = ("remember that my door code is {n}", "call my doctor on {n}", "turn on heater number {n}")
@@ -51,14 +49,16 @@ def known_sentences() -> dict[str, int]:
     return actions | askings
 
 
-def draw_log(*, contributors: int, rng: np.random.Generator) -> VoiceLog:
+def draw_log(shared: Sequence[str], *, contributors: int, rng: np.random.Generator) -> VoiceLog:
     """Draw what each of `contributors` people said in a week.
 
-    How often a sentence is said falls with its rank by a Zipf-Mandelbrot law, and a third of the lines are
+    How often a shared sentence is said falls with its rank by a Zipf-Mandelbrot law, and a third of the lines are
     sentences of one person alone, as in the query logs the gate was written for.
 
     Parameters
     ----------
+    shared : sequence of str
+        Sentences that many people say, at least one.
     contributors : int
         Number of people, >= 1.
     rng : numpy.random.Generator
@@ -72,7 +72,6 @@ def draw_log(*, contributors: int, rng: np.random.Generator) -> VoiceLog:
     lines_each = np.minimum(rng.zipf(2.2, size=contributors) + 1, 40)
     speakers = np.repeat(np.arange(contributors), lines_each)
     rng.shuffle(speakers)
-    shared = list(known_sentences())
     said = rng.choice(rng.permutation(len(shared)), size=len(speakers), p=zipf_mandelbrot(len(shared)))
     alone = rng.random(len(speakers)) < 1 / 3
     private = _private_sentences(int(alone.sum()), rng)

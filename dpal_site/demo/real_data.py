@@ -1,0 +1,155 @@
+"""A file of labelled texts as a trusted project, and as a crowd project whose frequencies and people are drawn."""
+
+import csv
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+from dpal_site.demo import voice_log
+from dpal_site.demo.plans import (
+    CROWD_GATE,
+    SEED,
+    ProjectPlan,
+    TextReader,
+    UploadFile,
+    crowd_budget,
+    labelled_texts,
+    log_file,
+    random_choice,
+    trusted_budget,
+)
+
+TEST_SHARE = 1 / 3
+LARGEST_TEST = 1500
+MOST_CLASSES = 8
+SHARED_TEXTS = 500
+CONTRIBUTORS = 50_000
+QUESTION = "Which class is this?"
+
+
+class DataProblem(ValueError):
+    """The file cannot be used; the message says what to change."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledTexts:
+    """Texts and the names of their classes, both of length n."""
+
+    texts: list[str]
+    labels: list[str]
+
+
+def read_plans(path: Path, *, text_column: str, label_column: str) -> list[ProjectPlan]:
+    """Return a trusted and a crowd project over the file; a third of the file is held out as the public test set."""
+    found = read_labelled_texts(path, text_column=text_column, label_column=label_column)
+    kept, note = kept_classes(found)
+    order = np.random.default_rng(SEED).permutation(len(kept.texts))
+    tested = min(round(TEST_SHARE * len(order)), LARGEST_TEST)
+    test = _part(kept, order[:tested])
+    pool = _part(kept, order[tested:])
+    if len(pool.texts) < 60:
+        raise DataProblem(f"{path.name} has only {len(pool.texts)} texts left for a pool; 60 are needed")
+    classes = tuple(sorted(set(kept.labels)))
+    return [_trusted_plan(path.stem, pool, test, classes, note), _crowd_plan(path.stem, pool, test, classes, note)]
+
+
+def read_labelled_texts(path: Path, *, text_column: str, label_column: str) -> LabelledTexts:
+    """Read a comma or, by its ending, tab separated file; columns called by number mean that it has no header."""
+    if not path.is_file():
+        raise DataProblem(f"there is no file {path}")
+    tabs = path.suffix.lower() in (".tsv", ".tab")
+    numbered = text_column.isdecimal() and label_column.isdecimal()
+    with path.open(newline="", encoding="utf-8") as file:
+        # Tab separated text is rarely quoted, and a lone quote mark would swallow lines.
+        rows = csv.reader(file, delimiter="\t" if tabs else ",", quoting=csv.QUOTE_NONE if tabs else csv.QUOTE_MINIMAL)
+        header = [] if numbered else next(rows, [])
+        places = [_place(name, header, numbered=numbered, path=path) for name in (text_column, label_column)]
+        pairs = [tuple(row[place].strip() for place in places) for row in rows if len(row) > max(places)]
+    pairs = [pair for pair in pairs if all(pair)]
+    return LabelledTexts([text for text, _ in pairs], [label for _, label in pairs])
+
+
+def _place(name: str, header: list[str], *, numbered: bool, path: Path) -> int:
+    if numbered:
+        if int(name) < 1:
+            raise DataProblem("columns are numbered from 1")
+        return int(name) - 1
+    if name not in header:
+        raise DataProblem(f"{path.name} has no column {name!r}; name it with --text-column and --label-column")
+    return header.index(name)
+
+
+def kept_classes(found: LabelledTexts) -> tuple[LabelledTexts, str]:
+    """Return the examples of few enough classes for so few labels, and a sentence about what was left out."""
+    counts = Counter(found.labels)
+    if len(counts) < 2:
+        raise DataProblem("the label column must name at least two classes")
+    if len(counts) <= MOST_CLASSES:
+        return found, ""
+    usual = [label for label, count in counts.most_common() if count <= 3 * median(counts.values())]
+    chosen = sorted(usual, key=lambda label: (-counts[label], label))[:2]
+    inside = np.flatnonzero(np.isin(found.labels, chosen))
+    return _part(found, inside), (
+        f"; of {len(counts)} classes only {' and '.join(chosen)} are kept, since so few labels cannot tell more apart"
+    )
+
+
+def _part(whole: LabelledTexts, rows: "np.ndarray[tuple[int, ...], np.dtype[np.int64]]") -> LabelledTexts:
+    return LabelledTexts([whole.texts[row] for row in rows], [whole.labels[row] for row in rows])
+
+
+def _truth(pool: LabelledTexts, classes: tuple[str, ...]) -> TextReader:
+    return TextReader({text: classes.index(label) for text, label in zip(pool.texts, pool.labels, strict=True)})
+
+
+def _trusted_plan(
+    name: str, pool: LabelledTexts, test: LabelledTexts, classes: tuple[str, ...], note: str
+) -> ProjectPlan:
+    labels = min(100, len(pool.texts) // 4)
+    settings = {
+        "feature_dimension": 64,
+        "regularization": 8.0,
+        "round_size": labels,
+        "labels_per_release": labels,
+        **trusted_budget(pool_size=len(pool.texts), round_size=labels, training_epsilon=1.5, selection_epsilon=0.25),
+    }
+    return ProjectPlan(
+        name=f"{name}, experts",
+        preset="pool-experts",
+        data_kind="text",
+        question=QUESTION,
+        classes=classes,
+        settings=settings,
+        companion_settings=random_choice(settings, pool_size=len(pool.texts)),
+        pool=UploadFile("pool.csv", labelled_texts(pool.texts, pool.labels).body, {"text": "text"}),
+        test=labelled_texts(test.texts, test.labels),
+        answer=_truth(pool, classes),
+        about=f"{len(pool.texts):,} texts as a private pool, {len(test.texts):,} as a public test set{note}",
+    )
+
+
+def _crowd_plan(
+    name: str, pool: LabelledTexts, test: LabelledTexts, classes: tuple[str, ...], note: str
+) -> ProjectPlan:
+    """Draw who said what how often: a file of distinct texts has nothing that a gate may let through."""
+    shared = list(dict.fromkeys(pool.texts))[:SHARED_TEXTS]
+    log = voice_log.draw_log(shared, contributors=CONTRIBUTORS, rng=np.random.default_rng(SEED))
+    return ProjectPlan(
+        name=f"{name}, crowd",
+        preset="voice-crowd",
+        data_kind="text",
+        question=QUESTION,
+        classes=classes,
+        settings=CROWD_GATE | crowd_budget(training_epsilon=1.5) | {"feature_dimension": 64, "regularization": 8.0},
+        companion_settings={"selection": "random"},
+        pool=log_file(log),
+        test=labelled_texts(test.texts, test.labels),
+        answer=_truth(pool, classes),
+        about=(
+            f"{len(shared):,} of the file's texts in {len(log.texts):,} lines; how often each is said, the "
+            f"{CONTRIBUTORS:,} contributors and the sentences of one person alone are drawn{note}"
+        ),
+    )

@@ -1,0 +1,232 @@
+"""The demonstration's people and projects in the database, what happens to them, and what came of it."""
+
+import io
+import secrets
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from django.contrib.auth.models import User
+from django.core.files import File
+from django.core.files.storage import default_storage
+
+from annotation.models import Dataset, DatasetRole, Job, Project, ProjectState, Role, WorkState
+from annotation.services import datasets, projects, tokens
+from dpal_site.demo.plans import RELEASES, ProjectPlan, UploadFile
+from learner.intervals import wilson_interval
+from learner.models import ModelRelease, Round
+from learner.selectors import Step, project_status
+from privacy.models import SETTLEMENTS, EntryKind, LedgerEntry
+
+ANNOTATORS = ("annotator", "annotator-2", "annotator-3")
+ADMIN = "admin"
+ENGINEER = "engineer"
+DEAD_ENDS = (Step.CANNOT_PAY, Step.STUCK, Step.PAUSED)
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """A person of the demonstration; the password is printed and stored only as a hash."""
+
+    user: User
+    password: str
+
+
+@dataclass(slots=True)
+class Pair:
+    """A project and the one beside it that asks at random."""
+
+    plan: ProjectPlan
+    project: Project
+    companion: Project
+
+    @property
+    def both(self) -> tuple[Project, Project]:
+        """The project and its companion."""
+        return self.project, self.companion
+
+
+@dataclass(slots=True)
+class Stage:
+    """Everything one run of the demonstration has opened."""
+
+    logins: dict[str, Login]
+    token: str
+    pairs: list[Pair] = field(default_factory=list)
+
+    @property
+    def projects(self) -> list[Project]:
+        """Every project, companions after their own."""
+        return [project for pair in self.pairs for project in pair.both]
+
+
+def set_stage(plans: Sequence[ProjectPlan]) -> Stage:
+    """Make the people, pause what an earlier run left unfinished, open the projects and upload their files."""
+    logins = {name: _login(name) for name in (*ANNOTATORS, ADMIN, ENGINEER)}
+    admin = logins[ADMIN].user
+    User.objects.filter(pk=admin.pk).update(is_staff=True, is_superuser=True)
+    for earlier in Project.objects.filter(created_by=admin, state=ProjectState.ACTIVE):
+        if project_status(earlier).step != Step.FINISHED:
+            projects.pause_project(project=earlier)
+    _, token = tokens.create_token(
+        user=logins[ENGINEER].user, name="demo", scopes=["models:read"], lifetime=timedelta(days=30)
+    )
+    stage = Stage(logins, token)
+    for plan in plans:
+        project, companion = (_open(each, logins) for each in (plan, plan.companion()))
+        stage.pairs.append(Pair(plan, project, companion))
+    return stage
+
+
+def _login(name: str) -> Login:
+    user, _ = User.objects.get_or_create(username=name)
+    password = secrets.token_urlsafe(9)
+    user.set_password(password)
+    user.save(update_fields=["password"])
+    return Login(user, password)
+
+
+def _open(plan: ProjectPlan, logins: dict[str, Login]) -> Project:
+    project = projects.create_project(
+        name=plan.name,
+        preset=plan.preset,
+        owner=logins[ADMIN].user,
+        data_kind=plan.data_kind,
+        classes=list(plan.classes),
+        question=plan.question,
+        maximum_releases=RELEASES,
+        **plan.settings,
+    )
+    for name in ANNOTATORS:
+        projects.add_member(project=project, user=logins[name].user, role=Role.ANNOTATOR)
+    projects.add_member(project=project, user=logins[ENGINEER].user, role=Role.ENGINEER)
+    # The test set first, so that no release goes unmeasured on its page.
+    _upload(project, plan.test, role=DatasetRole.PUBLIC_TEST, by=logins[ADMIN].user)
+    _upload(project, plan.pool, role=DatasetRole.POOL, by=logins[ADMIN].user)
+    return project
+
+
+def _upload(project: Project, upload: UploadFile, *, role: str, by: User) -> None:
+    datasets.receive_upload(
+        project=project,
+        file=File(io.BytesIO(upload.body), name=upload.name),
+        name=upload.name,
+        role=role,
+        mapping=upload.mapping,
+        uploaded_by=by,
+    )
+
+
+class News:
+    """What happened since it was last asked, one sentence each."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._projects = stage.projects
+        self._told: set[tuple[str, object]] = set()
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield what is new."""
+        for project in self._projects:
+            for key, sentence in self._happened(project):
+                if key not in self._told:
+                    self._told.add(key)
+                    yield f"{project.name}: {sentence}"
+
+    def _happened(self, project: Project) -> Iterator[tuple[tuple[str, object], str]]:
+        for dataset in Dataset.objects.filter(project=project, job__state=WorkState.DONE).order_by("pk"):
+            yield ("upload", dataset.pk), f"{dataset.row_count:,} rows of {dataset.name} read"
+        for dataset in Dataset.objects.filter(project=project, gate_runs__passed_count__isnull=False):
+            passed = dataset.gate_runs.get(passed_count__isnull=False).passed_count
+            yield ("gate", dataset.pk), f"{passed:,} texts passed the gate"
+        for job in Job.objects.filter(project=project, state=WorkState.FAILED):
+            yield ("job", job.pk), f"{job.kind} failed: {job.error}"
+        for chosen in Round.objects.filter(project=project, finished_at__isnull=False).order_by("number"):
+            how = f"{chosen.selected} questions by {chosen.strategy}" if chosen.selected else chosen.error
+            yield ("round", chosen.pk), f"round {chosen.number}, {how}"
+        for release in ModelRelease.objects.filter(project=project).order_by("version"):
+            if release.evaluations.exists():
+                accuracy = accuracy_of(release)
+                yield (
+                    ("release", release.pk),
+                    f"version {release.version} released, {release.labels_used} labels, accuracy {accuracy.wording}",
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class Accuracy:
+    """A share of right answers with its 95 % interval, in percent."""
+
+    share: float
+    low: float
+    high: float
+
+    @property
+    def wording(self) -> str:
+        """The share with half the width of the interval."""
+        return f"{self.share:.1f} ± {(self.high - self.low) / 2:.1f} %"
+
+
+def accuracy_of(release: ModelRelease) -> Accuracy:
+    """Return how a release does on its public test set."""
+    measured = release.evaluations.order_by("pk")[0]
+    low, high = wilson_interval(measured.correct, measured.examples)
+    return Accuracy(100 * measured.correct / measured.examples, 100 * low, 100 * high)
+
+
+def is_finished(stage: Stage) -> bool:
+    """Say whether every project has its last release, measured."""
+    measured = ModelRelease.objects.filter(version=RELEASES, evaluations__isnull=False).values("project")
+    return all(Project.objects.filter(pk=project.pk, pk__in=measured).exists() for project in stage.projects)
+
+
+def dead_end(stage: Stage) -> str:
+    """Return why a project can go no further, or an empty text."""
+    for project in stage.projects:
+        if Job.objects.filter(project=project, state=WorkState.FAILED).exists():
+            return f"{project.name}: an upload or its gate has failed"
+        status = project_status(Project.objects.get(pk=project.pk))
+        if status.step in DEAD_ENDS:
+            return f"{project.name}: {status.sentence}"
+    return ""
+
+
+def open_reservations(stage: Stage) -> int:
+    """Count the reservations of all accounts that nobody has settled."""
+    accounts = [pk for project in stage.projects for pk in (project.pool_account_id, project.labels_account_id) if pk]
+    reserved = LedgerEntry.objects.filter(account__in=accounts, kind=EntryKind.RESERVE)
+    return reserved.exclude(children__kind__in=SETTLEMENTS).count()
+
+
+HEADINGS = (
+    "project",
+    "version",
+    "labels",
+    "epsilon spent / limit",
+    "delta spent / limit",
+    "accuracy",
+    "random choice",
+    "files",
+)
+
+
+def table(stage: Stage) -> list[tuple[str, ...]]:
+    """Return one row of text for each release, its companion's accuracy beside it."""
+    return [_row(pair, version) for pair in stage.pairs for version in range(1, RELEASES + 1)]
+
+
+def _row(pair: Pair, version: int) -> tuple[str, ...]:
+    release = ModelRelease.objects.get(project=pair.project, version=version)
+    beside = ModelRelease.objects.get(project=pair.companion, version=version)
+    accounts = release.guarantee
+    return (
+        pair.project.name,
+        str(version),
+        str(release.labels_used),
+        " + ".join(f"{terms['spent_epsilon']:.3f} / {terms['limit_epsilon']:g}" for terms in accounts),
+        f"{accounts[0]['spent_delta']:.1e} / {accounts[0]['limit_delta']:.1e}"
+        if accounts[0]["limit_delta"]
+        else "0 / 0",
+        accuracy_of(release).wording,
+        accuracy_of(beside).wording,
+        default_storage.path(release.folder),
+    )

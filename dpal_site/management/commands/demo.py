@@ -1,0 +1,167 @@
+"""`manage.py demo`: two private projects from an empty database to three released models each, then the site."""
+
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import connections
+
+from dpal_site import preparation
+from dpal_site.demo import stage as stages
+from dpal_site.demo.annotators import SimulatedAnnotator
+from dpal_site.demo.plans import ProjectPlan, default_plans
+from dpal_site.demo.real_data import DataProblem, read_plans
+from dpal_site.embedded import servers
+from dpal_site.embedded.errors import EmbeddedError
+from dpal_site.embedded.processes import Supervisor
+
+MISTAKE_RATE = 0.03
+POLL_SECONDS = 0.5
+PATIENCE_SECONDS = 15 * 60
+# A worker that is killed holds its work for this long.
+LEASE_SECONDS = "6"
+# A process that keeps dying has a fault that starting it again does not mend.
+RESTARTS = 50
+
+
+class Command(BaseCommand):
+    """Open projects, have them labelled by simulated people, show what was released and what it cost."""
+
+    help = (
+        "Run a trusted and a crowd project, each beside one that asks at random, with simulated annotators to three "
+        "releases; print labels, epsilon and accuracy; then serve the site."
+    )
+
+    _restarts_left = RESTARTS
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Declare the options."""
+        parser.add_argument("--exit", action="store_true", help="end after the table instead of serving the site")
+        parser.add_argument("--port", type=int, help="port of the web server; default: the first free one from 8000")
+        parser.add_argument(
+            "--data", type=Path, metavar="FILE", help="a CSV or TSV file of labelled texts to use instead"
+        )
+        parser.add_argument("--text-column", default="text", help="its column of texts: a name, or a number from 1")
+        parser.add_argument("--label-column", default="label", help="its column of classes: a name, or a number from 1")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Run until the table is printed, or on until a signal."""
+        plans = self._plans(options)
+        os.environ.setdefault("WORK_LEASE_SECONDS", LEASE_SECONDS)
+        log_dir = servers.var_dir() / "log"
+        try:
+            with Supervisor(log_dir) as site:
+                self._say("Bringing the database and the static files up to date.")
+                preparation.prepare_site()
+                url = site.start_web(options["port"])
+                site.start_worker()
+                site.start_beat()
+                site.wait_until_ready()
+                self._say(f"The site runs at {url}; logs are in {log_dir}.")
+                stage = self._play(site, plans)
+                self._report(stage)
+                if not options["exit"]:
+                    self._serve(site, stage)
+        except KeyboardInterrupt:
+            self._say("Stopped.")
+        except EmbeddedError as error:
+            raise CommandError(str(error)) from error
+
+    def _plans(self, options: dict[str, Any]) -> Sequence[ProjectPlan]:
+        if options["data"] is None:
+            return default_plans()
+        try:
+            return read_plans(options["data"], text_column=options["text_column"], label_column=options["label_column"])
+        except DataProblem as problem:
+            raise CommandError(str(problem)) from problem
+
+    def _play(self, site: Supervisor, plans: Sequence[ProjectPlan]) -> stages.Stage:
+        """Open the projects and let everybody work until each has its last release."""
+        started = time.monotonic()
+        for plan in plans:
+            self._say(f"{plan.name}: {plan.about}.")
+        stage = stages.set_stage(plans)
+        people = self._people(site.url, stage)
+        for person in people:
+            person.start()
+        news = stages.News(stage)
+        try:
+            while not stages.is_finished(stage):
+                self._tell(news, started)
+                self._keep_running(site)
+                if problem := stages.dead_end(stage):
+                    raise CommandError(problem)
+                if time.monotonic() - started > PATIENCE_SECONDS:
+                    raise CommandError(f"not finished after {PATIENCE_SECONDS} s; the logs are in {site.log_dir}")
+                time.sleep(POLL_SECONDS)
+            self._tell(news, started)
+        finally:
+            for person in people:
+                person.stop()
+            for person in people:
+                person.join(timeout=10)
+        answers = sum(person.answered for person in people)
+        self._say(f"{answers:,} answers in {time.monotonic() - started:.0f} s, with {MISTAKE_RATE:.0%} mistakes.")
+        return stage
+
+    def _people(self, url: str, stage: stages.Stage) -> list[SimulatedAnnotator]:
+        desks = {project.slug: pair.plan.answer for pair in stage.pairs for project in pair.both}
+        return [
+            SimulatedAnnotator(
+                name=name,
+                password=stage.logins[name].password,
+                site=url,
+                desks=desks,
+                mistake_rate=MISTAKE_RATE,
+                seed=seed,
+            )
+            for seed, name in enumerate(stages.ANNOTATORS)
+        ]
+
+    def _tell(self, news: stages.News, started: float) -> None:
+        for sentence in news:
+            self._say(f"{time.monotonic() - started:5.0f} s  {sentence}")
+
+    def _keep_running(self, site: Supervisor) -> None:
+        """Start again what ended by itself: nothing is lost with it but the time."""
+        for name in site.ended():
+            if not self._restarts_left:
+                site.check_running()
+            self._restarts_left -= 1
+            self._say(f"The {name} process ended; starting it again.")
+            site.restart(name)
+
+    def _report(self, stage: stages.Stage) -> None:
+        rows = [stages.HEADINGS, *stages.table(stage)]
+        widths = [max(len(row[column]) for row in rows) for column in range(len(stages.HEADINGS))]
+        self._say("")
+        for row in rows:
+            self._say("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        self._say("")
+        self._say("Epsilon and delta: spent when released, of the account's limit, which is the guarantee. In a crowd")
+        self._say("project the pool's account comes first, then that of the answers. Random choice has the same total")
+        self._say(
+            "epsilon and the same number of labels. Accuracy is on public data, with its 95 % interval; it is that"
+        )
+        self._say("of one run, and another draw of the noise gives another number.")
+        self._say(f"Reservations not settled: {stages.open_reservations(stage)}.")
+
+    def _serve(self, site: Supervisor, stage: stages.Stage) -> None:
+        self._say("")
+        for name in (stages.ANNOTATORS[0], stages.ADMIN, stages.ENGINEER):
+            self._say(f"log in as {name:<10} with {stage.logins[name].password}")
+        slug = stage.pairs[0].project.slug
+        models = f"{site.url}/api/v1/projects/{slug}/models/latest"
+        self._say(f'curl -H "Authorization: Bearer {stage.token}" {models}')
+        self._say(f"The site runs at {site.url}. Ctrl-C stops it.")
+        connections.close_all()
+        while True:
+            self._keep_running(site)
+            time.sleep(POLL_SECONDS)
+
+    def _say(self, line: str) -> None:
+        self.stdout.write(line)
+        self.stdout.flush()
