@@ -263,8 +263,9 @@ ALTER TABLE privacy_budgetaccount ENABLE ALWAYS TRIGGER privacy_account_open;
 ALTER TABLE privacy_budgetaccount ENABLE ALWAYS TRIGGER privacy_account_follow;
 ALTER TABLE privacy_budgetaccount ENABLE ALWAYS TRIGGER privacy_account_forever;
 
--- A session's temporary tables come first in its search path; without this one of them, named like the ledger's,
--- would be read in the ledger's place.
+-- A session's temporary tables come first in its search path; without a path of their own the rules would read one
+-- named like the ledger in the ledger's place. And a plan made while the ledger was young must not read all of it later:
+-- every question asked here has an index.
 DO $$
 DECLARE
     routine regprocedure;
@@ -273,5 +274,7 @@ BEGIN
         SELECT oid FROM pg_proc WHERE proname LIKE 'privacy\_%' AND pronamespace = current_schema()::regnamespace
     LOOP
         EXECUTE format('ALTER FUNCTION %s SET search_path = pg_catalog, %I, pg_temp', routine, current_schema());
+        EXECUTE format('ALTER FUNCTION %s SET enable_seqscan = off', routine);
+        EXECUTE format('ALTER FUNCTION %s SET enable_bitmapscan = off', routine);
     END LOOP;
 END $$;
