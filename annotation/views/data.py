@@ -7,13 +7,14 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
 
 from annotation import sheets
 from annotation.errors import InvalidUpload
 from annotation.identity import person_of
-from annotation.models import Project
+from annotation.models import Dataset, Project
 from annotation.project_forms import UploadForm
-from annotation.services import datasets
+from annotation.services import datasets, gate
 from annotation.views.projects import managed_project
 
 
@@ -42,9 +43,13 @@ def data(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "annotation/data.html", context, status=422 if form.errors else 200)
 
 
+def _in_progress(upload: Dataset) -> bool:
+    return any(job is not None and job.finished_at is None for job in (upload.job, upload.gate_job))
+
+
 def _uploads(project: Project) -> dict[str, Any]:
     uploads = list(sheets.uploads_of(project))
-    return {"uploads": uploads, "running": any(upload.job.finished_at is None for upload in uploads)}
+    return {"uploads": uploads, "running": any(_in_progress(upload) for upload in uploads)}
 
 
 @login_required
@@ -52,6 +57,17 @@ def uploads(request: HttpRequest, slug: str) -> HttpResponse:
     """The list of uploads alone, fetched again while something is running."""
     project = managed_project(request, slug)
     return render(request, "annotation/_uploads.html", {"project": project} | _uploads(project))
+
+
+@login_required
+@require_POST
+def start_gate(request: HttpRequest, slug: str, dataset_id: int) -> HttpResponse:
+    """Send an upload through the gate again after an attempt that failed."""
+    project = managed_project(request, slug)
+    found = get_object_or_404(sheets.uploads_of(project), pk=dataset_id)
+    if gate.start_gate(dataset=found, owner=person_of(request)) is None:
+        messages.error(request, _("This upload has gone through the gate, or is in it."))
+    return redirect("annotation:data", slug=slug)
 
 
 @login_required

@@ -8,9 +8,10 @@ from django.urls import reverse
 
 from annotation.models import Dataset, Membership, Project, Role
 from annotation.presets import PRESETS
-from annotation.services import projects
+from annotation.services import datasets, gate, projects
 from privacy.models import EntryKind, LedgerEntry
 from privacy.selectors import guarantee
+from privacy.services import ledger
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -219,3 +220,31 @@ def test_a_token_is_shown_once_and_revoked(manager: User) -> None:
     client.post(reverse("annotation:revoke_token", args=[token.pk]))
     token.refresh_from_db()
     assert token.revoked_at
+
+
+def test_a_refused_gate_says_why_and_can_be_sent_again(crowd: Project, manager: User) -> None:
+    rows = "".join(f"play jazz,person {n}\n" for n in range(3))
+    dataset = datasets.receive_upload(
+        project=crowd,
+        file=SimpleUploadedFile("log.csv", f"text,person\n{rows}".encode()),
+        name="log.csv",
+        role="pool",
+        bad_rows="keep_good",
+        mapping={"text": "text", "contributor": "person", "has_header": True},
+        uploaded_by=manager,
+    )
+    datasets.import_dataset(job_id=dataset.job_id)
+    ledger.change_limit(account=crowd.pool_account, epsilon_limit=0.1, delta_limit=3e-5, actor=manager, reason="less")
+    dataset.refresh_from_db()
+    gate.run_gate(job_id=dataset.gate_job_id)
+    client = client_of(manager)
+    page = client.get(reverse("annotation:data", args=[crowd.slug])).content.decode()
+    assert "through the gate again" in page
+    ledger.change_limit(account=crowd.pool_account, epsilon_limit=3.0, delta_limit=3e-5, actor=manager, reason="again")
+    again = reverse("annotation:start_gate", args=[crowd.slug, dataset.pk])
+    client.post(again)
+    dataset.refresh_from_db()
+    gate.run_gate(job_id=dataset.gate_job_id)
+    page = client.get(reverse("annotation:data", args=[crowd.slug])).content.decode()
+    assert "0 texts passed the gate" in page
+    assert "has gone through the gate" in client.post(again, follow=True).content.decode()
