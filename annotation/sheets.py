@@ -50,7 +50,8 @@ def memberships_of(project: Project) -> QuerySet[Membership]:
 def uploads_of(project: Project) -> QuerySet[Dataset]:
     """Return the uploads with their job and gate runs, newest first."""
     runs = Prefetch("gate_runs", GateRun.objects.order_by("pk"))
-    return Dataset.objects.filter(project=project).select_related("job", "gate_job").prefetch_related(runs).order_by("-pk")
+    uploads = Dataset.objects.filter(project=project).select_related("job", "gate_job")
+    return uploads.prefetch_related(runs).order_by("-pk")
 
 
 def accounts_of(project: Project) -> QuerySet[BudgetAccount]:
