@@ -111,7 +111,7 @@ def logistic_gradient_bound(regularization: float, norm_bound: float = 1.0) -> f
     # The iteration falls monotonically from M, so stopping early leaves a valid, slightly larger bound.
     for _ in range(200):
         bound = min(bound, norm_bound / (1 + math.exp(-min(700.0, norm_bound * bound / regularization))))
-    return bound * (1 + 1e-15)
+    return min(norm_bound, bound * (1 + 1e-15))
 
 
 def solver_slack(gradient_tolerance: float, regularization: float) -> float:
