@@ -1,0 +1,192 @@
+"""Keyed 64-bit hashes of texts: SipHash over whole Arrow arrays."""
+
+import hashlib
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+KEY_BYTES: Final = 16
+# Longer texts would be stepped through eight bytes at a time almost alone; BLAKE2b reads them faster.
+LONGEST_SIPHASH: Final = 1024
+# Four state words and a scratch word of a chunk stay in the second-level cache.
+CHUNK_TEXTS: Final = 8192
+
+_START: Final = (0x736F6D6570736575, 0x646F72616E646F6D, 0x6C7967656E657261, 0x7465646279746573)
+_BYTE_MASKS: Final = np.array([(1 << 8 * n) - 1 for n in range(8)], dtype=np.uint64)
+_ROTATIONS: Final = {r: (np.uint64(r), np.uint64(64 - r)) for r in (13, 16, 17, 21, 32)}
+
+Words = NDArray[np.uint64]
+
+
+def hash_texts(texts: pa.Array, *, key: bytes) -> Words:
+    """Hash every text: SipHash-1-3, or keyed BLAKE2b for texts of more than 1024 bytes.
+
+    Parameters
+    ----------
+    texts : pyarrow.Array of string, large_string, binary or large_binary, length n
+        Without null. Hash the distinct texts of a batch, not its rows.
+    key : bytes
+        16 secret bytes: without them nobody can choose texts that collide.
+
+    Returns
+    -------
+    ndarray of uint64, shape (n,)
+
+    Raises
+    ------
+    ValueError
+        If the key has another length or a text is null.
+
+    References
+    ----------
+    .. [1] Aumasson, Bernstein, "SipHash: a fast short-input PRF", 2012.
+    """
+    if texts.null_count:
+        raise ValueError(f"texts must not be null, got {texts.null_count} nulls")
+    data, offsets = text_bytes(texts)
+    lengths = np.diff(offsets)
+    if not lengths.size or int(lengths.max()) <= LONGEST_SIPHASH:
+        return siphash(data, offsets, key=key)
+    long = np.flatnonzero(lengths > LONGEST_SIPHASH)
+    # The long ones are hashed as if empty first, and then written over.
+    hashes = siphash(data, offsets, key=key, limit=LONGEST_SIPHASH)
+    for row in long:
+        digest = hashlib.blake2b(data[offsets[row] : offsets[row + 1]].tobytes(), key=key, digest_size=8).digest()
+        hashes[row] = int.from_bytes(digest, "little")
+    return hashes
+
+
+def text_bytes(texts: pa.Array) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Return the bytes of all texts, one after another, and the n + 1 places where they begin and end."""
+    wide = pa.types.is_string(texts.type) or pa.types.is_large_string(texts.type)
+    texts = texts.cast(pa.large_string() if wide else pa.large_binary())
+    _, offset_buffer, data_buffer = texts.buffers()
+    if offset_buffer is None:
+        return np.empty(0, dtype=np.uint8), np.zeros(1, dtype=np.int64)
+    offsets = np.frombuffer(offset_buffer, dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    data = np.empty(0, dtype=np.uint8) if data_buffer is None else np.frombuffer(data_buffer, dtype=np.uint8)
+    return data, offsets
+
+
+def siphash(
+    data: NDArray[np.uint8],
+    offsets: NDArray[np.int64],
+    *,
+    key: bytes,
+    compressions: int = 1,
+    finalizations: int = 3,
+    limit: int | None = None,
+) -> Words:
+    """Return SipHash-c-d of many messages.
+
+    Parameters
+    ----------
+    data : ndarray of uint8
+        Message i is ``data[offsets[i]:offsets[i + 1]]``.
+    offsets : ndarray of int64, shape (n + 1,)
+        Not decreasing, within `data`.
+    key : bytes
+        16 bytes.
+    compressions, finalizations : int
+        Rounds for each word and at the end; 1 and 3, or 2 and 4.
+    limit : int, optional
+        Messages of more bytes are taken as empty.
+
+    Returns
+    -------
+    ndarray of uint64, shape (n,)
+
+    Raises
+    ------
+    ValueError
+        If the key does not have 16 bytes.
+    """
+    if len(key) != KEY_BYTES:
+        raise ValueError(f"key must have {KEY_BYTES} bytes, got {len(key)}")
+    starts, lengths = offsets[:-1], np.diff(offsets)
+    if limit is not None:
+        lengths = np.where(lengths > limit, 0, lengths)
+    # A word is read from any byte on, so seven bytes must follow the last one.
+    padded = np.concatenate([data, np.zeros(8, dtype=np.uint8)])
+    words = np.lib.stride_tricks.as_strided(padded[:8].view("<u8"), shape=(len(data) + 1,), strides=(1,))
+    hashes = np.empty(len(starts), dtype=np.uint64)
+    for first in range(0, len(starts), CHUNK_TEXTS):
+        part = slice(first, first + CHUNK_TEXTS)
+        hashes[part] = _hash_chunk(words, starts[part], lengths[part], key, compressions, finalizations)
+    return hashes
+
+
+def _hash_chunk(
+    words: Words, starts: NDArray[np.int64], lengths: NDArray[np.int64], key: bytes, compressions: int, final: int
+) -> Words:
+    # Longest first: at every step the messages that still have a word are the leading ones.
+    order = np.argsort(-(lengths >> 3), kind="stable")
+    starts, lengths = starts[order], lengths[order]
+    full_words = lengths >> 3
+    halves = np.frombuffer(key, dtype="<u8")
+    state = [np.full(len(starts), np.uint64(word) ^ halves[i % 2]) for i, word in enumerate(_START)]
+    scratch = np.empty_like(state[0])
+    for step in range(int(full_words[0]) if len(starts) else 0):
+        active = int(np.searchsorted(-full_words, -step, side="left"))
+        message = words[starts[:active] + 8 * step]
+        leading = [word[:active] for word in state]
+        _absorb(leading, message, compressions, scratch[:active])
+    rest = lengths & 7
+    last = words[starts + 8 * full_words] & _BYTE_MASKS[rest]
+    last |= lengths.astype(np.uint64) << np.uint64(56)
+    _absorb(state, last, compressions, scratch)
+    state[2] ^= np.uint64(0xFF)
+    for _ in range(final):
+        _round(state, scratch)
+    hashes = np.empty_like(scratch)
+    hashes[order] = state[0] ^ state[1] ^ state[2] ^ state[3]
+    return hashes
+
+
+def _absorb(state: list[Words], message: Words, rounds: int, scratch: Words) -> None:
+    state[3] ^= message
+    for _ in range(rounds):
+        _round(state, scratch)
+    state[0] ^= message
+
+
+def _round(state: list[Words], scratch: Words) -> None:
+    a, b, c, d = state
+    a += b
+    _rotate(b, 13, scratch)
+    b ^= a
+    _rotate(a, 32, scratch)
+    c += d
+    _rotate(d, 16, scratch)
+    d ^= c
+    a += d
+    _rotate(d, 21, scratch)
+    d ^= a
+    c += b
+    _rotate(b, 17, scratch)
+    b ^= c
+    _rotate(c, 32, scratch)
+
+
+def _rotate(words: Words, bits: int, scratch: Words) -> None:
+    left, right = _ROTATIONS[bits]
+    np.left_shift(words, left, out=scratch)
+    np.right_shift(words, right, out=words)
+    np.bitwise_or(words, scratch, out=words)
+
+
+def mix(hashes: Words) -> Words:
+    """Return a fixed permutation of 64-bit words that spreads every bit over all others (SplitMix64)."""
+    mixed = hashes ^ (hashes >> np.uint64(30))
+    mixed *= np.uint64(0xBF58476D1CE4E5B9)
+    mixed ^= mixed >> np.uint64(27)
+    mixed *= np.uint64(0x94D049BB133111EB)
+    mixed ^= mixed >> np.uint64(31)
+    return mixed
+
+
+def pair_hashes(first: Words, second: Words) -> Words:
+    """Return one hash for each pair of hashes; (a, b) and (b, a) differ."""
+    return mix(mix(first) + second)
