@@ -1,0 +1,93 @@
+"""The audit: it finds what is there, and claims more than is there no oftener than it says."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from privacy import evidence
+from privacy.evidence import audit, epsilon_lower_bound, one_by_one
+from privacy.mechanisms.randomness import SimulationRandom
+
+
+def randomised_response(keep):
+    def batch(bit, trials, rng):
+        return np.where(rng.random(trials) < keep, bit, 1 - bit)
+
+    return batch
+
+
+def test_bound_is_close_to_the_loss_and_names_the_event():
+    keep = math.e / (1 + math.e)
+    result = audit(randomised_response(keep), 1, 0, trials=200_000, rng=SimulationRandom(0))
+    assert 0.95 < result.epsilon_lower_bound <= 1
+    assert result.trials == 200_000
+    assert result.confidence == 0.95
+    assert (result.event, result.more_likely) in {("output <= 0", "neighbour"), ("output > 0", "input")} | {
+        ("output == 0", "neighbour"),
+        ("output == 1", "input"),
+    }
+
+
+def pure_noise(_, trials, rng):
+    return rng.random(trials)
+
+
+@pytest.mark.parametrize(("mechanism", "loss"), [(randomised_response(0.75), math.log(3)), (pure_noise, 0.0)])
+def test_bound_exceeds_the_loss_no_oftener_than_its_confidence_says(mechanism, loss):
+    """500 audits at 80 % confidence: a true bound is above in more than 148 of them once in 10**7 seeds.
+
+    Were the threshold chosen by the outputs that are counted, pure noise would be above nearly always.
+    """
+    rng = SimulationRandom(1)
+    audits = [epsilon_lower_bound(mechanism, 1, 0, trials=400, confidence=0.8, rng=rng) for _ in range(500)]
+    assert sum(bound > loss for bound in audits) <= 148
+
+
+def test_delta_is_subtracted():
+    """An output that shows the input once in ten times is (0, 0.1)-private and has no finite epsilon at delta 0."""
+
+    def leaky(bit, trials, rng):
+        return np.where(rng.random(trials) < 0.1, bit, 2)
+
+    found = epsilon_lower_bound(leaky, 1, 0, trials=20_000, rng=SimulationRandom(3))
+    charged = epsilon_lower_bound(leaky, 1, 0, trials=20_000, delta=0.11, rng=SimulationRandom(3))
+    assert found > 4
+    assert charged == 0
+
+
+def test_many_distinct_outputs_are_thinned_without_losing_the_tail(monkeypatch):
+    monkeypatch.setattr(evidence, "MOST_THRESHOLDS", 16)
+
+    def laplace(shift, trials, rng):
+        return shift + rng.generator.laplace(size=trials)
+
+    bound = epsilon_lower_bound(laplace, 0.0, 1.0, trials=50_000, rng=SimulationRandom(4))
+    assert 0.8 < bound <= 1
+
+
+def test_bounds_are_clopper_and_pearsons():
+    for successes, trials in ((0, 50), (1, 50), (25, 50), (50, 50)):
+        interval = stats.binomtest(successes, trials).proportion_ci(confidence_level=0.95, method="exact")
+        count = np.array([successes])
+        low = evidence._bounds(count, np.array([trials]), trials, 0.025, 0.0)[0]
+        high = evidence._bounds(np.array([trials]), count, trials, 0.025, 0.0)[0]
+        expected = stats.binomtest(trials, trials).proportion_ci(confidence_level=0.95, method="exact").low
+        assert low == pytest.approx(math.log(interval.low) if interval.low else -math.inf)
+        assert high == pytest.approx(math.log(expected / interval.high))
+
+
+def test_single_draws_and_infinite_outputs_are_accepted():
+    mechanism = one_by_one(lambda data, rng: math.inf if rng.random() < data else 0.0)
+    assert epsilon_lower_bound(mechanism, 0.9, 0.1, trials=2_000, rng=SimulationRandom(5)) > 1.5
+
+
+def test_refusals():
+    rng = SimulationRandom(0)
+    for options in ({"trials": 3}, {"confidence": 1.0}, {"confidence": 0.0}, {"delta": 1.0}, {"delta": -0.1}):
+        with pytest.raises(ValueError, match="must"):
+            epsilon_lower_bound(randomised_response(0.5), 0, 1, **{"trials": 10, **options}, rng=rng)
+    for wrong in (lambda *_: np.zeros(3), lambda *_: np.full(10, np.nan)):
+        with pytest.raises(ValueError, match="must return 10 numbers"):
+            epsilon_lower_bound(wrong, 0, 1, trials=10, rng=rng)
