@@ -258,9 +258,11 @@ def gate_minimum_k(epsilon: float, delta: float, sampling_rate: float, method: M
     if sampling_rate == 1:
         raise ValueError("sampling_rate must be < 1: without sampling every k has delta 1, got 1.0")
     evaluate = exact_curve if method == "exact" else li_curve
-    high = math.floor(last_threshold(delta, sampling_rate, epsilon, method)) + 1
+    high, step = math.floor(last_threshold(delta, sampling_rate, epsilon, method)) + 1, 256
     while high >= 1:
-        low = max(1, high - CHUNK + 1)
+        # The stopping threshold is a few per cent above the answer, so the first steps are short.
+        low = max(1, high - step + 1)
+        step = min(CHUNK, 2 * step)
         too_much = np.flatnonzero(evaluate(np.arange(low, high + 1, dtype=np.float64), sampling_rate, epsilon) > delta)
         if too_much.size:
             return low + 1 + int(too_much[-1])
