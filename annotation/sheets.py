@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import Count, Max, OuterRef, Prefetch, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -42,7 +43,7 @@ def memberships_of(project: Project) -> QuerySet[Membership]:
     return (
         Membership.objects.filter(project=project)
         .select_related("user")
-        .annotate(label_count=Subquery(counted))
+        .annotate(label_count=Coalesce(Subquery(counted), 0))
         .order_by("role", "user__username")
     )
 
