@@ -1,11 +1,13 @@
 """Private logistic regression: price before the fit, refusals, shapes, one class, no rows, simulations."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import special
 
 from learner.estimators import logistic
 from learner.estimators.baseline import LogisticRegressionBaseline
@@ -155,6 +157,54 @@ def test_empirical_sensitivity_stays_under_the_stated_one(seed, regularization):
             X.shape[1]
         )
         assert distance(X, y, *other, regularization) <= event.sensitivity_l2(adjacency)
+
+
+def log_density(weights, X, y, event):
+    """Log density of the exact minimiser of the tilted objective, by the change of variables from tilt to minimiser."""
+    signs = 2.0 * y - 1
+    probability = special.expit(-signs * (X @ weights))
+    tilt = X.T @ (signs * probability) - event.total_regularization * weights
+    curvature = probability * (1 - probability)
+    jacobian = event.total_regularization * np.eye(len(weights)) + X.T @ (curvature[:, None] * X)
+    return -np.linalg.norm(tilt) / event.tilt_scale + np.linalg.slogdet(jacobian)[1]
+
+
+@given(
+    seed=st.integers(0, 2**32),
+    epsilon=st.floats(0.1, 5),
+    regularization=st.floats(0.01, 10),
+    dimension=st.integers(1, 4),
+    rows=st.integers(1, 6),
+    adjacency=st.sampled_from(["null", "replace"]),
+)
+def test_density_ratio_of_the_minimiser_is_within_its_share_of_epsilon(
+    seed, epsilon, regularization, dimension, rows, adjacency
+):
+    """At outputs near the minimisers and far from them, for one row against its dummy or against another row."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(rows, dimension))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    y = rng.integers(2, size=rows)
+    other_X, other_y = (X[1:], y[1:]) if adjacency == "null" else (np.vstack([-X[:1], X[1:]]), y)
+    event = PrivateLogisticRegression(
+        epsilon, regularization, classes=[0, 1], fit_intercept=False, adjacency=adjacency
+    ).event_for(dimension)
+    allowed = epsilon - event.output_cost().epsilon
+    for size in (0.0, 0.3, 3.0, 30.0, 300.0):
+        weights = size * (X[0] if seed % 2 else rng.normal(size=dimension))
+        ratio = log_density(weights, X, y, event) - log_density(weights, other_X, other_y, event)
+        assert abs(ratio) <= allowed + 1e-9
+
+
+def test_the_density_ratio_without_the_change_of_variables_is_not():
+    """The form of 2008, which gives the whole epsilon to the tilt, is exceeded at a weight of zero."""
+    event = replace(
+        PrivateLogisticRegression(1.0, 0.01, classes=[0, 1], fit_intercept=False).event_for(1),
+        epsilon_prime=1.0,
+        extra_regularization=0.0,
+    )
+    X, y = np.ones((1, 1)), np.ones(1, dtype=int)
+    assert log_density(np.zeros(1), X, y, event) - log_density(np.zeros(1), X[1:], y[1:], event) > 2.5
 
 
 def distance(X, y, other_X, other_y, regularization, **options):
