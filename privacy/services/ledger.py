@@ -103,7 +103,7 @@ def reserve(
     )
     try:
         with transaction.atomic(durable=True):
-            entry = append(wanted)
+            entry = append(wanted, flush_after=True)
             fault_point("inside_reserve")
     except IntegrityError as error:
         standing = _standing(wanted)

@@ -31,6 +31,7 @@ DIGEST = "ab" * 32
 STEPS = {
     "before_reserve": (False, False, False, False, False),
     "inside_reserve": (False, False, False, False, False),
+    "before_flush": (True, False, False, False, False),
     "before_counter": (True, False, False, False, False),
     "after_reserve": (True, False, False, False, False),
     "after_read": (True, False, True, False, False),

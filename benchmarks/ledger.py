@@ -1,0 +1,206 @@
+"""Reserve on one account, beside the least a durable ledger can do, and with 1,000 against 1,000,000 entries.
+
+Run: python benchmarks/ledger.py [--seconds S] [--entries N]
+
+The peer locks a total, inserts a row, updates the total and commits: no rules, no hashes, no counter file. Both run in
+turns in the same database with a site's settings, every commit on disk. Limits: 1,000 reservations a second from one
+thread and from eight where the peer reaches twice that, at least 0.4 of the peer everywhere, and a reservation on the
+account with N entries takes at most 1.3 times as long as on the one with 1,000, also while an old snapshot stays open.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from uuid import uuid4
+
+THREADS = (1, 4, 8)
+TURNS = 3
+FEW_ENTRIES = 1000
+SAMPLES = 400
+RATE_LIMIT, PEER_LIMIT, FLAT_LIMIT = 1000, 0.4, 1.3
+FILL_AT_ONCE = 20_000
+UNDER_SNAPSHOT = 5000
+
+PEER_TABLES = """
+CREATE TABLE peer_account (id bigint PRIMARY KEY, total bigint NOT NULL);
+CREATE TABLE peer_entry (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, account_id bigint NOT NULL,
+    key uuid NOT NULL UNIQUE, event text NOT NULL, amount bigint NOT NULL);
+INSERT INTO peer_account VALUES (1, 0), (2, 0)
+"""
+PEER_SPENDS = """
+DO $$ BEGIN FOR i IN 1..%s LOOP UPDATE peer_account SET total = total + 1 WHERE id = 1; END LOOP; END $$
+"""
+FILL = """
+INSERT INTO privacy_ledgerentry (account_id, kind, mechanism, purpose, idempotency_key, event_json, epsilon_nano,
+    rho_nano)
+SELECT %s, 'reserve', %s, 'a benchmark', gen_random_uuid(), %s, %s, %s FROM generate_series(1, %s)
+"""
+
+
+def per_second(threads: int, seconds: float, work: Callable[[], object]) -> float:
+    """Count how often all threads together finish `work` in a second."""
+    from django.db import connection
+
+    counts = [0] * threads
+    ready, deadline = threading.Barrier(threads + 1), [0.0]
+
+    def run(number: int) -> None:
+        work()  # opens the connection and plans the statements
+        ready.wait()
+        while time.perf_counter() < deadline[0]:
+            work()
+            counts[number] += 1
+        connection.close()
+
+    running = [threading.Thread(target=run, args=(number,)) for number in range(threads)]
+    for thread in running:
+        thread.start()
+    deadline[0] = float("inf")
+    ready.wait()
+    start = time.perf_counter()
+    deadline[0] = start + seconds
+    for thread in running:
+        thread.join()
+    return sum(counts) / (time.perf_counter() - start)
+
+
+def milliseconds(works: list[Callable[[], object]], samples: int) -> list[float]:
+    """Time each work in turn, so that a busy machine slows all alike, and return the medians."""
+    times: list[list[float]] = [[] for _ in works]
+    for _ in range(samples):
+        for work, taken in zip(works, times, strict=True):
+            start = time.perf_counter()
+            work()
+            taken.append(time.perf_counter() - start)
+    return [1000 * statistics.median(taken) for taken in times]
+
+
+def measure(seconds: float, entries: int) -> dict[str, float]:
+    """Compare rates with the peer, then times between a short and a long account."""
+    from django.db import connection, transaction
+
+    from privacy.accounting.events import BernoulliScreenEvent
+    from privacy.charges import charge_of
+    from privacy.models import BudgetAccount
+    from privacy.services import ledger
+
+    event = BernoulliScreenEvent(q_hi=0.502, q_lo=0.498)
+    charge = charge_of(event, adjacency="null")
+
+    def open_account(scope: str) -> BudgetAccount:
+        return ledger.open_account(
+            scope=scope,
+            label=scope,
+            unit="record",
+            filter="pure",
+            epsilon_limit=100_000,
+            delta_limit=0,
+            actor="benchmark",
+            reason="a benchmark",
+        )
+
+    def reserve_on(account: BudgetAccount) -> Callable[[], object]:
+        return lambda: ledger.reserve(account=account, event=event, purpose="a benchmark", key=uuid4())
+
+    def insert_raw(peer: int = 1) -> None:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SELECT total FROM peer_account WHERE id = %s FOR UPDATE", [peer])
+            cursor.execute(
+                "INSERT INTO peer_entry (account_id, key, event, amount) VALUES (%s, %s, %s, %s)",
+                [peer, uuid4(), charge.event_json, charge.epsilon_nano],
+            )
+            cursor.execute("UPDATE peer_account SET total = total + %s WHERE id = %s", [charge.epsilon_nano, peer])
+
+    def fill(account: BudgetAccount, wanted: int) -> None:
+        with connection.cursor() as cursor:
+            for done in range(0, wanted, FILL_AT_ONCE):
+                some = min(FILL_AT_ONCE, wanted - done)
+                row = [charge.mechanism, charge.event_json, charge.epsilon_nano, charge.rho_nano, some]
+                cursor.execute(FILL, [account.pk, *row])
+
+    with connection.cursor() as cursor:
+        cursor.execute(PEER_TABLES)
+    report: dict[str, float] = {}
+    account = open_account("rates")
+    for threads in THREADS:
+        ours, peer = [], []
+        for _ in range(TURNS):
+            ours.append(per_second(threads, seconds, reserve_on(account)))
+            peer.append(per_second(threads, seconds, insert_raw))
+        report[f"reserves_per_second_{threads}_threads"] = statistics.median(ours)
+        report[f"raw_inserts_per_second_{threads}_threads"] = statistics.median(peer)
+        report[f"share_of_raw_{threads}_threads"] = statistics.median(ours) / statistics.median(peer)
+
+    few, many = open_account("few"), open_account("many")
+    fill(few, FEW_ENTRIES)
+    start = time.perf_counter()
+    fill(many, entries)
+    report["entries_filled_per_second"] = entries / (time.perf_counter() - start)
+    short, long = milliseconds([reserve_on(few), reserve_on(many)], SAMPLES)
+    report |= {"reserve_ms_at_1000_entries": short, f"reserve_ms_at_{entries}_entries": long, "flat": long / short}
+
+    # A backup or a long export holds a snapshot for hours; row versions made meanwhile cannot be cleaned away.
+    holder = connection.copy()
+    with holder.cursor() as cursor:
+        cursor.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+        cursor.execute("SELECT count(*) FROM privacy_budgetaccount")
+        fill(many, UNDER_SNAPSHOT)
+        with connection.cursor() as other:
+            other.execute(PEER_SPENDS, [UNDER_SNAPSHOT])
+        works = [reserve_on(few), reserve_on(many), lambda: insert_raw(2), insert_raw]
+        idle, busy, raw_idle, raw_busy = milliseconds(works, SAMPLES)
+    holder.close()
+    return report | {"flat_under_old_snapshot": busy / idle, "raw_flat_under_old_snapshot": raw_busy / raw_idle}
+
+
+def broken(report: dict[str, float]) -> list[str]:
+    """Name the limits that do not hold."""
+    missed = [name for name, value in report.items() if name.startswith("share_of_raw") and value < PEER_LIMIT]
+    for threads in (1, 8):
+        name = f"reserves_per_second_{threads}_threads"
+        if report[name] < RATE_LIMIT and report[f"raw_inserts_per_second_{threads}_threads"] >= 2 * RATE_LIMIT:
+            missed.append(name)
+    return missed + [name for name in ("flat", "flat_under_old_snapshot") if report[name] > FLAT_LIMIT]
+
+
+def main() -> int:
+    """Measure, print one JSON object, and return 1 if a limit is broken."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=2.0)
+    parser.add_argument("--entries", type=int, default=1_000_000)
+    arguments = parser.parse_args()
+    for name in ("DATABASE_URL", "CELERY_BROKER_URL", "STORAGE_URL", "LEDGER_COUNTER_PATH"):
+        os.environ.pop(name, None)
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dpal_site.settings")
+    with tempfile.TemporaryDirectory(prefix="dpal-ledger-") as folder:
+        Path(folder).chmod(0o711)
+        os.environ["DPAL_VAR"] = folder
+        import django
+        from django.core.management import call_command
+        from django.db import connections
+
+        from dpal_site.embedded import servers
+
+        try:
+            django.setup()
+            call_command("migrate", verbosity=0, skip_checks=True)
+            report = measure(arguments.seconds, arguments.entries)
+        finally:
+            connections.close_all()
+            servers.stop_started()
+    print(json.dumps({name: round(value, 3) for name, value in report.items()}, indent=2))
+    missed = broken(report)
+    if missed:
+        print(f"beyond the limit: {', '.join(missed)}", file=sys.stderr)
+    return int(bool(missed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
