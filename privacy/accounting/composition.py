@@ -23,7 +23,7 @@ def bounded_range_rho(loss_range: float) -> float:
 
     References
     ----------
-    .. [1] Cesar, Rogers, "Bounding, concentrating, and truncating", 2021, Lemma 3.
+    .. [1] Cesar, Rogers, "Bounding, concentrating, and truncating", 2021.
     """
     if not loss_range >= 0:
         raise ValueError(f"loss_range must be >= 0, got {loss_range}")

@@ -205,7 +205,7 @@ def gate_delta(k: ArrayLike, sampling_rate: ArrayLike, epsilon: ArrayLike, metho
 
     References
     ----------
-    .. [1] Li, Qardaji, Su, "On sampling, anonymization, and differential privacy", 2012, Theorem 3.
+    .. [1] Li, Qardaji, Su, "On sampling, anonymization, and differential privacy", 2012, Theorem 5.
     """
     ks, rates, epsilons = np.broadcast_arrays(
         np.asarray(k), np.asarray(sampling_rate, dtype=np.float64), np.asarray(epsilon, dtype=np.float64)

@@ -93,7 +93,7 @@ def truncated_geometric_delta(epsilon: float, bound: int) -> float:
 
     References
     ----------
-    .. [1] Desfontaines, Voss, Gipson, Mandayam, "Differentially private partition selection", 2022, Theorem 2.
+    .. [1] Desfontaines, Voss, Gipson, Mandayam, "Differentially private partition selection", 2022.
     """
     checks.positive("epsilon", epsilon)
     checks.at_least("bound", bound, 0)

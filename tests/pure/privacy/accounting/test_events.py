@@ -53,6 +53,8 @@ EXAMPLES = [
     ev.SecretSampleEvent(ev.GaussianEvent(1.0, 5.0, delta=1e-6), 0.1),
     ev.MutualInformationOgdEvent(5, 1.0, 2.0),
     ev.BanditOgdEvent(5, 1.0, 0.1, 200.0, delta=1e-6),
+    ev.ScreenRoundEvent(0.6, 0.2),
+    ev.SecretChoiceEvent(0.3),
     ev.PostProcessingEvent("ranking of released texts"),
 ]
 
@@ -241,6 +243,28 @@ def test_only_a_series_can_be_continued():
             following.check_parent(parent)
     with pytest.raises(ValueError, match=r"scale must be <= 1.0 of the round before, got 2.0"):
         ev.TopCEvent(95, 5, 2.0, "continued").check_parent(opened)
+
+
+def test_a_screen_round_is_free_below_a_screen_that_covers_it_and_nowhere_else():
+    opened, following = ev.ExposureCappedScreenEvent(0.6, 0.2, 3), ev.ScreenRoundEvent(0.6, 0.2)
+    following.check_parent(opened)
+    ev.ScreenRoundEvent(0.5, 0.3).check_parent(following)
+    assert following.cost().epsilon == 0
+    for parent, seen in [
+        (None, "must name the entry"),
+        (ev.BernoulliScreenEvent(0.6, 0.2), "must descend from the screen"),
+        (ev.ExposureCappedScreenEvent(0.59, 0.2, 3), "rates must lie within"),
+        (ev.ExposureCappedScreenEvent(0.6, 0.21, 3), "rates must lie within"),
+    ]:
+        with pytest.raises(ValueError, match=seen):
+            following.check_parent(parent)
+
+
+def test_a_secret_choice_is_free_and_needs_no_parent():
+    assert ev.SecretChoiceEvent(0.3).cost().epsilon == 0
+    assert not ev.SecretChoiceEvent(0.3).needs_parent
+    with pytest.raises(ValueError, match="rate"):
+        ev.SecretChoiceEvent(0.0)
 
 
 def test_post_processing_is_free_and_needs_a_parent():
