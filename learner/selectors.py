@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
-from django.db.models import QuerySet, TextChoices
+from django.db.models import Count, Q, QuerySet, TextChoices
 from django.utils.translation import gettext_lazy as _
 
 from annotation import selectors as annotation_selectors
@@ -92,14 +92,14 @@ class QuestionCounts:
 
 def question_counts(project: Project) -> QuestionCounts:
     """Count the questions people work on, what they agreed on, and what of that no training has used."""
-    asked = Query.objects.filter(project=project)
-    agreed = Consensus.objects.filter(project=project)
-    return QuestionCounts(
-        open=asked.filter(state=QueryState.OPEN).count(),
-        agreed=agreed.count(),
-        disputed=asked.filter(state=QueryState.DISPUTED).count(),
-        unused=agreed.filter(pk__gt=project.labels_used_through).count(),
+    # One statement for each table: numbers that are compared must come from the same moment.
+    asked = Query.objects.filter(project=project).aggregate(
+        open=Count("pk", filter=Q(state=QueryState.OPEN)), disputed=Count("pk", filter=Q(state=QueryState.DISPUTED))
     )
+    answered = Consensus.objects.filter(project=project).aggregate(
+        agreed=Count("pk"), unused=Count("pk", filter=Q(pk__gt=project.labels_used_through))
+    )
+    return QuestionCounts(**asked, **answered)
 
 
 def project_status(project: Project) -> ProjectStatus:

@@ -67,12 +67,19 @@ def open_crowd(owner: User, **settings: Any) -> Project:
     return _open("voice-crowd", owner, values | settings)
 
 
-def _open(preset: str, owner: User, settings: dict[str, Any]) -> Project:
+def open_images(owner: User) -> Project:
+    """Open a trusted project of images of 4 by 4 pixels, pooled to four features."""
+    return _open(
+        "pool-experts", owner, {"image_height": 4, "image_width": 4, "feature_dimension": 4}, data_kind="image"
+    )
+
+
+def _open(preset: str, owner: User, settings: dict[str, Any], *, data_kind: str = "text") -> Project:
     return projects.create_project(
         name=f"{preset} {next(_numbers)}",
         preset=preset,
         owner=owner,
-        data_kind="text",
+        data_kind=data_kind,
         classes=CLASSES,
         question="Fruit or tool?",
         **settings,
@@ -83,7 +90,7 @@ def upload(project: Project, rows: Sequence[Sequence[str]], columns: Sequence[st
     """Upload a small CSV and read it at once; a crowd project's pool passes the gate, too."""
     lines = [",".join(columns), *(",".join(row) for row in rows)]
     body = File(io.BytesIO("\n".join(lines).encode()), name="rows.csv")
-    mapping = {name: name for name in columns if name != "id"}
+    mapping = {name: name for name in columns if name in ("text", "label", "contributor")}
     dataset = datasets.receive_upload(
         project=project, file=body, name="rows.csv", role=role, mapping=mapping, send=False
     )

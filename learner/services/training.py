@@ -16,6 +16,7 @@ from learner.models import TrainingRun
 from learner.pool_selectors import Examples
 from learner.services import attempts, features, releases
 from learner.services.dispatch import send_on_commit
+from privacy.errors import SimulationNotReleasable
 from privacy.models import LedgerEntry
 from privacy.services import ledger
 from privacy.services.faults import fault_point
@@ -66,6 +67,8 @@ def _fit(
         raise NotEnoughLabels("There is no label to train on.")
     X = features.stacked_features(examples.datasets, dimension=featurizer.dimension)
     estimator.fit(np.ascontiguousarray(X[examples.rows]), classes)
+    if not estimator.releasable:
+        raise SimulationNotReleasable("The noise came from a seed, so the model carries no guarantee.")
     return examples, LinearModel(estimator.coef_, estimator.intercept_, tuple(run.project.classes))
 
 

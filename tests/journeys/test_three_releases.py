@@ -13,13 +13,13 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.mark.parametrize("selection", ["top_c", "random"])
 def test_a_trusted_project_releases_three_models(selection):
-    project = learning.open_trusted(make_user(), selection=selection)
+    project = learning.open_trusted(make_user(), selection=selection, training_epsilon=100.0, pool_epsilon=400.0)
     learning.fill_trusted(project)
     release = learning.run_to_release(project, make_user(), version=3)
     assert list(ModelRelease.objects.values_list("version", "labels_used")) == [(1, 12), (2, 24), (3, 36)]
     assert project_status(project).step == Step.FINISHED
     assert learning.open_reservations(project) == 0
-    assert release.evaluations.get().correct > 36  # of 60: better than chance by more than a fair coin ever is
+    assert release.evaluations.get().correct >= 40  # of 60; so little noise leaves no fewer
     call_command("audit_ledger")
 
 
