@@ -78,7 +78,7 @@ def digits_plan() -> ProjectPlan:
         "regularization": 3.0,
         "round_size": 40,
         "labels_per_release": 40,
-        **trusted_budget(pool_size=len(split.pool), round_size=40, training_epsilon=1.0, selection_epsilon=0.25),
+        **trusted_budget(pool_size=len(split.pool), round_size=40, training_epsilon=1.25, selection_epsilon=0.25),
     }
     known = {image.tobytes(): int(label) for image, label in zip(split.pool, split.pool_classes, strict=True)}
     return ProjectPlan(

@@ -83,18 +83,24 @@ def _place(name: str, header: list[str], *, numbered: bool, path: Path) -> int:
 
 
 def kept_classes(found: LabelledTexts) -> tuple[LabelledTexts, str]:
-    """Return the examples of few enough classes for so few labels, and a sentence about what was left out."""
+    """Return as many examples of each of a few classes, and a sentence about what was left out.
+
+    So few labels cannot tell many classes apart, and where one class dwarfs the others nothing beats naming it always.
+    """
     counts = Counter(found.labels)
     if len(counts) < 2:
         raise DataProblem("the label column must name at least two classes")
-    if len(counts) <= MOST_CLASSES:
-        return found, ""
-    usual = [label for label, count in counts.most_common() if count <= 3 * median(counts.values())]
-    chosen = sorted(usual, key=lambda label: (-counts[label], label))[:2]
-    inside = np.flatnonzero(np.isin(found.labels, chosen))
-    return _part(found, inside), (
-        f"; of {len(counts)} classes only {' and '.join(chosen)} are kept, since so few labels cannot tell more apart"
-    )
+    chosen = sorted(counts)
+    if len(counts) > MOST_CLASSES:
+        usual = [label for label, count in counts.items() if count <= 3 * median(counts.values())]
+        chosen = sorted(usual, key=lambda label: (-counts[label], label))[:2]
+    smallest = min(counts[label] for label in chosen)
+    rng = np.random.default_rng(SEED)
+    labels = np.array(found.labels)
+    rows = [rng.permutation(np.flatnonzero(labels == label))[:smallest] for label in chosen]
+    left_out = f" of {len(counts)}" if len(chosen) < len(counts) else ""
+    note = f"; classes {', '.join(chosen)}{left_out}, {smallest} examples of each"
+    return _part(found, np.concatenate(rows)), note
 
 
 def _part(whole: LabelledTexts, rows: "np.ndarray[tuple[int, ...], np.dtype[np.int64]]") -> LabelledTexts:
@@ -108,10 +114,10 @@ def _truth(pool: LabelledTexts, classes: tuple[str, ...]) -> TextReader:
 def _trusted_plan(
     name: str, pool: LabelledTexts, test: LabelledTexts, classes: tuple[str, ...], note: str
 ) -> ProjectPlan:
-    labels = min(100, len(pool.texts) // 4)
+    labels = min(150, len(pool.texts) // 4)
     settings = {
-        "feature_dimension": 64,
-        "regularization": 8.0,
+        "feature_dimension": 32,
+        "regularization": 16.0,
         "round_size": labels,
         "labels_per_release": labels,
         **trusted_budget(pool_size=len(pool.texts), round_size=labels, training_epsilon=1.5, selection_epsilon=0.25),
@@ -143,7 +149,7 @@ def _crowd_plan(
         data_kind="text",
         question=QUESTION,
         classes=classes,
-        settings=CROWD_GATE | crowd_budget(training_epsilon=1.5) | {"feature_dimension": 64, "regularization": 8.0},
+        settings=CROWD_GATE | crowd_budget(training_epsilon=1.5) | {"feature_dimension": 32, "regularization": 8.0},
         companion_settings={"selection": "random"},
         pool=log_file(log),
         test=labelled_texts(test.texts, test.labels),

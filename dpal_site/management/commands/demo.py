@@ -15,7 +15,7 @@ from dpal_site.demo.annotators import SimulatedAnnotator
 from dpal_site.demo.plans import ProjectPlan, default_plans
 from dpal_site.demo.real_data import DataProblem, read_plans
 from dpal_site.embedded import servers
-from dpal_site.embedded.errors import EmbeddedError
+from dpal_site.embedded.errors import EmbeddedError, ProcessDied
 from dpal_site.embedded.processes import Supervisor
 
 MISTAKE_RATE = 0.03
@@ -59,7 +59,7 @@ class Command(BaseCommand):
                 url = site.start_web(options["port"])
                 site.start_worker()
                 site.start_beat()
-                site.wait_until_ready()
+                self._wait_until_ready(site)
                 self._say(f"The site runs at {url}; logs are in {log_dir}.")
                 stage = self._play(site, plans)
                 self._report(stage)
@@ -69,6 +69,15 @@ class Command(BaseCommand):
             self._say("Stopped.")
         except EmbeddedError as error:
             raise CommandError(str(error)) from error
+
+    def _wait_until_ready(self, site: Supervisor) -> None:
+        while True:
+            try:
+                site.wait_until_ready()
+            except ProcessDied:
+                self._keep_running(site)
+            else:
+                return
 
     def _plans(self, options: dict[str, Any]) -> Sequence[ProjectPlan]:
         if options["data"] is None:
