@@ -28,12 +28,19 @@ class QueryStrategy(ABC):
         Oracles in front of which the strategy is sound.
     post_processing_only : bool
         Whether the choice is exact and so may look only at what is already public, such as the gate's output.
+    fills_batch : bool
+        Whether `query` returns min(n, m) records. Where a coin decides about each record, there may be fewer.
+    hidden : bool
+        Whether ids, number and times of the choice must stay inside; then `query` leaves `n` aside, since
+        cutting the choice short would tie one record's part to another's.
     """
 
     name: ClassVar[str]
     needs_model: ClassVar[bool]
     oracles: ClassVar[frozenset[OracleName]]
     post_processing_only: ClassVar[bool]
+    fills_batch: ClassVar[bool] = True
+    hidden: ClassVar[bool] = False
 
     @abstractmethod
     def query(
@@ -61,7 +68,7 @@ class QueryStrategy(ABC):
 
         Returns
         -------
-        ndarray of int64, shape (min(n, m),)
+        ndarray of int64, shape (min(n, m),), or less as `fills_batch` and `hidden` say
             Distinct candidates, in the order to ask.
 
         Raises

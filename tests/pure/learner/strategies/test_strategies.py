@@ -6,11 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from learner.linear_model import LinearModel
+from learner.strategies.bernoulli_screen import BernoulliScreen
+from learner.strategies.catalogue import STRATEGIES as NAMED
 from learner.strategies.catalogue import strategy_for
+from learner.strategies.exponential_screen import ExponentialScreen
+from learner.strategies.exposure_capped import ExposureCappedScreen
 from learner.strategies.random import RandomChoice
+from learner.strategies.secret_sample import ScreenedSecretSample, SecretSample
 from learner.strategies.top_c import TopC
 from learner.strategies.uncertainty import Uncertainty
-from privacy.accounting.events import PostProcessingEvent, RandomChoiceEvent, event_from_json
+from learner.strategies.version_space import VersionSpaceScreen
+from privacy.accounting.events import PostProcessingEvent, RandomChoiceEvent, SecretChoiceEvent, event_from_json
 from privacy.errors import UnsoundCombination
 from privacy.mechanisms.randomness import SimulationRandom
 
@@ -27,6 +33,15 @@ STRATEGIES = [
     Uncertainty(),
     Uncertainty("margin"),
     Uncertainty("least_confidence"),
+    BernoulliScreen(),
+    BernoulliScreen(0.02, 0.02, threshold=1.0),
+    ExponentialScreen(),
+    ExposureCappedScreen(exposures=2),
+    ExposureCappedScreen(0.9, 0.3, exposures=2, looks=np.arange(120) % 2),
+    VersionSpaceScreen(),
+    VersionSpaceScreen(method="sampled", half_angle=0.05),
+    SecretSample(0.3),
+    ScreenedSecretSample(0.4),
 ]
 
 
@@ -49,7 +64,8 @@ def chosen(strategy, candidates, n, *, model=BINARY, seed=1):
 def test_picks_are_distinct_candidates_in_the_right_number(strategy, candidates, n, seed):
     picks = chosen(strategy, np.array(candidates, dtype=np.int64), n, seed=seed)
     assert picks.dtype == np.int64
-    assert len(picks) == min(n, len(candidates))
+    assert len(picks) == min(n, len(candidates)) or not strategy.fills_batch
+    assert len(picks) <= n or strategy.hidden
     assert len(set(picks.tolist())) == len(picks)
     assert set(picks.tolist()) <= set(candidates)
 
@@ -100,7 +116,7 @@ def test_a_missing_model_is_refused_where_needed(strategy):
         with pytest.raises(ValueError, match="needs a released model"):
             chosen(strategy, np.arange(9), 3, model=None)
     else:
-        assert len(chosen(strategy, np.arange(9), 3, model=None)) == 3
+        assert len(chosen(strategy, np.arange(9), 3, model=None)) == 3 or strategy.hidden
 
 
 @pytest.mark.parametrize(
@@ -127,9 +143,10 @@ def test_unusable_models_are_refused(strategy):
 def test_event_carries_what_the_choice_was(strategy):
     event = strategy.event_for(pool_size=120, picks=7, series="opened")
     assert event_from_json(event.to_json()) == event
-    assert "7" in event.summary()
-    free = isinstance(event, RandomChoiceEvent | PostProcessingEvent)
-    assert (event.cost().epsilon == 0) == free
+    assert "7" in event.summary() or not strategy.fills_batch
+    free = isinstance(event, RandomChoiceEvent | PostProcessingEvent | SecretChoiceEvent)
+    equal_rates = getattr(event, "q_hi", 1) == getattr(event, "q_lo", 0)
+    assert (event.cost().epsilon == 0) == (free or equal_rates)
 
 
 def test_top_c_is_charged_for_its_place_in_the_series():
@@ -148,7 +165,14 @@ def test_projects_find_strategies_by_name(strategy):
     assert type(strategy_for(strategy.name, scale=0.5)) is type(strategy)
 
 
+def test_the_catalogue_and_the_battery_hold_the_same_classes():
+    assert set(NAMED.values()) == {type(strategy) for strategy in STRATEGIES}
+
+
 def test_scale_reaches_top_c():
     assert strategy_for("top_c", scale=0.7).scale == 0.7
+    assert strategy_for("bernoulli_screen", scale=0.7, parameters={"high": 0.25, "low": 0.125}).rates == (0.25, 0.125)
     with pytest.raises(ValueError, match="no selection"):
         strategy_for("rank_bernoulli", scale=1.0)
+    with pytest.raises(ValueError, match="does not take these parameters: p"):
+        strategy_for("secret_sample", scale=1.0, parameters={"p": 0.5})

@@ -1,0 +1,86 @@
+"""Select what lies in a slab around the separator at one rate, and everything else at a lower one."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from learner.linear_model import LinearModel
+from learner.strategies.base import Series
+from learner.strategies.scoring import boundary_distances, score_blocks
+from learner.strategies.screen import Screen
+from privacy.accounting.events import BernoulliScreenEvent, Event
+from privacy.mechanisms.screening import coin_probability
+
+
+class BernoulliScreen(Screen):
+    r"""Select with probability `high` where :math:`e^{-d} \ge \tau`, else with probability `low`.
+
+    Parameters
+    ----------
+    high, low : float
+        Selection probabilities, 0 < low <= high < 1, taken as the nearest multiples of 2**-53. Small
+        rates save labels; their ratio decides the price of a selection, :math:`\ln(high / low)`.
+    threshold : float
+        :math:`\tau` in (0, 1]: the slab reaches :math:`\ln(1/\tau)` to either side of the separator. It must not
+        come from private data; `shrinking_threshold` makes it narrower with every released update.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+
+    Notes
+    -----
+    Every round charges one decision for every record, whether or not it was examined before; a pool that is
+    examined again and again is cheaper with `ExposureCappedScreen`.
+
+    References
+    ----------
+    .. [1] Ghassemi, Sarwate, Wright, "Differentially private online active learning with applications to
+       anomaly detection", 2016, Section 3.1.
+    """
+
+    name = "bernoulli_screen"
+
+    def __init__(self, high: float = 0.5, low: float = 0.1, *, threshold: float = 0.9) -> None:
+        self.high, self.low = coin_probability(high), coin_probability(low)
+        if self.low > self.high:
+            raise ValueError(f"low must be <= high, got {low} and {high}")
+        if not 0 < threshold <= 1:
+            raise ValueError(f"threshold must lie in (0, 1], got {threshold}")
+        self.threshold = float(threshold)
+
+    def informative(self, X: NDArray[np.float32], rows: NDArray[np.int64], model: LinearModel) -> NDArray[np.bool_]:
+        """Say which rows lie in the slab, shape (rows,)."""
+        blocks = score_blocks(X, model, candidates=rows)
+        reach = -math.log(self.threshold)
+        return np.concatenate([boundary_distances(values, model.coef) <= reach for values in blocks])
+
+    def probabilities(self, X: NDArray[np.float32], rows: NDArray[np.int64], model: LinearModel) -> NDArray[np.float64]:
+        """Return one of the two rates for each row."""
+        return np.where(self.informative(X, rows, model), *self.rates)
+
+    def event_for(self, *, pool_size: int, picks: int, series: Series) -> Event:
+        """Return the event of one pass."""
+        return BernoulliScreenEvent(*self.rates)
+
+    def describe(self) -> str:
+        """Return one plain sentence about how questions are chosen."""
+        return (
+            f"A coin decides about each record: with probability {float(self.high):.3g} near the last released model's "
+            f"decision boundary and {float(self.low):.3g} elsewhere."
+        )
+
+
+def shrinking_threshold(updates: int) -> float:
+    r"""Return :math:`\tau_t = e^{-1/t}` for the public number t of released updates, >= 0 (counted as at least 1).
+
+    Raises
+    ------
+    ValueError
+        If the number is negative.
+    """
+    if updates < 0:
+        raise ValueError(f"updates must be >= 0, got {updates}")
+    return math.exp(-1 / max(1, updates))

@@ -1,0 +1,73 @@
+"""Select with a probability that decays with the distance to the separator."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from learner.linear_model import LinearModel
+from learner.strategies.base import Series
+from learner.strategies.scoring import boundary_distances, score_blocks
+from learner.strategies.screen import Screen
+from privacy.accounting.events import Event, ExponentialScreenEvent
+from privacy.mechanisms.screening import exponential_screen_range
+
+
+class ExponentialScreen(Screen):
+    r"""Select with probability :math:`e^{-\max(b, d)\,\varepsilon/(M - b)}` at distance d from the separator.
+
+    Parameters
+    ----------
+    threshold : float
+        The distance b below which all records are selected alike, 0 < b < M. A small one selects nearly
+        everything there, and then a skip tells much: the price has no bound as b goes to 0.
+    norm_bound : float
+        The largest distance M, > 0: the norm bound of the features.
+    epsilon : float
+        Log ratio of the largest to the smallest probability, > 0; the price of a selection.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+
+    References
+    ----------
+    .. [1] Ghassemi, Sarwate, Wright, "Differentially private online active learning with applications to
+       anomaly detection", 2016, equation 7.
+    """
+
+    name = "exponential_screen"
+
+    def __init__(self, threshold: float = 0.5, *, norm_bound: float = 1.0, epsilon: float = 1.0) -> None:
+        self.high, self.low = exponential_screen_range(threshold, norm_bound, epsilon)
+        self.threshold = float(threshold)
+        self.norm_bound = float(norm_bound)
+        self.epsilon = float(epsilon)
+
+    @property
+    def _event(self) -> ExponentialScreenEvent:
+        return ExponentialScreenEvent(self.threshold, self.norm_bound, self.epsilon)
+
+    @property
+    def rates(self) -> tuple[float, float]:
+        """Extreme probabilities as they are charged, one step of the coins' grid outside those that are used."""
+        return self._event.rates
+
+    def probabilities(self, X: NDArray[np.float32], rows: NDArray[np.int64], model: LinearModel) -> NDArray[np.float64]:
+        """Return the probability of each row."""
+        rate = self.epsilon / (self.norm_bound - self.threshold)
+        distances = np.concatenate(
+            [boundary_distances(values, model.coef) for values in score_blocks(X, model, candidates=rows)]
+        )
+        wanted: NDArray[np.float64] = np.exp(-np.maximum(distances, self.threshold) * rate)
+        return wanted
+
+    def event_for(self, *, pool_size: int, picks: int, series: Series) -> Event:
+        """Return the event of one pass."""
+        return self._event
+
+    def describe(self) -> str:
+        """Return one plain sentence about how questions are chosen."""
+        return (
+            f"A coin decides about each record: with probability {float(self.high):.3g} near the last released model's "
+            f"decision boundary, falling to {float(self.low):.3g} far from it."
+        )

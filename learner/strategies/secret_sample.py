@@ -1,0 +1,142 @@
+"""Label a secret sample: nobody outside learns which records, how many, or when; only the model is released."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from learner.linear_model import LinearModel
+from learner.strategies.base import QueryStrategy, Series
+from learner.strategies.scoring import boundary_distances, score_blocks
+from privacy.accounting.events import Event, SecretChoiceEvent, SecretSampleEvent
+from privacy.mechanisms.randomness import RandomSource
+from privacy.mechanisms.screening import coin_probability, flip_coins
+
+
+class SecretSample(QueryStrategy):
+    r"""Choose every record by a secret coin of public rate q, whatever the others' coins say.
+
+    The choice itself is free because it stays inside. A model trained on it at :math:`\varepsilon_m` is released at
+    :math:`\ln(1 + q (e^{\varepsilon_m} - 1))`.
+
+    Parameters
+    ----------
+    rate : float
+        Probability q, 0 < q < 1, taken as the nearest multiple of 2**-53. It must not depend on how many
+        records earlier secret samples have left, which is secret too.
+
+    Raises
+    ------
+    ValueError
+        If the rate is out of range.
+
+    Notes
+    -----
+    Several releases may use disjoint samples: let each round draw from what earlier ones left and charge
+    each release `release_event` at the rate of its own round.
+
+    References
+    ----------
+    .. [1] Balle, Barthe, Gaboardi, "Privacy amplification by subsampling", 2018, Theorem 8 (Poisson sampling).
+    """
+
+    name = "secret_sample"
+    needs_model = False
+    oracles = frozenset({"trusted"})
+    post_processing_only = False
+    fills_batch = False
+    hidden = True
+
+    def __init__(self, rate: float = 0.1) -> None:
+        self.low = self.high = coin_probability(rate)
+
+    @property
+    def rate(self) -> float:
+        """Largest probability with which a record takes part, as it is charged."""
+        return float(self.high)
+
+    def query(
+        self,
+        X: NDArray[np.float32],
+        candidates: NDArray[np.int64],
+        model: LinearModel | None,
+        n: int,
+        rng: RandomSource,
+    ) -> NDArray[np.int64]:
+        """Choose as `QueryStrategy.query` says, in random order; `n` does not matter."""
+        rows = self.check_query(X, candidates, model, n)
+        # So that whatever is labelled first is a random part of the sample.
+        return np.asarray(rng.permutation(rows[self.decide(X, rows, model, rng)]), dtype=np.int64)
+
+    def decide(
+        self, X: NDArray[np.float32], rows: NDArray[np.int64], model: LinearModel | None, rng: RandomSource
+    ) -> NDArray[np.bool_]:
+        """Flip the coin of every row, shape (rows,)."""
+        return flip_coins(self.probabilities(X, rows, model), high=self.high, low=self.low, rng=rng)
+
+    def probabilities(
+        self, X: NDArray[np.float32], rows: NDArray[np.int64], model: LinearModel | None
+    ) -> NDArray[np.float64]:
+        """Return the probability of each row, at most `rate`."""
+        return np.full(rows.shape, self.rate)
+
+    def event_for(self, *, pool_size: int, picks: int, series: Series) -> Event:
+        """Return the event of the choice, which is free because nothing of it is shown."""
+        return SecretChoiceEvent(self.rate)
+
+    def release_event(self, training: Event) -> SecretSampleEvent:
+        """Return what releasing the outcome of `training` on the chosen records must be charged."""
+        return SecretSampleEvent(training, self.rate)
+
+    def describe(self) -> str:
+        """Return one plain sentence about how questions are chosen."""
+        return (
+            f"Each record is labelled with probability {self.rate:.3g} by a secret coin, and nobody outside "
+            "learns which records, how many or when."
+        )
+
+
+class ScreenedSecretSample(SecretSample):
+    """Prefer records near the last released model's boundary, still in secret; charged at the larger rate.
+
+    Parameters
+    ----------
+    rate : float
+        Probability within the slab, 0 < rate < 1.
+    outside_rate : float
+        Probability elsewhere, 0 < outside_rate <= rate.
+    slab : float
+        Half width of the slab around the boundary, >= 0.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+    """
+
+    name = "screened_secret_sample"
+    needs_model = True
+
+    def __init__(self, rate: float = 0.1, *, outside_rate: float = 0.02, slab: float = 0.1) -> None:
+        super().__init__(rate)
+        self.low = coin_probability(outside_rate)
+        if self.low > self.high:
+            raise ValueError(f"outside_rate must be <= rate, got {outside_rate} and {rate}")
+        if not 0 <= slab < np.inf:
+            raise ValueError(f"slab must be >= 0 and finite, got {slab}")
+        self.slab = float(slab)
+
+    def probabilities(
+        self, X: NDArray[np.float32], rows: NDArray[np.int64], model: LinearModel | None
+    ) -> NDArray[np.float64]:
+        """Return one of the two rates for each row."""
+        if model is None or not rows.size:
+            return np.full(rows.shape, self.rate)
+        blocks = score_blocks(X, model, candidates=rows)
+        near = np.concatenate([boundary_distances(values, model.coef) <= self.slab for values in blocks])
+        return np.where(near, self.rate, float(self.low))
+
+    def describe(self) -> str:
+        """Return one plain sentence about how questions are chosen."""
+        return (
+            f"Secret coins choose each record: with probability {self.rate:.3g} near the last released model's "
+            f"decision boundary and {float(self.low):.3g} elsewhere."
+        )
