@@ -1,0 +1,92 @@
+"""The REST routes of released models and rounds: what a program gets, with which token."""
+
+import hashlib
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+
+from annotation.models import Role
+from annotation.services import projects, tokens
+from learner.services import releases
+from tests import learning
+from tests.factories import make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def project():
+    opened = learning.open_trusted(make_user())
+    learning.fill_trusted(opened)
+    learning.run_to_release(opened, make_user(), version=2)
+    return opened
+
+
+def client_of(project, role: str, scope: str = "models:read") -> Client:
+    person = make_user()
+    projects.add_member(project=project, user=person, role=role)
+    _, secret = tokens.create_token(user=person, name="test", scopes=[scope], lifetime=timedelta(days=1))
+    return Client(headers={"Authorization": f"Bearer {secret}"})
+
+
+def test_models_are_listed_newest_first_with_their_guarantee(project):
+    body = client_of(project, Role.ENGINEER).get(f"/api/v1/projects/{project.slug}/models").json()
+    assert [model["version"] for model in body] == [2, 1]
+    newest = body[0]
+    assert newest["guarantee"][0]["limit_epsilon"] == 20.0
+    assert newest["guarantee"][0]["spent_epsilon"] > 4.0
+    assert newest["labels_used"] == 24
+    measured = newest["evaluations"][0]
+    assert measured["accuracy"] == measured["correct"] / measured["examples"]
+    low, high = measured["interval"]
+    assert low <= measured["accuracy"] <= high
+    assert {entry["kind"] for entry in newest["lineage"]} == {"commit"}
+
+
+def test_latest_is_the_newest_that_is_not_retired(project):
+    client = client_of(project, Role.ENGINEER)
+    address = f"/api/v1/projects/{project.slug}/models"
+    assert client.get(f"{address}/latest").json()["version"] == 2
+    releases.retire_release(release=project.releases.get(version=2), reason="wrong guideline")
+    assert client.get(f"{address}/latest").json()["version"] == 1
+    assert client.get(f"{address}/2").json()["retired_reason"] == "wrong guideline"
+    for absent in ("3", "0", "one", "1²"):
+        assert client.get(f"{address}/{absent}").status_code == 404
+
+
+def test_a_file_downloads_once_and_is_then_known_by_its_digest(project):
+    client = client_of(project, Role.MANAGER)
+    listed = client.get(f"/api/v1/projects/{project.slug}/models/1").json()["files"]
+    for file in listed:
+        response = client.get(file["url"])
+        assert hashlib.sha256(response.getvalue()).hexdigest() == file["sha256"]
+        assert response["ETag"] == f'"{file["sha256"]}"'
+        again = client.get(file["url"], headers={"If-None-Match": f'"other", "{file["sha256"]}"'})
+        assert (again.status_code, again.content) == (304, b"")
+    assert client.get(f"/api/v1/projects/{project.slug}/models/1/files/absent").status_code == 404
+
+
+def test_a_corrupt_file_is_a_fault_and_no_download(project):
+    release = project.releases.get(version=1)
+    path = releases._path_of(release.folder) / "weights.json"
+    path.write_text("{}")
+    answer = client_of(project, Role.ENGINEER).get(f"/api/v1/projects/{project.slug}/models/1/files/weights.json")
+    assert answer.status_code == 500
+    assert answer["Content-Type"] == "application/problem+json"
+    assert "digest" in answer.json()["detail"]
+
+
+def test_rounds_say_what_chose_with_which_model(project):
+    body = client_of(project, Role.ENGINEER).get(f"/api/v1/projects/{project.slug}/rounds").json()
+    assert [(row["number"], row["strategy"], row["model_version"]) for row in body] == [
+        (2, "top_c", 1),
+        (1, "random", None),
+    ]
+
+
+def test_other_roles_and_scopes_get_nothing(project):
+    address = f"/api/v1/projects/{project.slug}/models"
+    assert client_of(project, Role.ANNOTATOR).get(address).status_code == 404
+    assert client_of(project, Role.ENGINEER, scope="labels:write").get(address).status_code == 403
+    assert Client().get(address).status_code == 401
