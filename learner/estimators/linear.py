@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from learner.estimators.convex import ROUNDING, LinearObjective, LogisticLoss
+from learner.estimators.convex import ROUNDING, LinearObjective, LogisticLoss, MarginLoss
 
 LOSS = LogisticLoss()
 
@@ -102,7 +102,12 @@ class LinearLogisticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         tilt: NDArray[np.float64],
         row_norm: float,
     ) -> LinearObjective:
-        return LinearObjective(X, signs, LOSS, ridge, tilt, row_norm, self._constant)
+        return LinearObjective(X, signs, self._loss, ridge, tilt, row_norm, self._constant)
+
+    @property
+    def _loss(self) -> MarginLoss:
+        """The loss that is minimised; its bounds decide the price."""
+        return LOSS
 
     @property
     def _constant(self) -> float:

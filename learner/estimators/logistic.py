@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from learner.estimators.convex import minimise
-from learner.estimators.linear import LOSS, LinearLogisticClassifier, largest_norm
+from learner.estimators.linear import LinearLogisticClassifier, largest_norm
+from learner.linear_model import LinearModel
 from privacy.accounting.cost import ADJACENCIES, Adjacency
 from privacy.accounting.events import Event, ObjectivePerturbationEvent, OutputPerturbationEvent
 from privacy.accounting.training import erm_sensitivity, grid_slack, objective_perturbation, solver_slack
@@ -55,6 +56,9 @@ class PrivateLogisticRegression(LinearLogisticClassifier):
         Share of epsilon for the noise that hides where the solver stopped, in (0, 1); objective method only.
     grid : float
         Spacing of the released weights, a power of two.
+    prior : LinearModel, optional
+        A released or public model towards which weights are regularised instead of towards zero: how a later block
+        of labels builds on the release before it. It changes neither noise nor price.
     random_state : None, int, numpy.random.Generator or RandomSource
         None draws from the operating system. A seed makes a simulation without any guarantee.
 
@@ -106,6 +110,7 @@ class PrivateLogisticRegression(LinearLogisticClassifier):
         gradient_tolerance: float = 1e-6,
         output_epsilon_share: float = 0.02,
         grid: float = 2.0**-40,
+        prior: LinearModel | None = None,
         random_state: RandomSource | np.random.Generator | int | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -119,6 +124,7 @@ class PrivateLogisticRegression(LinearLogisticClassifier):
         self.gradient_tolerance = gradient_tolerance
         self.output_epsilon_share = output_epsilon_share
         self.grid = grid
+        self.prior = prior
         self.random_state = random_state
 
     @property
@@ -165,7 +171,9 @@ class PrivateLogisticRegression(LinearLogisticClassifier):
             raise ValueError(f"rows must have a norm of at most {self.norm_bound}, got {longest:.6g}: clip them first")
         classes = self._learned_classes(labels) if self.classes is None and rng.simulated else self._declared_classes()
         event = self._event(rows.shape[1], len(classes))
-        self._store([self._release(rows, signs, event, rng) for signs in self._sides(labels, classes)])
+        priors = self._priors(rows.shape[1], event.n_models)
+        sides = self._sides(labels, classes)
+        self._store([self._release(rows, *pair, event, rng) for pair in zip(sides, priors, strict=True)])
         self.classes_ = classes
         self.gradient_norm_ = float(self.gradient_tolerance)
         self.privacy_event_ = event
@@ -196,7 +204,7 @@ class PrivateLogisticRegression(LinearLogisticClassifier):
             sensitivity = erm_sensitivity(
                 0,
                 self.regularization,
-                LOSS.slope_bound * self._row_norm,
+                self._loss.slope_bound * self._row_norm,
                 form="sum",
                 adjacency=self.adjacency,
                 gradient_tolerance=self.gradient_tolerance,
@@ -206,7 +214,7 @@ class PrivateLogisticRegression(LinearLogisticClassifier):
                 noise_scale=(sensitivity + grid_slack(self.grid, dimension)) / (epsilon * PRICE_MARGIN),
                 dimension=dimension,
                 gradient_tolerance=float(self.gradient_tolerance),
-                gradient_bound=LOSS.slope_bound * self._row_norm,
+                gradient_bound=self._loss.slope_bound * self._row_norm,
                 grid=float(self.grid),
                 n_models=n_models,
             )
@@ -215,7 +223,7 @@ class PrivateLogisticRegression(LinearLogisticClassifier):
             epsilon - output_epsilon,
             0,
             self.regularization,
-            LOSS.curvature_bound,
+            self._loss.curvature_bound,
             norm_bound=self._row_norm,
             form="sum",
             jacobian="rank_one",
@@ -230,23 +238,41 @@ class PrivateLogisticRegression(LinearLogisticClassifier):
             output_scale=(slack + grid_slack(self.grid, dimension, "l1")) / (output_epsilon * PRICE_MARGIN),
             output_noise="laplace",
             output_grid=float(self.grid),
-            curvature=LOSS.curvature_bound,
+            curvature=self._loss.curvature_bound,
             norm_bound=self._row_norm,
-            gradient_bound=LOSS.slope_bound * self._row_norm,
+            gradient_bound=self._loss.slope_bound * self._row_norm,
             n_models=n_models,
             adjacency="replace" if self.adjacency == "replace" else "null",
         )
 
+    def _priors(self, n_features: int, n_models: int) -> NDArray[np.float64]:
+        """Return the weights to regularise towards, shape (n_models, dimension)."""
+        if self.prior is None:
+            return np.zeros((n_models, n_features + bool(self.fit_intercept)))
+        if self.prior.coef.shape != (n_models, n_features):
+            raise ValueError(f"prior must have weights of shape {(n_models, n_features)}, got {self.prior.coef.shape}")
+        if not self.fit_intercept:
+            return self.prior.coef
+        return np.hstack([self.prior.coef, self.prior.intercept[:, None] / self.intercept_scaling])
+
     def _release(
-        self, rows: NDArray[np.floating], signs: NDArray[np.float64], event: TrainingEvent, rng: RandomSource
+        self,
+        rows: NDArray[np.floating],
+        signs: NDArray[np.float64],
+        prior: NDArray[np.float64],
+        event: TrainingEvent,
+        rng: RandomSource,
     ) -> NDArray[np.float64]:
         """Solve one model and return its released weights, shape (event.dimension,)."""
         if isinstance(event, ObjectivePerturbationEvent):
             ridge, tilt = event.total_regularization, EuclideanNoise(event.tilt_scale).sample(event.dimension, rng=rng)
         else:
             ridge, tilt = event.regularization, np.zeros(event.dimension)
-        objective = self._objective(rows, signs, ridge=ridge, tilt=tilt, row_norm=self._row_norm)
-        solved = minimise(objective, tolerance=event.gradient_tolerance)
+        pull = ridge * prior
+        objective = self._objective(rows, signs, ridge=ridge, tilt=tilt - pull, row_norm=self._row_norm)
+        # The difference may be shorter than either vector, whose rounding the certificate must still cover.
+        rounding = 2.0**-51 * float(np.linalg.norm(tilt) + np.linalg.norm(pull)) if pull.any() else 0.0
+        solved = minimise(objective, tolerance=event.gradient_tolerance - rounding)
         if isinstance(event, OutputPerturbationEvent):
             return EuclideanNoise(event.noise_scale).release(solved, grid=event.grid, rng=rng)
         return release_on_grid(solved, noise=DiscreteLaplace, scale=event.output_scale, grid=event.output_grid, rng=rng)

@@ -7,6 +7,7 @@ import pytest
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from learner.estimators.baseline import LogisticRegressionBaseline
+from learner.estimators.huber_svm import HuberSVMBaseline, PrivateHuberSVM
 from learner.estimators.logistic import PrivateLogisticRegression
 
 NORM_BOUND = 100.0
@@ -14,7 +15,7 @@ NORM_BOUND = 100.0
 NOT_CHECKED = {"check_classifier_data_not_an_array": "compares with pandas objects, and pandas is no dependency"}
 
 
-class Shortened(PrivateLogisticRegression):
+class ShortensRows:
     """Learns its classes, as a simulation may, and shortens the rows, which the checks draw at any length."""
 
     def _validated(self, X, y):
@@ -23,14 +24,24 @@ class Shortened(PrivateLogisticRegression):
         return rows * np.minimum(1, NORM_BOUND / np.maximum(norms, 1e-30)).astype(rows.dtype), labels
 
 
+class Shortened(ShortensRows, PrivateLogisticRegression):
+    """Logistic regression."""
+
+
+class ShortenedHuber(ShortensRows, PrivateHuberSVM):
+    """The smooth support vector machine."""
+
+
 ESTIMATORS = [
     Shortened(1e6, 0.1, norm_bound=NORM_BOUND, random_state=0),
     Shortened(1e6, 0.1, "output", norm_bound=NORM_BOUND, random_state=0),
     LogisticRegressionBaseline(0.1),
+    ShortenedHuber(1e6, 0.1, norm_bound=NORM_BOUND, random_state=0),
+    HuberSVMBaseline(0.1),
 ]
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=["objective", "output", "baseline"])
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=["objective", "output", "baseline", "huber", "huber-baseline"])
 def test_estimator_keeps_the_contract(estimator):
     failed, not_checked, passed = {}, [], 0
     for fresh, check in estimator_checks_generator(estimator):
