@@ -8,6 +8,7 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from privacy import errors, selectors
+from privacy.accounting.events import TopCEvent
 from privacy.models import LedgerEntry
 from privacy.services import ledger, terms
 from privacy.services.chain import HASHED_FIELDS, entry_hash
@@ -202,6 +203,21 @@ def test_a_series_continues_only_from_a_standing_round(account, priced):
         ledger.void(reservation=reservation, reason="no row was read")
     with pytest.raises(errors.UnsoundCombination, match="continues a series"):
         reserve(account, priced(0.0625, series="continued"))
+
+
+def test_a_top_c_round_leans_only_on_a_scale_that_covers_it(account):
+    def batch(series, scale):
+        return TopCEvent(pool_size=1000, picks=5, scale=scale, series=series)
+
+    with pytest.raises(errors.UnsoundCombination, match="continues a series"):
+        reserve(account, batch("continued", 0.05))
+    opened = reserve(account, batch("opened", 0.05))
+    with pytest.raises(errors.UnsoundCombination, match=r"scale must be <= 0\.05"):
+        reserve(account, batch("continued", 0.0625))
+    ledger.commit(reservation=opened, output_digest=DIGEST)
+    continued = reserve(account, batch("continued", 0.03125))
+    assert continued.parent_id == opened.pk
+    assert continued.epsilon_nano < opened.epsilon_nano
 
 
 def test_post_processing_is_free_and_names_its_ancestor(account, priced):
