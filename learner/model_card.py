@@ -28,7 +28,8 @@ class Card(TypedDict):
     version: int
     predicts: str
     estimator: str
-    labels_used: int
+    # Asked, not answered: how many got a consensus depends on what the records hold, and files leave the boundary.
+    questions_asked: int
     created_at: str
     metrics: list[Metric]
 
@@ -109,8 +110,8 @@ def render_card(model: LinearModel, *, feature_kind: str, card: Card, privacy: P
         plain(card["predicts"]),
         "",
         f"It tells apart {len(model.classes)} classes: {', '.join(code(name) for name in model.classes)}.",
-        f"It is a linear model ({plain(card['estimator'])}) over {model.dimension} features, trained on "
-        f"{card['labels_used']} labels and released on {plain(card['created_at'])}.",
+        f"It is a linear model ({plain(card['estimator'])}) over {model.dimension} features, trained on the answers to "
+        f"at most {card['questions_asked']} questions and released on {plain(card['created_at'])}.",
         "",
         "## Guarantee",
         "",

@@ -217,3 +217,13 @@ def test_a_release_cannot_be_rewritten_or_deleted(trusted):
     releases.retire_release(release=release, reason="trained on a wrong guideline")
     with pytest.raises(IntegrityError):
         ModelRelease.objects.filter(pk=release.pk).update(state="released", retired_reason="")
+
+
+def test_the_files_tell_what_was_asked_and_not_how_much_was_agreed_on(trusted):
+    """How many questions got a consensus depends on what the records hold, and files leave the boundary."""
+    run = due_training(trusted)
+    TrainingRun.objects.filter(pk=run.pk).update(last_consensus_id=Consensus.objects.order_by("pk")[6].pk)
+    training.train_model(run_id=str(run.pk))
+    card = (Path(default_storage.path(ModelRelease.objects.get().folder)) / "card.md").read_text()
+    assert "at most 12 questions" in card
+    assert "7 labels" not in card

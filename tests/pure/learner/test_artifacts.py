@@ -25,7 +25,7 @@ CARD = {
     "version": 3,
     "predicts": "What does the speaker want?",
     "estimator": "logistic regression, objective perturbation",
-    "labels_used": 1200,
+    "questions_asked": 1200,
     "created_at": "2025-03-01T10:00:00Z",
     "metrics": [{"dataset": "public intents", "examples": 500, "accuracy": 0.8125}],
 }
