@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
-from annotation.models import Dataset, Project, WorkState
+from annotation.models import Dataset, Project, Selection, WorkState
 
 
 class FeatureMatrix(models.Model):
@@ -33,7 +33,7 @@ class Round(models.Model):
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="rounds")
     number = models.PositiveIntegerField()
-    strategy = models.CharField(max_length=20)
+    strategy = models.CharField(max_length=20, choices=Selection.choices)
     model = models.ForeignKey("ModelRelease", models.PROTECT, null=True, blank=True, related_name="rounds")
     state = models.CharField(max_length=10, choices=WorkState.choices, default=WorkState.WAITING)
     attempt = models.PositiveSmallIntegerField(default=0)

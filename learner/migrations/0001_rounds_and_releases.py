@@ -165,7 +165,17 @@ class Migration(migrations.Migration):
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("number", models.PositiveIntegerField()),
-                ("strategy", models.CharField(max_length=20)),
+                (
+                    "strategy",
+                    models.CharField(
+                        choices=[
+                            ("random", "random choice"),
+                            ("top_c", "private top-c by the released model's uncertainty"),
+                            ("uncertainty", "uncertainty of the gate's output"),
+                        ],
+                        max_length=20,
+                    ),
+                ),
                 (
                     "state",
                     models.CharField(

@@ -159,6 +159,7 @@ class Command(BaseCommand):
         self._say(f"Reservations not settled: {stages.open_reservations(stage)}.")
 
     def _serve(self, site: Supervisor, stage: stages.Stage) -> None:
+        stages.plan_another_release(stage)
         self._say("")
         for name in (stages.ANNOTATORS[0], stages.ADMIN, stages.ENGINEER):
             self._say(f"log in as {name:<10} with {stage.logins[name].password}")
