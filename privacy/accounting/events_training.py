@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from privacy.accounting import checks, training
 from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost, no_proof
 from privacy.accounting.event import Event
-from privacy.accounting.screens import hidden_selection_epsilon
+from privacy.accounting.screens import hidden_selection_epsilon, rate_after_release
 from privacy.accounting.units import outward
 from privacy.accounting.vector_noise import VectorNoise, check_vector_noise, gaussian_cost, vector_noise_cost
 
@@ -240,23 +240,51 @@ class ObjectivePerturbationEvent(Event):
 
 @dataclass(frozen=True, slots=True)
 class SecretSampleEvent(Event):
-    """A mechanism run on the slots whose secret coin of public rate at most `rate` came up."""
+    """A mechanism run on the slots whose secret coin of public rate at most `rate` came up.
+
+    `released_before` is the total loss (inner, under null adjacency) of what has already been released from the same
+    coins: every release tells something about who took part, and the next one is amplified less. Fresh coins over
+    records that earlier samples left out start again at zero.
+    """
 
     inner: Event
     rate: float
+    released_before: float = 0.0
     kind: ClassVar[str] = "secret_sample"
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
 
     def __post_init__(self) -> None:
         """Check the ranges, and that nothing inside leans on a parent or a sample of its own."""
         checks.rate("rate", self.rate)
+        checks.not_negative("released_before", self.released_before)
         if isinstance(self.inner, SecretSampleEvent) or self.inner.needs_parent:
             raise ValueError(f"{self.inner.kind} cannot be sampled")
+
+    @property
+    def needs_parent(self) -> bool:
+        """A further release from the same coins descends from the one before it."""
+        return self.released_before > 0
+
+    def check_parent(self, parent: Event | None) -> None:
+        """Refuse to continue anything but a sample whose releases this one has counted."""
+        Event.check_parent(self, parent)
+        if not self.needs_parent:
+            return
+        if not isinstance(parent, SecretSampleEvent) or parent.rate > self.rate:
+            raise ValueError(f"a further release must descend from a secret sample of rate at most {self.rate}")
+        known = parent.released_before + parent.inner.cost(adjacency="null").epsilon
+        if self.released_before < known:
+            raise ValueError(f"released_before must be >= {known} of the releases before, got {self.released_before}")
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
         """Return the amplified loss; the inner mechanism must have one under null adjacency."""
         require_slot(self, adjacency)
-        return hidden_cost(self, self.inner, self.rate, adjacency)
+        rate = (
+            min(1.0, outward(rate_after_release(self.rate, self.released_before)))
+            if self.released_before
+            else self.rate
+        )
+        return hidden_cost(self, self.inner, rate, adjacency)
 
     def summary(self) -> str:
         """Return one sentence."""

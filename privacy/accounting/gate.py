@@ -50,7 +50,7 @@ def _series(first: Floats, up: Floats, down: Floats, odds: float, weight_start: 
             return total
 
 
-def _forward(t: Floats, rate: float, epsilon: float) -> Floats:
+def forward_curve(t: Floats, rate: float, epsilon: float) -> Floats:
     """Return max over n of HS(P_n || P_{n-1}) restricted to counts >= t, for every threshold t."""
     kept = max((1 - rate) * math.exp(-epsilon), 1e-300)
     gamma = rate + (1 - rate) * -math.expm1(-epsilon)
@@ -59,7 +59,7 @@ def _forward(t: Floats, rate: float, epsilon: float) -> Floats:
     return _series(first, n - t, t + 1, rate / (1 - rate), 1 - (n - t) / (n * kept), 1 / (n * kept))
 
 
-def _backward(u: Floats, rate: float, epsilon: float) -> Floats:
+def backward_curve(u: Floats, rate: float, epsilon: float) -> Floats:
     """Return max over n of HS(P_{n-1} || P_n) on suppression and counts <= u, for every u."""
     gamma = rate - (1 - rate) * math.expm1(min(epsilon, 700.0))
     if gamma <= 0:
@@ -73,7 +73,7 @@ def _backward(u: Floats, rate: float, epsilon: float) -> Floats:
 
 def exact_curve(t: Floats, rate: float, epsilon: float) -> Floats:
     """Return the divergence that release threshold `t` can contribute, in its worse direction, for every `t`."""
-    return np.maximum(_forward(t, rate, epsilon), _backward(t - 1, rate, epsilon))
+    return np.maximum(forward_curve(t, rate, epsilon), backward_curve(t - 1, rate, epsilon))
 
 
 def li_curve(t: Floats, rate: float, epsilon: float) -> Floats:

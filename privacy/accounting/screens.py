@@ -150,6 +150,29 @@ def hidden_selection_epsilon(rate: float, epsilon: float, adjacency: Adjacency =
     raise ValueError(f"adjacency must be null or replace, got {adjacency!r}")
 
 
+def rate_after_release(rate: float, released_epsilon: float) -> float:
+    r"""Return how likely a record took part, at most, once something computed from the same secret coins is known.
+
+    Parameters
+    ----------
+    rate : float
+        Upper bound `q` on the probability of taking part, in [0, 1].
+    released_epsilon : float
+        Total loss :math:`b` (record against dummy, given that it took part) of what was released, >= 0.
+
+    Returns
+    -------
+    float
+        :math:`q e^{b}/(1 - q + q e^{b})` by Bayes' rule. Amplifying the next release by this rate makes the charges
+        of all releases add up to the amplification of their sum, which amplifying each by `q` falls short of.
+    """
+    if not 0 <= rate <= 1:
+        raise ValueError(f"rate must lie in [0, 1], got {rate}")
+    if not released_epsilon >= 0:
+        raise ValueError(f"released_epsilon must be >= 0, got {released_epsilon}")
+    return rate / (rate + (1 - rate) * math.exp(-released_epsilon)) if rate else 0.0
+
+
 def stream_epsilon(
     q_hi: float,
     q_lo: float,

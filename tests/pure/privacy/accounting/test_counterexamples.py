@@ -31,6 +31,21 @@ def test_retraining_on_all_labels_costs_every_release():
     assert loss > epsilon * 2
 
 
+def test_training_again_on_the_same_secret_sample_is_amplified_less():
+    """Randomised answers about one record, all computed from the same coin: each release amplified alone is too little."""
+    rate, epsilon, releases = 0.1, 1.0, 6
+    ratio = math.exp(epsilon)
+    # All answers point to the record: the coin's posterior grows with each.
+    joint = math.log(1 - rate + rate * ratio**releases)
+    apiece = releases * screens.hidden_selection_epsilon(rate, epsilon)
+    assert joint > 2 * apiece
+    charged = sum(
+        screens.hidden_selection_epsilon(screens.rate_after_release(rate, before * epsilon), epsilon)
+        for before in range(releases)
+    )
+    assert charged == pytest.approx(joint, rel=1e-9)
+
+
 def test_discarding_unselected_uninformative_records_tells_everything():
     """Source 002's pool rule: an informative record comes back, an uninformative one never does."""
     p = 0.6

@@ -50,6 +50,7 @@ EXAMPLES = [
     ev.OutputPerturbationEvent(0.1, 0.3, 5, 1e-6, form="mean", n=100, noise="gaussian", delta=1e-6, n_models=4),
     TILT,
     ev.SecretSampleEvent(TILT, 0.2),
+    ev.SecretSampleEvent(TILT, 0.2, 3.0),
     ev.SecretSampleEvent(ev.GaussianEvent(1.0, 5.0, delta=1e-6), 0.1),
     ev.MutualInformationOgdEvent(5, 1.0, 2.0),
     ev.BanditOgdEvent(5, 1.0, 0.1, 200.0, delta=1e-6),
@@ -445,6 +446,25 @@ def test_secret_sample_amplifies_and_refuses_what_it_cannot():
     for inner in (ev.SecretSampleEvent(TILT, 0.5), ev.PostProcessingEvent("rank")):
         with pytest.raises(ValueError, match="cannot be sampled"):
             ev.SecretSampleEvent(inner, 0.5)
+
+
+def test_releases_from_the_same_coins_add_up_to_the_amplification_of_their_sum():
+    inner = ev.MinibatchSgdEvent(1.0, 3)
+    releases = [ev.SecretSampleEvent(inner, 0.1, float(before)) for before in range(4)]
+    total = sum(event.cost().epsilon for event in releases)
+    assert total == pytest.approx(math.log1p(0.1 * math.expm1(4.0)), rel=1e-9)
+    assert total > 4 * releases[0].cost().epsilon * 2
+    for former, event in zip(releases, releases[1:], strict=False):
+        assert event.needs_parent
+        event.check_parent(former)
+    assert not releases[0].needs_parent
+    releases[0].check_parent(None)
+    with pytest.raises(ValueError, match=r"released_before must be >= 2.0 of the releases before, got 1.0"):
+        releases[1].check_parent(releases[1])
+    with pytest.raises(ValueError, match="must descend from a secret sample of rate at most 0.1"):
+        releases[1].check_parent(ev.SecretSampleEvent(inner, 0.2))
+    with pytest.raises(ValueError, match="must name the entry"):
+        releases[1].check_parent(None)
 
 
 def test_online_learning_is_charged_as_zcdp_and_shows_its_information():

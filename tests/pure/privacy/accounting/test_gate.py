@@ -170,17 +170,33 @@ def test_nothing_beyond_the_li_stopping_threshold_exceeds_the_target(rate, extra
     assert np.all(gate.li_curve(beyond, rate, epsilon) <= target * (1 + 1e-9))
 
 
-@settings(max_examples=10, deadline=None)
-@given(t=st.integers(1, 12), rate=st.floats(0.05, 0.95), epsilon=st.floats(0.02, 3))
+@settings(max_examples=12, deadline=None)
+@given(t=st.integers(1, 10), rate=st.floats(0.3, 0.95), epsilon=st.floats(0.02, 3))
 def test_one_record_count_is_the_peak_for_every_threshold(t, rate, epsilon):
-    """F_n(t) = P(Bin(n) >= t) - e^eps P(Bin(n-1) >= t) has its maximum where the proof puts it, and B_n(u) too."""
+    """P(Bin(n) >= t) - e^eps P(Bin(n-1) >= t) and its mirror image peak over n where the proof puts them."""
     with mpmath.workdps(40):
         grow = mpmath.exp(mpmath.mpf(epsilon))
-        rows = [masses(n, rate) for n in range(50)]
-        up = [mpmath.fsum(rows[n][t:]) - grow * mpmath.fsum(rows[n - 1][t:]) for n in range(1, 50)]
-        down = [mpmath.fsum(rows[n - 1][:t]) - grow * mpmath.fsum(rows[n][:t]) for n in range(1, 50)]
-    peak = gate.exact_curve(np.array([float(t)]), rate, epsilon)[0]
-    assert float(max(*up, *down)) <= peak * (1 + 1e-9) + 1e-15
+        rows = [masses(n, rate) for n in range(60)]
+        up = [mpmath.fsum(rows[n][t:]) - grow * mpmath.fsum(rows[n - 1][t:]) for n in range(1, 60)]
+        down = [mpmath.fsum(rows[n - 1][:t]) - grow * mpmath.fsum(rows[n][:t]) for n in range(1, 60)]
+    assert gate.forward_curve(np.array([float(t)]), rate, epsilon)[0] == pytest.approx(float(max(up)), rel=1e-9)
+    backward = gate.backward_curve(np.array([t - 1.0]), rate, epsilon)[0]
+    # The mirror image may peak beyond the sixtieth record; what is seen must not exceed it.
+    seen = max(0.0, float(max(down)))
+    assert backward >= seen * (1 - 1e-9)
+    if seen > 0 and down[-1] < seen / 2:
+        assert backward == pytest.approx(seen, rel=1e-9)
+
+
+@pytest.mark.parametrize(("u", "rate", "epsilon"), [(0, 0.5, 0.3), (4, 0.9, 0.2), (7, 0.8, 0.5), (3, 0.6, 0.1)])
+def test_the_mirror_image_to_nine_digits(u, rate, epsilon):
+    with mpmath.workdps(40):
+        grow = mpmath.exp(mpmath.mpf(epsilon))
+        rows = [masses(n, rate) for n in range(70)]
+        down = [mpmath.fsum(rows[n - 1][: u + 1]) - grow * mpmath.fsum(rows[n][: u + 1]) for n in range(1, 70)]
+    peak = int(np.argmax([float(value) for value in down]))
+    assert peak < 60
+    assert gate.backward_curve(np.array([float(u)]), rate, epsilon)[0] == pytest.approx(float(down[peak]), rel=1e-9)
 
 
 @settings(max_examples=60, deadline=None)

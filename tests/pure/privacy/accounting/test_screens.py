@@ -149,6 +149,35 @@ def test_hidden_selection_survives_large_losses(rate, epsilon):
     assert screens.hidden_selection_epsilon(rate, epsilon, "replace") <= 2 * epsilon * (1 + 1e-9) + 1e-12
 
 
+@given(
+    rate=st.floats(0.001, 1),
+    answers=st.lists(st.tuples(st.floats(0, 3), st.floats(-1, 1), st.floats(-1, 1)), max_size=5),
+)
+def test_releases_from_one_coin_stay_within_their_charges(rate, answers):
+    """Every release moves the likelihoods of a record, and of its replacement, by some factor within its loss."""
+    with_record = with_other = 1.0
+    null = replaced = released = 0.0
+    for epsilon, share, share_other in answers:
+        with_record *= math.exp(share * epsilon)
+        with_other *= math.exp(share_other * epsilon)
+        effective = screens.rate_after_release(rate, released)
+        null += screens.hidden_selection_epsilon(effective, epsilon)
+        replaced += screens.hidden_selection_epsilon(effective, epsilon, "replace")
+        released += epsilon
+        here, there = (1 - rate + rate * likelihood for likelihood in (with_record, with_other))
+        assert abs(math.log(here)) <= null + 1e-9
+        assert abs(math.log(here / there)) <= replaced + 1e-9
+
+
+def test_rate_after_release_at_the_ends():
+    assert screens.rate_after_release(0.3, 0.0) == pytest.approx(0.3, rel=1e-12)
+    assert screens.rate_after_release(0.3, 1000.0) == 1.0
+    assert screens.rate_after_release(0.0, 5.0) == 0.0
+    for arguments, seen in [((1.2, 0.0), "rate must lie in .*got 1.2"), ((0.2, -1.0), "must be >= 0, got -1.0")]:
+        with pytest.raises(ValueError, match=seen):
+            screens.rate_after_release(*arguments)
+
+
 def test_hidden_selection_refuses_what_it_cannot_price():
     with pytest.raises(ValueError, match="rate must lie"):
         screens.hidden_selection_epsilon(1.5, 1.0)
