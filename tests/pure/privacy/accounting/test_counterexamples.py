@@ -32,7 +32,7 @@ def test_retraining_on_all_labels_costs_every_release():
 
 
 def test_training_again_on_the_same_secret_sample_is_amplified_less():
-    """Randomised answers about one record, all computed from the same coin: each release amplified alone is too little."""
+    """Answers about one record, all computed from the same coin: amplifying each release alone is too little."""
     rate, epsilon, releases = 0.1, 1.0, 6
     ratio = math.exp(epsilon)
     # All answers point to the record: the coin's posterior grows with each.

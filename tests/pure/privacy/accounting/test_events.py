@@ -4,6 +4,7 @@ import json
 import math
 from dataclasses import astuple
 from fractions import Fraction
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -454,14 +455,14 @@ def test_releases_from_the_same_coins_add_up_to_the_amplification_of_their_sum()
     total = sum(event.cost().epsilon for event in releases)
     assert total == pytest.approx(math.log1p(0.1 * math.expm1(4.0)), rel=1e-9)
     assert total > 4 * releases[0].cost().epsilon * 2
-    for former, event in zip(releases, releases[1:], strict=False):
+    for former, event in pairwise(releases):
         assert event.needs_parent
         event.check_parent(former)
     assert not releases[0].needs_parent
     releases[0].check_parent(None)
     with pytest.raises(ValueError, match=r"released_before must be >= 2.0 of the releases before, got 1.0"):
         releases[1].check_parent(releases[1])
-    with pytest.raises(ValueError, match="must descend from a secret sample of rate at most 0.1"):
+    with pytest.raises(ValueError, match=r"must descend from a secret sample of rate at most 0\.1"):
         releases[1].check_parent(ev.SecretSampleEvent(inner, 0.2))
     with pytest.raises(ValueError, match="must name the entry"):
         releases[1].check_parent(None)
