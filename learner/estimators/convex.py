@@ -12,13 +12,17 @@ from scipy import linalg, special
 from privacy.errors import CertificateMissed
 
 Array = NDArray[np.float64]
-BLOCK_ROWS = 2048
+Preconditioner = Callable[[Array], Array]
+BLOCK_ROWS = 4096
 ROUNDING = 2.0**-53
 # Above this width a Hessian costs more than the iterations it saves.
 LARGEST_HESSIAN = 2048
 MEMORY = 12
-LEAST_ROWS = 4096
-ROWS_PER_WEIGHT = 64
+# Rows of the thinned problems: the first for a starting point, the second for a Hessian whose error of
+# about sqrt(1 / 256) sets the speed of convergence.
+LEAST_ROWS = 2048
+FIRST_ROWS_PER_WEIGHT = 32
+ROWS_PER_WEIGHT = 256
 
 
 class MarginLoss(Protocol):
@@ -171,10 +175,10 @@ class LinearObjective:
 def minimise(objective: LinearObjective, *, tolerance: float, max_iterations: int = 500) -> Array:
     """Return weights at which the norm of the exact gradient is certified to be at most `tolerance`.
 
-    A thinned problem is solved first by Newton steps; its Hessian then preconditions a
-    limited-memory quasi-Newton search over all rows, in the precision of the rows. Each step
-    reads the rows twice; the line search needs margins only. The last steps and the
-    certificate are in float64.
+    Newton steps solve a thinned problem; the Hessian of a wider sample, taken one step closer to
+    the optimum, then preconditions a limited-memory quasi-Newton search over all rows. Every
+    step of the search reads the rows once, in float64, and yields a certificate; where the full
+    step fails, a line search on the margins finds its length.
 
     Parameters
     ----------
@@ -192,32 +196,33 @@ def minimise(objective: LinearObjective, *, tolerance: float, max_iterations: in
     """
     weights, precondition = _start(objective)
     search = _Search(precondition)
-    weights = _search_in_row_precision(objective, weights, search, tolerance, max_iterations)
     gradient, bound = objective.certified_gradient(weights)
-    for _ in range(max_iterations):
+    for iteration in range(max_iterations):
+        norm = float(np.linalg.norm(gradient))
         if bound <= tolerance:
             return weights
-        if bound - float(np.linalg.norm(gradient)) > tolerance:
+        if bound - norm > tolerance:
             break  # rounding alone exceeds the tolerance: no step can help
         step = search.direction(gradient)
-        length = 1.0
-        while True:
-            moved = weights + length * step
-            new_gradient, new_bound = objective.certified_gradient(moved)
-            # Near the optimum the objective is quadratic; halving ends long before this many steps.
-            if float(np.linalg.norm(new_gradient)) < float(np.linalg.norm(gradient)) or length < 2.0**-20:
-                break
-            length /= 2
+        moved = weights + step
+        new_gradient, bound = objective.certified_gradient(moved)
+        if not np.linalg.norm(new_gradient) < norm:
+            moved, _ = _advance(objective, weights, objective.margins(weights), step, gradient)
+            new_gradient, bound = objective.certified_gradient(moved)
         search.remember(moved - weights, new_gradient - gradient)
-        weights, gradient, bound = moved, new_gradient, new_bound
+        weights, gradient = moved, new_gradient
+        if iteration == 0 and objective.size <= LARGEST_HESSIAN:
+            search.precondition = _inverse_hessian(
+                objective.thinned(ROWS_PER_WEIGHT * objective.size), weights, objective
+            )
     raise CertificateMissed(f"the solver could not certify a gradient norm of at most {tolerance}")
 
 
 class _Search:
     """Limited-memory BFGS directions around a preconditioner."""
 
-    def __init__(self, precondition: Callable[[Array], Array]) -> None:
-        self._precondition = precondition
+    def __init__(self, precondition: Preconditioner) -> None:
+        self.precondition = precondition
         self._pairs: deque[tuple[Array, Array, float]] = deque(maxlen=MEMORY)
 
     def remember(self, step: Array, change: Array) -> None:
@@ -232,59 +237,47 @@ class _Search:
             share = float(step @ result) / product
             shares.append(share)
             result -= share * change
-        result = self._precondition(result)
+        result = self.precondition(result)
         for (step, change, product), share in zip(self._pairs, reversed(shares), strict=True):
             result += (share - float(change @ result) / product) * step
         return -result
 
 
-def _start(objective: LinearObjective) -> tuple[Array, Callable[[Array], Array]]:
-    """Solve a thinned problem and return its weights and its inverse Hessian, as a function."""
-    n = len(objective.X)
+def _start(objective: LinearObjective) -> tuple[Array, Preconditioner]:
+    """Solve a thinned problem and return its weights and its inverse Hessian."""
     width = objective.size
     weights = np.zeros(width)
-    small = objective.thinned(max(LEAST_ROWS, ROWS_PER_WEIGHT * width))
-    weight = n / len(small.X) if n else 1.0
+    small = objective.thinned(max(LEAST_ROWS, FIRST_ROWS_PER_WEIGHT * width))
+    weight = _share(objective, small)
     margins = small.margins(weights)
     if width > LARGEST_HESSIAN:
-        curvature = weight * small.loss.curvature(margins)
-        diagonal = curvature @ small.X**2
-        return weights, lambda vector: vector / (diagonal + objective.ridge)
+        diagonal = objective.ridge + (weight * small.loss.curvature(margins)) @ small.X**2
+        return weights, lambda vector: vector / diagonal
     for _ in range(30):
-        factor = linalg.cho_factor(small.hessian(margins, weight=weight), check_finite=False)
+        precondition = _inverse_hessian(small, weights, objective)
         gradient = small.gradient(weights, small.loss.slope(margins), weight=weight)
-        step = -linalg.cho_solve(factor, gradient, check_finite=False)
+        step = -precondition(gradient)
         weights, margins = _advance(small, weights, margins, step, gradient, weight=weight)
         # The thinned problem differs from the whole by far more than this decrement.
-        if -float(step @ gradient) < 0.01 * width:
+        if -float(step @ gradient) < 0.1 * width:
             break
-
-    def precondition(vector: Array) -> Array:
-        solved: Array = linalg.cho_solve(factor, vector, check_finite=False)
-        return solved
-
     return weights, precondition
 
 
-def _search_in_row_precision(
-    objective: LinearObjective, weights: Array, search: _Search, tolerance: float, max_iterations: int
-) -> Array:
-    margins = objective.margins(weights)
-    slopes = objective.loss.slope(margins)
-    gradient = objective.gradient(weights, slopes)
-    rounding = float(np.finfo(objective.X.dtype).eps)
-    for _ in range(max_iterations):
-        # Below this the gradient is rounding noise of the rows' own precision.
-        floor = 2 * rounding * objective.row_norm * float(np.abs(slopes).sum())
-        if float(np.linalg.norm(gradient)) <= max(tolerance / 2, floor):
-            break
-        step = search.direction(gradient)
-        moved, margins = _advance(objective, weights, margins, step, gradient)
-        slopes = objective.loss.slope(margins)
-        new_gradient = objective.gradient(moved, slopes)
-        search.remember(moved - weights, new_gradient - gradient)
-        weights, gradient = moved, new_gradient
-    return weights
+def _share(objective: LinearObjective, small: LinearObjective) -> float:
+    """Return how many rows of the whole problem each row of the thinned one stands for."""
+    return len(objective.X) / len(small.X) if len(small.X) else 1.0
+
+
+def _inverse_hessian(small: LinearObjective, weights: Array, objective: LinearObjective) -> Preconditioner:
+    hessian = small.hessian(small.margins(weights), weight=_share(objective, small))
+    factor = linalg.cho_factor(hessian, check_finite=False)
+
+    def solve(vector: Array) -> Array:
+        solved: Array = linalg.cho_solve(factor, vector, check_finite=False)
+        return solved
+
+    return solve
 
 
 def _advance(

@@ -62,9 +62,11 @@ class LinearLogisticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
             if not (value > 0 and math.isfinite(value)):
                 raise ValueError(f"{name} must be > 0 and finite, got {value}")
 
-    def _validated(self, X: ArrayLike, y: ArrayLike) -> tuple[NDArray[np.floating], NDArray[Any]]:
+    def _validated(
+        self, X: ArrayLike, y: ArrayLike, *, reset: bool = True
+    ) -> tuple[NDArray[np.floating], NDArray[Any]]:
         try:
-            rows, labels = validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_min_samples=0)
+            rows, labels = validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_min_samples=0, reset=reset)
         except ValueError as error:
             if str(error).startswith("could not convert"):
                 # The library's message quotes the entry.
@@ -73,7 +75,12 @@ class LinearLogisticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         return rows, labels
 
     def _declared_classes(self) -> NDArray[Any]:
-        declared = np.asarray(self.classes)
+        return self._distinct(self.classes)
+
+    @staticmethod
+    def _distinct(classes: Any) -> NDArray[Any]:
+        """Return declared classes as an array, refusing fewer than two and repeated ones."""
+        declared = np.asarray(classes)
         if declared.ndim != 1 or len(declared) < 2 or len(np.unique(declared)) != len(declared):
             raise ValueError(f"classes must be distinct, at least two, got an array of shape {declared.shape}")
         return declared

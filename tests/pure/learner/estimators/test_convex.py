@@ -90,6 +90,7 @@ def test_every_path_reaches_the_optimum(monkeypatch, dtype, constant, ridge, ste
     objective = problem(2_000, 10, ridge, dtype=dtype, constant=constant, steep=steep)
     if thinned_rows:
         monkeypatch.setattr(convex, "LEAST_ROWS", 50)
+        monkeypatch.setattr(convex, "FIRST_ROWS_PER_WEIGHT", 5)
         monkeypatch.setattr(convex, "ROWS_PER_WEIGHT", 5)
     weights = minimise(objective, tolerance=1e-6)
     assert objective.certified_gradient(weights)[1] <= 1e-6

@@ -9,6 +9,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 from learner.estimators.baseline import LogisticRegressionBaseline
 from learner.estimators.huber_svm import HuberSVMBaseline, PrivateHuberSVM
 from learner.estimators.logistic import PrivateLogisticRegression
+from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
 
 NORM_BOUND = 100.0
 # What cannot be checked here, and why; everything else must pass.
@@ -18,8 +19,8 @@ NOT_CHECKED = {"check_classifier_data_not_an_array": "compares with pandas objec
 class ShortensRows:
     """Learns its classes, as a simulation may, and shortens the rows, which the checks draw at any length."""
 
-    def _validated(self, X, y):
-        rows, labels = super()._validated(X, y)
+    def _validated(self, X, y, **options):
+        rows, labels = super()._validated(X, y, **options)
         norms = np.linalg.norm(rows, axis=1, keepdims=True)
         return rows * np.minimum(1, NORM_BOUND / np.maximum(norms, 1e-30)).astype(rows.dtype), labels
 
@@ -32,16 +33,23 @@ class ShortenedHuber(ShortensRows, PrivateHuberSVM):
     """The smooth support vector machine."""
 
 
+class ShortenedMiniBatch(ShortensRows, MiniBatchPrivateSVM):
+    """The machine that learns from mini-batches."""
+
+
 ESTIMATORS = [
     Shortened(1e6, 0.1, norm_bound=NORM_BOUND, random_state=0),
     Shortened(1e6, 0.1, "output", norm_bound=NORM_BOUND, random_state=0),
     LogisticRegressionBaseline(0.1),
     ShortenedHuber(1e6, 0.1, norm_bound=NORM_BOUND, random_state=0),
     HuberSVMBaseline(0.1),
+    ShortenedMiniBatch(1e6, batch_size=10, norm_bound=NORM_BOUND, random_state=0),
 ]
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=["objective", "output", "baseline", "huber", "huber-baseline"])
+@pytest.mark.parametrize(
+    "estimator", ESTIMATORS, ids=["objective", "output", "baseline", "huber", "huber-baseline", "mini-batch"]
+)
 def test_estimator_keeps_the_contract(estimator):
     failed, not_checked, passed = {}, [], 0
     for fresh, check in estimator_checks_generator(estimator):
@@ -53,6 +61,6 @@ def test_estimator_keeps_the_contract(estimator):
             not_checked.append(name)
         except Exception as error:  # noqa: BLE001  # every failing check is named at once
             failed[name] = repr(error)
-    assert not failed
+    assert failed == {}
     assert set(not_checked) == set(NOT_CHECKED)
     assert passed > 40

@@ -1,0 +1,151 @@
+"""What linear classifiers that learn in one pass share: public starts, exact sums on a grid, states that survive."""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
+
+from learner.estimators.linear import LinearLogisticClassifier
+from privacy.accounting.events import Event
+from privacy.mechanisms.randomness import RandomSource, random_source
+
+Array = NDArray[np.float64]
+
+
+class StreamingLinearClassifier(LinearLogisticClassifier):
+    """Keep weights that only noisy updates change; two classes share one vector, more have one each.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_vectors, dimension)
+        The current iterate, constant column included. Every bit of it comes from noisy updates.
+    updates_ : int
+        How many updates were made.
+    privacy_event_ : Event
+        What all of them together must be charged.
+    simulated_ : bool
+        True if any noise came from a seed: then nothing here may be released.
+    """
+
+    random_state: RandomSource | np.random.Generator | int | None
+    average: bool
+
+    @abstractmethod
+    def event_for(self, n_features: int) -> Event:
+        """Return what learning from rows of `n_features` columns must be charged, before any row is read."""
+
+    @property
+    def releasable(self) -> bool:
+        """Whether the weights carry the guarantee: False before the first update and for simulations."""
+        return getattr(self, "updates_", 0) > 0 and not self.simulated_
+
+    def predict_proba(self, X: ArrayLike) -> Array:
+        """Return class probabilities, shape (n, n_classes): logistic for two classes, softmax for more."""
+        values = self.decision_function(X)
+        if values.ndim == 1:
+            return super().predict_proba(X)
+        shares: Array = softmax(values, axis=1)
+        return shares
+
+    def state(self) -> dict[str, Any]:
+        """Return everything learned so far as JSON values; together with the parameters it replaces the object."""
+        return {
+            "weights": self.weights_.tolist(),
+            "weight_sum": self._weight_sum.tolist(),
+            "direction": self._direction.tolist(),
+            "updates": self.updates_,
+            "n_features": self.n_features_in_,
+            "classes": self.classes_.tolist(),
+            "simulated": self.simulated_,
+        }
+
+    def resume(self, state: Mapping[str, Any]) -> Self:
+        """Continue from what `state` returned, in this process or another."""
+        self._begin(int(state["n_features"]), np.array(state["classes"]))
+        self.weights_ = np.array(state["weights"], dtype=np.float64)
+        self._weight_sum = np.array(state["weight_sum"], dtype=np.float64)
+        self._direction = np.array(state["direction"], dtype=np.float64)
+        self.updates_ = int(state["updates"])
+        self.simulated_ = bool(state["simulated"]) or self._source.simulated
+        if self.updates_:
+            self._publish()
+        return self
+
+    def _begin(self, n_features: int, classes: NDArray[Any]) -> None:
+        """Start from zero weights, once the price is known."""
+        self._source = random_source(self.random_state)
+        self.n_features_in_ = n_features
+        self.classes_ = classes
+        self.privacy_event_ = self._event(n_features, len(classes))
+        self.weights_ = np.zeros((self._n_vectors(len(classes)), self._width(n_features)))
+        self._weight_sum = np.zeros_like(self.weights_)
+        self._direction = np.zeros_like(self.weights_)
+        self.updates_ = 0
+        self.simulated_ = self._source.simulated
+        self._publish()
+
+    @abstractmethod
+    def _event(self, n_features: int, n_classes: int) -> Event:
+        """Return the price for a public number of classes, refusing parameters out of range."""
+
+    def _examples(
+        self, X: ArrayLike, y: ArrayLike, *, classes: Any, begin: bool
+    ) -> tuple[NDArray[np.floating], NDArray[np.intp]]:
+        """Return checked rows and the places of their labels among the classes; the first call starts the weights."""
+        begin = begin or not hasattr(self, "weights_")
+        rows, labels = self._validated(X, y, reset=begin)
+        if begin:
+            self._begin(rows.shape[1], self._classes_to_use(labels, classes))
+        elif classes is not None and not np.array_equal(np.asarray(classes), self.classes_):
+            raise ValueError("classes must be those of the first call")
+        members = np.stack([np.asarray(labels == name, dtype=np.bool_) for name in self.classes_])
+        if not members.any(axis=0).all():
+            raise ValueError("y holds labels that are not among the declared classes")
+        return rows, members.argmax(axis=0)
+
+    def _classes_to_use(self, labels: NDArray[Any], classes: Any) -> NDArray[Any]:
+        declared = self.classes if self.classes is not None else classes
+        if declared is not None:
+            return self._distinct(declared)
+        if not random_source(self.random_state).simulated:
+            raise ValueError("classes must be declared: learning them from the labels would be a release")
+        return self._learned_classes(labels)
+
+    def _n_declared(self) -> int:
+        if self.classes is None:
+            raise ValueError("classes must be declared: learning them from the labels would be a release")
+        return len(self._distinct(self.classes))
+
+    def _width(self, n_features: int) -> int:
+        return n_features + bool(self.fit_intercept)
+
+    def _extended(self, rows: NDArray[np.floating]) -> Array:
+        """Return rows in float64 with the constant column at their end."""
+        wide = np.empty((len(rows), self._width(rows.shape[1])))
+        wide[:, : rows.shape[1]] = rows
+        wide[:, rows.shape[1] :] = self._constant
+        return wide
+
+    def _count(self, weights: Array) -> None:
+        """Take `weights` as the next iterate."""
+        self.weights_ = weights
+        self._weight_sum += weights
+        self.updates_ += 1
+
+    def _publish(self) -> None:
+        """Set the weights that predict: the average of all iterates, or the last one."""
+        averaged = self.average and self.updates_ > 0
+        self._store(list(self._weight_sum / self.updates_ if averaged else self.weights_))
+
+    @staticmethod
+    def _n_vectors(n_classes: int) -> int:
+        return 1 if n_classes == 2 else n_classes
+
+
+def project_to_ball(weights: Array, radius: float) -> Array:
+    """Return the nearest point of the ball around zero, for all weights as one vector."""
+    length = float(np.linalg.norm(weights))
+    return weights if length <= radius else weights * (radius / length)
