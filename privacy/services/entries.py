@@ -28,10 +28,12 @@ WRITTEN = (
     "reason",
 )
 # Written out, because building this statement through the ORM takes longer than the database takes to run it.
-INSERT = (
-    f"INSERT INTO privacy_ledgerentry ({', '.join(WRITTEN)}) "  # noqa: S608  # names from this file and the model
-    f"VALUES ({', '.join(['%s'] * len(WRITTEN))}) RETURNING {', '.join(COLUMNS)}"
-)
+HEAD = f"INSERT INTO privacy_ledgerentry ({', '.join(WRITTEN)})"
+VALUES = ", ".join(["%s"] * len(WRITTEN))
+TAIL = f"RETURNING {', '.join(COLUMNS)}"
+INSERT = f"{HEAD} VALUES ({VALUES}) {TAIL}"
+# Says how the transaction commits in the same round trip as the row.
+INSERT_FLUSHED_AFTER = f"{HEAD} SELECT {VALUES} FROM set_config('synchronous_commit', 'off', true) {TAIL}"  # noqa: S608  # names as above
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,9 +75,8 @@ def append(draft: Draft, *, flush_after: bool = False) -> LedgerEntry:
     see the entry, but whatever they commit upon it reaches the disk after it.
     """
     with connection.cursor() as cursor:
-        if flush_after:
-            cursor.execute("SET LOCAL synchronous_commit = off")
-        cursor.execute(INSERT, [getattr(draft, name) for name in WRITTEN])
+        statement = INSERT_FLUSHED_AFTER if flush_after else INSERT
+        cursor.execute(statement, [getattr(draft, name) for name in WRITTEN])
         entry = LedgerEntry.from_db(DEFAULT_DB_ALIAS, COLUMNS, cursor.fetchone())
     entry.account = draft.account
     identity = AccountIdentity(draft.account.scope, draft.account.created_at)
