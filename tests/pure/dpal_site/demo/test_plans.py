@@ -1,0 +1,134 @@
+"""What the demonstration opens: budgets that add up, files that hold what annotators know the truth of."""
+
+import io
+
+import numpy as np
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+
+from annotation.presets import PRESETS, broken_rules
+from dpal_site.demo import plans, real_data
+from dpal_site.demo.annotators import Page
+
+PLANS = {plan.name: plan for plan in plans.default_plans()}
+
+
+def every_plan() -> list[plans.ProjectPlan]:
+    return [each for plan in PLANS.values() for each in (plan, plan.companion())]
+
+
+@pytest.mark.parametrize("plan", every_plan(), ids=lambda plan: plan.name)
+def test_every_project_is_a_combination_with_a_proof(plan):
+    chosen = PRESETS[plan.preset]
+    values = {
+        **chosen.defaults,
+        **plan.settings,
+        "oracle": chosen.oracle,
+        "data_kind": plan.data_kind,
+        "classes": list(plan.classes),
+    }
+    assert broken_rules(values) == {}
+
+
+def test_random_choice_may_spend_as_much_as_top_c_does():
+    plan = PLANS["Digits"]
+    companion = plan.companion().settings
+    selected = plans.selection_cost(239, plan.settings["round_size"], plan.settings["selection_epsilon"])
+    planned = 3 * plan.settings["training_epsilon"] + selected
+    assert 3 * companion["training_epsilon"] == pytest.approx(planned)
+    assert plan.settings["pool_epsilon"] >= planned + 2 * plan.settings["training_epsilon"]
+    assert companion["labels_per_release"] == plan.settings["labels_per_release"]
+
+
+def test_the_digits_are_in_the_file_without_their_labels():
+    plan = PLANS["Digits"]
+    pool = pq.read_table(io.BytesIO(plan.pool.body))
+    assert pool.column_names == ["pixels"]
+    tested = pq.read_table(io.BytesIO(plan.test.body))
+    assert pool.num_rows + tested.num_rows == 358
+    assert set(tested["label"].to_pylist()) == {"0", "9"}
+
+
+class OneImage:
+    """A browser that knows a single picture."""
+
+    def __init__(self, pixels: np.ndarray) -> None:
+        self._pixels = pixels
+
+    def fetch(self, path: str) -> tuple[str, bytes]:
+        sink = io.BytesIO()
+        Image.fromarray(self._pixels).save(sink, format="PNG")
+        return path, sink.getvalue()
+
+
+def test_annotators_know_a_digit_by_its_pixels():
+    plan = PLANS["Digits"]
+    rows = pq.read_table(io.BytesIO(plan.pool.body))["pixels"].to_pylist()
+    images = [np.array(row, dtype=np.uint8).reshape(8, 8) for row in rows]
+    page = Page("http://site/", '<div id="question"><img src="/image.png"></div>')
+    assert page.image_url == "/image.png"
+    answers = [plan.answer(page, OneImage(image)) for image in images]
+    # A nine is open below on the left: the two classes differ there on average.
+    lower_left = np.array([image[4:6, 1:3].sum() for image in images])
+    assert lower_left[np.array(answers) == 0].mean() > 2 * lower_left[np.array(answers) == 1].mean()
+
+
+def write(path, lines):
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def test_a_file_without_a_header_is_read_by_column_numbers(tmp_path):
+    path = write(tmp_path / "mail.tsv", ['ham\tsay "yes', "spam\twin, now", "broken", "ham\t "])
+    found = real_data.read_labelled_texts(path, text_column="2", label_column="1")
+    assert (found.texts, found.labels) == (['say "yes', "win, now"], ["ham", "spam"])
+
+
+def test_a_file_with_a_header_is_read_by_names(tmp_path):
+    path = write(tmp_path / "mail.csv", ["id,label,text", '1,ham,"hello, you"', "2,spam,win"])
+    found = real_data.read_labelled_texts(path, text_column="text", label_column="label")
+    assert (found.texts, found.labels) == (["hello, you", "win"], ["ham", "spam"])
+
+
+def test_classes_are_few_and_equally_frequent():
+    labels = ["a"] * 50 + ["b"] * 20 + ["c"] * 30
+    kept, note = real_data.kept_classes(real_data.LabelledTexts([f"t{n}" for n in range(100)], labels))
+    assert sorted(kept.labels) == ["a"] * 20 + ["b"] * 20 + ["c"] * 20
+    assert "20 examples of each" in note
+    many = [f"class {n % 12}" for n in range(120)] + ["rest"] * 100
+    kept, note = real_data.kept_classes(real_data.LabelledTexts([f"t{n}" for n in range(220)], many))
+    assert set(kept.labels) == {"class 0", "class 1"}
+    assert "of 13" in note
+
+
+@pytest.mark.parametrize(
+    ("lines", "columns", "reason"),
+    [
+        (["text,label", "a,x"], ("text", "label"), "at least two classes"),
+        (["text,label", "a,x", "b,y"], ("text", "label"), "60 are needed"),
+        (["text,label", "a,x", "b,y"], ("body", "label"), "no column 'body'"),
+        (["a,x", "b,y"], ("0", "1"), "numbered from 1"),
+    ],
+)
+def test_an_unusable_file_is_refused_with_a_reason(tmp_path, lines, columns, reason):
+    path = write(tmp_path / "rows.csv", lines)
+    with pytest.raises(real_data.DataProblem, match=reason):
+        real_data.read_plans(path, text_column=columns[0], label_column=columns[1])
+
+
+def test_a_file_becomes_a_trusted_and_a_crowd_project(tmp_path):
+    rows = [f"sentence {n} about {'fruit' if n % 2 else 'tools'},{'fruit' if n % 2 else 'tools'}" for n in range(300)]
+    path = write(tmp_path / "rows.csv", ["text,label", *rows])
+    trusted, crowd = real_data.read_plans(path, text_column="text", label_column="label")
+    assert trusted.classes == crowd.classes == ("fruit", "tools")
+    pool = pa_csv.read_csv(io.BytesIO(trusted.pool.body))
+    tested = pa_csv.read_csv(io.BytesIO(trusted.test.body))
+    assert not set(pool["text"].to_pylist()) & set(tested["text"].to_pylist())
+    assert trusted.pool.mapping == {"text": "text"}
+    log = pa_csv.read_csv(io.BytesIO(crowd.pool.body))
+    assert log.column_names == ["text", "contributor"]
+    assert "are drawn" in crowd.about
+    page = Page("http://site/", '<div id="question">sentence 3  about fruit</div>')
+    assert trusted.answer(page, None) == 0
