@@ -1,6 +1,13 @@
-"""When the next training is due, decided from public counts of labels alone."""
+"""When the next update or training is due, decided from public counts alone."""
 
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 
 class UpdatePolicy(StrEnum):
@@ -72,3 +79,207 @@ def releases_within(policy: UpdatePolicy, *, labels: int, labels_per_release: in
         if used > labels:
             return releases
         releases += 1
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What one update learns from.
+
+    Attributes
+    ----------
+    number : int
+        Its place among the batches, from 1.
+    slots : tuple of int
+        Slots whose records were selected, in order; possibly none where selection is hidden.
+    end : int
+        The first slot after it.
+    denominator : int or None
+        The fixed public number a hidden sum is divided by; None where the number of labels is visible and
+        divides.
+    """
+
+    number: int
+    slots: tuple[int, ...]
+    end: int
+    denominator: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class BatchState:
+    """Where a stream stands between two batches; everything a crash must not lose.
+
+    Attributes
+    ----------
+    next_slot : int
+        The first slot that was not examined: all before it were, each once.
+    closed : int
+        Batches closed so far.
+    open_slots : tuple of int
+        Selected slots of the batch that is still open.
+    """
+
+    next_slot: int = 0
+    closed: int = 0
+    open_slots: tuple[int, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the state as JSON values."""
+        return {"next_slot": self.next_slot, "closed": self.closed, "open_slots": list(self.open_slots)}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """Return the state that `to_json` wrote."""
+        return cls(int(stored["next_slot"]), int(stored["closed"]), tuple(int(slot) for slot in stored["open_slots"]))
+
+
+class BatchPolicy(ABC):
+    """When the labels of a stream become an update: a function of slots and selections, never of labels.
+
+    Attributes
+    ----------
+    schedule : {"flsw", "flmb"}
+        Whether updates come at fixed slots or after a fixed number of selections, whose times show.
+    denominator : int or None
+        Set where selection is hidden: then every window makes an update and each divides by it.
+    """
+
+    schedule: ClassVar[Literal["flsw", "flmb"]]
+    denominator: int | None = None
+
+    @property
+    def selection_visible(self) -> bool:
+        """Whether counts, times or empty windows can be seen from outside."""
+        return self.denominator is None
+
+    def advance(self, state: BatchState, selected: NDArray[np.bool_]) -> tuple[BatchState, list[Batch]]:
+        """Take the decisions on the next slots and return the new state and the batches they close.
+
+        Parameters
+        ----------
+        state : BatchState
+            Where the stream stands.
+        selected : ndarray of bool, shape (n,)
+            The decisions on slots ``state.next_slot`` and following.
+        """
+        batches: list[Batch] = []
+        slots = state.next_slot + np.flatnonzero(selected)
+        open_slots, closed, taken = state.open_slots, state.closed, 0
+        for end in self._ends(state, slots, state.next_slot + len(selected)):
+            upto = int(np.searchsorted(slots, end))
+            open_slots += tuple(slots[taken:upto].tolist())
+            if open_slots or not self.selection_visible:
+                closed += 1
+                batches.append(Batch(closed, open_slots, end, self.denominator))
+            open_slots, taken = (), upto
+        open_slots += tuple(slots[taken:].tolist())
+        return BatchState(state.next_slot + len(selected), closed, open_slots), batches
+
+    @abstractmethod
+    def _ends(self, state: BatchState, slots: NDArray[np.int64], stop: int) -> Iterable[int]:
+        """Return the slots after which batches close, up to `stop`, each as the first slot of the next batch."""
+
+
+class FixedWindows(BatchPolicy):
+    """FLSW: update after every `length` slots, with whatever was selected in them.
+
+    Parameters
+    ----------
+    length : int
+        Slots in a window, >= 1.
+    denominator : int, optional
+        Hide the selection: every window, even an empty one, makes a noisy update divided by this public number, so that
+        neither counts nor times say anything. Labels that are not in when the window's update is due stay out.
+
+    Raises
+    ------
+    ValueError
+        If a number is below 1.
+
+    References
+    ----------
+    .. [1] Ghassemi, Sarwate, Wright, "Differentially private online active learning with applications to
+       anomaly detection", 2016, Algorithm 3 (whose empty windows do nothing, which shows).
+    """
+
+    schedule = "flsw"
+
+    def __init__(self, length: int, *, denominator: int | None = None) -> None:
+        if length < 1:
+            raise ValueError(f"length must be >= 1, got {length}")
+        if denominator is not None and denominator < 1:
+            raise ValueError(f"denominator must be >= 1, got {denominator}")
+        self.length = int(length)
+        self.denominator = denominator
+
+    def _ends(self, state: BatchState, slots: NDArray[np.int64], stop: int) -> Iterable[int]:
+        return range((state.next_slot // self.length + 1) * self.length, stop + 1, self.length)
+
+
+class ImmediateUpdates(FixedWindows):
+    """Update after every selected record: windows of one slot, the baseline of the source."""
+
+    def __init__(self) -> None:
+        super().__init__(1)
+
+
+class FixedBatches(BatchPolicy):
+    """FLMB: update after every `length` selected records; the times of updates show.
+
+    Parameters
+    ----------
+    length : int
+        Records in a batch, >= 1; at least 50 where they feed noisy gradient steps.
+
+    Raises
+    ------
+    ValueError
+        If the length is below 1.
+
+    References
+    ----------
+    .. [1] Ghassemi, Sarwate, Wright, "Differentially private online active learning with applications to
+       anomaly detection", 2016, Algorithm 4.
+    """
+
+    schedule = "flmb"
+
+    def __init__(self, length: int) -> None:
+        if length < 1:
+            raise ValueError(f"length must be >= 1, got {length}")
+        self.length = int(length)
+
+    def _ends(self, state: BatchState, slots: NDArray[np.int64], stop: int) -> Iterable[int]:
+        first = self.length - len(state.open_slots) - 1
+        return (int(slot) + 1 for slot in slots[first :: self.length])
+
+
+class DoublingBlocks(BatchPolicy):
+    """Close a block whenever the number of slots has doubled: disjoint blocks, each for one release.
+
+    A release trained on its own block, regularised towards the one before, protects each record as if it were the only
+    one; training on everything again would charge every release again.
+
+    Parameters
+    ----------
+    first : int
+        Slots of the first block, >= 1; the following ones have as many, twice as many, four times ...
+
+    Raises
+    ------
+    ValueError
+        If `first` is below 1.
+    """
+
+    schedule = "flsw"
+
+    def __init__(self, first: int) -> None:
+        if first < 1:
+            raise ValueError(f"first must be >= 1, got {first}")
+        self.first = int(first)
+
+    def _ends(self, state: BatchState, slots: NDArray[np.int64], stop: int) -> Iterable[int]:
+        end = self.first
+        while end <= stop:
+            if end > state.next_slot:
+                yield end
+            end *= 2

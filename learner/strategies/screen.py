@@ -62,9 +62,11 @@ class Screen(QueryStrategy):
         return float(self.high), float(self.low)
 
     def decide(
-        self, X: NDArray[np.float32], rows: NDArray[np.int64], model: LinearModel, rng: RandomSource
+        self, X: NDArray[np.float32], rows: NDArray[np.int64], model: LinearModel | None, rng: RandomSource
     ) -> NDArray[np.bool_]:
         """Flip the coin of every row, shape (rows,); the probabilities are clamped to the rates."""
+        if model is None:
+            raise ValueError(f"selection {self.name} needs a released model")
         if not rows.size:
             return np.zeros(0, dtype=np.bool_)
         wanted = self.probabilities(X, rows, model)

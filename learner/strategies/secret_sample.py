@@ -70,6 +70,8 @@ class SecretSample(QueryStrategy):
         self, X: NDArray[np.float32], rows: NDArray[np.int64], model: LinearModel | None, rng: RandomSource
     ) -> NDArray[np.bool_]:
         """Flip the coin of every row, shape (rows,)."""
+        if self.needs_model and model is None:
+            raise ValueError(f"selection {self.name} needs a released model")
         return flip_coins(self.probabilities(X, rows, model), high=self.high, low=self.low, rng=rng)
 
     def probabilities(

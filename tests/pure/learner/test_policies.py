@@ -1,10 +1,27 @@
-"""Releases come due by label counts alone."""
+"""Releases and updates come due by public counts alone."""
 
+import json
+from itertools import pairwise
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learner.policies import UpdatePolicy, labels_for_next_release, labels_needed, next_release_due, releases_within
+from learner.policies import (
+    Batch,
+    BatchState,
+    DoublingBlocks,
+    FixedBatches,
+    FixedWindows,
+    ImmediateUpdates,
+    UpdatePolicy,
+    labels_for_next_release,
+    labels_needed,
+    next_release_due,
+    releases_within,
+)
+from privacy.accounting.events import MinibatchSgdEvent, NoProof, StreamEvent
 
 
 @pytest.mark.parametrize(
@@ -54,3 +71,95 @@ def test_counts_are_checked(last, step):
 def test_unknown_policies_are_refused():
     with pytest.raises(ValueError, match="yearly"):
         labels_needed("yearly", labels_now=0, labels_at_last_release=0, labels_per_release=1)
+
+
+POLICIES = [
+    ImmediateUpdates(),
+    FixedWindows(5),
+    FixedWindows(5, denominator=2),
+    FixedBatches(3),
+    DoublingBlocks(4),
+]
+
+
+def slot_by_slot(policy, selected):
+    """The source's loop: one record at a time, and what each policy says about it."""
+    batches, held, closed = [], [], 0
+    for slot, chosen in enumerate(selected):
+        held += [slot] * bool(chosen)
+        seen = slot + 1
+        if isinstance(policy, FixedWindows):
+            due = seen % policy.length == 0
+        elif isinstance(policy, FixedBatches):
+            due = len(held) == policy.length
+        else:
+            due = seen % policy.first == 0 and (seen // policy.first).bit_count() == 1
+        if due:
+            if held or not policy.selection_visible:
+                closed += 1
+                batches.append(Batch(closed, tuple(held), seen, policy.denominator))
+            held = []
+    return batches, held
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: f"{type(policy).__name__}-{policy.denominator}")
+@given(selected=st.lists(st.booleans(), max_size=60), cuts=st.lists(st.integers(0, 60), max_size=5))
+def test_blocks_of_any_size_close_the_batches_of_the_loop(policy, selected, cuts):
+    """However the stream is cut, and with the state stored as JSON at every cut."""
+    expected, held = slot_by_slot(policy, selected)
+    state, batches = BatchState(), []
+    edges = sorted({0, len(selected), *(cut for cut in cuts if cut <= len(selected))})
+    for start, stop in pairwise(edges):
+        state, closed = policy.advance(state, np.array(selected[start:stop], dtype=bool))
+        state = BatchState.from_json(json.loads(json.dumps(state.to_json())))
+        batches += closed
+    assert batches == expected
+    assert state == BatchState(len(selected), len(expected), tuple(held))
+
+
+def test_a_hidden_window_updates_whatever_was_selected():
+    """Times, number and denominators of the updates are the same for every course of the coins."""
+    policy = FixedWindows(4, denominator=3)
+    seen = set()
+    for seed in range(20):
+        _, batches = policy.advance(BatchState(), np.random.default_rng(seed).random(22) < 0.2)
+        seen.add(tuple((batch.number, batch.end, batch.denominator) for batch in batches))
+    assert seen == {tuple((k, 4 * k, 3) for k in range(1, 6))}
+
+
+def test_visible_windows_show_which_were_empty():
+    _, batches = FixedWindows(3).advance(BatchState(), np.array([0, 0, 0, 1, 0, 1, 0, 0, 0], dtype=bool))
+    assert [batch.slots for batch in batches] == [(3, 5)]
+    assert FixedWindows(3).selection_visible
+
+
+def test_blocks_double_and_are_disjoint():
+    _, batches = DoublingBlocks(10).advance(BatchState(), np.ones(100, dtype=bool))
+    assert [len(batch.slots) for batch in batches] == [10, 10, 20, 40]
+    assert sorted(slot for batch in batches for slot in batch.slots) == list(range(80))
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: type(policy).__name__)
+def test_only_windows_can_hide(policy):
+    """The accountant refuses hidden selection where updates come by count."""
+    update = MinibatchSgdEvent(1.0, 3)
+    hidden = StreamEvent(0.5, 0.25, update, policy.selection_visible, policy.schedule)
+    assert hidden.cost().epsilon > 0
+    if policy.schedule == "flmb":
+        assert policy.selection_visible
+        with pytest.raises(NoProof, match="timing"):
+            StreamEvent(0.5, 0.25, update, False, policy.schedule)
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: FixedWindows(0),
+        lambda: FixedWindows(2, denominator=0),
+        lambda: FixedBatches(0),
+        lambda: DoublingBlocks(0),
+    ],
+)
+def test_lengths_are_checked(build):
+    with pytest.raises(ValueError, match="must be >= 1"):
+        build()

@@ -1,0 +1,94 @@
+"""Examine the records of a stream: each once, in order, with one private coin."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from learner.linear_model import LinearModel
+from learner.policies import Batch, BatchPolicy, BatchState
+from privacy.mechanisms.randomness import RandomSource
+
+
+class Examiner(Protocol):
+    """What decides about records: a screen or a secret sample."""
+
+    def decide(
+        self, X: NDArray[np.float32], rows: NDArray[np.int64], model: LinearModel | None, rng: RandomSource
+    ) -> NDArray[np.bool_]:
+        """Return the decision on each of `rows`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """What became of the records that were handed over.
+
+    Attributes
+    ----------
+    selected : ndarray of int64
+        Places, among the records handed over, of those to ask about.
+    examined : int
+        How many of them are behind the stream now; any that follow wait for the update that a batch makes.
+    batches : list of Batch
+        Batches that were closed.
+    state : BatchState
+        To be stored in the transaction that stores the questions.
+    """
+
+    selected: NDArray[np.int64]
+    examined: int
+    batches: list[Batch]
+    state: BatchState
+
+
+def examine(
+    records: NDArray[np.float32],
+    *,
+    first_slot: int,
+    state: BatchState,
+    examiner: Examiner | None,
+    policy: BatchPolicy,
+    model: LinearModel | None,
+    rng: RandomSource,
+    stop_at_batch: bool = False,
+) -> Examination:
+    """Decide about the next records of a stream.
+
+    Parameters
+    ----------
+    records : ndarray of float32, shape (n, d)
+        Feature rows of consecutive slots.
+    first_slot : int
+        Slot of the first of them. Slots the stream has passed are left alone: a record that is posted
+        again, or again after a crash, gets no second coin.
+    state : BatchState
+        Where the stream stands.
+    examiner : Examiner or None
+        Flips the coins; None selects every record, which tells nothing about any.
+    policy : BatchPolicy
+        Groups the selected into batches.
+    model : LinearModel or None
+        The last RELEASED model; never one trained without noise.
+    rng : RandomSource
+        Source of the coins.
+    stop_at_batch : bool
+        Stop where the first batch closes, so that its update can change the model for the records after it.
+        Their coins, never seen by anybody, are flipped anew later.
+
+    Raises
+    ------
+    ValueError
+        If a slot would be skipped, or a needed model is missing.
+    """
+    if first_slot > state.next_slot:
+        raise ValueError(f"slots {state.next_slot} to {first_slot - 1} were not examined yet")
+    passed = min(state.next_slot - first_slot, len(records))
+    rows = np.arange(passed, len(records), dtype=np.int64)
+    decisions = np.ones(rows.size, dtype=np.bool_) if examiner is None else examiner.decide(records, rows, model, rng)
+    following, batches = policy.advance(state, decisions)
+    if stop_at_batch and batches:
+        decisions = decisions[: batches[0].end - state.next_slot]
+        following, batches = policy.advance(state, decisions)
+    return Examination(passed + np.flatnonzero(decisions), passed + len(decisions), batches, following)
