@@ -69,12 +69,13 @@ class CountMinSketch:
         failure : float
             In (0, 1).
         """
-        if not error > 0:
-            raise ValueError(f"error must be > 0, got {error}")
-        if not 0 < failure < 1:
-            raise ValueError(f"failure must lie in (0, 1), got {failure}")
-        width = max(1, math.ceil(math.e * max(1, total) / error))
-        return cls(width, min(LARGEST_DEPTH, math.ceil(-math.log(failure))))
+        return cls(*_shape_for_error(total, error, failure))
+
+    @staticmethod
+    def bytes_for_error(total: int, error: float, *, failure: float = 0.02) -> int:
+        """Return the size of the sketch that `for_error` would make."""
+        width, depth = _shape_for_error(total, error, failure)
+        return width * depth * np.dtype(np.uint32).itemsize
 
     @property
     def nbytes(self) -> int:
@@ -147,3 +148,11 @@ class CountMinSketch:
             np.minimum(smallest, row[place], out=smallest)
         bounds: NDArray[np.int64] = smallest.astype(np.int64)
         return bounds
+
+
+def _shape_for_error(total: int, error: float, failure: float) -> tuple[int, int]:
+    if not error > 0:
+        raise ValueError(f"error must be > 0, got {error}")
+    if not 0 < failure < 1:
+        raise ValueError(f"failure must lie in (0, 1), got {failure}")
+    return max(1, math.ceil(math.e * max(1, total) / error)), min(LARGEST_DEPTH, math.ceil(-math.log(failure)))

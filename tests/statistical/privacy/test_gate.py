@@ -6,7 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from privacy.gate import KAnonymityGate, coins
+from privacy.contributions.coins import coins
+from privacy.gate import KAnonymityGate
 
 KEY = hashlib.sha256(b"a fixed key, for tests only").digest()
 N_TEXTS, COPIES, RATE = 60_000, 60, 0.25
@@ -15,7 +16,7 @@ N_TEXTS, COPIES, RATE = 60_000, 60, 0.25
 def sample_counts(rate):
     texts = pa.array([f"text {number}" for number in range(N_TEXTS)])
     batch = pa.RecordBatch.from_arrays([texts], names=["text"])
-    released = KAnonymityGate(1, rate).release([batch] * COPIES, key=KEY)
+    released = KAnonymityGate(2, rate).collect([batch] * COPIES, key=KEY)
     counts = np.zeros(N_TEXTS, dtype=np.int64)
     counts[: released.num_rows] = released["sample_count"].to_numpy()
     return counts

@@ -1,0 +1,83 @@
+"""Exact counts of texts in bounded memory: a sketch that never counts too low goes first, exact counts decide."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from privacy.contributions.coins import hash_key
+from privacy.contributions.spill import HASH, BoundedRows, Spill
+from privacy.sketches.cardinality import Cardinality
+from privacy.sketches.count_min import CountMinSketch
+from privacy.sketches.hashing import Words, hash_texts
+from privacy.sketches.table import BYTES_PER_KEY, CountTable
+
+# A text that misses the minimum by half of it is taken for a candidate with at most this chance.
+FAILURE: Final = 0.02
+
+
+def frequent_texts(parts: Iterable[pa.Table], *, minimum: int, key: bytes, memory_bytes: int) -> Iterator[pa.Table]:
+    """Yield the texts whose counts add up to `minimum` or more, in disjoint tables with exact sums.
+
+    Parameters
+    ----------
+    parts : iterable of pyarrow.Table
+        Columns text (large_string), sample_count (int64, >= 1), and more to be summed; texts may repeat.
+    minimum : int
+        Smallest sum of sample_count that is wanted, >= 1.
+    key : bytes
+        Secret key of the hashes.
+    memory_bytes : int
+        Size the merged rows may reach in memory before they go to a file.
+    """
+    rows = BoundedRows(merge=summing, hash_rows=_text_hashes(hash_key(key)), memory_bytes=memory_bytes)
+    for part in parts:
+        rows.add(part)
+    if rows.spill is None or minimum == 1:
+        shares = rows.shares()
+    else:
+        counts, distinct = prefilter(rows.spill, minimum)
+        # At most this many texts can reach the minimum, and the sketch lets few others through.
+        candidates = counts.total / minimum + FAILURE * distinct
+        shares = rows.shares(
+            keep=lambda hashes: counts.estimate(hashes) >= minimum, part=2 * candidates / max(1.0, distinct)
+        )
+    for share in shares:
+        yield share.filter(pc.greater_equal(share["sample_count"], minimum))
+
+
+def prefilter(spill: Spill, minimum: int) -> tuple[CountMinSketch | CountTable, float]:
+    """Return bounds on the counts of all spilled texts, from the smaller of two structures, and how many there are.
+
+    The sketch is sized so that an estimate exceeds its count by half the minimum with chance at most `FAILURE`; the
+    number of distinct texts comes from a HyperLogLog.
+    """
+    cardinality, total = Cardinality(14), 0
+    for table in spill.tables(columns=[HASH, "sample_count"]):
+        cardinality.update(table[HASH].combine_chunks().to_numpy())
+        total += pc.sum(table["sample_count"]).as_py() or 0
+    distinct = cardinality.count()
+    counts = sized_counts(distinct, total, error=minimum / 2, failure=FAILURE)
+    for table in spill.tables(columns=[HASH, "sample_count"]):
+        counts.update(table[HASH].combine_chunks().to_numpy(), table["sample_count"].combine_chunks().to_numpy())
+    return counts, distinct
+
+
+def sized_counts(distinct: float, total: int, *, error: float, failure: float) -> CountMinSketch | CountTable:
+    """Return whichever never counts too low and is smaller: an exact table, or a sketch with the stated error."""
+    sketch_bytes = CountMinSketch.bytes_for_error(total, error, failure=failure)
+    if distinct * (1 + 5 * Cardinality(14).standard_error) * BYTES_PER_KEY <= sketch_bytes:
+        return CountTable()
+    return CountMinSketch.for_error(total, error, failure=failure)
+
+
+def summing(table: pa.Table) -> pa.Table:
+    """Add up all columns but text over equal texts."""
+    sums = [name for name in table.column_names if name != "text"]
+    grouped = table.group_by("text", use_threads=False).aggregate([(name, "sum") for name in sums])
+    return grouped.select(["text", *(f"{name}_sum" for name in sums)]).rename_columns(["text", *sums])
+
+
+def _text_hashes(key: bytes) -> Callable[[pa.Table], Words]:
+    return lambda table: hash_texts(table["text"].combine_chunks(), key=key)
