@@ -1,18 +1,17 @@
 """What may be asked and what was answered, with the row of each in the feature files; ids only, never content."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from django.db import connection
 from django.db.models import QuerySet
 from numpy.typing import NDArray
 
 from annotation.models import Consensus, Dataset, DatasetRole, DatasetState, Oracle, Project, Query, QueryState, Record
 from learner.models import Round
 from privacy.models import LedgerEntry
-
-CHUNK_ROWS = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +111,16 @@ def _first_rows(datasets: Sequence[Dataset]) -> Callable[[NDArray[np.int64]], ND
 
 
 def _table(found: "QuerySet[Any, Any]", *, columns: int) -> NDArray[np.int64]:
-    """Read integer rows into one array, shape (n, columns), without holding them as Python objects; null is -1."""
-    rows: Iterable[tuple[int | None, ...]] = found.iterator(chunk_size=CHUNK_ROWS)
-    flat = (-1 if value is None else value for row in rows for value in row)
-    return np.fromiter(flat, dtype=np.int64).reshape(-1, columns)
+    """Read integer columns into one array, shape (n, columns), as a single value of packed numbers; null is -1.
+
+    A million rows handed over one by one take seconds in Python, whichever way they come.
+    """
+    query, values = found.query.sql_with_params()
+    names = [f"c{place}" for place in range(columns)]
+    packed = " || ".join(f"int8send(coalesce({name}::bigint, -1))" for name in names)
+    # The aggregate takes rows in the order of the subquery.
+    statement = f"SELECT string_agg({packed}, ''::bytea) FROM ({query}) AS found ({', '.join(names)})"  # noqa: S608
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+        body = cursor.fetchone()[0] or b""
+    return np.frombuffer(body, dtype=">i8").astype(np.int64).reshape(-1, columns)

@@ -64,7 +64,9 @@ def staged_release(
     """Write a release's files where nobody looks; what was not published on leaving is removed."""
     project = run.project
     folder = _path_of(f"releases/{project.slug}/.{run.pk}-{run.attempt}")
-    shutil.rmtree(folder, ignore_errors=True)
+    for left in folder.parent.glob(f".*{run.pk}-*"):
+        # Written by an attempt that was killed: paid for, never published.
+        shutil.rmtree(left, ignore_errors=True)
     scores = [score_model(model, dataset) for dataset in public_test_sets(project)]
     accounts = [_terms(account) for account in selectors.accounts_of(project)]
     card: Card = {
