@@ -1,7 +1,7 @@
 """Minimise a regularised sum of losses of a linear model, to a gradient norm that is certified."""
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, special
 
+from learner.estimators.rows import over_rows
 from privacy.errors import CertificateMissed
 
 Array = NDArray[np.float64]
@@ -121,8 +122,13 @@ class LinearObjective:
 
     def hessian(self, margins: Array, *, weight: float = 1.0) -> Array:
         """Return the matrix of second derivatives, with the loss part taken `weight` times; without an intercept."""
-        scaled = self.X * np.sqrt(weight * self.loss.curvature(margins)).astype(self.X.dtype)[:, None]
-        result: Array = (scaled.T @ scaled).astype(np.float64)
+        roots = np.sqrt(weight * self.loss.curvature(margins)).astype(self.X.dtype)[:, None]
+
+        def product(rows: slice) -> NDArray[np.floating]:
+            scaled = self.X[rows] * roots[rows]
+            return scaled.T @ scaled
+
+        result: Array = np.asarray(sum(over_rows(product, len(self.X))), dtype=np.float64)
         result[np.diag_indices_from(result)] += self.ridge
         return result
 
@@ -141,29 +147,32 @@ class LinearObjective:
         .. [1] Higham, "Accuracy and stability of numerical algorithms", 2002, Section 3.1.
         """
         n, d = self.X.shape
-        total = np.zeros(self.size)
-        slope_sum = 0.0
-        for block, signs in self._blocks():
-            margins = signs * self._with_intercept(block @ weights[:d], weights)
-            slopes = self.loss.slope(margins)
-            signed = slopes * signs
-            total += self._extended(signed @ block, signed)
-            slope_sum += float(np.abs(slopes).sum())
+        parts = over_rows(lambda rows: self._loss_gradient(weights, rows), n)
+        total: Array = np.sum([part for part, _ in parts], axis=0)
+        slope_sum = sum(size for _, size in parts)
         gradient = self.ridge * weights + self.linear + total
         length = float(np.linalg.norm(weights))
         n_blocks = -(-n // BLOCK_ROWS)
         slope_error = self.loss.curvature_bound * _gamma(d + 3) * self.row_norm * length + 16 * ROUNDING
-        sum_error = _gamma(min(n, BLOCK_ROWS) + n_blocks + 4) * (slope_sum * (1 + 2.0**-20) + n * slope_error)
+        sum_error = _gamma(min(n, BLOCK_ROWS) + n_blocks + 32) * (slope_sum * (1 + 2.0**-20) + n * slope_error)
         error = self.row_norm * (n * slope_error + sum_error)
         error += (
             8 * ROUNDING * (self.ridge * length + float(np.linalg.norm(self.linear)) + float(np.linalg.norm(total)))
         )
         return gradient, (float(np.linalg.norm(gradient)) + error) * (1 + _gamma(self.size + 8))
 
-    def _blocks(self) -> Iterator[tuple[Array, Array]]:
-        for start in range(0, len(self.X), BLOCK_ROWS):
-            stop = start + BLOCK_ROWS
-            yield self.X[start:stop].astype(np.float64, copy=False), self.signs[start:stop]
+    def _loss_gradient(self, weights: Array, rows: slice) -> tuple[Array, float]:
+        """Return the gradient of the loss over a range of rows in float64, and the sum of the slopes' sizes."""
+        total = np.zeros(self.size)
+        slope_sum = 0.0
+        for start in range(rows.start, rows.stop, BLOCK_ROWS):
+            stop = min(start + BLOCK_ROWS, rows.stop)
+            block, signs = self.X[start:stop].astype(np.float64, copy=False), self.signs[start:stop]
+            slopes = self.loss.slope(signs * self._with_intercept(block @ weights[: self.X.shape[1]], weights))
+            signed = slopes * signs
+            total += self._extended(signed @ block, signed)
+            slope_sum += float(np.abs(slopes).sum())
+        return total, slope_sum
 
     def _with_intercept(self, products: Array, weights: Array) -> Array:
         return products + self.intercept_scaling * weights[-1] if self.intercept_scaling else products

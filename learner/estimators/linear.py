@@ -10,7 +10,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from learner.estimators.convex import ROUNDING, LinearObjective, LogisticLoss, MarginLoss
+from learner.estimators.convex import BLOCK_ROWS, ROUNDING, LinearObjective, LogisticLoss, MarginLoss
+from learner.estimators.rows import over_rows
 
 LOSS = LogisticLoss()
 
@@ -131,8 +132,12 @@ class LinearLogisticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
 
 def largest_norm(rows: NDArray[np.floating]) -> float:
     """Return an upper bound, tight to a few units in the last place per column, on the L2 norm of all rows."""
-    largest: float = 0.0
-    for start in range(0, len(rows), 8192):
-        wide = rows[start : start + 8192].astype(np.float64, copy=False)
-        largest = max(largest, float(np.einsum("ij,ij->i", wide, wide).max()))
-    return math.sqrt(largest) * (1 + (int(rows.shape[1]) + 4) * ROUNDING)
+
+    def largest_square(part: slice) -> float:
+        largest: float = 0.0
+        for start in range(part.start, part.stop, BLOCK_ROWS):
+            wide = rows[start : min(start + BLOCK_ROWS, part.stop)].astype(np.float64, copy=False)
+            largest = max(largest, float(np.einsum("ij,ij->i", wide, wide).max()))
+        return largest
+
+    return math.sqrt(max(over_rows(largest_square, len(rows)))) * (1 + (int(rows.shape[1]) + 4) * ROUNDING)
