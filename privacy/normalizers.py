@@ -13,19 +13,37 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from privacy.normalizer_words import NUMBER, content, masked
+
 
 class Normalizer(StrEnum):
-    """The rules that exist.
+    """The rules that exist, each grouping more texts than the one before.
 
     L0: Unicode NFC, white space collapsed, invisible characters removed.
     L1: L0 with compatibility forms unified (NFKC), case folded, apostrophes dropped and every
     other punctuation character read as a space.
+    L2: L1 with numbers, weekdays and months replaced by the slot they stand in; numbers in a row are one.
+    L3: the words of L2 that carry content, each once, in alphabetical order.
     """
 
     L0 = "L0"
     L1 = "L1"
+    L2 = "L2"
+    L3 = "L3"
+
+    @property
+    def summary(self) -> str:
+        """What annotators see of a text."""
+        return SUMMARIES[self]
 
 
+SUMMARIES = {
+    Normalizer.L0: "the text as it was typed",
+    Normalizer.L1: "the words in lower case, without punctuation",
+    Normalizer.L2: "the same with numbers, weekdays and months masked",
+    Normalizer.L3: "the words that carry content, in alphabetical order",
+}
+WORD_RULES = {Normalizer.L2: masked, Normalizer.L3: content}
 APOSTROPHES = "'’ʼ"
 # Casing and composing can each bring back something the other would change.
 MAX_PASSES = 4
@@ -33,6 +51,9 @@ MAX_PASSES = 4
 
 def normalize_text(text: str, normalizer: Normalizer) -> str:
     """Apply one rule to one text; the reference that `normalize_texts` must equal."""
+    if normalizer in WORD_RULES:
+        words = normalize_text(text, Normalizer.L1).split(" ")
+        return " ".join(_ruled_words([WORD_RULES[normalizer](word) for word in words], normalizer))
     table = TRANSLATIONS[normalizer]
     for _ in range(MAX_PASSES):
         before = text
@@ -43,6 +64,12 @@ def normalize_text(text: str, normalizer: Normalizer) -> str:
         if text == before:
             break
     return text
+
+
+def _ruled_words(words: list[str], normalizer: Normalizer) -> list[str]:
+    if normalizer is Normalizer.L3:
+        return sorted(set(words) - {""})
+    return [word for place, word in enumerate(words) if not (place and word == words[place - 1] == NUMBER)]
 
 
 def normalize_texts(texts: pa.Array, normalizer: Normalizer) -> pa.Array:
@@ -63,6 +90,8 @@ def normalize_texts(texts: pa.Array, normalizer: Normalizer) -> pa.Array:
     texts = texts.cast(pa.large_string())
     if len(texts) == 0:
         return texts
+    if normalizer in WORD_RULES:
+        return _normalize_words(normalize_texts(texts, Normalizer.L1), normalizer)
     plain = pc.fill_null(pc.string_is_ascii(texts), True)
     if pc.all(plain).as_py():
         return _normalize_ascii(texts, normalizer)
@@ -93,7 +122,7 @@ class _Translation(dict[int, str | int | None]):
         return kept
 
 
-TRANSLATIONS = {normalizer: _Translation(normalizer) for normalizer in Normalizer}
+TRANSLATIONS = {normalizer: _Translation(normalizer) for normalizer in (Normalizer.L0, Normalizer.L1)}
 
 
 @cache
@@ -146,3 +175,29 @@ def _keep(
     kept_before = np.zeros(keep.size + 1, dtype=np.int64)
     np.cumsum(keep, out=kept_before[1:])
     return characters[keep], kept_before[starts]
+
+
+def _normalize_words(texts: pa.Array, normalizer: Normalizer) -> pa.Array:
+    """Apply a rule about words to texts that L1 has normalised, word by different word."""
+    lists = pc.split_pattern(pc.fill_null(texts, ""), " ")
+    rows = pc.list_parent_indices(lists).to_numpy()
+    words = pc.list_flatten(lists).dictionary_encode()
+    ruled = pa.array([WORD_RULES[normalizer](word) for word in words.dictionary.to_pylist()], pa.large_string())
+    distinct = ruled.dictionary_encode()
+    codes = distinct.indices.to_numpy()[words.indices.to_numpy()]
+    if normalizer is Normalizer.L3:
+        # Code points and UTF-8 bytes sort alike, so arrays and single texts have one order.
+        ranks = np.empty(len(distinct.dictionary), dtype=np.int64)
+        ranks[pc.sort_indices(distinct.dictionary).to_numpy()] = np.arange(len(ranks))
+        order = np.lexsort((ranks[codes], rows))
+        rows, codes = rows[order], codes[order]
+    again = np.zeros(len(codes), dtype=np.bool_)
+    again[1:] = (codes[1:] == codes[:-1]) & (rows[1:] == rows[:-1])
+    if normalizer is Normalizer.L2:
+        again &= codes == pc.index(distinct.dictionary, NUMBER).as_py()
+    keep = ~again & (codes != pc.index(distinct.dictionary, "").as_py())
+    offsets = np.zeros(len(texts) + 1, dtype=np.int32)
+    np.cumsum(np.bincount(rows[keep], minlength=len(texts)), out=offsets[1:])
+    kept = distinct.dictionary.take(pa.array(codes[keep]))
+    joined = pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets), kept), pa.scalar(" ", pa.large_string()))
+    return pc.if_else(texts.is_valid(), joined, None)

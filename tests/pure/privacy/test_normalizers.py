@@ -11,7 +11,12 @@ from privacy.normalizers import Normalizer, normalize_text, normalize_texts
 
 ASCII = st.text(st.characters(max_codepoint=127))
 WIDE = st.text(st.characters(exclude_categories=["Cs"]))
-TEXTS = st.lists(st.none() | ASCII | WIDE)
+PHRASES = st.lists(
+    st.sampled_from(
+        ["set", "an", "Alarm", "for", "7", "twenty", "five", "3pm", "Mondays,", "May", "<number>", "?", "'s"]
+    )
+).map(" ".join)
+TEXTS = st.lists(st.none() | ASCII | WIDE | PHRASES)
 
 
 @pytest.mark.parametrize("normalizer", Normalizer)
@@ -25,7 +30,7 @@ def test_arrays_follow_the_reference(normalizer, texts, cut):
 
 
 @pytest.mark.parametrize("normalizer", Normalizer)
-@given(text=WIDE)
+@given(text=WIDE | PHRASES)
 def test_a_normal_form_is_its_own_normal_form(normalizer, text):
     once = normalize_text(text, normalizer)
     assert normalize_text(once, normalizer) == once
@@ -59,6 +64,43 @@ def test_rules_never_change(text, l0, l1):
     """Stored entries were counted under these rules."""
     assert normalize_text(text, Normalizer.L0) == l0
     assert normalize_text(text, Normalizer.L1) == l1
+
+
+@pytest.mark.parametrize(
+    ("text", "l2", "l3"),
+    [
+        (
+            "Set an alarm for 7:30 on Monday",
+            "set an alarm for <number> on <weekday>",
+            "<number> <weekday> alarm on set",
+        ),
+        ("wake me at twenty five past six", "wake me at <number> past <number>", "<number> past wake"),
+        ("Call 555-0199, please!", "call <number> please", "<number> call"),
+        ("Play Track 9 from 9 to 5", "play track <number> from <number> to <number>", "<number> play track"),
+        ("remind me on the 3rd of October", "remind me on the <number> of <month>", "<month> <number> on remind"),
+        ("may I march on Mondays?", "may i march on <weekday>", "<weekday> march may on"),
+        ("turn it up, turn it up", "turn it up turn it up", "turn up"),
+        ("what is the", "what is the", "what"),
+        ("is it", "is it", ""),
+        ("٣ апельсина", "<number> апельсина", "<number> апельсина"),
+        ("?!", "", ""),
+    ],
+)
+def test_rules_about_words_never_change(text, l2, l3):
+    """Stored entries were counted under these rules."""
+    assert normalize_text(text, Normalizer.L2) == l2
+    assert normalize_text(text, Normalizer.L3) == l3
+
+
+@given(first=PHRASES | WIDE, second=PHRASES | WIDE)
+def test_a_level_groups_what_the_one_before_groups(first, second):
+    levels = list(Normalizer)
+    equal = [normalize_text(first, level) == normalize_text(second, level) for level in levels]
+    assert equal == sorted(equal)
+
+
+def test_every_level_says_what_annotators_see():
+    assert len({level.summary for level in Normalizer}) == len(Normalizer)
 
 
 def test_empty_array():
