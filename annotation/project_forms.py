@@ -110,6 +110,7 @@ class ProjectForm(forms.Form):
         self._offer("data_kind", preset.data_kinds)
         self._offer("selection", OFFERED_SELECTIONS[Oracle(preset.oracle)])
         if preset.oracle == Oracle.CROWD:
+            self.fields["labels_epsilon"].required = True
             unused: tuple[str, ...] = ("data_kind", "columns", "image_height", "image_width", "selection_epsilon")
         else:
             unused = (
@@ -230,7 +231,9 @@ class UploadForm(forms.Form):
 
     def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        if project.data_kind != DataKind.TEXT:
+        if project.data_kind == DataKind.TEXT:
+            self.fields["text_column"].required = True
+        else:
             del self.fields["text_column"]
         if project.oracle == Oracle.CROWD and project.privacy_unit == PrivacyUnit.CONTRIBUTOR:
             self.fields["contributor_column"].help_text = _("Needed for a pool here; stored as a keyed hash only.")

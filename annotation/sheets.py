@@ -10,6 +10,7 @@ from django.db.models.functions import Coalesce
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from annotation.amounts import delta_words, epsilon_words
 from annotation.models import Dataset, GateRun, Label, Membership, Oracle, PrivacyUnit, Project
 from annotation.selectors import Person, projects_of
 from privacy.accounting.events import event_from_json
@@ -129,7 +130,7 @@ def _sheet(project: Project, account: BudgetAccount) -> BudgetSheet:
 
 def _promise(project: Project, now: Guarantee, *, is_pool: bool) -> str:
     """Say in one plain sentence who is protected from whom."""
-    limits = {"epsilon": f"{now.epsilon_limit:g}", "delta": f"{now.delta_limit:g}"}
+    limits = {"epsilon": epsilon_words(now.epsilon_limit), "delta": delta_words(now.delta_limit)}
     if not is_pool:
         return (
             _("From the models nobody can tell much better than by guessing what any one answer was: ε %(epsilon)s.")

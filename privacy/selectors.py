@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from django.db.models import Count, Exists, F, OuterRef, QuerySet, Subquery, Sum
+from django.db.models import Case, Count, Exists, F, OuterRef, QuerySet, Subquery, Sum, When
 from django.db.models.functions import Coalesce
 
 from privacy.accounting.composition import zcdp_epsilon
@@ -112,7 +112,7 @@ def statement(account: BudgetAccount) -> QuerySet[LedgerEntry]:
     """Return what happened on an account, newest first: one line for each operation, its settlement folded in.
 
     Adds `state` (a kind: the settlement's where there is one), `settled_at`, `settled_digest` and `descends_from`, the
-    sequence number of the entry a line descends from.
+    sequence number of the line it descends from.
     """
     settlement = LedgerEntry.objects.filter(parent=OuterRef("pk"), kind__in=SETTLEMENTS)
     return (
@@ -122,7 +122,9 @@ def statement(account: BudgetAccount) -> QuerySet[LedgerEntry]:
             state=Coalesce(Subquery(settlement.values("kind")[:1]), F("kind")),
             settled_at=Subquery(settlement.values("created_at")[:1]),
             settled_digest=Subquery(settlement.values("output_digest")[:1]),
-            descends_from=F("parent__sequence"),
+            descends_from=Case(
+                When(parent__kind=EntryKind.COMMIT, then=F("parent__parent__sequence")), default=F("parent__sequence")
+            ),
         )
         .order_by("-sequence")
     )

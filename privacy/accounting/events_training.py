@@ -16,6 +16,10 @@ ANY_ADJACENCY: frozenset[Adjacency] = frozenset(ADJACENCIES)
 SLOT_RULE = "the number of slots must be public, so neighbours differ inside one slot"
 
 
+def _models(number: int) -> str:
+    return "one model" if number == 1 else f"{number} models"
+
+
 def require_slot(event: Event, adjacency: Adjacency) -> None:
     """Raise `NoProof` for an adjacency that changes the number of slots."""
     checks.one_of("adjacency", adjacency, ADJACENCIES)
@@ -161,7 +165,7 @@ class OutputPerturbationEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return f"{self.n_models} model(s) by output perturbation, {self.noise} noise of scale {self.noise_scale:.4g}"
+        return f"output perturbation of {_models(self.n_models)}, {self.noise} noise of scale {self.noise_scale:.4g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +239,7 @@ class ObjectivePerturbationEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return f"{self.n_models} model(s) by objective perturbation, tilt loss {self.epsilon_prime:.4g}"
+        return f"objective perturbation of {_models(self.n_models)} over {self.dimension} weights"
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,3 +108,15 @@ def test_accounts_with_open_reservations(open_account, priced):
     ledger.void(reservation=reserve(settled, priced(0.0)), reason="no row was read")
     assert list(selectors.accounts_with_open_reservations()) == [busy]
     assert idle != busy
+
+
+def test_a_line_descends_from_a_line_that_is_shown(account, priced):
+    """The settlement an output came from is folded into its operation, so the statement names the operation."""
+    held = reserve(account, priced(0.125))
+    gate = ledger.commit(reservation=held, output_digest=DIGEST)
+    ledger.record_post_processing(
+        account=account, parent=gate, operation="rank", purpose="x", output_digest=DIGEST, key=uuid4()
+    )
+    newest = selectors.statement(account)[0]
+    assert newest.descends_from == held.sequence
+    assert newest.descends_from in {line.sequence for line in selectors.statement(account)}

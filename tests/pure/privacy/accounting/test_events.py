@@ -66,7 +66,9 @@ def name(event):
 
 
 def test_every_kind_has_an_example():
-    assert {event.kind for event in EXAMPLES} == set(REGISTRY)
+    # Other tests of the same process may have registered a kind of their own.
+    ours = {kind for kind, event in REGISTRY.items() if event.__module__.startswith("privacy.accounting")}
+    assert {event.kind for event in EXAMPLES} == ours
 
 
 @pytest.mark.parametrize("event", EXAMPLES, ids=name)

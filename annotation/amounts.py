@@ -1,0 +1,21 @@
+"""How epsilon and delta are written for people: never smaller than they are."""
+
+import math
+
+
+def epsilon_words(value: float | None) -> str:
+    """Three digits after the point, rounded up; a dash where there is no amount."""
+    if value is None:
+        return "–"
+    return f"{math.ceil(round(value * 1000, 6)) / 1000:.3f}"
+
+
+def delta_words(value: float | None) -> str:
+    """Two significant digits in scientific notation, rounded up."""
+    if not value:
+        return "0" if value == 0 else "–"
+    exponent = math.floor(math.log10(value))
+    mantissa = math.ceil(round(value / 10**exponent * 10, 6)) / 10
+    if mantissa >= 10:
+        mantissa, exponent = 1.0, exponent + 1
+    return f"{mantissa:.1f}e{exponent}"
