@@ -55,7 +55,7 @@ class StreamingLinearClassifier(LinearLogisticClassifier):
         return {
             "weights": self.weights_.tolist(),
             "weight_sum": self._weight_sum.tolist(),
-            "direction": self._direction.tolist(),
+            "theta": self._theta.tolist(),
             "updates": self.updates_,
             "n_features": self.n_features_in_,
             "classes": self.classes_.tolist(),
@@ -67,7 +67,7 @@ class StreamingLinearClassifier(LinearLogisticClassifier):
         self._begin(int(state["n_features"]), np.array(state["classes"]))
         self.weights_ = np.array(state["weights"], dtype=np.float64)
         self._weight_sum = np.array(state["weight_sum"], dtype=np.float64)
-        self._direction = np.array(state["direction"], dtype=np.float64)
+        self._theta = np.array(state["theta"], dtype=np.float64)
         self.updates_ = int(state["updates"])
         self.simulated_ = bool(state["simulated"]) or self._source.simulated
         if self.updates_:
@@ -82,7 +82,7 @@ class StreamingLinearClassifier(LinearLogisticClassifier):
         self.privacy_event_ = self._event(n_features, len(classes))
         self.weights_ = np.zeros((self._n_vectors(len(classes)), self._width(n_features)))
         self._weight_sum = np.zeros_like(self.weights_)
-        self._direction = np.zeros_like(self.weights_)
+        self._theta = np.zeros_like(self.weights_)
         self.updates_ = 0
         self.simulated_ = self._source.simulated
         self._publish()

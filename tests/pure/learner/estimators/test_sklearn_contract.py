@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
+from learner.estimators.bandit import BanditMutualInformationOGD
 from learner.estimators.baseline import LogisticRegressionBaseline
 from learner.estimators.huber_svm import HuberSVMBaseline, PrivateHuberSVM
 from learner.estimators.logistic import PrivateLogisticRegression
+from learner.estimators.mi_ogd import MutualInformationOGD
 from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
 
 NORM_BOUND = 100.0
@@ -44,11 +46,16 @@ ESTIMATORS = [
     ShortenedHuber(1e6, 0.1, norm_bound=NORM_BOUND, random_state=0),
     HuberSVMBaseline(0.1),
     ShortenedMiniBatch(1e6, batch_size=10, norm_bound=NORM_BOUND, random_state=0),
+    MutualInformationOGD(0.01, lipschitz=10.0, horizon=50, random_state=0),
+    BanditMutualInformationOGD(0.01, exploration=2.0, horizon=50, random_state=0),
 ]
 
 
+@pytest.mark.filterwarnings("ignore::learner.estimators.bandit.FewAnswersWarning")
 @pytest.mark.parametrize(
-    "estimator", ESTIMATORS, ids=["objective", "output", "baseline", "huber", "huber-baseline", "mini-batch"]
+    "estimator",
+    ESTIMATORS,
+    ids=["objective", "output", "baseline", "huber", "huber-baseline", "mini-batch", "gradients", "bandit"],
 )
 def test_estimator_keeps_the_contract(estimator):
     failed, not_checked, passed = {}, [], 0

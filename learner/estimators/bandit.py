@@ -1,0 +1,211 @@
+"""Online gradient descent from confirmations: each user only says whether the model's guess was right."""
+
+import math
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from learner.estimators.mi_ogd import NOISE_USERS, NoisyGradientDescent
+from learner.estimators.streaming import Array
+from privacy.accounting.events import BanditOgdEvent
+from privacy.accounting.mutual_information import bandit_gradient_bound
+from privacy.mechanisms.randomness import RandomSource
+
+# What a guess costs: centring on zero halves the bound of the loss and moves no gradient.
+LOSS_BOUND = 0.5
+ENOUGH_ANSWERS = 100_000
+
+
+class FewAnswersWarning(UserWarning):
+    """The model was fitted on too few confirmations to expect more than chance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """What a user is asked to confirm, and the exploration behind it, which stays inside.
+
+    Attributes
+    ----------
+    place : int
+        Number of the guessed class.
+    direction : tuple of float
+        Unit vector along which the weights were moved, row by row.
+    """
+
+    place: int
+    direction: tuple[float, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the guess as JSON values, to be kept until the answer comes."""
+        return {"place": self.place, "direction": list(self.direction)}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """Return the guess that `to_json` wrote."""
+        return cls(int(stored["place"]), tuple(float(part) for part in stored["direction"]))
+
+
+class BanditMutualInformationOGD(NoisyGradientDescent):
+    r"""Learn from "right" and "wrong": the weights are moved by :math:`\delta e`, the guess is answered, z follows.
+
+    A user sees the guess of :math:`w_t + \delta e_t` for a uniform unit vector e and confirms or rejects it. The
+    loss :math:`\varphi` is -1/2 or 1/2, the one-point estimate :math:`z = (D/\delta)\,\varphi\,e` follows the
+    gradient of the smoothed loss, and the learner gets :math:`z + \mathcal N(0, \sigma^2 I)`. One user tells at most
+    :math:`(D/2)\ln(1 + D F^2/(\delta\sigma)^2)` nats with F = 1/2; charged is :math:`\rho = 2 (DF/\delta)^2/\sigma^2`.
+
+    Parameters
+    ----------
+    sigma : float
+        Standard deviation of the noise of each coordinate, > 0.
+    radius : float
+        Radius B > 0 of the ball that holds the moved weights.
+    exploration : float, optional
+        :math:`\delta` in (0, B); by default :math:`B T^{-1/4}`. The weights stay within :math:`B - \delta`.
+    horizon : int
+        Expected number T >= 1 of answers, a public number that sets step size and exploration.
+    delta : float
+        In (0, 1): where epsilon is stated and charged in accounts that count it.
+    classes, fit_intercept, intercept_scaling, average, grid, random_state
+        As in `MutualInformationOGD`.
+
+    Attributes
+    ----------
+    coef_, intercept_, classes_, weights_, updates_, privacy_event_, simulated_
+        See `StreamingLinearClassifier`.
+
+    Warns
+    -----
+    FewAnswersWarning
+        From `fit` with fewer than 100,000 answers: a one-point estimate has D times the noise of a gradient.
+
+    References
+    ----------
+    .. [1] Zhang, Venkitasubramaniam, "Mutual-information-private online gradient descent algorithm", 2018,
+       Algorithm 2, Theorems 3 and 4 (whose F over eta should read F over delta).
+    .. [2] Flaxman, Kalai, McMahan, "Online convex optimization in the bandit setting", 2005.
+    """
+
+    privacy_event_: BanditOgdEvent
+
+    def __init__(
+        self,
+        sigma: float = 1.0,
+        *,
+        radius: float = 5.0,
+        exploration: float | None = None,
+        horizon: int = ENOUGH_ANSWERS,
+        delta: float = 1e-6,
+        classes: Any = None,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        average: bool = True,
+        grid: float = 2.0**-30,
+        random_state: RandomSource | np.random.Generator | int | None = None,
+    ) -> None:
+        self.sigma = sigma
+        self.radius = radius
+        self.exploration = exploration
+        self.horizon = horizon
+        self.delta = delta
+        self.classes = classes
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.average = average
+        self.grid = grid
+        self.random_state = random_state
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Start anew and play the game with each row once, in order: guess, hear right or wrong, step."""
+        super().fit(X, y)
+        if self.updates_ < ENOUGH_ANSWERS:
+            warnings.warn(
+                f"{self.updates_} confirmations are few: below {ENOUGH_ANSWERS} expect little more than chance",
+                FewAnswersWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def start(self, n_features: int) -> Self:
+        """Start from zero weights, before the first guess."""
+        if self.classes is None:
+            raise ValueError("classes must be declared before the first guess")
+        self._begin(n_features, self._declared_classes())
+        return self
+
+    def guess(self, row: ArrayLike) -> Guess:
+        """Draw a direction and return the class of one row, shape (n_features,), at the moved weights."""
+        direction = self._directions(1)[0]
+        wide = self._extended(np.asarray(row, dtype=np.float64)[None])[0]
+        return Guess(self._place(wide, direction), tuple(direction.ravel().tolist()))
+
+    def learn(self, guess: Guess, *, confirmed: bool) -> Self:
+        """Take the answer to a guess; answers may come in any order, each once."""
+        direction = np.array(guess.direction).reshape(self.weights_.shape)
+        self._take(self._estimate(direction, confirmed=confirmed), self._noise(1)[0])
+        self._publish()
+        return self
+
+    def _learn(self, rows: NDArray[np.floating], places: NDArray[np.intp]) -> None:
+        wide = self._extended(rows)
+        for start in range(0, len(wide), NOISE_USERS):
+            block, labels = wide[start : start + NOISE_USERS], places[start : start + NOISE_USERS]
+            directions, noise = self._directions(len(block)), self._noise(len(block))
+            for row, place, direction, steps in zip(block, labels, directions, noise, strict=True):
+                confirmed = self._place(row, direction) == place
+                self._take(self._estimate(direction, confirmed=confirmed), steps)
+        self._publish()
+
+    def _place(self, row: Array, direction: Array) -> int:
+        scores = (self.weights_ + self._exploration() * direction) @ row
+        return int(scores[0] > 0) if len(scores) == 1 else int(scores.argmax())
+
+    def _estimate(self, direction: Array, *, confirmed: bool) -> Array:
+        loss = -LOSS_BOUND if confirmed else LOSS_BOUND
+        estimate: Array = direction * (loss * direction.size / self._exploration())
+        return estimate
+
+    def _directions(self, count: int) -> Array:
+        """Return uniform unit vectors; what they are drawn from does not matter to privacy."""
+        shape = self.weights_.shape
+        drawn = uniform_directions(count, math.prod(shape), rng=self._source)
+        return drawn.reshape(count, *shape)
+
+    def _exploration(self) -> float:
+        return float(self.radius) * self.horizon**-0.25 if self.exploration is None else float(self.exploration)
+
+    def _reach(self) -> float:
+        return float(self.radius) - self._exploration()
+
+    def _contribution_bound(self, dimension: int) -> float:
+        return bandit_gradient_bound(dimension, LOSS_BOUND, self._exploration())
+
+    def _event(self, n_features: int, n_classes: int) -> BanditOgdEvent:
+        self._check_parameters()
+        if not 0 < self._exploration() < self.radius:
+            raise ValueError(f"exploration must lie in (0, {self.radius}), got {self._exploration()}")
+        dimension = self._n_vectors(n_classes) * self._width(n_features)
+        return BanditOgdEvent(dimension, LOSS_BOUND, self._exploration(), float(self.sigma), delta=float(self.delta))
+
+
+class BanditGradientBaseline(BanditMutualInformationOGD):
+    """Play the game of `BanditMutualInformationOGD` without noise: for comparison, never for release."""
+
+    releasable: ClassVar[bool] = False
+
+    def _noise(self, users: int) -> NDArray[np.int64]:
+        return np.zeros((users, *self.weights_.shape), dtype=np.int64)
+
+
+def uniform_directions(count: int, dimension: int, *, rng: RandomSource) -> Array:
+    """Return `count` unit vectors with uniform directions, shape (count, dimension), by pairs of normal draws."""
+    pairs = -(-count * dimension // 2)
+    lengths = np.sqrt(-2 * np.log1p(-rng.random(pairs)))
+    turns = 2 * np.pi * rng.random(pairs)
+    normal = np.concatenate([lengths * np.cos(turns), lengths * np.sin(turns)])[: count * dimension]
+    vectors = normal.reshape(count, dimension)
+    directions: Array = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-300)
+    return directions
