@@ -54,7 +54,7 @@ class ModelOut(Schema):
     state: str
     retired_reason: str
     estimator: str
-    labels_used: int
+    questions_asked: int
     created_at: datetime
     guarantee: list[dict[str, Any]]
     evaluations: list[EvaluationOut]
@@ -119,7 +119,7 @@ def _model(release: ModelRelease) -> dict[str, Any]:
         "state": release.state,
         "retired_reason": release.retired_reason,
         "estimator": release.estimator,
-        "labels_used": release.labels_used,
+        "questions_asked": selectors.questions_asked(release.training_run),
         "created_at": release.created_at,
         "guarantee": release.guarantee,
         "evaluations": [_evaluation(evaluation) for evaluation in release.evaluations.all()],

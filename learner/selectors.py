@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
-from django.db.models import Count, Q, QuerySet, TextChoices
+from django.db.models import Count, Q, QuerySet, Sum, TextChoices
 from django.utils.translation import gettext_lazy as _
 
 from annotation import selectors as annotation_selectors
@@ -61,13 +61,22 @@ def accounts_of(project: Project) -> list[BudgetAccount]:
 
 def releases_of(project: Project) -> QuerySet[ModelRelease]:
     """Return the releases of a project, newest first."""
-    found = ModelRelease.objects.filter(project=project).select_related("project", "entry")
+    found = ModelRelease.objects.filter(project=project).select_related("project", "entry", "training_run")
     return found.prefetch_related("evaluations__dataset").order_by("-version")
 
 
 def latest_release(project: Project) -> ModelRelease | None:
     """Return the newest release that is not retired."""
     return releases_of(project).filter(state=ReleaseState.RELEASED).first()
+
+
+def questions_asked(run: TrainingRun) -> int:
+    """Count the questions asked when a training was started.
+
+    This is what may be said of it outside: how many of them got an agreed answer depends on what the records hold.
+    """
+    asked = Round.objects.filter(project=run.project_id, state=WorkState.DONE, finished_at__lte=run.created_at)
+    return int(asked.aggregate(questions=Sum("selected", default=0))["questions"])
 
 
 def rounds_of(project: Project) -> QuerySet[Round]:

@@ -6,7 +6,7 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
-from django.http import FileResponse, HttpRequest, HttpResponse
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 
@@ -62,6 +62,12 @@ def _measured(release: ModelRelease) -> list[Measured]:
     return [_percent(evaluation) for evaluation in release.evaluations.all()]
 
 
+def _rows(project: Project) -> list[tuple[ModelRelease, int, list[Measured]]]:
+    """Return each release with the questions asked for it and how well it does."""
+    found = selectors.releases_of(project)
+    return [(release, selectors.questions_asked(release.training_run), _measured(release)) for release in found]
+
+
 def _percent(evaluation: Evaluation) -> Measured:
     low, high = wilson_interval(evaluation.correct, evaluation.examples)
     accuracy = 100 * evaluation.correct / evaluation.examples
@@ -84,13 +90,18 @@ def _standing(project: Project) -> dict[str, Any]:
 
 @login_required
 def overview(request: HttpRequest, slug: str) -> HttpResponse:
-    """Where a project stands, what it has spent, what it has released."""
+    """Where a project stands, what it has spent, what it has released; engineers come for the releases alone.
+
+    How many questions are answered or disputed depends on what the records hold, so it is for those inside.
+    """
     project = _project(request, slug)
+    if not _may_manage(request, project):
+        return redirect("learner:releases", slug=slug)
     context = _standing(project) | {
         "sheets": sheets.budget_sheets(project),
         "rounds": [Costed.of(chosen, chosen.committed_entry) for chosen in selectors.rounds_of(project)[:SHOWN_ROUNDS]],
-        "rows": [(release, _measured(release)) for release in selectors.releases_of(project)],
-        "may_manage": _may_manage(request, project),
+        "rows": _rows(project),
+        "may_manage": True,
     }
     return render(request, "learner/overview.html", context)
 
@@ -98,16 +109,18 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 def standing(request: HttpRequest, slug: str) -> HttpResponse:
     """The moving part of the overview alone."""
-    return render(request, "learner/_standing.html", _standing(_project(request, slug)))
+    project = _project(request, slug)
+    if not _may_manage(request, project):
+        raise Http404
+    return render(request, "learner/_standing.html", _standing(project))
 
 
 @login_required
 def release_list(request: HttpRequest, slug: str) -> HttpResponse:
     """Every release, newest first."""
     project = _project(request, slug)
-    rows = [(release, _measured(release)) for release in selectors.releases_of(project)]
-    status = selectors.project_status(project)
-    return render(request, "learner/releases.html", {"project": project, "rows": rows, "status": status})
+    status = selectors.project_status(project) if _may_manage(request, project) else None
+    return render(request, "learner/releases.html", {"project": project, "rows": _rows(project), "status": status})
 
 
 @login_required
@@ -117,6 +130,7 @@ def release(request: HttpRequest, slug: str, version: int) -> HttpResponse:
     context = {
         "project": found.project,
         "release": found,
+        "asked": selectors.questions_asked(found.training_run),
         "measured": _measured(found),
         "sheets": sheets.budget_sheets(found.project),
         "lineage": [Costed.of(entry, entry) for entry in selectors.lineage_of(found)],

@@ -15,7 +15,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
-from annotation.models import Dataset, DatasetRole, DatasetState, Oracle, Project, Query, Record
+from annotation.models import Dataset, DatasetRole, DatasetState, Oracle, Project, Record
 from learner import selectors
 from learner.artifacts import write_artifacts
 from learner.errors import ArtifactCorrupt, ReasonMissing
@@ -74,7 +74,7 @@ def staged_release(
         "version": run.version,
         "predicts": project.question,
         "estimator": "logistic regression with objective perturbation",
-        "questions_asked": Query.objects.filter(project=project, round_number__isnull=False).count(),
+        "questions_asked": selectors.questions_asked(run),
         "created_at": timezone.now().date().isoformat(),
         "metrics": [
             {"dataset": score.dataset.name, "examples": score.examples, "accuracy": score.correct / score.examples}

@@ -36,7 +36,7 @@ def test_models_are_listed_newest_first_with_their_guarantee(project):
     newest = body[0]
     assert newest["guarantee"][0]["limit_epsilon"] == 20.0
     assert newest["guarantee"][0]["spent_epsilon"] > 4.0
-    assert newest["labels_used"] == 24
+    assert newest["questions_asked"] == 24
     measured = newest["evaluations"][0]
     assert measured["accuracy"] == measured["correct"] / measured["examples"]
     low, high = measured["interval"]

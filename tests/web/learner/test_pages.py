@@ -45,7 +45,7 @@ def client_of(person) -> Client:
 
 
 def pages(project, version: int) -> list[str]:
-    of_project = [reverse(f"learner:{name}", args=(project.slug,)) for name in ("overview", "standing", "releases")]
+    of_project = [reverse("learner:releases", args=(project.slug,))]
     of_release = [reverse("learner:release", args=(project.slug, version))]
     return [*of_project, *of_release, reverse("learner:release_file", args=(project.slug, version, "card.md"))]
 
@@ -59,6 +59,19 @@ def test_engineers_managers_and_superusers_see_releases(project, release, manage
             response.close()
 
 
+def test_progress_is_for_managers(project, release, manager):
+    overview, standing = (reverse(f"learner:{name}", args=(project.slug,)) for name in ("overview", "standing"))
+    for page in (overview, standing):
+        assert "agreed on" in client_of(manager).get(page).content.decode()
+    engineer = member(project, Role.ENGINEER)
+    assert engineer.get(overview).url == reverse("learner:releases", args=(project.slug,))
+    assert engineer.get(standing).status_code == 404
+    for page in pages(project, 1)[:2]:
+        shown = engineer.get(page).content.decode()
+        assert "agreed on" not in shown
+        assert "labels" not in shown
+
+
 def test_for_annotators_and_strangers_there_are_none(project, release):
     for client in (member(project, Role.ANNOTATOR), client_of(make_user())):
         for page in pages(project, 1):
@@ -70,7 +83,8 @@ def test_a_release_page_opens_with_the_limit_and_shows_what_is_spent(project, re
     page = client_of(manager).get(reverse("learner:release", args=(project.slug, 1))).content.decode()
     assert "ε 20.000" in page
     assert "2.000 spent so far" in page
-    assert "12 labels" in page
+    assert "at most 12 questions" in page
+    assert "12 agreed on" in page
     measured = release.evaluations.get()
     assert f"{100 * measured.correct / measured.examples:.1f} %" in page
     for name, digest in release.digests.items():
