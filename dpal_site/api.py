@@ -8,7 +8,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 
-from annotation.api import BearerToken, router as annotation_router
+from annotation.api import BearerToken
+from annotation.api import router as annotation_router
 from annotation.errors import AnnotationError
 from learner.api import router as learner_router
 from learner.errors import LearnerError
