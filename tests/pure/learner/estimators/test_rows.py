@@ -1,5 +1,6 @@
 """Ranges of rows: every row once, in order, on as many threads as pay off, and the BLAS as it was afterwards."""
 
+import itertools
 import threading
 
 import numpy as np
@@ -17,7 +18,7 @@ def test_every_row_is_covered_once_in_order(monkeypatch, n_rows, cores):
     ranges = over_rows(lambda part: (part.start, part.stop), n_rows)
     assert ranges[0][0] == 0
     assert ranges[-1][1] == n_rows
-    assert all(before[1] == after[0] for before, after in zip(ranges, ranges[1:], strict=False))
+    assert all(before[1] == after[0] for before, after in itertools.pairwise(ranges))
     assert len(ranges) <= max(1, min(cores, rows.MOST_THREADS, n_rows // rows.LEAST_ROWS_PER_THREAD))
 
 

@@ -7,7 +7,10 @@ import math
 import mpmath
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from privacy.accounting.screens import top_c_epsilon
 from privacy.mechanisms import top_c
 from privacy.mechanisms.randomness import SecureRandom, SimulationRandom
 from privacy.mechanisms.top_c import select_top_c
@@ -41,6 +44,28 @@ def test_sets_appear_with_their_exact_probabilities():
 
     assert statistic(set_probabilities(scores, picks, scale)) < 40.8
     assert statistic(set_probabilities(scores, picks, scale * 1.1)) > 40.8
+
+
+@given(
+    scores=st.lists(st.floats(0, 1), min_size=2, max_size=5),
+    moved=st.floats(0, 1),
+    scale=st.floats(0.05, 4),
+    data=st.data(),
+)
+def test_sets_of_neighbours_are_within_the_charge(scores, moved, scale, data):
+    """The exact worst log ratio over all sets, when one record takes any other score."""
+    picks = data.draw(st.integers(1, len(scores)))
+    before = set_probabilities(scores, picks, scale)
+    after = set_probabilities([moved, *scores[1:]], picks, scale)
+    worst = max(abs(math.log(before[key] / after[key])) for key in before)
+    assert worst <= top_c_epsilon(len(scores), picks, scale) + 1e-9
+
+
+def test_the_charge_is_reached_by_the_best_against_the_worst():
+    """One pick from a pool whose other records score zero: the likelier the record, the closer to the scale."""
+    before = set_probabilities([1.0] + [0.0] * 99, 1, 1.0)
+    after = set_probabilities([0.0] * 100, 1, 1.0)
+    assert 0.97 < math.log(before[(0,)] / after[(0,)]) <= top_c_epsilon(100, 1, 1.0)
 
 
 def test_blocks_and_one_array_choose_alike(monkeypatch):
