@@ -1,0 +1,137 @@
+"""Show what a gate costs and lets out, before anything is charged."""
+
+import json
+import secrets
+from argparse import ArgumentParser
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset
+from django.core.management.base import BaseCommand, CommandError
+
+from privacy import planning
+from privacy.accounting.gate_planning import GateChoice
+from privacy.contributions.reading import check_unit
+from privacy.gate import KAnonymityGate
+from privacy.normalizers import Normalizer
+from privacy.survey import Frequencies, PoolSurvey
+
+FORMATS = {".parquet": "parquet", ".csv": "csv", ".arrow": "ipc", ".feather": "ipc", ".jsonl": "json", ".json": "json"}
+NOT_PRIVATE = "NOT PRIVATE: computed from the records themselves, for the administrator alone; do not pass it on."
+
+
+class Command(BaseCommand):
+    """Print the frontier of (k, sampling rate), for a pool also what would pass, and one line of advice."""
+
+    help = "Show the gates that cost (epsilon, delta), and what they would let out of a pool."
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Take the price, the unit and perhaps a pool."""
+        parser.add_argument("--epsilon", type=float, default=1.0, help="price of the whole gate (default 1)")
+        parser.add_argument("--delta", type=float, default=1e-6, help="price of the whole gate (default 1e-6)")
+        parser.add_argument("--unit", choices=("record", "contributor"), default="record")
+        parser.add_argument("--texts-per-contributor", type=int, help="cap, for the unit contributor")
+        parser.add_argument("--pool", type=Path, help="file to survey: parquet, csv, jsonl, arrow")
+        parser.add_argument("--text-column", default="text")
+        parser.add_argument("--contributor-column", default="contributor")
+        parser.add_argument("--normalizer", choices=[level.value for level in Normalizer], default="L1")
+        parser.add_argument("--paper-table", action="store_true", help="print the source's table, both accountings")
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+    def handle(self, **options: Any) -> None:
+        """Plan and print."""
+        try:
+            check_unit(options["unit"], options["texts_per_contributor"])
+            answer = _answer(options)
+        except ValueError as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write(json.dumps(answer) if options["json"] else "\n".join(_lines(answer)))
+
+
+def _answer(options: dict[str, Any]) -> dict[str, Any]:
+    if options["paper_table"]:
+        return {"paper_table": [asdict(cell) for cell in planning.paper_table()]}
+    cap = options["texts_per_contributor"]
+    choices = planning.frontier(options["epsilon"], options["delta"], texts_per_contributor=cap or 1)
+    if options["pool"] is None:
+        return {"frontier": [_row(choice) for choice in choices]}
+    survey = PoolSurvey(
+        key=secrets.token_bytes(32),
+        unit=options["unit"],
+        texts_per_contributor=cap,
+        normalizer=Normalizer(options["normalizer"]),
+    )
+    survey.update(_batches(options))
+    return _plan(survey.frequencies(), choices, options)
+
+
+def _plan(frequencies: Frequencies, choices: list[GateChoice], options: dict[str, Any]) -> dict[str, Any]:
+    unit, cap = options["unit"], options["texts_per_contributor"]
+    rows = []
+    for choice in choices:
+        gate = KAnonymityGate(choice.k, choice.sampling_rate, unit, cap)
+        rows.append(_row(choice) | asdict(planning.passing(frequencies, gate)))
+    best, other = planning.best_gates(frequencies, options["epsilon"], options["delta"], unit, cap)
+    sampled, threshold = planning.passing(frequencies, best), planning.passing(frequencies, other)
+    return {
+        "warning": NOT_PRIVATE,
+        "exact": frequencies.exact,
+        "contributions": frequencies.contributions,
+        "distinct_texts": round(frequencies.distinct_texts),
+        "frontier": rows,
+        "threshold_gate": {"noise": other.noise, "threshold": other.event().threshold} | asdict(threshold),
+        "recommendation": planning.recommendation(sampled, best, threshold),
+    }
+
+
+def _batches(options: dict[str, Any]) -> Iterator[pa.RecordBatch]:
+    path: Path = options["pool"]
+    if path.suffix not in FORMATS:
+        raise CommandError(f"cannot read {path.suffix or 'a file without ending'}; known are {', '.join(FORMATS)}")
+    if not path.is_file():
+        raise CommandError(f"there is no file {path}")
+    names = {"text": options["text_column"]}
+    if options["unit"] == "contributor":
+        names["contributor"] = options["contributor_column"]
+    pool = pyarrow.dataset.dataset(path, format=FORMATS[path.suffix])
+    for name in names.values():
+        if name not in pool.schema.names:
+            raise CommandError(f"{path.name} has no column {name}")
+    for batch in pool.to_batches(columns=list(names.values())):
+        columns = [batch.column(name).cast(pa.large_string()) for name in names.values()]
+        yield pa.RecordBatch.from_arrays(columns, names=list(names))
+
+
+def _row(choice: GateChoice) -> dict[str, float]:
+    return {"k": choice.k, "sampling_rate": choice.sampling_rate, "records_needed": round(choice.records_needed, 1)}
+
+
+def _lines(answer: dict[str, Any]) -> Iterator[str]:
+    if "paper_table" in answer:
+        yield f"{'k':>5} {'rate':>5} {'epsilon':>8} {'delta charged':>14} {'published bound':>16}"
+        for cell in answer["paper_table"]:
+            published = "no proof" if cell["published"] is None else f"{cell['published']:.3g}"
+            setting = f"{cell['k']:>5} {cell['sampling_rate']:>5} {cell['epsilon']:>8}"
+            yield f"{setting} {cell['exact']:>14.3g} {published:>16}"
+        return
+    if "warning" in answer:
+        kind = "counted exactly" if answer["exact"] else "estimated by sketches"
+        yield answer["warning"]
+        yield f"{answer['contributions']:,} contributions, {answer['distinct_texts']:,} texts, {kind}"
+    yield f"{'k':>5} {'rate':>5} {'said at least about':>20}" + (
+        "      texts  share  records" if "exact" in answer else ""
+    )
+    for row in answer["frontier"]:
+        passing = ""
+        if "texts" in row:
+            passing = f" {row['texts']:>10,.0f} {row['text_share']:>6.1%} {row['contribution_share']:>8.1%}"
+        yield f"{row['k']:>5} {row['sampling_rate']:>5} {row['records_needed']:>20,.0f}{passing}"
+    if "threshold_gate" in answer:
+        other = answer["threshold_gate"]
+        passing = f" {other['texts']:>10,.0f} {other['text_share']:>6.1%} {other['contribution_share']:>8.1%}"
+        yield f"threshold gate ({other['noise']}) at {other['threshold']:.1f}:{passing}"
+        yield answer["recommendation"]

@@ -1,0 +1,229 @@
+"""The plan agrees with the accountant, with the gates themselves, and with a count of the pool."""
+
+import json
+from collections import Counter
+from io import StringIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+from django.core.management import CommandError, call_command
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from privacy import survey as survey_module
+from privacy.accounting.gate import gate_delta
+from privacy.gate import KAnonymityGate, ThresholdGate
+from privacy.mechanisms.randomness import SimulationRandom
+from privacy.planning import (
+    best_gates,
+    frontier,
+    k_anonymity_chances,
+    paper_table,
+    passing,
+    recommendation,
+    threshold_chances,
+)
+from privacy.survey import Frequencies, PoolSurvey
+
+KEY = bytes(range(32))
+
+
+def log(rng, rows, texts=3000, people=500):
+    numbers = np.minimum(rng.zipf(1.3, size=rows), texts)
+    return pa.RecordBatch.from_pydict(
+        {
+            "text": [f"text {number}" for number in numbers.tolist()],
+            "contributor": [f"p{number}" for number in rng.integers(0, people, size=rows).tolist()],
+        }
+    )
+
+
+@pytest.mark.parametrize("cap", [1, 4])
+def test_frontier_holds_the_cost_and_nothing_beaten(cap):
+    choices = frontier(1.0, 1e-6, texts_per_contributor=cap)
+    assert len(choices) > 20
+    for choice, smaller in zip(choices[1:], choices, strict=False):
+        assert (choice.k, choice.sampling_rate) > (smaller.k, smaller.sampling_rate)
+        assert choice.sampling_rate > smaller.sampling_rate
+        assert gate_delta(choice.k, choice.sampling_rate, 1.0 / cap) <= 1e-6 / cap
+        assert gate_delta(choice.k - 1, choice.sampling_rate, 1.0 / cap) > 1e-6 / cap
+
+
+def test_a_cap_makes_the_gate_dearer():
+    by_rate = [
+        {choice.sampling_rate: choice.k for choice in frontier(1.0, 1e-6, texts_per_contributor=m)} for m in (1, 5)
+    ]
+    shared = by_rate[0].keys() & by_rate[1].keys()
+    assert shared
+    assert all(by_rate[1][rate] > by_rate[0][rate] for rate in shared)
+    with pytest.raises(ValueError, match="got 0"):
+        frontier(1.0, 1e-6, texts_per_contributor=0)
+
+
+def test_paper_table_has_both_accountings():
+    cells = paper_table()
+    assert len(cells) == 64
+    unproven = {(cell.sampling_rate, cell.epsilon) for cell in cells if cell.published is None}
+    # The published bound needs epsilon >= -ln(1 - rate).
+    assert unproven == {(0.3, 0.25), (0.6, 0.25), (0.6, 0.5), (0.6, 0.75), *((0.9, e) for e in (0.25, 0.5, 0.75, 1.0))}
+    for cell in cells:
+        assert cell.exact == gate_delta(cell.k, cell.sampling_rate, cell.epsilon)
+        # Where both are proven, what is charged is the smaller one.
+        assert cell.published is None or cell.exact <= cell.published * (1 + 1e-9)
+
+
+@given(counts=st.lists(st.integers(1, 200), min_size=1, max_size=20), k=st.integers(2, 30), rate=st.floats(0.01, 0.99))
+def test_chance_of_enough_coins(counts, k, rate):
+    chances = k_anonymity_chances(np.array(counts), k, rate)
+    for count, chance in zip(counts, chances.tolist(), strict=True):
+        masses = [1.0]
+        for _ in range(count):
+            masses = np.convolve(masses, [1 - rate, rate])
+        assert chance == pytest.approx(float(np.sum(masses[k:])), abs=1e-9)
+
+
+@pytest.mark.parametrize("noise", ["discrete_laplace", "truncated_geometric", "weighted_gaussian"])
+@pytest.mark.parametrize("floor", [1, 6])
+def test_expected_texts_are_what_the_threshold_gate_lets_out(noise, floor):
+    """Seeded, 5 standard deviations at most of the number of texts; half the epsilon is told apart."""
+    counts = np.arange(1, 41).repeat(100)
+    texts = [f"text {row}" for row, count in enumerate(counts.tolist()) for _ in range(count)]
+    batch = pa.RecordBatch.from_pydict({"text": texts})
+    gate = ThresholdGate(0.8, 1e-4, noise=noise, floor=floor)
+    let_out = gate.release([batch], rng=SimulationRandom(5)).num_rows
+    chances = threshold_chances(counts, gate)
+    spread = 5 * np.sqrt((chances * (1 - chances)).sum())
+    assert abs(let_out - chances.sum()) < spread
+    half = threshold_chances(counts, ThresholdGate(0.4, 1e-4, noise=noise, floor=floor))
+    assert abs(let_out - half.sum()) > spread
+
+
+def test_expected_texts_are_what_the_sampled_gate_lets_out():
+    batch = log(np.random.default_rng(1), 100_000)
+    survey = PoolSurvey(key=KEY)
+    survey.update([batch])
+    gate = KAnonymityGate(8, 0.3)
+    expected = passing(survey.frequencies(), gate)
+    released = gate.release([batch], key=KEY)
+    assert abs(released.num_rows - expected.texts) < 5 * np.sqrt(expected.texts)
+    assert expected.text_share == pytest.approx(expected.texts / len(set(batch["text"].to_pylist())))
+    assert expected.contribution_share == pytest.approx(sum(released["sample_count"].to_pylist()) / 30_000, abs=0.02)
+
+
+@settings(deadline=None)
+@given(
+    records=st.lists(st.tuples(st.sampled_from("abc "), st.sampled_from("xyz")), max_size=40),
+    cap=st.none() | st.integers(3, 5),
+    cut=st.integers(0, 40),
+)
+def test_a_small_pool_is_counted_exactly(records, cap, cut):
+    survey = PoolSurvey(key=KEY, unit="contributor" if cap else "record", texts_per_contributor=cap)
+    for part in (records[:cut], records[cut:]):
+        columns = {"text": [text for text, _ in part], "contributor": [person for _, person in part]}
+        survey.update(
+            [pa.RecordBatch.from_pydict(columns, schema=pa.schema({"text": "string", "contributor": "string"}))]
+        )
+    found = survey.frequencies()
+    named = [record for record in records if record[0] != " "]
+    counts = Counter(text for text, _ in (set(named) if cap else named))
+    assert dict(zip(found.counts.tolist(), found.texts.tolist(), strict=True)) == Counter(counts.values())
+    assert (found.distinct_texts, found.contributions) == (len(counts), sum(counts.values()))
+
+
+def test_cap_holds_over_batches():
+    """Ann's 30 texts in three batches count four times, Bob's one text once."""
+    survey = PoolSurvey(key=KEY, unit="contributor", texts_per_contributor=4)
+    for start in (0, 10, 20):
+        texts = [f"text {number}" for number in range(start, start + 10)]
+        survey.update([pa.RecordBatch.from_pydict({"text": [*texts, "x"], "contributor": ["ann"] * 10 + ["bob"]})])
+    found = survey.frequencies()
+    assert found.contributions == 5
+    assert found.mean_weight == pytest.approx((2 + 1) / 5)
+
+
+def test_a_large_pool_is_estimated_closely(monkeypatch):
+    """Sketch and sample instead of a table: the share of records and texts that pass stays within 3 % and 10 %."""
+    monkeypatch.setattr(survey_module, "SAMPLED_RECORDS", 2**14)
+    rng = np.random.default_rng(2)
+    batches = [log(rng, 50_000, texts=20_000) for _ in range(6)]
+    exact, sketched = PoolSurvey(key=KEY), PoolSurvey(key=KEY, exact_texts=1000)
+    for survey in (exact, sketched):
+        survey.update(batches)
+    assert (exact.frequencies().exact, sketched.frequencies().exact) == (True, False)
+    for gate in (KAnonymityGate(10, 0.25), ThresholdGate(1.0, 1e-6)):
+        truth, guess = (passing(survey.frequencies(), gate) for survey in (exact, sketched))
+        assert guess.contribution_share == pytest.approx(truth.contribution_share, rel=0.03)
+        assert guess.texts == pytest.approx(truth.texts, rel=0.1)
+        assert guess.text_share == pytest.approx(truth.text_share, rel=0.1)
+
+
+def test_recommendation_is_one_line_that_names_a_gate_or_what_to_do():
+    rich = Frequencies(np.array([1, 500]), np.array([100.0, 50.0]), 150, 25_100)
+    gate, other = best_gates(rich, 1.0, 1e-6, "record", None)
+    line = recommendation(passing(rich, gate), gate, passing(rich, other))
+    assert "Take" in line
+    assert "50 texts" in line
+    poor = Frequencies(np.array([1]), np.array([1000.0]), 1000, 1000)
+    line = recommendation(passing(poor, gate), gate, passing(poor, other))
+    assert line.startswith("Nothing would pass")
+    assert "\n" not in line
+
+
+def plan(*arguments):
+    out = StringIO()
+    call_command("plan_gate", *arguments, stdout=out)
+    return out.getvalue()
+
+
+def test_command_without_a_pool():
+    assert len(json.loads(plan("--json"))["frontier"]) > 20
+    assert "NOT PRIVATE" not in plan()
+    assert len(plan("--paper-table").splitlines()) == 65
+    assert "no proof" in plan("--paper-table")
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".csv", ".jsonl"])
+@pytest.mark.parametrize("unit", [(), ("--unit", "contributor", "--texts-per-contributor", "3")])
+def test_command_surveys_a_file(tmp_path, ending, unit):
+    batch = log(np.random.default_rng(3), 20_000)
+    path = tmp_path / f"pool{ending}"
+    table = pa.Table.from_batches([batch]).rename_columns(["said", "who"])
+    if ending == ".parquet":
+        pa.parquet.write_table(table, path)
+    elif ending == ".csv":
+        pa.csv.write_csv(table, path)
+    else:
+        path.write_text("\n".join(json.dumps(row) for row in table.to_pylist()))
+    arguments = ("--pool", str(path), "--text-column", "said", "--contributor-column", "who", *unit)
+    answer = json.loads(plan(*arguments, "--json"))
+    assert answer["warning"].startswith("NOT PRIVATE")
+    assert answer["contributions"] == 20_000 if not unit else answer["contributions"] <= 1500
+    assert answer["threshold_gate"]["texts"] > 0
+    text = plan(*arguments)
+    assert text.startswith("NOT PRIVATE")
+    assert "text 1" not in text
+    assert answer["recommendation"].split(":")[0] in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--epsilon", "0"), "epsilon must be > 0"),
+        (("--delta", "1.5"), "delta must"),
+        (("--unit", "contributor"), "needs texts_per_contributor"),
+        (("--pool", "missing.parquet"), "no file"),
+        (("--pool", "pool.xlsx"), "cannot read .xlsx"),
+    ],
+)
+def test_command_says_what_is_wrong(arguments, message):
+    with pytest.raises(CommandError, match=message):
+        plan(*arguments)
+
+
+def test_command_names_a_missing_column(tmp_path):
+    pa.parquet.write_table(pa.table({"said": ["a"]}), tmp_path / "pool.parquet")
+    with pytest.raises(CommandError, match="has no column text"):
+        plan("--pool", str(tmp_path / "pool.parquet"))
