@@ -51,7 +51,8 @@ class PrivateLogisticRegression(LinearLogisticClassifier):
         The neighbours for which epsilon is meant: one row replaced by a dummy without gradient
         (or dropped, at the same price), or by any other row.
     gradient_tolerance : float
-        Certified gradient norm at which the solver stops, > 0, rounding errors included.
+        Certified gradient norm at which the solver stops, > 0, rounding errors included. Beyond about three million
+        rows these alone exceed the default, and fits end in `CertificateMissed` until it is raised.
     output_epsilon_share : float
         Share of epsilon for the noise that hides where the solver stopped, in (0, 1); objective method only.
     grid : float
