@@ -45,7 +45,7 @@ STRATEGIES = [
 ]
 
 
-@pytest.fixture(params=STRATEGIES, ids=lambda strategy: f"{strategy.name}-{id(strategy) % 97}")
+@pytest.fixture(params=STRATEGIES, ids=lambda strategy: strategy.name)
 def strategy(request):
     return request.param
 
