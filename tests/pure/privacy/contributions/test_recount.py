@@ -1,0 +1,99 @@
+"""Rows that outgrow memory: in a file without a name, in disjoint shares, exact sums, the smaller structure ahead."""
+
+import os
+from collections import Counter
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from privacy.contributions.reading import COUNTS
+from privacy.contributions.recount import frequent_texts, prefilter, sized_counts, summing
+from privacy.contributions.spill import LARGEST_SHARES, BoundedRows, Spill
+from privacy.sketches.count_min import CountMinSketch
+from privacy.sketches.hashing import hash_texts
+from privacy.sketches.table import BYTES_PER_KEY, CountTable
+
+KEY = bytes(range(16))
+PARTS = st.lists(st.lists(st.tuples(st.text("abcd", max_size=3), st.integers(1, 9)), max_size=20), max_size=8)
+
+
+def table_of(pairs):
+    return pa.table([[text for text, _ in pairs], [count for _, count in pairs]], schema=COUNTS)
+
+
+def hash_rows(table):
+    return hash_texts(table["text"].combine_chunks(), key=KEY)
+
+
+def total_of(parts):
+    counts = Counter()
+    for part in parts:
+        for text, count in part:
+            counts[text] += count
+    return counts
+
+
+@settings(deadline=None)
+@given(parts=PARTS, minimum=st.integers(1, 30), memory=st.sampled_from([50, 400, 2**20]))
+def test_sums_are_exact_whatever_the_memory(parts, minimum, memory):
+    shares = list(frequent_texts(map(table_of, parts), minimum=minimum, key=KEY, memory_bytes=memory))
+    found = [pair for share in shares for pair in zip(*share.to_pydict().values(), strict=True)]
+    assert len(dict(found)) == len(found)
+    assert dict(found) == {text: count for text, count in total_of(parts).items() if count >= minimum}
+
+
+@settings(deadline=None)
+@given(parts=PARTS, minimum=st.integers(2, 30))
+def test_bounds_ahead_are_never_under_the_counts(parts, minimum):
+    spill = Spill()
+    for part in parts:
+        table = summing(table_of(part))
+        spill.append(table.append_column("hash", pa.array(hash_rows(table))))
+    bounds, distinct = prefilter(spill, minimum)
+    counts = total_of(parts)
+    estimates = bounds.estimate(hash_texts(pa.array(list(counts), pa.string()), key=KEY))
+    assert all(estimate >= count for estimate, count in zip(estimates.tolist(), counts.values(), strict=True))
+    assert distinct == pytest.approx(len(counts), abs=1)
+
+
+def spilled(n_texts, memory):
+    rows = BoundedRows(merge=summing, hash_rows=hash_rows, memory_bytes=memory)
+    for start in range(0, n_texts, 100):
+        rows.add(table_of([(f"text {number}", 1) for number in range(start, start + 100)]))
+    return rows
+
+
+def test_shares_are_disjoint_whole_and_small():
+    rows = spilled(20_000, 100_000)
+    shares = list(rows.shares())
+    assert 2 < len(shares) < LARGEST_SHARES
+    assert sum(share.num_rows for share in shares) == 20_000
+    assert len({text for share in shares for text in share["text"].to_pylist()}) == 20_000
+    assert max(share.nbytes for share in shares) < 1.5 * 100_000
+
+
+def test_the_file_is_read_a_bounded_number_of_times():
+    assert len(list(spilled(20_000, 1000).shares())) == LARGEST_SHARES
+
+
+def test_the_file_has_no_name_and_is_closed_with_its_owner():
+    spill = Spill()
+    spill.append(table_of([("text", 1)]))
+    descriptor = spill._file.fileno()
+    assert os.fstat(descriptor).st_nlink == 0
+    assert [table.to_pylist() for table in spill.tables(["text"])] == [[{"text": "text"}]]
+    file = spill._file
+    del spill
+    assert file.closed
+
+
+@pytest.mark.parametrize(("distinct", "chosen"), [(100, CountTable), (10_000_000, CountMinSketch)])
+def test_the_smaller_structure_is_taken(distinct, chosen):
+    counts = sized_counts(distinct, 10_000_000, error=10, failure=0.02)
+    assert type(counts) is chosen
+    sketch_bytes = CountMinSketch.bytes_for_error(10_000_000, 10)
+    assert (distinct * BYTES_PER_KEY < sketch_bytes) == (chosen is CountTable)
+    if chosen is CountMinSketch:
+        assert counts.nbytes == sketch_bytes
