@@ -75,6 +75,9 @@ CHROMIUM_ON_MACOS = (
 def pytest_configure(config: pytest.Config) -> None:
     """Register what only this file knows about."""
     config.addinivalue_line("markers", "slow: takes minutes; left out of `make test`")
+    if getattr(config.option, "numprocesses", None):
+        # Workers inherit this environment and would load the settings before their own conftest names their folder.
+        del os.environ["DJANGO_SETTINGS_MODULE"]
 
 
 def pytest_unconfigure() -> None:
