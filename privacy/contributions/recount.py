@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -73,10 +74,16 @@ def sized_counts(distinct: float, total: int, *, error: float, failure: float) -
 
 
 def summing(table: pa.Table) -> pa.Table:
-    """Add up all columns but text over equal texts."""
-    sums = [name for name in table.column_names if name != "text"]
-    grouped = table.group_by("text", use_threads=False).aggregate([(name, "sum") for name in sums])
-    return grouped.select(["text", *(f"{name}_sum" for name in sums)]).rename_columns(["text", *sums])
+    """Add up all columns but text, which are int64, over equal texts."""
+    # Half the time of a group_by, which hashes rows and not one column.
+    encoded = table["text"].combine_chunks().dictionary_encode()
+    places = encoded.indices.to_numpy()
+    columns = {"text": encoded.dictionary}
+    for name in table.column_names[1:]:
+        sums = np.zeros(len(encoded.dictionary), dtype=np.int64)
+        np.add.at(sums, places, table[name].to_numpy())
+        columns[name] = pa.array(sums)
+    return pa.table(columns)
 
 
 def _text_hashes(key: bytes) -> Callable[[pa.Table], Words]:
