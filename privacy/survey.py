@@ -13,6 +13,7 @@ from privacy.accounting.cost import Unit
 from privacy.contributions.capping import capped, places_within
 from privacy.contributions.coins import check_key, hash_key
 from privacy.contributions.reading import all_counts, check_unit, pairs
+from privacy.mechanisms.randomness import RandomSource, SecureRandom
 from privacy.normalizers import Normalizer
 from privacy.sketches.cardinality import Cardinality
 from privacy.sketches.count_min import CountMinSketch
@@ -75,6 +76,8 @@ class PoolSurvey:
         Number of (contributor, text) pairs up to which at most 1 % are missed.
     exact_texts : int
         Distinct texts up to which all are counted exactly.
+    rng : RandomSource, optional
+        Source of the sample; the operating system's generator if left out.
     """
 
     def __init__(
@@ -86,11 +89,12 @@ class PoolSurvey:
         normalizer: Normalizer = Normalizer.L1,
         expected_pairs: int = 2**22,
         exact_texts: int = EXACT_TEXTS,
+        rng: RandomSource | None = None,
     ) -> None:
         check_key(key)
         check_unit(unit, texts_per_contributor)
         self._key, self._cap, self._normalizer, self._exact_texts = key, texts_per_contributor, normalizer, exact_texts
-        self._rng = np.random.default_rng(np.frombuffer(hash_key(key), dtype=np.uint64))
+        self._rng = SecureRandom() if rng is None else rng
         self._cardinality = Cardinality(14)
         self._counts: CountTable | CountMinSketch = CountTable()
         self._seen = Membership.for_error(expected_pairs if texts_per_contributor else 1, 0.01)

@@ -149,7 +149,7 @@ def test_a_large_pool_is_estimated_closely(monkeypatch):
     monkeypatch.setattr(survey_module, "SAMPLED_RECORDS", 2**14)
     rng = np.random.default_rng(2)
     batches = [log(rng, 50_000, texts=20_000) for _ in range(6)]
-    exact, sketched = PoolSurvey(key=KEY), PoolSurvey(key=KEY, exact_texts=1000)
+    exact, sketched = PoolSurvey(key=KEY), PoolSurvey(key=KEY, exact_texts=1000, rng=SimulationRandom(4))
     for survey in (exact, sketched):
         survey.update(batches)
     assert (exact.frequencies().exact, sketched.frequencies().exact) == (True, False)
