@@ -224,7 +224,12 @@ class UploadForm(forms.Form):
         label=_("Label column"),
         help_text=_("Public test sets only; a pool has no labels."),
     )
-    has_header = forms.BooleanField(required=False, initial=True, label=_("The first line names the columns"))
+    has_header = forms.BooleanField(
+        required=False,
+        initial=True,
+        label=_("The first line names the columns"),
+        help_text=_("Without such a line the columns are called 1, 2, 3 and so on."),
+    )
     bad_rows = forms.ChoiceField(
         choices=BadRows.choices, widget=forms.RadioSelect, initial=BadRows.KEEP_GOOD, label=_("Bad rows")
     )
