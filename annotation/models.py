@@ -45,11 +45,42 @@ class Selection(models.TextChoices):
     UNCERTAINTY = "uncertainty", _("uncertainty of the gate's output")
 
 
+class GateKind(models.TextChoices):
+    """How a crowd project's gate decides which texts pass."""
+
+    K_ANONYMITY = "k_anonymity", _("k-anonymity on a secret sample")
+    THRESHOLD = "threshold", _("noisy threshold")
+
+
 class ProjectState(models.TextChoices):
     """Whether questions are handed out."""
 
     ACTIVE = "active", _("active")
     PAUSED = "paused", _("paused")
+
+
+# Each number also "is not null": a comparison with null is unknown, and a check lets the unknown pass.
+SAMPLED_GATE = Q(
+    gate_kind="k_anonymity",
+    gate_k__isnull=False,
+    gate_k__gte=2,
+    gate_sampling_rate__isnull=False,
+    gate_sampling_rate__gt=0,
+    gate_sampling_rate__lt=1,
+    gate_delta=None,
+    gate_floor=None,
+)
+# A floor under 2 would let out what one person said.
+THRESHOLD_GATE = Q(
+    gate_kind="threshold",
+    gate_k=None,
+    gate_sampling_rate=None,
+    gate_delta__isnull=False,
+    gate_delta__gt=0,
+    gate_delta__lt=1,
+    gate_floor__isnull=False,
+    gate_floor__gte=2,
+)
 
 
 class Project(models.Model):
@@ -72,9 +103,16 @@ class Project(models.Model):
         "privacy.BudgetAccount", models.PROTECT, related_name="+", null=True, blank=True
     )
 
+    gate_kind = models.CharField(max_length=12, choices=GateKind.choices, default=GateKind.K_ANONYMITY)
     gate_k = models.PositiveIntegerField(null=True, blank=True)
     gate_sampling_rate = models.FloatField(null=True, blank=True)
     gate_epsilon = models.FloatField(null=True, blank=True)
+    gate_delta = models.FloatField(
+        null=True, blank=True, help_text=_("Of the threshold gate; of the other it follows.")
+    )
+    gate_floor = models.PositiveIntegerField(
+        null=True, blank=True, help_text=_("Smallest true number that can pass the threshold gate.")
+    )
     texts_per_contributor = models.PositiveIntegerField(null=True, blank=True)
     normalizer = models.CharField(max_length=20, blank=True)
 
@@ -104,18 +142,13 @@ class Project(models.Model):
         constraints = (
             models.CheckConstraint(name="annotation_project_overlap", condition=Q(overlap__gte=1)),
             models.CheckConstraint(name="annotation_project_round_size", condition=Q(round_size__gte=1)),
-            # Each number also "is not null": a comparison with null is unknown, and a check lets the unknown pass.
             models.CheckConstraint(
                 name="annotation_project_crowd_has_gate",
                 condition=Q(oracle="trusted", labels_account=None)
                 | Q(
+                    SAMPLED_GATE | THRESHOLD_GATE,
                     oracle="crowd",
                     data_kind="text",
-                    gate_k__isnull=False,
-                    gate_k__gte=2,
-                    gate_sampling_rate__isnull=False,
-                    gate_sampling_rate__gt=0,
-                    gate_sampling_rate__lt=1,
                     gate_epsilon__isnull=False,
                     gate_epsilon__gt=0,
                     labels_account__isnull=False,
@@ -336,6 +369,7 @@ class Query(models.Model):
     gate_run = models.ForeignKey(GateRun, models.PROTECT, null=True, blank=True, related_name="queries")
     text = models.TextField(null=True, blank=True)  # null says: look at the record
     sample_count = models.BigIntegerField(null=True, blank=True)
+    noisy_count = models.FloatField(null=True, blank=True, help_text=_("What the threshold gate hands out instead."))
     state = models.CharField(max_length=10, choices=QueryState.choices)
     round_number = models.PositiveIntegerField(null=True, blank=True)
     priority = models.BigIntegerField(default=0, help_text=_("Smaller is asked first."))
@@ -350,13 +384,13 @@ class Query(models.Model):
             ),
             models.CheckConstraint(
                 name="annotation_query_one_source",
-                condition=Q(record__isnull=False, gate_run=None, text=None, sample_count=None)
+                condition=Q(record__isnull=False, gate_run=None, text=None, sample_count=None, noisy_count=None)
                 | Q(
+                    Q(sample_count__isnull=False, sample_count__gte=2, noisy_count=None)
+                    | Q(sample_count=None, noisy_count__isnull=False),
                     record=None,
                     gate_run__isnull=False,
                     text__isnull=False,
-                    sample_count__isnull=False,
-                    sample_count__gte=2,
                 ),
             ),
             # Over the digest, because an index entry holds at most 2,704 bytes and a text may be longer.

@@ -4,8 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from privacy.accounting.events import KAnonymityGateEvent
+from privacy.accounting.cost import Unit
+from privacy.accounting.event import Event
 from privacy.accounting.gate import gate_minimum_k
+from privacy.gate import KAnonymityGate, ThresholdGate
+from privacy.normalizers import Normalizer
+
+# What describes a gate of each kind; a project keeps the fields of its own kind and no others.
+GATE_FIELDS = {"k_anonymity": ("gate_k", "gate_sampling_rate"), "threshold": ("gate_delta", "gate_floor")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +40,12 @@ PRESETS: dict[str, Preset] = {
             data_kinds=("text",),
             defaults={
                 "privacy_unit": "contributor",
+                "gate_kind": "k_anonymity",
                 "gate_k": 20,
                 "gate_sampling_rate": 0.25,
                 "gate_epsilon": 0.5,
+                "gate_delta": 1e-5,
+                "gate_floor": 2,
                 "texts_per_contributor": 2,
                 "normalizer": "L1",
                 "selection": "uncertainty",
@@ -119,14 +128,57 @@ def broken_rules(settings: Mapping[str, Any]) -> dict[str, str]:
     return broken
 
 
+def gate_from(settings: Mapping[str, Any]) -> KAnonymityGate | ThresholdGate:
+    """Return the gate that fields of `Project` describe; `ValueError` where they describe none."""
+    contributor = settings["privacy_unit"] == "contributor"
+    unit: Unit = "contributor" if contributor else "record"
+    cap = settings["texts_per_contributor"] if contributor else None
+    normalizer = Normalizer(settings["normalizer"])
+    if settings["gate_kind"] == "threshold":
+        return ThresholdGate(
+            epsilon=settings["gate_epsilon"],
+            delta=settings["gate_delta"],
+            unit=unit,
+            texts_per_contributor=cap,
+            floor=settings["gate_floor"],
+            normalizer=normalizer,
+        )
+    return KAnonymityGate(
+        k=settings["gate_k"],
+        sampling_rate=settings["gate_sampling_rate"],
+        unit=unit,
+        texts_per_contributor=cap,
+        normalizer=normalizer,
+    )
+
+
+def gate_event(gate: KAnonymityGate | ThresholdGate, epsilon: float) -> Event:
+    """Return what one run of a gate is charged for; the delta of a k-anonymity gate is computed at `epsilon`."""
+    return gate.event() if isinstance(gate, ThresholdGate) else gate.event(epsilon)
+
+
 def _broken_gate_rules(settings: Mapping[str, Any]) -> dict[str, str]:
     broken: dict[str, str] = {}
-    if not settings["gate_k"] or settings["gate_k"] < 2:
-        broken["gate_k"] = f"Must be at least 2, got {settings['gate_k']}."
-    if not settings["gate_sampling_rate"] or not 0 < settings["gate_sampling_rate"] < 1:
-        broken["gate_sampling_rate"] = f"Must lie between 0 and 1, got {settings['gate_sampling_rate']}."
+    if settings["gate_kind"] not in GATE_FIELDS:
+        broken["gate_kind"] = f"Must be one of {', '.join(GATE_FIELDS)}, got {settings['gate_kind']}."
+    elif settings["gate_kind"] == "threshold":
+        if not settings["gate_delta"] or not 0 < settings["gate_delta"] < 1:
+            broken["gate_delta"] = f"Must lie between 0 and 1, got {settings['gate_delta']}."
+        if not settings["gate_floor"] or settings["gate_floor"] < 2:
+            broken["gate_floor"] = (
+                f"Must be at least 2, got {settings['gate_floor']}: else one person's words may pass."
+            )
+    else:
+        if not settings["gate_k"] or settings["gate_k"] < 2:
+            broken["gate_k"] = f"Must be at least 2, got {settings['gate_k']}."
+        if not settings["gate_sampling_rate"] or not 0 < settings["gate_sampling_rate"] < 1:
+            broken["gate_sampling_rate"] = f"Must lie between 0 and 1, got {settings['gate_sampling_rate']}."
     if not settings["gate_epsilon"] or not settings["gate_epsilon"] > 0:
         broken["gate_epsilon"] = f"Must be above 0, got {settings['gate_epsilon']}."
+    if settings["normalizer"] not in tuple(Normalizer):
+        broken["normalizer"] = f"Must be one of {', '.join(Normalizer)}: a rule without a name cannot be charged."
+    if settings["privacy_unit"] not in ("record", "contributor"):
+        broken["privacy_unit"] = f"Must be record or contributor, got {settings['privacy_unit']}."
     if settings["privacy_unit"] == "contributor" and not settings["texts_per_contributor"]:
         broken["texts_per_contributor"] = (
             "Protecting contributors needs a cap: each further text of a person costs epsilon and delta once more."
@@ -139,25 +191,20 @@ def _broken_gate_rules(settings: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _unpayable_gate(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Refuse a gate that the pool could not pay for even once."""
-    cap = settings["texts_per_contributor"] if settings["privacy_unit"] == "contributor" else 1
-    rate, epsilon = settings["gate_sampling_rate"], settings["gate_epsilon"]
-    event = KAnonymityGateEvent(
-        k=settings["gate_k"],
-        sampling_rate=rate,
-        epsilon=epsilon,
-        unit=settings["privacy_unit"],
-        texts_per_contributor=cap,
-        normalizer=settings["normalizer"],
-    )
-    cost = event.cost()
+    """Refuse a gate that does not exist, or that the pool could not pay for even once."""
+    try:
+        gate = gate_from(settings)
+        cost = gate_event(gate, settings["gate_epsilon"]).cost()
+    except ValueError as error:
+        return {"gate_epsilon": f"No gate has these numbers: {error}."}
     broken: dict[str, str] = {}
     if cost.epsilon > settings["pool_epsilon"]:
         broken["pool_epsilon"] = f"One upload through this gate costs epsilon {cost.epsilon:g}, more than the limit."
-    if cost.delta > settings["pool_delta"]:
-        enough = gate_minimum_k(epsilon, settings["pool_delta"] / cap, rate)
-        broken["gate_k"] = (
-            f"One upload through this gate costs delta {cost.delta:.2g}, more than the pool's limit; "
-            f"k of {enough} or more fits, or a lower sampling rate."
-        )
-    return broken
+    if cost.delta <= settings["pool_delta"]:
+        return broken
+    costs = f"One upload through this gate costs delta {cost.delta:.2g}, more than the pool's limit"
+    if isinstance(gate, ThresholdGate):
+        return broken | {"gate_delta": f"{costs} of {settings['pool_delta']:.2g}."}
+    cap = gate.texts_per_contributor or 1
+    enough = gate_minimum_k(settings["gate_epsilon"], settings["pool_delta"] / cap, gate.sampling_rate)
+    return broken | {"gate_k": f"{costs}; k of {enough} or more fits, or a lower sampling rate."}

@@ -8,9 +8,20 @@ from django import forms
 from django.contrib.auth.models import User
 from django.utils.translation import gettext_lazy as _
 
-from annotation.models import BadRows, DataKind, DatasetRole, Oracle, PrivacyUnit, Project, Role, Selection
+from annotation.models import (
+    BadRows,
+    DataKind,
+    DatasetRole,
+    GateKind,
+    Oracle,
+    PrivacyUnit,
+    Project,
+    Role,
+    Selection,
+)
 from annotation.presets import Preset, broken_rules
 from annotation.services.tokens import Scope
+from privacy.normalizers import Normalizer, normalize_text
 
 # Selections each oracle may use; the rest is refused by rule, so the form does not offer it.
 OFFERED_SELECTIONS = {
@@ -18,6 +29,11 @@ OFFERED_SELECTIONS = {
     Oracle.CROWD: (Selection.UNCERTAINTY, Selection.RANDOM),
 }
 
+# One text under every rule, so that nobody has to imagine what annotators will read.
+EXAMPLE_TEXT = "Set an alarm for 7:30 on Monday!"
+NORMALIZER_CHOICES = [
+    (rule.value, f"{rule.value}: {rule.summary} (“{normalize_text(EXAMPLE_TEXT, rule)}”)") for rule in Normalizer
+]
 ALL_CHOICES = {"data_kind": DataKind.choices, "selection": Selection.choices}
 
 
@@ -64,16 +80,41 @@ class ProjectForm(forms.Form):
     )
 
     privacy_unit = forms.ChoiceField(choices=PrivacyUnit.choices, label=_("Unit of privacy"))
+    gate_kind = forms.ChoiceField(
+        choices=GateKind.choices,
+        label=_("Gate"),
+        help_text=_(
+            "On a sample, “k people said this” is literally true; the noisy threshold lets several times as many texts "
+            "pass at the same price."
+        ),
+    )
+    normalizer = forms.ChoiceField(
+        choices=NORMALIZER_CHOICES,
+        label=_("What annotators see of a text"),
+        help_text=_("Texts that look alike afterwards count as one: a higher level lets more pass and says less."),
+    )
     gate_k = forms.IntegerField(
-        required=False, label=_("Gate: k"), help_text=_("A text passes when the sample holds it this often.")
+        required=False,
+        label=_("Gate: k"),
+        help_text=_("With k-anonymity: a text passes when the sample holds it this often."),
     )
     gate_sampling_rate = forms.FloatField(
         required=False,
         label=_("Gate: sampling rate"),
-        help_text=_("Each record is looked at with this probability, by a secret coin."),
+        help_text=_("With k-anonymity: each record is looked at with this probability, by a secret coin."),
     )
     gate_epsilon = forms.FloatField(
-        required=False, label=_("Gate: epsilon"), help_text=_("For one text; delta follows from k and the rate.")
+        required=False,
+        label=_("Gate: epsilon"),
+        help_text=_("With k-anonymity: of one text, and delta follows from k and the rate. Else: of the whole gate."),
+    )
+    gate_delta = forms.FloatField(
+        required=False, label=_("Gate: delta"), help_text=_("With a threshold, which follows from it and epsilon.")
+    )
+    gate_floor = forms.IntegerField(
+        required=False,
+        label=_("Gate: floor"),
+        help_text=_("With a threshold: what fewer than this many said never passes, whatever the noise."),
     )
     texts_per_contributor = forms.IntegerField(
         required=False,
@@ -115,9 +156,13 @@ class ProjectForm(forms.Form):
         else:
             unused = (
                 "labels_epsilon",
+                "gate_kind",
+                "normalizer",
                 "gate_k",
                 "gate_sampling_rate",
                 "gate_epsilon",
+                "gate_delta",
+                "gate_floor",
                 "texts_per_contributor",
                 "privacy_unit",
             )

@@ -23,7 +23,7 @@ UNDO_WINDOW = timedelta(minutes=10)
 WAITING_SHOWN = 100
 
 ASSIGNMENT = Columns(Assignment, "assignment")
-QUERY = Columns(Query, "query", without=("open_slots",))
+QUERY = Columns(Query, "query", without=("open_slots", "noisy_count"))
 PROJECT = Columns(Project, "project")
 OWN_ASSIGNMENT = f"""
 SELECT {ASSIGNMENT.sql}, {QUERY.sql}, {PROJECT.sql}

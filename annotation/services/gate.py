@@ -27,11 +27,11 @@ from annotation.models import (
     Record,
     WorkState,
 )
+from annotation.presets import gate_event, gate_from
 from annotation.services import jobs, work
 from privacy.errors import AlreadySettled, PrivacyError
-from privacy.gate import KAnonymityGate
+from privacy.gate import KAnonymityGate, ThresholdGate
 from privacy.models import SETTLEMENTS, LedgerEntry
-from privacy.normalizers import Normalizer
 from privacy.services import ledger
 
 logger = logging.getLogger(__name__)
@@ -42,18 +42,9 @@ MAXIMUM_ATTEMPTS = 3
 GATE_SCHEMA = pa.schema([("text", pa.large_string()), ("contributor", pa.binary(16))])
 
 
-def gate_of(project: Project) -> KAnonymityGate:
+def gate_of(project: Project) -> KAnonymityGate | ThresholdGate:
     """Return the gate as the project configures it."""
-    assert project.gate_k is not None
-    assert project.gate_sampling_rate is not None
-    contributor = project.privacy_unit == "contributor"
-    return KAnonymityGate(
-        k=project.gate_k,
-        sampling_rate=project.gate_sampling_rate,
-        unit="contributor" if contributor else "record",
-        texts_per_contributor=project.texts_per_contributor if contributor else None,
-        normalizer=Normalizer(project.normalizer),
-    )
+    return gate_from(vars(project))
 
 
 def start_gate(*, dataset: Dataset, owner: AbstractBaseUser | None = None) -> Job | None:
@@ -107,13 +98,17 @@ def _attempt(job: Job, lease: work.Lease) -> None:
     assert project.gate_epsilon is not None
     reservation = ledger.reserve(
         account=project.pool_account,
-        event=gate.event(project.gate_epsilon),
+        event=gate_event(gate, project.gate_epsilon),
         purpose=f"gate over upload {dataset.pk}",
         subject=f"dataset:{dataset.pk}",
         key=key_of(job, job.attempt),
     )
     run = GateRun.objects.create(project=project, dataset=dataset, reservation=reservation)
-    passed = gate.release(_records(dataset, lease), key=secrets.token_bytes(KEY_BYTES))
+    records = _records(dataset, lease)
+    if isinstance(gate, ThresholdGate):
+        passed = gate.release(records)
+    else:
+        passed = gate.release(records, key=secrets.token_bytes(KEY_BYTES))
     with transaction.atomic():
         entry = ledger.commit(reservation=reservation, output_digest=digest_of(passed))
         run.state = GateState.COMMITTED
@@ -151,10 +146,10 @@ def key_of(job: Job, attempt: int) -> UUID:
 
 
 def digest_of(passed: pa.Table) -> str:
-    """Return the SHA-256 of the whole output: one JSON array [text, sample count] a line, sorted by text."""
+    """Return the SHA-256 of the whole output: one JSON array [text, count] a line, sorted by text."""
     digest = hashlib.sha256()
     for batch in passed.to_batches():
-        columns = (batch.column("text").to_pylist(), batch.column("sample_count").to_pylist())
+        columns = (column.to_pylist() for column in batch.columns)
         lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in zip(*columns, strict=True))
         digest.update("".join(lines).encode())
     return digest.hexdigest()
@@ -165,18 +160,20 @@ def _store_queries(run: GateRun, project: Project, passed: pa.Table) -> None:
 
     Which texts passed before is gate output as well, so leaving them out is post-processing.
     """
+    sampled = "sample_count" in passed.column_names
+    counts, count_type = ("sample_count", "int8") if sampled else ("noisy_count", "float8")
     with connection.cursor() as cursor:
-        cursor.execute("CREATE TEMPORARY TABLE gate_output (text text, sample_count bigint) ON COMMIT DROP")
-        with cursor.copy("COPY pg_temp.gate_output (text, sample_count) FROM STDIN (FORMAT BINARY)") as copy:
-            copy.set_types(("text", "int8"))
+        cursor.execute(f"CREATE TEMPORARY TABLE gate_output (text text, counted {count_type}) ON COMMIT DROP")
+        with cursor.copy("COPY pg_temp.gate_output (text, counted) FROM STDIN (FORMAT BINARY)") as copy:
+            copy.set_types(("text", count_type))
             for batch in passed.to_batches():
-                columns = (batch.column("text").to_pylist(), batch.column("sample_count").to_pylist())
+                columns = (column.to_pylist() for column in batch.columns)
                 for row in zip(*columns, strict=True):
                     copy.write_row(row)
         cursor.execute(
-            "INSERT INTO annotation_query"
-            " (project_id, gate_run_id, text, sample_count, state, priority, overlap, open_slots)"
-            " SELECT %s, %s, text, sample_count, 'candidate', 0, %s, 0 FROM pg_temp.gate_output ORDER BY text"
+            "INSERT INTO annotation_query"  # noqa: S608 - a column's name, no value
+            f" (project_id, gate_run_id, text, {counts}, state, priority, overlap, open_slots)"
+            " SELECT %s, %s, text, counted, 'candidate', 0, %s, 0 FROM pg_temp.gate_output ORDER BY text"
             " ON CONFLICT (project_id, md5(text)) DO NOTHING",
             [project.pk, run.pk, project.overlap],
         )

@@ -8,10 +8,11 @@ from django.utils.text import slugify
 
 from annotation.errors import InvalidConfiguration
 from annotation.models import Membership, Project, ProjectState, Role
-from annotation.presets import PRESETS, broken_rules
+from annotation.presets import GATE_FIELDS, PRESETS, broken_rules
 from privacy.models import BudgetAccount
 from privacy.services import ledger
 
+ALL_GATE_FIELDS = ("gate_epsilon", "texts_per_contributor", *GATE_FIELDS["k_anonymity"], *GATE_FIELDS["threshold"])
 ACCOUNT_FIELDS = ("pool_epsilon", "pool_delta", "labels_epsilon")
 
 
@@ -25,10 +26,8 @@ def create_project(
     chosen = PRESETS[preset]
     values: dict[str, Any] = {
         "labels_epsilon": None,
-        "gate_k": None,
-        "gate_sampling_rate": None,
-        "gate_epsilon": None,
-        "texts_per_contributor": None,
+        "gate_kind": "k_anonymity",
+        **dict.fromkeys(ALL_GATE_FIELDS),
         **chosen.defaults,
         **settings,
         "oracle": chosen.oracle,
@@ -37,8 +36,8 @@ def create_project(
     }
     if broken := broken_rules(values):
         raise InvalidConfiguration("; ".join(f"{field}: {rule}" for field, rule in broken.items()))
-    if chosen.oracle == "trusted":
-        values |= dict.fromkeys(("gate_k", "gate_sampling_rate", "gate_epsilon", "texts_per_contributor"))
+    kept = ("gate_epsilon", "texts_per_contributor", *GATE_FIELDS[values["gate_kind"]])
+    values |= dict.fromkeys(ALL_GATE_FIELDS if chosen.oracle == "trusted" else set(ALL_GATE_FIELDS) - set(kept))
     limits = {field: values.pop(field) for field in ACCOUNT_FIELDS}
     with transaction.atomic():
         slug = _free_slug(name)

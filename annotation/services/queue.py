@@ -40,7 +40,7 @@ WHERE query.id = asked.id AND query.project_id = %(project)s AND query.state = '
 
 ASSIGNMENT = Columns(Assignment, "held")
 # Whose record it is and how many slots are left is nobody's business at the page, and the latter has just changed.
-QUERY = Columns(Query, "query", without=("open_slots",))
+QUERY = Columns(Query, "query", without=("open_slots", "noisy_count"))
 RECORD = Columns(Record, "record", without=("contributor", "label"))
 
 # One statement, so that no crash can fall between the slot and the lease. The slot is taken from what was inserted,
