@@ -117,7 +117,7 @@ class KAnonymityGate:
         """
         check_key(key)
         merge = summing if self.texts_per_contributor is None else capping(self.texts_per_contributor)
-        merging = Merging(merge, at_least=DEFAULT_MEMORY_BYTES // 4)
+        merging = Merging(merge, at_least=DEFAULT_MEMORY_BYTES // 16)
         for part in chain([self._schema.empty_table()], self._digested(batches, key, first_record)):
             merging.add(part)
         return merging.result()

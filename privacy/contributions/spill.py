@@ -65,7 +65,7 @@ class BoundedRows:
         self, *, merge: Callable[[pa.Table], pa.Table], hash_rows: Callable[[pa.Table], Words], memory_bytes: int
     ) -> None:
         self._merge, self._hash_rows, self._memory_bytes = merge, hash_rows, memory_bytes
-        self._merging = Merging(merge, at_least=memory_bytes // 4)
+        self._merging = Merging(merge, at_least=memory_bytes // 16)
         self._schema = pa.schema([])
         self.spill: Spill | None = None
 
@@ -90,7 +90,7 @@ class BoundedRows:
         wanted = min(part, 1.0) * self.spill.row_bytes / max(1, self._memory_bytes)
         n_shares = min(LARGEST_SHARES, max(1, math.ceil(wanted)))
         for share in range(n_shares):
-            merging = Merging(self._merge, at_least=self._memory_bytes // 4)
+            merging = Merging(self._merge, at_least=self._memory_bytes // 16)
             for table in self.spill.tables():
                 hashes = table[HASH].combine_chunks().to_numpy()
                 chosen = ((hashes >> np.uint64(32)) * np.uint64(n_shares)) >> np.uint64(32) == share
@@ -120,7 +120,7 @@ class Merging:
 
     @property
     def nbytes(self) -> int:
-        """Bytes merged so far; what waits is less than that, or than a quarter of the memory."""
+        """Bytes merged so far; what waits is less than that, or than a sixteenth of the memory."""
         return self._settled
 
     def add(self, table: pa.Table) -> None:
@@ -130,6 +130,8 @@ class Merging:
         if self._arrived > max(self._settled, self._at_least):
             merged = self.result()
             self._waiting, self._settled, self._arrived = [merged], merged.nbytes, 0
+            # The pool keeps what merging freed, and would grow with every merge.
+            pa.default_memory_pool().release_unused()
 
     def result(self) -> pa.Table:
         """Return everything merged; at least one table must have been added."""
