@@ -352,6 +352,26 @@ class GateRun(models.Model):
         return f"gate run {self.pk}"
 
 
+class GatePart(models.Model):
+    """A range of an upload that one worker digests for a running attempt; as private as the records.
+
+    The table is unlogged, so no archive or replica ever holds it, and its rows go when the attempt ends.
+    """
+
+    run = models.ForeignKey(GateRun, models.CASCADE, related_name="parts", db_index=False)
+    number = models.PositiveIntegerField()
+    first_row = models.BigIntegerField()
+    row_count = models.BigIntegerField()
+    salt = models.BinaryField(max_length=32, help_text=_("Gives the attempt's coins, together with the site's secret."))
+    collected = models.BinaryField(null=True, blank=True, help_text=_("The digest; null until it is made."))
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("run", "number"), name="annotation_gate_part_once"),)
+
+    def __str__(self) -> str:
+        return f"gate part {self.pk}"
+
+
 class QueryState(models.TextChoices):
     """How far a question is."""
 

@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from annotation.services import datasets, gate, jobs, queue
+from annotation.services import datasets, gate, gate_parts, jobs, queue
 
 
 @shared_task(acks_late=True)
@@ -15,6 +15,12 @@ def import_dataset_task(*, job_id: str) -> None:
 def run_gate_task(*, job_id: str) -> None:
     """Pass one upload through the gate."""
     gate.run_gate(job_id=job_id)
+
+
+@shared_task(acks_late=True)
+def collect_gate_parts_task(*, run_id: int) -> None:
+    """Help with an upload that somebody else passes through the gate."""
+    gate_parts.collect_parts(run_id=run_id)
 
 
 @shared_task

@@ -6,8 +6,7 @@ Of what does not pass, nothing is kept: no count, no id, no text, here or in a l
 import hashlib
 import json
 import logging
-import secrets
-from collections.abc import Iterator
+from functools import partial
 from uuid import UUID, uuid5
 
 import pyarrow as pa
@@ -24,22 +23,18 @@ from annotation.models import (
     Job,
     Oracle,
     Project,
-    Record,
     WorkState,
 )
 from annotation.presets import gate_event, gate_from
-from annotation.services import jobs, work
+from annotation.services import gate_parts, jobs, work
 from privacy.errors import AlreadySettled, PrivacyError
 from privacy.gate import KAnonymityGate, ThresholdGate
 from privacy.models import SETTLEMENTS, LedgerEntry
 from privacy.services import ledger
 
 logger = logging.getLogger(__name__)
-KEY_BYTES = 32
-BATCH_ROWS = 65_536
 # A killed attempt stays charged, so what kills its worker each time must not eat the budget.
 MAXIMUM_ATTEMPTS = 3
-GATE_SCHEMA = pa.schema([("text", pa.large_string()), ("contributor", pa.binary(16))])
 
 
 def gate_of(project: Project) -> KAnonymityGate | ThresholdGate:
@@ -104,11 +99,10 @@ def _attempt(job: Job, lease: work.Lease) -> None:
         key=key_of(job, job.attempt),
     )
     run = GateRun.objects.create(project=project, dataset=dataset, reservation=reservation)
-    records = _records(dataset, lease)
     if isinstance(gate, ThresholdGate):
-        passed = gate.release(records)
+        passed = gate.release(gate_parts.records(dataset, partial(_tell, lease, dataset)))
     else:
-        passed = gate.release(records, key=secrets.token_bytes(KEY_BYTES))
+        passed = gate_parts.release(run, gate, lease)
     with transaction.atomic():
         entry = ledger.commit(reservation=reservation, output_digest=digest_of(passed))
         run.state = GateState.COMMITTED
@@ -116,28 +110,16 @@ def _attempt(job: Job, lease: work.Lease) -> None:
         run.passed_count = passed.num_rows
         run.save(update_fields=["state", "committed_entry", "passed_count"])
         _store_queries(run, project, passed)
+        gate_parts.forget_parts(dataset=dataset)
         work.finish_work(
             row=job, progress_done=dataset.row_count, progress_total=dataset.row_count, message="The gate is done."
         )
         jobs.send_project_changed(project.pk)
 
 
-def _records(dataset: Dataset, lease: work.Lease) -> Iterator[pa.RecordBatch]:
-    """Stream the upload in the order of its rows, which is the order of the coins."""
-    rows = Record.objects.filter(dataset=dataset).order_by("row_number").values_list("text", "contributor")
-    texts: list[str | None] = []
-    contributors: list[bytes | memoryview[int] | None] = []
-    read = 0
-    for text, contributor in rows.iterator(chunk_size=BATCH_ROWS):
-        texts.append(text)
-        contributors.append(contributor)
-        if len(texts) == BATCH_ROWS:
-            read += len(texts)
-            lease.check()
-            lease.report(progress_done=read, progress_total=dataset.row_count, message="Reading the upload.")
-            yield pa.record_batch([texts, contributors], schema=GATE_SCHEMA)
-            texts, contributors = [], []
-    yield pa.record_batch([texts, contributors], schema=GATE_SCHEMA)
+def _tell(lease: work.Lease, dataset: Dataset, read: int) -> None:
+    lease.check()
+    lease.report(progress_done=read, progress_total=dataset.row_count, message="Reading the upload.")
 
 
 def key_of(job: Job, attempt: int) -> UUID:
@@ -195,3 +177,4 @@ def _lose(job: Job, keys: list[UUID]) -> None:
         for reservation in reserved.exclude(children__kind__in=SETTLEMENTS).select_related("account"):
             ledger.charge(reservation=reservation, reason="the attempt ended without an output")
         GateRun.objects.filter(dataset=job.gated_dataset, state=GateState.RUNNING).update(state=GateState.LOST)
+        gate_parts.forget_parts(dataset=job.gated_dataset)
