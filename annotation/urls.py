@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from annotation.views import budget, data, label, projects, tokens
+from annotation.views import budget, data, gate, label, projects, tokens
 
 app_name = "annotation"
 urlpatterns = [
@@ -17,6 +17,7 @@ urlpatterns = [
     path("projects/<slug:slug>/data/uploads/", data.uploads, name="uploads"),
     path("projects/<slug:slug>/data/<int:dataset_id>/", data.dataset, name="dataset"),
     path("projects/<slug:slug>/data/<int:dataset_id>/gate/", data.start_gate, name="start_gate"),
+    path("projects/<slug:slug>/gate/", gate.plan, name="gate"),
     path("projects/<slug:slug>/budget/", budget.budget, name="budget"),
     path("projects/<slug:slug>/budget/<int:account_id>/", budget.change_limit, name="change_limit"),
     path("tokens/", tokens.tokens, name="tokens"),

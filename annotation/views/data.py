@@ -6,6 +6,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
@@ -49,7 +50,12 @@ def _in_progress(upload: Dataset) -> bool:
 
 def _uploads(project: Project) -> dict[str, Any]:
     uploads = list(sheets.uploads_of(project))
-    return {"uploads": uploads, "running": any(_in_progress(upload) for upload in uploads)}
+    return {
+        "uploads": uploads,
+        "running": any(_in_progress(upload) for upload in uploads),
+        "nothing_passed": any(run.passed_count == 0 for upload in uploads for run in upload.gate_runs.all()),
+        "gate_url": reverse("annotation:gate", args=[project.slug]),
+    }
 
 
 @login_required

@@ -62,6 +62,29 @@ def project(manager: User) -> Project:
 
 
 @pytest.fixture
+def crowd(manager: User) -> Project:
+    """Open a crowd project with a pool whose texts are said twice."""
+    opened = projects.create_project(
+        name="Voice queries",
+        preset="voice-crowd",
+        owner=manager,
+        data_kind="text",
+        classes=["music", "other"],
+        question="What is wanted?",
+    )
+    dataset = datasets.receive_upload(
+        project=opened,
+        file=SimpleUploadedFile("voice.csv", b"text,who\nplay jazz,a\nplay jazz,b\n"),
+        name="voice.csv",
+        mapping={"contributor": "who"},
+        uploaded_by=manager,
+        send=False,
+    )
+    datasets.import_dataset(job_id=dataset.job_id)
+    return opened
+
+
+@pytest.fixture
 def log_in(page: "Page", live_site: Supervisor) -> Callable[[User], None]:
     """Give the browser a session of the person."""
 
@@ -81,9 +104,9 @@ def sideways(page: "Page") -> int:
 
 @pytest.mark.parametrize(("size", "scheme"), [("desk", "light"), ("phone", "dark")])
 def test_pages_are_clean(
-    page: "Page", live_site: Supervisor, project: Project, manager: User, log_in, size: str, scheme: str
+    page: "Page", live_site: Supervisor, project: Project, crowd: Project, manager: User, log_in, size: str, scheme: str
 ) -> None:
-    dataset = Dataset.objects.get()
+    dataset = Dataset.objects.get(project=project)
     paths = [
         reverse("annotation:projects"),
         reverse("annotation:choose_preset"),
@@ -97,6 +120,10 @@ def test_pages_are_clean(
         reverse("annotation:change_limit", args=[project.slug, project.pool_account_id]),
         reverse("learner:releases", args=[project.slug]),
         reverse("annotation:tokens"),
+        reverse("annotation:data", args=[crowd.slug]),
+        reverse("annotation:gate", args=[crowd.slug]),
+        reverse("annotation:gate", args=[crowd.slug]) + f"?source={crowd.datasets.get().pk}",
+        reverse("annotation:gate", args=[crowd.slug]) + "?source=synthetic&epsilon=0.7",
     ]
     log_in(manager)
     page.set_viewport_size(SIZES[size])

@@ -177,8 +177,8 @@ def test_a_range_whose_worker_died_is_taken_by_the_next(monkeypatch):
         seen.append((key, first_record))
         call = len(seen)
         if call == 1:
-            with OtherConnection():
-                pytest.raises(Killed, gate_parts.collect_parts, run_id=GateRun.objects.get().pk)
+            with OtherConnection(), pytest.raises(Killed):
+                gate_parts.collect_parts(run_id=GateRun.objects.get().pk)
         if call == 2:
             raise Killed
         return collect(self, batches, key=key, first_record=first_record)

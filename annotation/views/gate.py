@@ -1,0 +1,83 @@
+"""Choosing the gate of a crowd project, by its price; managers only."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+
+from annotation import gate_plan
+from annotation.errors import ConfigurationFrozen, InvalidConfiguration
+from annotation.models import Dataset, DatasetRole, DatasetState, Oracle, Project
+from annotation.presets import gate_event
+from annotation.project_forms import SMALLEST_DELTA, GateChoiceForm, GatePlanForm
+from annotation.services import gate, gate_planning
+from annotation.views.projects import managed_project
+from privacy.accounting.cost import Cost
+from privacy.survey import Frequencies
+
+
+@login_required
+def plan(request: HttpRequest, slug: str) -> HttpResponse:
+    """The gates at a price, and taking one over."""
+    project = managed_project(request, slug)
+    if project.oracle != Oracle.CROWD:
+        raise Http404
+    if request.method == "POST":
+        return _take_over(request, project)
+    price = _price_of(project)
+    surveyed = list(Dataset.objects.filter(project=project, state=DatasetState.READY).order_by("pk"))
+    start = {"epsilon": f"{price.epsilon:.6g}", "delta": f"{max(price.delta, SMALLEST_DELTA):.2g}", "source": ""}
+    form = GatePlanForm(start | request.GET.dict(), project=project, uploads=surveyed)
+    context: dict[str, Any] = {
+        "project": project,
+        "form": form,
+        "gate": gate.gate_of(project),
+        "price": price,
+        "frozen": gate_planning.gate_is_frozen(project),
+    }
+    if not form.is_valid():
+        return render(request, "annotation/gate.html", context, status=422)
+    source = form.cleaned_data["source"]
+    offers = form.offers
+    upload = next((row for row in surveyed if str(row.pk) == source), None)
+    frequencies = _frequencies(source, upload)
+    shares = gate_plan.passing_shares(offers, frequencies) if frequencies else [None] * len(offers)
+    context |= {
+        "rows": [{"offer": offer, "passing": passing} for offer, passing in zip(offers, shares, strict=True)],
+        "best": gate_plan.recommended(offers),
+        "sampled": gate_plan.recommended([offer for offer in offers if not offer.is_threshold]),
+        "noisy": offers[-1],
+        "source": source,
+        "upload": upload,
+        "private": upload is not None and upload.role == DatasetRole.POOL,
+        "surveyed_rows": gate_planning.SURVEYED_ROWS,
+    }
+    return render(request, "annotation/gate.html", context)
+
+
+def _take_over(request: HttpRequest, project: Project) -> HttpResponse:
+    form = GateChoiceForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, _("These numbers describe no gate."))
+        return redirect("annotation:gate", slug=project.slug)
+    try:
+        gate_planning.choose_gate(project=project, settings=form.settings())
+    except (ConfigurationFrozen, InvalidConfiguration) as refusal:
+        messages.error(request, str(refusal))
+    else:
+        messages.success(request, _("The project has this gate now."))
+    return redirect("annotation:gate", slug=project.slug)
+
+
+def _price_of(project: Project) -> Cost:
+    assert project.gate_epsilon is not None
+    return gate_event(gate.gate_of(project), project.gate_epsilon).cost()
+
+
+def _frequencies(source: str, upload: Dataset | None) -> Frequencies | None:
+    if upload is not None:
+        return gate_planning.frequencies_of(upload)
+    return gate_plan.synthetic_log() if source == GatePlanForm.SYNTHETIC else None
