@@ -1,0 +1,66 @@
+"""Disjoint secret blocks of a pool: one secret coin gives each record its block, or none."""
+
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacy.mechanisms.randomness import RandomSource
+from privacy.mechanisms.screening import coin_probability
+
+
+def block_edges(first_rate: float) -> NDArray[np.float64]:
+    r"""Return the probabilities of blocks 1..k together, for every block there is.
+
+    The second block is as likely as the first, each further one twice as likely as the one before, as long as
+    all of them fit into one: :math:`q, 2q, 4q, \ldots \le 1`.
+
+    Parameters
+    ----------
+    first_rate : float
+        Public probability q of the first block, 0 < q < 1, taken as the nearest multiple of 2**-53.
+
+    Returns
+    -------
+    ndarray of float64, shape (blocks,)
+        Increasing and exact.
+
+    Raises
+    ------
+    ValueError
+        If the rate is out of range.
+    """
+    rate = coin_probability(first_rate)
+    edges = [rate]
+    while 2 * edges[-1] <= 1:
+        edges.append(2 * edges[-1])
+    return np.array([float(edge) for edge in edges])
+
+
+def block_rates(first_rate: float) -> tuple[float, ...]:
+    """Return the public probability of each block: q, q, 2q, 4q and so on, exactly as drawn and charged."""
+    edges = [Fraction(float(edge)) for edge in block_edges(first_rate)]
+    return tuple(float(edge - before) for before, edge in zip([Fraction(0), *edges[:-1]], edges, strict=True))
+
+
+def draw_blocks(n_records: int, first_rate: float, rng: RandomSource) -> NDArray[np.uint8]:
+    """Flip one coin for each record.
+
+    Parameters
+    ----------
+    n_records : int
+        Number of records, >= 0.
+    first_rate : float
+        Probability of the first block, as in `block_edges`.
+    rng : RandomSource
+        Source of the coins.
+
+    Returns
+    -------
+    ndarray of uint8, shape (n_records,)
+        The block of each record from 1, or 0 for those that no block ever asks about.
+    """
+    edges = block_edges(first_rate)
+    # A uniform multiple of 2**-53 falls below an edge with exactly the probability of that edge.
+    places = np.searchsorted(edges, rng.random((n_records,)), side="right")
+    return np.where(places == len(edges), 0, places + 1).astype(np.uint8)
