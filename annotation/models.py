@@ -41,6 +41,7 @@ class Selection(models.TextChoices):
     """How a round chooses what to ask; `learner.strategies` has one class for each."""
 
     RANDOM = "random", _("random choice")
+    SECRET_SAMPLE = "secret_sample", _("secret sample: only models are published")
     TOP_C = "top_c", _("private top-c by the released model's uncertainty")
     UNCERTAINTY = "uncertainty", _("uncertainty of the gate's output")
 
@@ -124,6 +125,12 @@ class Project(models.Model):
     selection = models.CharField(max_length=20, choices=Selection.choices)
     round_size = models.PositiveIntegerField(help_text=_("Questions asked in one round."))
     selection_epsilon = models.FloatField(default=0.0, help_text=_("Scale a of the top-c weights exp(a u)."))
+    selection_rate = models.FloatField(
+        null=True, blank=True, help_text=_("Public probability that a record is in the first secret block.")
+    )
+    block_hours = models.PositiveIntegerField(
+        default=168, help_text=_("Hours after which a secret block closes, whatever is answered by then.")
+    )
     training_epsilon = models.FloatField(help_text=_("Epsilon of one release."))
     regularization = models.FloatField(help_text=_("Public regularisation of the summed objective."))
     labels_per_release = models.PositiveIntegerField(help_text=_("New consensus labels that trigger a training."))
@@ -154,13 +161,22 @@ class Project(models.Model):
                     labels_account__isnull=False,
                 ),
             ),
-            # Top-c reads records; uncertainty without noise may read only what the gate let through.
+            # Top-c reads records; uncertainty without noise may read only what the gate let through; nobody outside may
+            # see what a secret sample asks.
             models.CheckConstraint(
                 name="annotation_project_selection_fits_oracle",
                 condition=Q(selection="random")
                 | Q(selection="top_c", oracle="trusted", selection_epsilon__gt=0)
-                | Q(selection="uncertainty", oracle="crowd"),
+                | Q(selection="uncertainty", oracle="crowd")
+                | Q(
+                    selection="secret_sample",
+                    oracle="trusted",
+                    selection_rate__isnull=False,
+                    selection_rate__gt=0,
+                    selection_rate__lt=1,
+                ),
             ),
+            models.CheckConstraint(name="annotation_project_block_hours", condition=Q(block_hours__gte=1)),
         )
 
     def __str__(self) -> str:
@@ -379,6 +395,7 @@ class QueryState(models.TextChoices):
     OPEN = "open", _("being asked")
     CLOSED = "closed", _("answered")
     DISPUTED = "disputed", _("answered without a majority")
+    WITHDRAWN = "withdrawn", _("not agreed on when its block closed")
 
 
 class Query(models.Model):

@@ -24,6 +24,7 @@ class Preset:
     oracle: str
     data_kinds: tuple[str, ...]
     defaults: Mapping[str, Any] = field(default_factory=dict)
+    cost: str = ""
 
 
 PRESETS: dict[str, Preset] = {
@@ -65,22 +66,30 @@ PRESETS: dict[str, Preset] = {
             key="pool-experts",
             title="Pool, expert labels",
             sentence=(
-                "Annotators are your own experts and see the records. Everybody else sees only which records were "
-                "asked about and the released models; each record is protected from them."
+                "Annotators are your own experts and see the records. Everybody else sees only the released models; "
+                "each record is protected from them."
+            ),
+            cost=(
+                "Secret coins put records into blocks of 10, 10, 20 and 40 % of the pool. Each block is labelled once "
+                "and gives one model; the four cost epsilon 0.30, 0.30, 0.53 and 0.87, 2 in all. In trials at that "
+                "epsilon this beat every other selection, and visible selection (private top-c) did not beat random "
+                "choice."
             ),
             oracle="trusted",
             data_kinds=("text", "table", "image"),
             defaults={
                 "privacy_unit": "record",
-                "selection": "top_c",
+                "selection": "secret_sample",
+                "selection_rate": 0.1,
+                "block_hours": 168,
                 "selection_epsilon": 0.25,
                 "round_size": 40,
                 "labels_per_release": 40,
                 "overlap": 1,
                 "feature_dimension": 64,
-                "training_epsilon": 1.0,
+                "training_epsilon": 1.5,
                 "regularization": 1.0,
-                "pool_epsilon": 6.0,
+                "pool_epsilon": 2.0,
                 "pool_delta": 0.0,
             },
         ),
@@ -103,11 +112,15 @@ def broken_rules(settings: Mapping[str, Any]) -> dict[str, str]:
     if crowd and settings["selection"] == "top_c":
         broken["selection"] = "Private top-c reads records; a crowd project ranks what the gate let through."
     if not crowd and settings["selection"] == "uncertainty":
-        broken["selection"] = "Ranking records without noise reveals them; choose private top-c or random choice."
+        broken["selection"] = (
+            "Ranking records without noise reveals them; choose a secret sample, private top-c or random choice."
+        )
     if not crowd and settings["privacy_unit"] == "contributor":
         broken["privacy_unit"] = (
             "Selection and training are proved for one record; a contributor may have many, so this has no proof."
         )
+    if settings["selection"] == "secret_sample":
+        broken |= _broken_sample_rules(settings)
     if settings["selection"] == "top_c" and not settings["selection_epsilon"] > 0:
         broken["selection_epsilon"] = f"Must be above 0 for private top-c, got {settings['selection_epsilon']}."
     if not settings["training_epsilon"] > 0:
@@ -155,6 +168,19 @@ def gate_from(settings: Mapping[str, Any]) -> KAnonymityGate | ThresholdGate:
 def gate_event(gate: KAnonymityGate | ThresholdGate, epsilon: float) -> Event:
     """Return what one run of a gate is charged for; the delta of a k-anonymity gate is computed at `epsilon`."""
     return gate.event() if isinstance(gate, ThresholdGate) else gate.event(epsilon)
+
+
+def _broken_sample_rules(settings: Mapping[str, Any]) -> dict[str, str]:
+    broken: dict[str, str] = {}
+    if settings["oracle"] == "crowd":
+        broken["selection"] = "A crowd sees what is asked, so nothing about the choice is secret from it."
+    rate = settings.get("selection_rate")
+    if not rate or not 0 < rate < 1:
+        broken["selection_rate"] = f"Must lie between 0 and 1, got {rate}."
+    hours = settings.get("block_hours", 1)
+    if not hours or hours < 1:
+        broken["block_hours"] = f"Must be at least 1, got {hours}."
+    return broken
 
 
 def _broken_gate_rules(settings: Mapping[str, Any]) -> dict[str, str]:

@@ -27,7 +27,7 @@ from privacy.normalizers import Normalizer, normalize_text
 
 # Selections each oracle may use; the rest is refused by rule, so the form does not offer it.
 OFFERED_SELECTIONS = {
-    Oracle.TRUSTED: (Selection.TOP_C, Selection.RANDOM),
+    Oracle.TRUSTED: (Selection.SECRET_SAMPLE, Selection.TOP_C, Selection.RANDOM),
     Oracle.CROWD: (Selection.UNCERTAINTY, Selection.RANDOM),
 }
 
@@ -127,6 +127,18 @@ class ProjectForm(forms.Form):
         help_text=_("More texts of one person cost that many times more."),
     )
     selection = forms.ChoiceField(choices=ALL_CHOICES["selection"], label=_("Selection"))
+    selection_rate = forms.FloatField(
+        required=False,
+        label=_("Secret sample: rate of the first block"),
+        help_text=_("The second block is as large, each further one doubles. A smaller rate makes each model cheaper."),
+    )
+    block_hours = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=10_000,
+        label=_("Secret sample: hours to label a block"),
+        help_text=_("Its model is trained then, whatever is answered, so that the time says nothing about the sample."),
+    )
     selection_epsilon = forms.FloatField(
         required=False, label=_("Scale of top-c"), help_text=_("Weights are exp(scale × uncertainty).")
     )
@@ -135,7 +147,7 @@ class ProjectForm(forms.Form):
     labels_per_release = forms.IntegerField(min_value=2, max_value=1_000_000, label=_("New labels per release"))
     maximum_releases = forms.IntegerField(min_value=1, required=False, label=_("At most this many releases"))
     training_epsilon = forms.FloatField(
-        label=_("Epsilon of one training"), help_text=_("Each release retrains on all labels and costs this.")
+        label=_("Epsilon of one training"), help_text=_("What a release costs; a secret sample makes it cheaper.")
     )
     regularization = forms.FloatField(
         label=_("Regularisation"), help_text=_("Public constant of the summed objective.")
@@ -155,7 +167,15 @@ class ProjectForm(forms.Form):
         self._offer("selection", OFFERED_SELECTIONS[Oracle(preset.oracle)])
         if preset.oracle == Oracle.CROWD:
             self.fields["labels_epsilon"].required = True
-            unused: tuple[str, ...] = ("data_kind", "columns", "image_height", "image_width", "selection_epsilon")
+            unused: tuple[str, ...] = (
+                "data_kind",
+                "columns",
+                "image_height",
+                "image_width",
+                "selection_epsilon",
+                "selection_rate",
+                "block_hours",
+            )
         else:
             unused = (
                 "labels_epsilon",

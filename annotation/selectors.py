@@ -13,8 +13,19 @@ from django.db.models.functions import Now
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.models import Assignment, AssignmentState, DataKind, Membership, Project, Query, Role
+from annotation.models import (
+    Assignment,
+    AssignmentState,
+    DataKind,
+    Membership,
+    Project,
+    Query,
+    QueryState,
+    Role,
+    Selection,
+)
 from annotation.rows import Columns
+from privacy.accounting.screens import hidden_selection_epsilon
 from privacy.selectors import guarantee
 
 Person = AbstractBaseUser | AnonymousUser
@@ -103,7 +114,7 @@ def undoable_assignments(user: Person) -> QuerySet[Assignment]:
     answered = Assignment.objects.filter(
         annotator=user.pk, state=AssignmentState.LABELLED, finished_at__gte=Now() - UNDO_WINDOW
     )
-    return answered.exclude(used).order_by("-finished_at")
+    return answered.exclude(used).exclude(query__state=QueryState.WITHDRAWN).order_by("-finished_at")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +145,11 @@ def question_of(assignment: Assignment) -> Question:
 def budget_is_spent(project: Project) -> bool:
     """Say whether the account that pays for training could not pay for one more release."""
     left = guarantee(project.labels_account or project.pool_account)
+    epsilon = project.training_epsilon
+    if project.selection == Selection.SECRET_SAMPLE:
+        # No block is cheaper than the first.
+        epsilon = hidden_selection_epsilon(project.selection_rate or 1.0, epsilon)
     if left.rho_limit is not None:
         # Pure epsilon costs at most epsilon^2 / 2 of rho.
-        return left.rho_limit - left.rho_spent < project.training_epsilon**2 / 2
-    return left.epsilon_left < project.training_epsilon
+        return left.rho_limit - left.rho_spent < epsilon**2 / 2
+    return left.epsilon_left < epsilon

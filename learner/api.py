@@ -48,13 +48,18 @@ class LineageOut(Schema):
 
 
 class ModelOut(Schema):
-    """A released model; `guarantee` holds each account's limit and what was spent of it at the release."""
+    """A released model; `guarantee` holds each account's limit and what was spent of it at the release.
+
+    Of a secret sample the size of the pool and the rate of its coins are given instead of the questions asked.
+    """
 
     version: int
     state: str
     retired_reason: str
     estimator: str
-    questions_asked: int
+    questions_asked: int | None
+    pool_size: int | None
+    sampling_rate: float | None
     created_at: datetime
     guarantee: list[dict[str, Any]]
     evaluations: list[EvaluationOut]
@@ -63,12 +68,16 @@ class ModelOut(Schema):
 
 
 class RoundOut(Schema):
-    """One choice of questions."""
+    """One choice of questions; how many a secret block asks stays inside."""
 
     number: int
     strategy: str
     state: str
-    requested: int
+    requested: int | None
+    block: int | None
+    pool_size: int | None
+    sampling_rate: float | None
+    closes_at: datetime | None
     selected: int | None
     model_version: int | None
     created_at: datetime
@@ -114,12 +123,15 @@ def list_rounds(request: HttpRequest, slug: str) -> Any:
 
 def _model(release: ModelRelease) -> dict[str, Any]:
     slug, version = release.project.slug, release.version
+    used = selectors.trained_on(release.training_run)
     return {
         "version": version,
         "state": release.state,
         "retired_reason": release.retired_reason,
         "estimator": release.estimator,
-        "questions_asked": selectors.questions_asked(release.training_run),
+        "questions_asked": used.questions,
+        "pool_size": used.pool_size,
+        "sampling_rate": used.rate,
         "created_at": release.created_at,
         "guarantee": release.guarantee,
         "evaluations": [_evaluation(evaluation) for evaluation in release.evaluations.all()],
@@ -151,7 +163,8 @@ def _evaluation(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def _round(chosen: Round) -> dict[str, Any]:
-    fields = ("number", "strategy", "state", "requested", "selected", "created_at", "finished_at", "error")
+    fields = ("number", "strategy", "state", "block", "closes_at", "created_at", "finished_at", "error")
     return {name: getattr(chosen, name) for name in fields} | {
-        "model_version": chosen.model.version if chosen.model else None
+        "model_version": chosen.model.version if chosen.model else None,
+        **selectors.asked_in(chosen),
     }

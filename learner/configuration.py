@@ -4,13 +4,16 @@ from math import isqrt
 from typing import cast
 
 from annotation.models import DataKind, Project
+from learner.blocks import block_rates
 from learner.estimators.logistic import PrivateLogisticRegression
 from learner.features.base import Featurizer
 from learner.features.image import ImageFeaturizer
 from learner.features.tabular import TabularFeaturizer
 from learner.features.text import HashingTextFeaturizer
+from learner.linear_model import LinearModel
 from learner.strategies.base import OracleName, QueryStrategy
 from learner.strategies.catalogue import strategy_for
+from learner.strategies.secret_sample import SecretSample
 
 # Part of the published featuriser, like the number of columns; nothing about it depends on data.
 PROJECTION_SEED = 0
@@ -41,14 +44,17 @@ def _image_featurizer(*, height: int, width: int, wanted: int) -> ImageFeaturize
     return ImageFeaturizer(height, width, projection=(wanted, PROJECTION_SEED), centered=True)
 
 
-def estimator_of(project: Project, featurizer: Featurizer) -> PrivateLogisticRegression:
-    """Return the estimator of one release, unfitted; every parameter is public."""
+def estimator_of(
+    project: Project, featurizer: Featurizer, *, prior: LinearModel | None = None
+) -> PrivateLogisticRegression:
+    """Return the estimator of one release, unfitted; every parameter is public, and so is `prior`, a released model."""
     return PrivateLogisticRegression(
         epsilon=project.training_epsilon,
         regularization=project.regularization,
         classes=list(range(len(project.classes))),
         norm_bound=featurizer.norm_bound,
         intercept_scaling=INTERCEPT_SCALING,
+        prior=prior,
     )
 
 
@@ -57,3 +63,16 @@ def strategy_of(project: Project, name: str) -> QueryStrategy:
     strategy = strategy_for(name, scale=project.selection_epsilon)
     strategy.check_oracle(cast(OracleName, project.oracle))
     return strategy
+
+
+def secret_sample_of(project: Project, *, block: int) -> SecretSample:
+    """Return the secret sample of one block at its public rate."""
+    strategy = SecretSample(block_rates(first_block_rate(project))[block - 1])
+    strategy.check_oracle(cast(OracleName, project.oracle))
+    return strategy
+
+
+def first_block_rate(project: Project) -> float:
+    """Return the rate of the first secret block, which the database demands of every project that has one."""
+    assert project.selection_rate is not None
+    return project.selection_rate

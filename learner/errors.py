@@ -21,6 +21,10 @@ class NothingToAsk(LearnerError):
     """No record and no gate output is left that was not asked before."""
 
 
+class BlockNotOpen(LearnerError):
+    """There is no secret block whose questions are being answered."""
+
+
 class ReasonMissing(LearnerError):
     """What cannot be undone needs a reason that stays with it."""
 

@@ -29,7 +29,10 @@ class Card(TypedDict):
     predicts: str
     estimator: str
     # Asked, not answered: how many got a consensus depends on what the records hold, and files leave the boundary.
-    questions_asked: int
+    questions_asked: int | None
+    # Of a secret sample the number of questions is secret, too; the law of its coins is public.
+    pool_size: int | None
+    sampling_rate: float | None
     created_at: str
     metrics: list[Metric]
 
@@ -61,15 +64,24 @@ class Privacy(TypedDict):
     """The guarantee of a release."""
 
     oracle: Literal["trusted", "crowd"]
+    questions_shown: bool
     accounts: list[AccountTerms]
     entries: list[EntryLine]
 
 
 COVERED = {
     "trusted": "anyone who sees the released models, and which questions were asked and when",
+    "secret": "anyone who sees the released models, and when they were released",
     "crowd": "the annotators and anyone else who sees the texts that passed the gate, and anyone who sees the models",
 }
 NOT_COVERED = {
+    "secret": (
+        "the annotators, who read the records by design, and whoever learns from them which records were asked, "
+        "how many or when",
+        "whoever runs the site or holds its database",
+        "what the moment shows at which a manager closes a block by hand, if the answers decided it",
+        "what one record shows about another that depends on it beyond the unit of protection",
+    ),
     "trusted": (
         "the annotators, who read the records by design",
         "whoever runs the site or holds its database",
@@ -110,8 +122,8 @@ def render_card(model: LinearModel, *, feature_kind: str, card: Card, privacy: P
         plain(card["predicts"]),
         "",
         f"It tells apart {len(model.classes)} classes: {', '.join(code(name) for name in model.classes)}.",
-        f"It is a linear model ({plain(card['estimator'])}) over {model.dimension} features, trained on the answers to "
-        f"at most {card['questions_asked']} questions and released on {plain(card['created_at'])}.",
+        f"It is a linear model ({plain(card['estimator'])}) over {model.dimension} features, trained on "
+        f"{_trained_on(card)} and released on {plain(card['created_at'])}.",
         "",
         "## Guarantee",
         "",
@@ -139,6 +151,20 @@ def render_card(model: LinearModel, *, feature_kind: str, card: Card, privacy: P
         LOADING,
     ]
     return "\n".join(lines) + "\n"
+
+
+def _trained_on(card: Card) -> str:
+    if card["questions_asked"] is not None:
+        return f"the answers to at most {card['questions_asked']} questions"
+    return (
+        f"the answers to a secret sample, in which each of {card['pool_size']} records took part with probability "
+        f"{number(card['sampling_rate'] or 0.0)}, starting from the release before it"
+    )
+
+
+def _view(privacy: Privacy) -> str:
+    """Return whose view of the project the guarantee is about."""
+    return privacy["oracle"] if privacy["questions_shown"] else "secret"
 
 
 def front_matter(*, feature_kind: str, card: Card, privacy: Privacy) -> list[str]:
@@ -185,8 +211,8 @@ def guarantee(privacy: Privacy) -> list[str]:
         for account in privacy["accounts"]
     ]
     lines += table(("protects", "unit", "filter", "limit (epsilon, delta)", "spent when released"), rows)
-    lines += ["", f"Covered: {COVERED[privacy['oracle']]}.", "", "Not covered:", ""]
-    lines += [f"- {sentence}" for sentence in NOT_COVERED[privacy["oracle"]]]
+    lines += ["", f"Covered: {COVERED[_view(privacy)]}.", "", "Not covered:", ""]
+    lines += [f"- {sentence}" for sentence in NOT_COVERED[_view(privacy)]]
     return lines
 
 

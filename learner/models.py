@@ -42,7 +42,9 @@ class Round(models.Model):
     committed_entry = models.OneToOneField(
         "privacy.LedgerEntry", models.PROTECT, null=True, blank=True, related_name="+"
     )
-    requested = models.PositiveIntegerField()
+    block = models.PositiveSmallIntegerField(null=True, blank=True, help_text=_("Which secret block, from 1."))
+    closes_at = models.DateTimeField(null=True, blank=True, help_text=_("When a secret block is trained on."))
+    requested = models.PositiveIntegerField(help_text=_("Questions wanted; of a secret block, records in the pool."))
     selected = models.PositiveIntegerField(null=True, blank=True)
     error = models.CharField(max_length=1000, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -58,10 +60,31 @@ class Round(models.Model):
                 name="learner_round_done",
                 condition=~Q(state="done") | Q(committed_entry__isnull=False, selected__lte=F("requested")),
             ),
+            models.UniqueConstraint(
+                fields=("project", "block"), condition=~Q(state="failed"), name="learner_round_block_once"
+            ),
+            # A block that is asked about has a public time at which it closes.
+            models.CheckConstraint(
+                name="learner_round_block_secret",
+                condition=Q(strategy="secret_sample", block__isnull=False, block__gte=1)
+                & (~Q(state="done") | Q(closes_at__isnull=False))
+                | ~Q(strategy="secret_sample") & Q(block=None, closes_at=None),
+            ),
         )
 
     def __str__(self) -> str:
         return f"round {self.number} of {self.project_id}"
+
+
+class SecretDraw(models.Model):
+    """The secret coins of one upload, drawn once: which block asks about which record, if any does."""
+
+    dataset = models.OneToOneField(Dataset, models.CASCADE, related_name="secret_draw")
+    blocks = models.BinaryField(help_text=_("One byte for each row: its block from 1, or 0."))
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return f"coins of dataset {self.dataset_id}"
 
 
 class TrainingRun(models.Model):
@@ -74,6 +97,7 @@ class TrainingRun(models.Model):
     attempt = models.PositiveSmallIntegerField(default=0)
     leased_until = models.DateTimeField(null=True, blank=True)
     reservation = models.OneToOneField("privacy.LedgerEntry", models.PROTECT, null=True, blank=True, related_name="+")
+    block = models.ForeignKey(Round, models.PROTECT, null=True, blank=True, related_name="training_runs")
     last_consensus_id = models.BigIntegerField(help_text=_("Labels up to this consensus are used."))
     labels_used = models.PositiveIntegerField()
     error = models.CharField(max_length=1000, blank=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from django.db import connection
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Sum
 from numpy.typing import NDArray
 
 from annotation.models import Consensus, Dataset, DatasetRole, DatasetState, Oracle, Project, Query, QueryState, Record
@@ -63,10 +63,17 @@ def candidates_of(project: Project) -> Examples:
     return Examples(table[:, 0], _first_rows(datasets)(table[:, 1]) + table[:, 2], datasets)
 
 
-def labelled_examples(project: Project, *, last_consensus_id: int) -> tuple[Examples, NDArray[np.int64]]:
-    """Return the questions with a consensus up to this one, and the classes agreed on, shape (n,)."""
+def labelled_examples(
+    project: Project, *, last_consensus_id: int, block: Round | None = None
+) -> tuple[Examples, NDArray[np.int64]]:
+    """Return the questions with a consensus up to this one, and the classes agreed on, shape (n,).
+
+    With a secret block only its own: what earlier blocks were told has been paid for by their releases.
+    """
     datasets = list(pool_datasets(project))
     agreed = Consensus.objects.filter(project=project, pk__lte=last_consensus_id).order_by("pk")
+    if block is not None:
+        agreed = agreed.filter(query__round_number=block.number)
     if project.oracle == Oracle.CROWD:
         passed = _table(gate_output(project).values_list("id"), columns=1)[:, 0]
         table = _table(agreed.values_list("query_id", "choice"), columns=2)
@@ -77,6 +84,11 @@ def labelled_examples(project: Project, *, last_consensus_id: int) -> tuple[Exam
     asked = agreed.values_list(f"{record}_id", f"{record}__dataset_id", f"{record}__row_number", "choice")
     table = _table(asked, columns=4)
     return Examples(table[:, 0], _first_rows(datasets)(table[:, 1]) + table[:, 2], datasets), table[:, 3]
+
+
+def pool_size(project: Project) -> int:
+    """Count the records of the pool, asked or not; the number of slots is public."""
+    return int(pool_datasets(project).aggregate(rows=Sum("row_count", default=0))["rows"])
 
 
 def gate_entries(datasets: Sequence[Dataset]) -> list[LedgerEntry]:

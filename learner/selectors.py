@@ -9,10 +9,12 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation import selectors as annotation_selectors
 from annotation.models import Consensus, Oracle, Project, ProjectState, Query, QueryState, Role, Selection, WorkState
-from learner import pool_selectors
-from learner.configuration import estimator_of, featurizer_of, strategy_of
+from learner import pool_selectors, secret_selectors
+from learner.blocks import block_rates
+from learner.configuration import estimator_of, featurizer_of, first_block_rate, secret_sample_of, strategy_of
 from learner.models import ModelRelease, ReleaseState, Round, TrainingRun
 from learner.policies import UpdatePolicy, labels_needed
+from learner.secret_selectors import TrainedOn
 from privacy.accounting.event import Event
 from privacy.charges import price
 from privacy.models import BudgetAccount, EntryKind, Filter, LedgerEntry
@@ -61,7 +63,8 @@ def accounts_of(project: Project) -> list[BudgetAccount]:
 
 def releases_of(project: Project) -> QuerySet[ModelRelease]:
     """Return the releases of a project, newest first."""
-    found = ModelRelease.objects.filter(project=project).select_related("project", "entry", "training_run")
+    related = ("project", "entry", "training_run__project", "training_run__block")
+    found = ModelRelease.objects.filter(project=project).select_related(*related)
     return found.prefetch_related("evaluations__dataset").order_by("-version")
 
 
@@ -70,18 +73,31 @@ def latest_release(project: Project) -> ModelRelease | None:
     return releases_of(project).filter(state=ReleaseState.RELEASED).first()
 
 
-def questions_asked(run: TrainingRun) -> int:
-    """Count the questions asked when a training was started.
+def trained_on(run: TrainingRun) -> TrainedOn:
+    """Return what may be said outside of what a training used.
 
-    This is what may be said of it outside: how many of them got an agreed answer depends on what the records hold.
+    Visible rounds: the questions asked when it was started; how many of them got an agreed answer depends on what the
+    records hold. A secret block: the size of the pool and the rate of the coins, which are public, and nothing else.
     """
+    if run.block is not None:
+        sample = secret_sample_of(run.project, block=run.block.block or 0)
+        return TrainedOn(pool_size=run.block.requested, rate=sample.rate)
     asked = Round.objects.filter(project=run.project_id, state=WorkState.DONE, finished_at__lte=run.created_at)
-    return int(asked.aggregate(questions=Sum("selected", default=0))["questions"])
+    return TrainedOn(questions=int(asked.aggregate(questions=Sum("selected", default=0))["questions"]))
+
+
+def asked_in(chosen: Round) -> dict[str, int | float | None]:
+    """Return what may be said outside of how many questions a round asks."""
+    if chosen.block is None:
+        return {"requested": chosen.requested, "selected": chosen.selected, "pool_size": None, "sampling_rate": None}
+    rate = secret_sample_of(chosen.project, block=chosen.block).rate
+    return {"requested": None, "selected": None, "pool_size": chosen.requested, "sampling_rate": rate}
 
 
 def rounds_of(project: Project) -> QuerySet[Round]:
     """Return the rounds of a project, newest first."""
-    return Round.objects.filter(project=project).select_related("model", "committed_entry").order_by("-number")
+    related = ("project", "model", "committed_entry")
+    return Round.objects.filter(project=project).select_related(*related).order_by("-number")
 
 
 def lineage_of(release: ModelRelease) -> QuerySet[LedgerEntry]:
@@ -121,6 +137,8 @@ def project_status(project: Project) -> ProjectStatus:
             Step.TRAINING, f"Version {training.version} is being trained on {training.labels_used} labels."
         )
     choosing = Round.objects.filter(project=project, state__in=UNFINISHED).first()
+    if choosing is not None and choosing.block is not None:
+        return ProjectStatus(Step.CHOOSING, f"Secret coins choose the questions of block {choosing.block}.")
     if choosing is not None:
         return ProjectStatus(Step.CHOOSING, f"The questions of round {choosing.number} are being chosen.")
     return _due_step(project)
@@ -131,6 +149,8 @@ def _due_step(project: Project) -> ProjectStatus:
     version = newest.version if newest else 0
     if project.maximum_releases is not None and version >= project.maximum_releases:
         return ProjectStatus(Step.FINISHED, f"Finished: version {version} is the last one planned.")
+    if secret_selectors.labels_in_secret(project):
+        return _due_secret_step(project, version)
     counts = question_counts(project)
     left = pool_selectors.has_candidates(project)
     missing = labels_needed(
@@ -151,6 +171,31 @@ def _due_step(project: Project) -> ProjectStatus:
     if len(failed) >= MAX_FAILED_ROUNDS:
         return ProjectStatus(Step.STUCK, f"Choosing questions failed {len(failed)} times, last: {failed[0].error}")
     return _if_paid(project, Step.ASK, "The next questions can be chosen.")
+
+
+def _due_secret_step(project: Project, version: int) -> ProjectStatus:
+    """Walk from block to block; which step is due follows from public times and releases alone."""
+    block = secret_selectors.current_block(project)
+    if block is not None and secret_selectors.is_closed(block):
+        return _if_paid(
+            project, Step.TRAIN, f"Block {block.block} is closed: version {version + 1} can be trained on it."
+        )
+    if block is not None:
+        left = question_counts(project).open
+        return ProjectStatus(
+            Step.LABELLING,
+            f"Block {block.block} closes on {block.closes_at:%-d %B %Y at %H:%M} UTC and version {version + 1} is "
+            f"trained then, whatever is answered; {left} questions are open.",
+        )
+    following = secret_selectors.next_block(project)
+    if following is None:
+        return ProjectStatus(Step.FINISHED, f"Every block has been asked about; version {version} is the newest.")
+    if not pool_selectors.pool_size(project):
+        return ProjectStatus(Step.WAITING_FOR_POOL, "There is nothing to ask yet: upload a pool.")
+    failed = _failures_in_a_row(project)
+    if len(failed) >= MAX_FAILED_ROUNDS:
+        return ProjectStatus(Step.STUCK, f"Choosing questions failed {len(failed)} times, last: {failed[0].error}")
+    return _if_paid(project, Step.ASK, f"The questions of block {following} can be chosen.")
 
 
 def _round_is_due(project: Project, newest: ModelRelease | None, open_questions: int) -> bool:
@@ -188,7 +233,7 @@ def _if_paid(project: Project, step: Step, sentence: str) -> ProjectStatus:
     """Return the step, or why the account it needs cannot pay; asking counts the training it is for."""
     events = [training_event(project)]
     paying = training_account(project)
-    if step == Step.ASK and project.oracle == Oracle.TRUSTED:
+    if step == Step.ASK and not secret_selectors.labels_in_secret(project) and project.oracle == Oracle.TRUSTED:
         events.append(next_round_event(project))
     if can_pay(paying, events):
         return ProjectStatus(step, sentence)
@@ -207,8 +252,20 @@ def training_account(project: Project) -> BudgetAccount:
 
 def training_event(project: Project) -> Event:
     """Return the accountant's event of the project's next training."""
+    if secret_selectors.labels_in_secret(project):
+        return _next_secret_event(project)
     featurizer = featurizer_of(project)
     return estimator_of(project, featurizer).event_for(featurizer.dimension)
+
+
+def _next_secret_event(project: Project) -> Event:
+    """Return the event of the open block's release, or of the one that the next block will give."""
+    current = secret_selectors.current_block(project)
+    number = current.block if current is not None else secret_selectors.next_block(project)
+    # Where all blocks are used no training will come, and the last one's price stands for it.
+    return secret_selectors.release_event(
+        project, block=number or len(block_rates(first_block_rate(project))), chosen=current
+    )
 
 
 def next_strategy(project: Project) -> str:

@@ -8,6 +8,7 @@ app_name = "learner"
 urlpatterns = [
     path("projects/<slug:slug>/overview/", views.overview, name="overview"),
     path("projects/<slug:slug>/overview/standing/", views.standing, name="standing"),
+    path("projects/<slug:slug>/overview/close-block/", views.close_block, name="close_block"),
     path("projects/<slug:slug>/releases/", views.release_list, name="releases"),
     path("projects/<slug:slug>/releases/<int:version>/", views.release, name="release"),
     path("projects/<slug:slug>/releases/<int:version>/retire/", views.retire, name="retire"),

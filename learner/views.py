@@ -12,11 +12,12 @@ from django.utils.translation import gettext as _
 
 from annotation import sheets
 from annotation.models import Membership, Project, Role
-from learner import selectors
+from learner import secret_selectors, selectors
 from learner.downloads import file_response
 from learner.intervals import wilson_interval
 from learner.models import Evaluation, ModelRelease
-from learner.services import releases
+from learner.secret_selectors import TrainedOn
+from learner.services import releases, secret_rounds
 from privacy.accounting.units import atto_spent, nano_spent
 from privacy.models import LedgerEntry
 
@@ -62,10 +63,10 @@ def _measured(release: ModelRelease) -> list[Measured]:
     return [_percent(evaluation) for evaluation in release.evaluations.all()]
 
 
-def _rows(project: Project) -> list[tuple[ModelRelease, int, list[Measured]]]:
-    """Return each release with the questions asked for it and how well it does."""
+def _rows(project: Project) -> list[tuple[ModelRelease, TrainedOn, list[Measured]]]:
+    """Return each release with what may be said of what it was trained on, and how well it does."""
     found = selectors.releases_of(project)
-    return [(release, selectors.questions_asked(release.training_run), _measured(release)) for release in found]
+    return [(release, selectors.trained_on(release.training_run), _measured(release)) for release in found]
 
 
 def _percent(evaluation: Evaluation) -> Measured:
@@ -85,6 +86,8 @@ def _standing(project: Project) -> dict[str, Any]:
         "status": selectors.project_status(project),
         "counts": selectors.question_counts(project),
         "newest": selectors.latest_release(project),
+        "block": secret_selectors.open_block(project),
+        "secret": secret_selectors.labels_in_secret(project),
     }
 
 
@@ -130,7 +133,7 @@ def release(request: HttpRequest, slug: str, version: int) -> HttpResponse:
     context = {
         "project": found.project,
         "release": found,
-        "asked": selectors.questions_asked(found.training_run),
+        "used": selectors.trained_on(found.training_run),
         "measured": _measured(found),
         "sheets": sheets.budget_sheets(found.project),
         "lineage": [Costed.of(entry, entry) for entry in selectors.lineage_of(found)],
@@ -151,6 +154,23 @@ def retire(request: HttpRequest, slug: str, version: int) -> HttpResponse:
         messages.success(request, _("The release is retired; its files and its entries stay."))
         return redirect("learner:release", slug=slug, version=version)
     return render(request, "learner/retire.html", {"project": found.project, "release": found})
+
+
+@login_required
+def close_block(request: HttpRequest, slug: str) -> HttpResponse:
+    """Close the open secret block before its time; what is not agreed on by then counts as empty."""
+    project = _project(request, slug)
+    if not _may_manage(request, project):
+        raise PermissionDenied(_("Only a manager of the project can close a block."))
+    block = secret_selectors.open_block(project)
+    if block is None:
+        raise Http404
+    if request.method == "POST":
+        secret_rounds.close_block(project=project)
+        messages.success(request, _("The block is closed; its model is trained now."))
+        return redirect("learner:overview", slug=slug)
+    context = {"project": project, "block": block, "counts": selectors.question_counts(project)}
+    return render(request, "learner/close_block.html", context)
 
 
 @login_required

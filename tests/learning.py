@@ -11,8 +11,9 @@ from django.core.files import File
 
 from annotation.models import Dataset, DatasetRole, Membership, Project, Query, Role, WorkState
 from annotation.services import datasets, gate, labels, projects, queue
+from learner import secret_selectors
 from learner.models import ModelRelease, Round, TrainingRun
-from learner.services import rounds, training
+from learner.services import rounds, secret_rounds, training
 from privacy.models import SETTLEMENTS, EntryKind, LedgerEntry
 
 CLASSES = ["fruit", "tool"]
@@ -36,6 +37,7 @@ def sentences(number: int, *, seed: int = 1) -> list[str]:
 def open_trusted(owner: User, **settings: Any) -> Project:
     """Open a trusted text project that three trainings cannot exhaust."""
     values = {
+        "selection": "top_c",
         "round_size": 12,
         "labels_per_release": 12,
         "feature_dimension": 16,
@@ -45,6 +47,12 @@ def open_trusted(owner: User, **settings: Any) -> Project:
         "maximum_releases": 3,
     }
     return _open("pool-experts", owner, values | settings)
+
+
+def open_secret(owner: User, **settings: Any) -> Project:
+    """Open a trusted text project that labels secret blocks of 20, 20 and 40 % of its pool."""
+    values = {"selection": "secret_sample", "selection_rate": 0.2, "block_hours": 24}
+    return open_trusted(owner, **(values | settings))
 
 
 def open_crowd(owner: User, **settings: Any) -> Project:
@@ -157,6 +165,8 @@ def run_to_release(project: Project, annotator: User, *, version: int) -> ModelR
             project.refresh_from_db()
             return released
         label_everything(project, annotator)
+        if secret_selectors.open_block(project) is not None:
+            secret_rounds.close_block(project=project)
     raise AssertionError(f"version {version} was not released")
 
 

@@ -184,9 +184,11 @@ def undo_label(*, project: Project, user: AbstractBaseUser) -> Assignment:
         last = selectors.undoable_assignments(user).filter(project=project).first()
         if last is None:
             raise UndoRefused("There is no answer left to take back: it is over ten minutes old or a training used it.")
-        _lock_questions(last)
-        # Whoever starts a training updates this row first, so labels_used_through cannot move under us.
+        # Whoever starts a training locks this row first, too, and then the questions it withdraws: labels_used_through
+        # cannot move under us, and nobody waits in a circle.
         used_through = Project.objects.select_for_update(no_key=True).get(pk=project.pk).labels_used_through
+        if _lock_questions(last)[last.query_id].state == QueryState.WITHDRAWN:
+            raise UndoRefused("The block of this question is closed, so the answer stays.")
         current = Assignment.objects.select_for_update(no_key=True).get(pk=last.pk)
         if current.state != AssignmentState.LABELLED:
             raise UndoRefused("This answer was taken back already.")
@@ -200,6 +202,21 @@ def undo_label(*, project: Project, user: AbstractBaseUser) -> Assignment:
         _end_lease(_held_by(current))
         _lease(current, seconds=project.lease_seconds)
     return current
+
+
+def withdraw_questions(*, project: Project, round_number: int) -> None:
+    """Stop asking what a round asked and nobody agreed on, and end its leases; in the transaction that trains on it.
+
+    Waits for the answers that are being stored at this moment, so that afterwards no further consensus can come.
+    """
+    left = Query.objects.filter(
+        project=project, round_number=round_number, state__in=(QueryState.OPEN, QueryState.DISPUTED)
+    )
+    withdrawn = [query.pk for query in left.select_for_update(no_key=True).order_by("pk").only("pk")]
+    Query.objects.filter(pk__in=withdrawn).update(state=QueryState.WITHDRAWN, open_slots=0)
+    Assignment.objects.filter(query__in=withdrawn, state=AssignmentState.LEASED).update(
+        state=AssignmentState.EXPIRED, finished_at=Now()
+    )
 
 
 def mark_labels_used(*, project: Project, last_consensus_id: int) -> None:

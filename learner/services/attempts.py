@@ -3,13 +3,13 @@
 import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from uuid import NAMESPACE_URL, UUID, uuid5
 
 from django.db import transaction
 
 from annotation.errors import WorkLost
 from annotation.services.work import Lease, fail_work, keep_lease, take_work
 from learner.errors import LearnerError
+from learner.keys import key_of
 from learner.models import Round, TrainingRun
 from privacy.accounting.event import Event
 from privacy.errors import AlreadySettled, PrivacyError
@@ -19,11 +19,6 @@ from privacy.services import ledger
 logger = logging.getLogger(__name__)
 # Every attempt that died after its reservation was charged, so what kills its worker each time must not go on for ever.
 MAX_ATTEMPTS = 10
-
-
-def key_of(row: Round | TrainingRun, attempt: int, *, part: str = "") -> UUID:
-    """Return the idempotency key of one attempt: the next one draws new noise, so it pays anew."""
-    return uuid5(NAMESPACE_URL, f"dpal:{row._meta.model_name}:{row.pk}:{attempt}:{part}")
 
 
 @contextmanager

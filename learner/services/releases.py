@@ -69,12 +69,15 @@ def staged_release(
         shutil.rmtree(left, ignore_errors=True)
     scores = [score_model(model, dataset) for dataset in public_test_sets(project)]
     accounts = [_terms(account) for account in selectors.accounts_of(project)]
+    used = selectors.trained_on(run)
     card: Card = {
         "name": project.name,
         "version": run.version,
         "predicts": project.question,
         "estimator": "logistic regression with objective perturbation",
-        "questions_asked": selectors.questions_asked(run),
+        "questions_asked": used.questions,
+        "pool_size": used.pool_size,
+        "sampling_rate": used.rate,
         "created_at": timezone.now().date().isoformat(),
         "metrics": [
             {"dataset": score.dataset.name, "examples": score.examples, "accuracy": score.correct / score.examples}
@@ -83,6 +86,7 @@ def staged_release(
     }
     privacy: Privacy = {
         "oracle": "crowd" if project.oracle == Oracle.CROWD else "trusted",
+        "questions_shown": run.block is None,
         "accounts": accounts,
         "entries": [_line(entry) for entry in entries],
     }

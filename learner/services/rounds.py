@@ -14,22 +14,20 @@ from numpy.typing import NDArray
 from annotation.models import Consensus, Oracle, Project, ProjectState, Selection, WorkState
 from annotation.services import labels, queue
 from annotation.services.work import finish_work
-from learner import pool_selectors, selectors
+from learner import pool_selectors, secret_selectors, selectors
 from learner.configuration import featurizer_of, strategy_of
 from learner.errors import NothingToAsk
 from learner.linear_model import LinearModel
 from learner.models import Round, TrainingRun
 from learner.pool_selectors import Examples
 from learner.selectors import ProjectStatus, Step
-from learner.services import attempts, features, releases
-from learner.services.dispatch import send_on_commit
+from learner.services import attempts, features, releases, secret_rounds
+from learner.services.dispatch import RUN_ROUND_TASK, TRAIN_MODEL_TASK, send_on_commit
 from privacy.mechanisms.randomness import SecureRandom
 from privacy.models import LedgerEntry
 from privacy.services import ledger
 from privacy.services.faults import fault_point
 
-RUN_ROUND_TASK = "learner.tasks.run_round_task"
-TRAIN_MODEL_TASK = "learner.tasks.train_model_task"
 RESEND_AFTER = timedelta(seconds=5)
 
 
@@ -67,6 +65,8 @@ def _unheld(rows: QuerySet[Any]) -> QuerySet[Any]:
 
 
 def _start_round(project: Project) -> Round:
+    if secret_selectors.labels_in_secret(project):
+        return secret_rounds.start_block(project)
     strategy = selectors.next_strategy(project)
     last = Round.objects.filter(project=project).aggregate(number=Max("number"))["number"] or 0
     started = Round.objects.create(
@@ -83,12 +83,18 @@ def _start_round(project: Project) -> Round:
 def _start_training(project: Project) -> TrainingRun:
     agreed = Consensus.objects.filter(project=project)
     newest = selectors.releases_of(project).first()
-    last_consensus_id = agreed.aggregate(last=Max("pk"))["last"]
+    block = secret_selectors.current_block(project) if secret_selectors.labels_in_secret(project) else None
+    if block is not None:
+        labels.withdraw_questions(project=project, round_number=block.number)
+        agreed = agreed.filter(query__round_number=block.number)
+    # A secret block may have no label at all; its model is trained all the same.
+    last_consensus_id = agreed.aggregate(last=Max("pk"))["last"] or project.labels_used_through
     labels.mark_labels_used(project=project, last_consensus_id=last_consensus_id)
     project.labels_used_through = last_consensus_id
     started = TrainingRun.objects.create(
         project=project,
         version=(newest.version if newest else 0) + 1,
+        block=block,
         last_consensus_id=last_consensus_id,
         labels_used=agreed.count(),
     )
@@ -101,6 +107,9 @@ def run_round(*, round_id: int) -> None:
     chosen = Round.objects.select_related("project__pool_account", "model").get(pk=round_id)
     with attempts.attempt_at(chosen) as lease:
         if lease is None:
+            return
+        if chosen.block is not None:
+            secret_rounds.ask_block(chosen)
             return
         candidates = pool_selectors.candidates_of(chosen.project)
         if not len(candidates.ids):

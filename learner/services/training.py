@@ -6,16 +6,17 @@ from django.db import transaction
 
 from annotation.models import Oracle
 from annotation.services.work import finish_work
-from learner import pool_selectors, selectors
+from learner import pool_selectors, secret_selectors, selectors
 from learner.configuration import estimator_of, featurizer_of
 from learner.errors import NotEnoughLabels
 from learner.estimators.logistic import PrivateLogisticRegression
 from learner.features.base import Featurizer
 from learner.linear_model import LinearModel
-from learner.models import TrainingRun
+from learner.models import ModelRelease, TrainingRun
 from learner.pool_selectors import Examples
 from learner.services import attempts, features, releases
 from learner.services.dispatch import send_on_commit
+from privacy.accounting.event import Event
 from privacy.errors import SimulationNotReleasable
 from privacy.models import LedgerEntry
 from privacy.services import ledger
@@ -24,20 +25,24 @@ from privacy.services.faults import fault_point
 
 def train_model(*, run_id: str) -> None:
     """Train on every label up to the run's last one and release the model; a missed certificate releases nothing."""
-    run = TrainingRun.objects.select_related("project__pool_account", "project__labels_account").get(pk=run_id)
+    related = ("project__pool_account", "project__labels_account", "block__committed_entry__account")
+    run = TrainingRun.objects.select_related(*related).get(pk=run_id)
     with attempts.attempt_at(run) as lease:
         if lease is None:
             return
         featurizer = featurizer_of(run.project)
-        estimator = estimator_of(run.project, featurizer)
+        # A secret block builds on the release before it, which is public: disjoint blocks share no record.
+        prior = selectors.latest_release(run.project) if run.block else None
+        start = LinearModel.from_json(prior.weights) if prior else None
+        estimator = estimator_of(run.project, featurizer, prior=start)
         reservation = attempts.reserve(
             run,
             account=selectors.training_account(run.project),
-            event=estimator.event_for(featurizer.dimension),
+            event=_event(run, estimator, featurizer),
             purpose=f"train version {run.version}",
         )
         examples, model = _fit(run, estimator, featurizer)
-        descent = _descent(run, examples)
+        descent = _descent(run, examples, prior)
         fault_point("training_fitted")
         with releases.staged_release(run, model, featurizer, entries=[*descent, reservation]) as staged:
             fault_point("training_staged")
@@ -58,12 +63,22 @@ def train_model(*, run_id: str) -> None:
                 fault_point("training_published")
 
 
+def _event(run: TrainingRun, estimator: PrivateLogisticRegression, featurizer: Featurizer) -> Event:
+    """Return what the release must be charged: of a secret block, the training amplified by its coins."""
+    if run.block is None:
+        return estimator.event_for(featurizer.dimension)
+    return secret_selectors.release_event(run.project, block=run.block.block or 0, chosen=run.block)
+
+
 def _fit(
     run: TrainingRun, estimator: PrivateLogisticRegression, featurizer: Featurizer
 ) -> tuple[Examples, LinearModel]:
     """Return what was trained on and the released weights, under the names of the project's classes."""
-    examples, classes = pool_selectors.labelled_examples(run.project, last_consensus_id=run.last_consensus_id)
-    if not len(classes):
+    examples, classes = pool_selectors.labelled_examples(
+        run.project, last_consensus_id=run.last_consensus_id, block=run.block
+    )
+    # Whether a secret block was answered at all is secret, too.
+    if not len(classes) and run.block is None:
         raise NotEnoughLabels("There is no label to train on.")
     X = features.stacked_features(examples.datasets, dimension=featurizer.dimension)
     estimator.fit(np.ascontiguousarray(X[examples.rows]), classes)
@@ -72,8 +87,14 @@ def _fit(
     return examples, LinearModel(estimator.coef_, estimator.intercept_, tuple(run.project.classes))
 
 
-def _descent(run: TrainingRun, examples: Examples) -> list[LedgerEntry]:
-    """Return the committed choices a model descends from: the gates of a crowd project, the rounds of a trusted one."""
+def _descent(run: TrainingRun, examples: Examples, prior: ModelRelease | None) -> list[LedgerEntry]:
+    """Return the committed choices a model descends from: the gates of a crowd project, the rounds of a trusted one.
+
+    The model of a secret block descends from its own block and from all that the release before it descends from.
+    """
+    if run.block is not None:
+        earlier = list(selectors.lineage_of(prior)) if prior else []
+        return earlier + ([run.block.committed_entry] if run.block.committed_entry else [])
     if run.project.oracle == Oracle.CROWD:
         return pool_selectors.gate_entries(examples.datasets)
     return pool_selectors.round_entries(run.project)

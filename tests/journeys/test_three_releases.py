@@ -32,3 +32,15 @@ def test_a_crowd_project_releases_three_models():
     assert learning.entries(project, "commit")[0].mechanism == "k_anonymity_gate"
     assert release.entry.account == project.labels_account
     call_command("audit_ledger")
+
+
+def test_a_trusted_project_of_secret_blocks_releases_three_models():
+    project = learning.open_secret(make_user(), training_epsilon=100.0, pool_epsilon=400.0)
+    learning.fill_trusted(project, number=200)
+    release = learning.run_to_release(project, make_user(), version=3)
+    assert project_status(project).step == Step.FINISHED
+    assert learning.open_reservations(project) == 0
+    assert [entry.mechanism for entry in learning.entries(project, "reserve")] == ["secret_choice", "secret_sample"] * 3
+    assert release.evaluations.get().correct >= 40  # of 60; so little noise leaves no fewer
+    assert release.lineage.count() == 6
+    call_command("audit_ledger")

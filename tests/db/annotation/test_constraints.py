@@ -297,6 +297,10 @@ def test_a_selection_fits_its_oracle():
     for fields in (
         {"selection": "uncertainty"},
         {"selection": "top_c", "selection_epsilon": 0.0},
+        {"selection": "secret_sample"},
+        {"selection": "secret_sample", "selection_rate": 0.0},
+        {"selection": "secret_sample", "selection_rate": 1.0},
+        {"selection": "secret_sample", "selection_rate": 0.1, "oracle": "crowd"},
         {"selection": "top_c", "selection_epsilon": 1.0, "oracle": "crowd"},
     ):
         with refused("annotation_project_selection_fits_oracle"):

@@ -26,11 +26,14 @@ CARD = {
     "predicts": "What does the speaker want?",
     "estimator": "logistic regression, objective perturbation",
     "questions_asked": 1200,
+    "pool_size": None,
+    "sampling_rate": None,
     "created_at": "2025-03-01T10:00:00Z",
     "metrics": [{"dataset": "public intents", "examples": 500, "accuracy": 0.8125}],
 }
 PRIVACY = {
     "oracle": "crowd",
+    "questions_shown": True,
     "accounts": [
         {
             "protects": "the pool of voice queries",

@@ -63,6 +63,17 @@ def test_an_opened_project_has_its_accounts_and_its_manager(manager: User) -> No
     assert Membership.objects.get(project=project).role == Role.MANAGER
 
 
+def test_the_preset_for_experts_labels_in_secret_and_says_what_it_costs(manager: User) -> None:
+    page = client_of(manager).get(reverse("annotation:new_project", args=["pool-experts"])).content.decode()
+    assert "the four cost epsilon 0.30, 0.30, 0.53 and 0.87, 2 in all" in page
+    assert "did not beat random choice" in page
+    offered = [value for value in ("secret_sample", "top_c", "random", "uncertainty") if f'value="{value}"' in page]
+    assert offered == ["secret_sample", "top_c", "random"]
+    client_of(manager).post(reverse("annotation:new_project", args=["pool-experts"]), form_of("pool-experts"))
+    project = Project.objects.get()
+    assert (project.selection, project.selection_rate, project.regularization) == ("secret_sample", 0.1, 1.0)
+
+
 def test_a_table_project_keeps_its_declared_columns(manager: User) -> None:
     columns = "amount: 0 to 5000\ncountry: NO, SE, DK"
     client_of(manager).post(
@@ -81,7 +92,9 @@ def test_a_table_project_keeps_its_declared_columns(manager: User) -> None:
         ("pool-experts", {"classes": "only"}, "classes"),
         ("pool-experts", {"regularization": 0}, "regularization"),
         ("pool-experts", {"pool_epsilon": -1}, "pool_epsilon"),
-        ("pool-experts", {"selection_epsilon": 0}, "selection_epsilon"),
+        ("pool-experts", {"selection": "top_c", "selection_epsilon": 0}, "selection_epsilon"),
+        ("pool-experts", {"selection_rate": 1}, "selection_rate"),
+        ("pool-experts", {"block_hours": 0}, "block_hours"),
         ("pool-experts", {"selection": "uncertainty"}, "selection"),
         ("pool-experts", {"data_kind": "table"}, "columns"),
         ("pool-experts", {"data_kind": "table", "columns": "amount: 9 to 1"}, "columns"),

@@ -1,14 +1,16 @@
 """The REST routes of released models and rounds: what a program gets, with which token."""
 
 import hashlib
+import re
 from datetime import timedelta
 
+import numpy as np
 import pytest
 from django.test import Client
 
 from annotation.models import Role
 from annotation.services import projects, tokens
-from learner.services import releases
+from learner.services import releases, secret_rounds
 from tests import learning
 from tests.factories import make_user
 
@@ -90,3 +92,40 @@ def test_other_roles_and_scopes_get_nothing(project):
     assert client_of(project, Role.ANNOTATOR).get(address).status_code == 404
     assert client_of(project, Role.ENGINEER, scope="labels:write").get(address).status_code == 403
     assert Client().get(address).status_code == 401
+
+
+def told_outside(project, blocks, monkeypatch) -> list[str]:
+    """Run a project of secret blocks with these coins; return what routes, page and card say, digests and times off."""
+    monkeypatch.setattr(secret_rounds, "draw_blocks", lambda n, rate, rng: np.full(n, blocks, dtype=np.uint8))
+    learning.upload(project, [[text] for text in learning.sentences(20)], ["text"])
+    learning.run_to_release(project, make_user(), version=1)
+    engineer = client_of(project, Role.ENGINEER)
+    shown = [engineer.get(f"/api/v1/projects/{project.slug}/{what}").json() for what in ("models", "rounds")]
+    (model,), (chosen,) = shown
+    assert chosen["closes_at"] > chosen["created_at"]
+    assert {len(file.pop("sha256")) for file in model["files"]} == {64}
+    model.pop("created_at")
+    for moment in ("created_at", "finished_at", "closes_at"):
+        chosen.pop(moment)
+    for line in model["lineage"]:
+        line.pop("hash")
+    person = make_user()
+    projects.add_member(project=project, user=person, role=Role.ENGINEER)
+    pages = Client()
+    pages.force_login(person)
+    statement = pages.get(f"/projects/{project.slug}/budget/").content.decode()
+    lines = [line for line in re.findall(r"<td[^>]*>(.*?)</td>", statement, re.DOTALL) if "<time" not in line]
+    assert "choose block 1 in secret" in " ".join(lines)
+    with releases.open_file(release=project.releases.get(), name="card.md") as file:
+        card = file.read().decode()
+    return [str(part).replace(project.slug, "").replace(project.name, "") for part in (model, chosen, lines, card)]
+
+
+def test_what_leaves_is_the_same_whether_everything_was_asked_or_nothing(monkeypatch):
+    owner = make_user()
+    everything = told_outside(learning.open_secret(owner), 1, monkeypatch)
+    nothing = told_outside(learning.open_secret(owner), 0, monkeypatch)
+    assert everything == nothing
+    assert "'questions_asked': None" in nothing[0]
+    assert "'selected': None" in nothing[1]
+    assert "'pool_size': 20" in nothing[1]

@@ -137,3 +137,22 @@ def test_the_number_of_statements_does_not_grow_with_the_releases(project, manag
         client.get(reverse("learner:overview", args=(project.slug,)))
     with django_assert_max_num_queries(25):
         client.get(reverse("learner:releases", args=(project.slug,)))
+
+
+def test_a_manager_closes_a_block_early(manager):
+    project = learning.open_secret(manager)
+    client = client_of(manager)
+    address = reverse("learner:close_block", args=(project.slug,))
+    assert client.get(address).status_code == 404
+    learning.fill_trusted(project)
+    learning.work_off(project)
+    overview = client.get(reverse("learner:overview", args=(project.slug,))).content.decode()
+    assert "Block 1 closes on" in overview
+    assert address in overview
+    assert "questions are still open" in client.get(address).content.decode()
+    assert member(project, Role.ENGINEER).post(address).status_code == 403
+    assert client.post(address).status_code == 302
+    learning.work_off(project, version=1)
+    engineer = member(project, Role.ENGINEER)
+    assert "secret: each of 80 at rate 0.2" in engineer.get(pages(project, 1)[0]).content.decode()
+    assert "each of 80 records took part with probability 0.2" in engineer.get(pages(project, 1)[1]).content.decode()

@@ -1,0 +1,106 @@
+"""Secret blocks: who is asked is decided by coins that nobody outside sees, and each block gives one model.
+
+A record has one coin in its life. The coins of an upload are drawn with the first block that opens after it and stored
+in the transaction that opens the block's questions.
+"""
+
+import hashlib
+import json
+from datetime import timedelta
+
+import numpy as np
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Max
+from django.db.models.functions import Now
+from numpy.typing import NDArray
+
+from annotation.models import Dataset, Project, WorkState
+from annotation.services import queue
+from annotation.services.work import finish_work
+from learner import pool_selectors, secret_selectors
+from learner.blocks import draw_blocks
+from learner.configuration import first_block_rate, secret_sample_of
+from learner.errors import BlockNotOpen, NothingToAsk
+from learner.models import Round, SecretDraw
+from learner.services import attempts
+from learner.services.dispatch import RUN_ROUND_TASK, send_on_commit
+from privacy.accounting.events import Event
+from privacy.mechanisms.randomness import SecureRandom
+from privacy.services import ledger
+from privacy.services.faults import fault_point
+
+
+def start_block(project: Project) -> Round:
+    """Open the next block; all that is written here is public."""
+    last = Round.objects.filter(project=project).aggregate(number=Max("number"))["number"] or 0
+    started = Round.objects.create(
+        project=project,
+        number=last + 1,
+        strategy=project.selection,
+        block=secret_selectors.next_block(project),
+        requested=pool_selectors.pool_size(project),
+    )
+    send_on_commit(RUN_ROUND_TASK, round_id=started.pk)
+    return started
+
+
+def ask_block(chosen: Round) -> None:
+    """Draw the coins that are missing, open the questions of the block, and set the time at which it closes."""
+    project = chosen.project
+    block = chosen.block or 0
+    event = secret_sample_of(project, block=block).event_for(pool_size=0, picks=0, series="single")
+    reservation = attempts.reserve(
+        chosen, account=project.pool_account, event=event, purpose=f"choose block {block} in secret"
+    )
+    candidates = pool_selectors.candidates_of(project)
+    rng = SecureRandom()
+    with transaction.atomic():
+        coins = [_coins_of(dataset, rng) for dataset in candidates.datasets]
+        if not coins:
+            raise NothingToAsk("There is no pool to ask about.")
+        ids = rng.permutation(candidates.ids[np.concatenate(coins)[candidates.rows] == block])
+        fault_point("round_chosen")
+        queue.open_queries(project=project, round_number=chosen.number, record_ids=ids.tolist())
+        entry = ledger.commit(reservation=reservation, output_digest=_public_digest(chosen, event))
+        finish_work(
+            row=chosen,
+            committed_entry=entry,
+            # Uploads may have come since the block was started.
+            requested=sum(len(drawn) for drawn in coins),
+            selected=len(ids),
+            closes_at=Now() + timedelta(hours=project.block_hours),
+        )
+        send_on_commit(settings.PROJECT_CHANGED_TASK, project_id=project.pk)
+        fault_point("round_finished")
+
+
+def close_block(*, project: Project) -> Round:
+    """Close the open block now instead of at its time; what nobody has agreed on by then counts as empty.
+
+    The moment shows outside, so it must not depend on the answers; the site cannot check why a manager chooses it.
+    """
+    with transaction.atomic():
+        Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+        block = secret_selectors.open_block(project)
+        if block is None:
+            raise BlockNotOpen("There is no open block to close.")
+        Round.objects.filter(pk=block.pk, state=WorkState.DONE).update(closes_at=Now())
+        send_on_commit(settings.PROJECT_CHANGED_TASK, project_id=project.pk)
+    block.refresh_from_db()
+    return block
+
+
+def _coins_of(dataset: Dataset, rng: SecureRandom) -> NDArray[np.uint8]:
+    """Return the block of each row of an upload, shape (rows,), drawn now if they never were."""
+    stored = SecretDraw.objects.filter(dataset=dataset).first()
+    if stored is None:
+        drawn = draw_blocks(dataset.row_count, first_block_rate(dataset.project), rng)
+        stored = SecretDraw.objects.create(dataset=dataset, blocks=drawn.tobytes())
+    return np.frombuffer(stored.blocks, dtype=np.uint8)
+
+
+def _public_digest(chosen: Round, event: Event) -> str:
+    """Digest what may be said of the choice; one of the ids would let anybody with a list of them test guesses."""
+    public = {"round": chosen.number, "block": chosen.block, "event": event.to_json()}
+    return hashlib.sha256(json.dumps(public, sort_keys=True).encode()).hexdigest()
