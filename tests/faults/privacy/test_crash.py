@@ -1,16 +1,12 @@
 """No crash between reserving and publishing gives budget back, or lets an output out that is not paid for."""
 
 import hashlib
-import os
 import signal
-import subprocess
-import sys
 from datetime import timedelta
 from pathlib import Path
 from uuid import UUID, uuid4
 
 import pytest
-from django.conf import settings
 from django.contrib.auth.models import Group
 from django.db import OperationalError, connection, transaction
 
@@ -22,7 +18,6 @@ from privacy.services.audit import audit_accounts
 from privacy.services.counter import site_counter
 
 pytestmark = [pytest.mark.faults, pytest.mark.django_db(transaction=True)]
-OPERATION = Path(__file__).with_name("operation.py")
 EVENT = GaussianEvent(sensitivity_l2=1.0, sigma=100.0)
 COST_NANO = 50_001  # 1 / (2 * 100**2) in floats lies just above 50,000 and is charged rounded up
 DIGEST = "ab" * 32
@@ -44,37 +39,22 @@ STEPS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def counter_path(settings, tmp_path) -> Path:
-    settings.LEDGER_COUNTER_PATH = tmp_path / "ledger-counter.json"
-    return settings.LEDGER_COUNTER_PATH
-
-
-@pytest.fixture
-def account() -> BudgetAccount:
+def open_account(epsilon_limit: float) -> BudgetAccount:
     return ledger.open_account(
         scope=f"test:{uuid4()}",
         label="Test pool",
         unit="record",
         filter="zcdp",
-        epsilon_limit=1.0,
+        epsilon_limit=epsilon_limit,
         delta_limit=1e-6,
         actor="ada",
         reason="opened for a test",
     )
 
 
-def run_operation(folder: Path, account: BudgetAccount, key: UUID, database_url: str, die_at: str) -> int:
-    environment = os.environ | {
-        "DATABASE_URL": database_url,
-        "SECRET_KEY": settings.SECRET_KEY,
-        "PSEUDONYM_KEY": settings.PSEUDONYM_KEY,
-        "LEDGER_COUNTER_PATH": str(settings.LEDGER_COUNTER_PATH),
-        "PYTHONPATH": str(settings.BASE_DIR),
-        "DPAL_FAULT_POINT": die_at,
-    }
-    command = [sys.executable, OPERATION, folder, account.scope, str(key)]
-    return subprocess.run(command, env=environment, check=False, timeout=60).returncode
+@pytest.fixture
+def account() -> BudgetAccount:
+    return open_account(1.0)
 
 
 def assert_sound(account: BudgetAccount) -> None:
@@ -83,19 +63,19 @@ def assert_sound(account: BudgetAccount) -> None:
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_a_process_killed_at_any_step(account, tmp_path, embedded_servers, step):
+def test_a_process_killed_at_any_step(account, processes, tmp_path, step):
     spent, settled, read, stored, published = STEPS[step]
     key = uuid4()
-    assert run_operation(tmp_path, account, key, embedded_servers.database_url, step) == -signal.SIGKILL
+    code, _ = processes.wait(
+        processes.start("operate", folder=str(tmp_path), scope=account.scope, key=str(key), step=step)
+    )
+    assert code == -signal.SIGKILL
 
     last = selectors.last_entry(account)
     assert last.rho_spent_nano == spent * COST_NANO
     assert last.open_reservations == (spent and not settled)
     assert (tmp_path / "read").exists() == read
-    outputs = [group.name for group in Group.objects.all()]
-    digests = [hashlib.sha256(output.encode()).hexdigest() for output in outputs]
-    assert len(outputs) == stored
-    assert digests == [entry.output_digest for entry in LedgerEntry.objects.filter(kind="commit")]
+    assert len(outputs_with_their_commit()) == stored
     assert (tmp_path / "published").exists() == published
     assert_sound(account)
 
@@ -107,9 +87,76 @@ def test_a_process_killed_at_any_step(account, tmp_path, embedded_servers, step)
     assert_sound(account)
 
 
-def test_a_process_nobody_kills(account, tmp_path, embedded_servers):
-    assert run_operation(tmp_path, account, uuid4(), embedded_servers.database_url, "") == 0
-    assert (tmp_path / "published").exists()
+def outputs_with_their_commit() -> list[str]:
+    """Return the outputs, having held each against the digest of one commit."""
+    outputs = [group.name for group in Group.objects.order_by("pk")]
+    digests = [hashlib.sha256(output.encode()).hexdigest() for output in outputs]
+    assert digests == list(
+        LedgerEntry.objects.filter(kind="commit").order_by("pk").values_list("output_digest", flat=True)
+    )
+    return outputs
+
+
+def operate(processes, account: BudgetAccount, folder: Path, key: UUID) -> int:
+    return processes.start("operate", folder=str(folder), scope=account.scope, key=str(key))
+
+
+def test_a_process_nobody_kills(account, processes, tmp_path):
+    assert processes.wait(operate(processes, account, tmp_path, uuid4()))[0] == 0
+    assert [(tmp_path / "published").read_text()] == outputs_with_their_commit()
+    assert_sound(account)
+
+
+def test_a_replay_after_the_commit_stores_and_publishes_nothing(account, processes, tmp_path):
+    key = uuid4()
+    first, second = (
+        processes.wait(operate(processes, account, tmp_path / name, key))[0] for name in ("first", "second")
+    )
+    assert (first, second) == (0, 1)
+    assert [(tmp_path / "first/published").read_text()] == outputs_with_their_commit()
+    assert not (tmp_path / "second/published").exists()
+    assert selectors.last_entry(account).rho_spent_nano == COST_NANO
+    assert_sound(account)
+
+
+def test_a_replay_after_a_charge_stores_and_publishes_nothing(account, processes, tmp_path):
+    key = uuid4()
+    held = ledger.reserve(account=account, event=EVENT, purpose="a test", key=key)
+    ledger.charge(reservation=held, reason="its worker is gone")
+    assert processes.wait(operate(processes, account, tmp_path / "replay", key))[0] == 1
+    assert outputs_with_their_commit() == []
+    assert not (tmp_path / "replay/published").exists()
+    assert selectors.last_entry(account).rho_spent_nano == COST_NANO
+    assert_sound(account)
+
+
+def test_workers_with_the_same_key_at_the_same_time_publish_once(account, processes, tmp_path):
+    """Each pair starts together; whoever commits second is refused, and its draw with it."""
+    keys = [uuid4() for _ in range(4)]
+    running = {
+        tmp_path / f"{key}-{worker}": operate(processes, account, tmp_path / f"{key}-{worker}", key)
+        for key in keys
+        for worker in range(2)
+    }
+    ended = {folder: processes.wait(child)[0] for folder, child in running.items()}
+    for key in keys:
+        assert sorted(ended[tmp_path / f"{key}-{worker}"] for worker in range(2)) == [0, 1]
+    published = [folder / "published" for folder in running if (folder / "published").exists()]
+    assert sorted(file.read_text() for file in published) == sorted(outputs_with_their_commit())
+    assert len(published) == len(keys)
+    last = selectors.last_entry(account)
+    assert (last.rho_spent_nano, last.open_reservations) == (len(keys) * COST_NANO, 0)
+    assert_sound(account)
+
+
+def test_workers_at_the_same_time_with_room_for_one_publish_once(processes, tmp_path):
+    account = open_account(epsilon_limit=0.065)
+    assert COST_NANO <= (account.rho_limit_nano or 0) < 2 * COST_NANO
+    running = [operate(processes, account, tmp_path / str(worker), uuid4()) for worker in range(4)]
+    assert sorted(processes.wait(child)[0] for child in running) == [0, 1, 1, 1]
+    assert len(list(tmp_path.glob("*/published"))) == len(outputs_with_their_commit()) == 1
+    assert len(list(tmp_path.glob("*/read"))) == 1
+    assert selectors.last_entry(account).rho_spent_nano == COST_NANO
     assert_sound(account)
 
 
