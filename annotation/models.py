@@ -142,6 +142,11 @@ class Project(models.Model):
     overlap = models.PositiveSmallIntegerField(default=1, help_text=_("How many people answer each question."))
     lease_seconds = models.PositiveIntegerField(default=600)
 
+    labels_limit = models.PositiveIntegerField(null=True, blank=True, help_text=_("Answers to ask for in all."))
+    money_limit = models.DecimalField(max_digits=12, decimal_places=2, null=True, blank=True)
+    price_per_label = models.DecimalField(max_digits=10, decimal_places=4, null=True, blank=True)
+    currency = models.CharField(max_length=3, blank=True)
+
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -160,6 +165,16 @@ class Project(models.Model):
                     gate_epsilon__gt=0,
                     labels_account__isnull=False,
                 ),
+            ),
+            models.CheckConstraint(
+                name="annotation_project_money_has_price",
+                condition=Q(price_per_label=None, money_limit=None)
+                | Q(Q(money_limit=None) | Q(money_limit__gte=0), price_per_label__isnull=False, price_per_label__gt=0),
+            ),
+            # How many a secret block asks is secret, and stopping at a limit would tell.
+            models.CheckConstraint(
+                name="annotation_project_limit_tells_nothing",
+                condition=~Q(selection="secret_sample") | Q(labels_limit=None, money_limit=None),
             ),
             # Top-c reads records; uncertainty without noise may read only what the gate let through; nobody outside may
             # see what a secret sample asks.

@@ -18,6 +18,7 @@ urlpatterns = [
     path("projects/<slug:slug>/data/<int:dataset_id>/", data.dataset, name="dataset"),
     path("projects/<slug:slug>/data/<int:dataset_id>/gate/", data.start_gate, name="start_gate"),
     path("projects/<slug:slug>/gate/", gate.plan, name="gate"),
+    path("projects/<slug:slug>/data/answers/", data.label_budget, name="label_budget"),
     path("projects/<slug:slug>/budget/", budget.budget, name="budget"),
     path("projects/<slug:slug>/budget/<int:account_id>/", budget.change_limit, name="change_limit"),
     path("tokens/", tokens.tokens, name="tokens"),

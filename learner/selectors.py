@@ -8,6 +8,7 @@ from django.db.models import Count, Q, QuerySet, Sum, TextChoices
 from django.utils.translation import gettext_lazy as _
 
 from annotation import selectors as annotation_selectors
+from annotation.label_budget import questions_left
 from annotation.models import Consensus, Oracle, Project, ProjectState, Query, QueryState, Role, Selection, WorkState
 from learner import pool_selectors, secret_selectors
 from learner.blocks import block_rates
@@ -36,6 +37,7 @@ class Step(TextChoices):
     TRAIN = "train", _("about to train")
     LABELLING = "labelling", _("labelling")
     WAITING_FOR_POOL = "waiting_for_pool", _("waiting for a pool")
+    LABELS_SPENT = "labels_spent", _("annotation budget spent")
     CANNOT_PAY = "cannot_pay", _("budget spent")
     STUCK = "stuck", _("needs attention")
     FINISHED = "finished", _("finished")
@@ -152,7 +154,8 @@ def _due_step(project: Project) -> ProjectStatus:
     if secret_selectors.labels_in_secret(project):
         return _due_secret_step(project, version)
     counts = question_counts(project)
-    left = pool_selectors.has_candidates(project)
+    affordable = questions_left(project)
+    left = affordable != 0 and pool_selectors.has_candidates(project)
     missing = labels_needed(
         UpdatePolicy.PER_ROUND,
         labels_now=counts.agreed,
@@ -164,6 +167,11 @@ def _due_step(project: Project) -> ProjectStatus:
     if not _round_is_due(project, newest, counts.open):
         return ProjectStatus(
             Step.LABELLING, f"{counts.open} questions are open; {missing} more labels start version {version + 1}."
+        )
+    if affordable == 0:
+        return ProjectStatus(
+            Step.LABELS_SPENT,
+            f"The annotation budget is spent; version {version} is the newest. A manager can raise its limit.",
         )
     if not left:
         return _without_candidates(project, version)

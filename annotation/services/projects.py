@@ -1,5 +1,6 @@
 """Opening projects with their accounts, and who takes part in them."""
 
+from decimal import Decimal
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -7,8 +8,9 @@ from django.db import transaction
 from django.utils.text import slugify
 
 from annotation.errors import InvalidConfiguration
-from annotation.models import Membership, Project, ProjectState, Role
+from annotation.models import Membership, Project, ProjectState, Role, Selection
 from annotation.presets import GATE_FIELDS, PRESETS, broken_rules
+from annotation.services import jobs
 from privacy.models import BudgetAccount
 from privacy.services import ledger
 
@@ -88,6 +90,29 @@ def add_member(*, project: Project, user: User, role: str) -> Membership:
 def remove_member(*, project: Project, user: User, role: str) -> None:
     """Take a role from a person; what they labelled stays."""
     Membership.objects.filter(project=project, user=user, role=role).delete()
+
+
+def set_label_budget(
+    *,
+    project: Project,
+    labels_limit: int | None,
+    money_limit: Decimal | None,
+    price_per_label: Decimal | None,
+    currency: str,
+) -> Project:
+    """Say how many answers may be asked for, and at what price; a limit under what was asked starts no new round."""
+    if project.selection == Selection.SECRET_SAMPLE and not (labels_limit is None and money_limit is None):
+        raise InvalidConfiguration("labels_limit: how many a secret sample asks is secret, and a limit would tell.")
+    if money_limit is not None and not price_per_label:
+        raise InvalidConfiguration("price_per_label: a limit in money needs the price of an answer.")
+    if price_per_label is not None and price_per_label <= 0:
+        raise InvalidConfiguration("price_per_label: must be above 0.")
+    project.labels_limit, project.money_limit = labels_limit, money_limit
+    project.price_per_label, project.currency = price_per_label, currency
+    with transaction.atomic():
+        project.save(update_fields=["labels_limit", "money_limit", "price_per_label", "currency"])
+        jobs.send_project_changed(project.pk)
+    return project
 
 
 def pause_project(*, project: Project) -> Project:

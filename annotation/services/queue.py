@@ -11,7 +11,7 @@ from uuid import uuid4
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import IntegrityError, connection, transaction
 
-from annotation import selectors
+from annotation import label_budget, selectors
 from annotation.errors import InvalidConfiguration, LeaseExpired
 from annotation.models import Assignment, Oracle, Project, ProjectState, Query, QueryState, Record, Role
 from annotation.rows import Columns
@@ -124,6 +124,7 @@ class QueueState(StrEnum):
     PAUSED = "paused"
     WAITING_FOR_FIRST = "waiting_for_first"
     ANSWERED_ALL = "answered_all"
+    LABELS_SPENT = "labels_spent"
     BUDGET_SPENT = "budget_spent"
     MORE_COMING = "more_coming"
 
@@ -230,6 +231,8 @@ def queue_state(*, project: Project, user: AbstractBaseUser) -> QueueState:
     queries = Query.objects.filter(project=project)
     if queries.filter(state=QueryState.OPEN).exists():
         return QueueState.ANSWERED_ALL
+    if label_budget.questions_left(project) == 0:
+        return QueueState.LABELS_SPENT
     if selectors.budget_is_spent(project):
         return QueueState.BUDGET_SPENT
     if queries.exclude(state=QueryState.CANDIDATE).exists():

@@ -13,9 +13,10 @@ from django.views.decorators.http import require_POST
 from annotation import sheets
 from annotation.errors import InvalidUpload
 from annotation.identity import person_of
+from annotation.label_budget import label_budget as budget_of_labels
 from annotation.models import Dataset, Project
-from annotation.project_forms import UploadForm
-from annotation.services import datasets, gate
+from annotation.project_forms import LabelBudgetForm, UploadForm
+from annotation.services import datasets, gate, projects
 from annotation.views.projects import managed_project
 
 
@@ -40,7 +41,7 @@ def data(request: HttpRequest, slug: str) -> HttpResponse:
         else:
             messages.success(request, _("Upload received; its rows are being read."))
             return redirect("annotation:data", slug=slug)
-    context = {"project": project, "form": form} | _uploads(project)
+    context = {"project": project, "form": form, "labels": budget_of_labels(project)} | _uploads(project)
     return render(request, "annotation/data.html", context, status=422 if form.errors else 200)
 
 
@@ -74,6 +75,19 @@ def start_gate(request: HttpRequest, slug: str, dataset_id: int) -> HttpResponse
     if gate.start_gate(dataset=found, owner=person_of(request)) is None:
         messages.error(request, _("This upload has gone through the gate, or is in it."))
     return redirect("annotation:data", slug=slug)
+
+
+@login_required
+def label_budget(request: HttpRequest, slug: str) -> HttpResponse:
+    """How many answers may be asked for, and what they cost."""
+    project = managed_project(request, slug)
+    form = LabelBudgetForm(request.POST or None, project=project)
+    if request.method == "POST" and form.is_valid():
+        projects.set_label_budget(project=project, **form.cleaned_data)
+        messages.success(request, _("The annotation budget is changed."))
+        return redirect("annotation:data", slug=slug)
+    context = {"project": project, "form": form, "labels": budget_of_labels(project)}
+    return render(request, "annotation/label_budget.html", context, status=422 if form.errors else 200)
 
 
 @login_required

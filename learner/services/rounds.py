@@ -11,6 +11,7 @@ from django.db.models import Max, Q, QuerySet
 from django.db.models.functions import Now
 from numpy.typing import NDArray
 
+from annotation.label_budget import questions_left
 from annotation.models import Consensus, Oracle, Project, ProjectState, Selection, WorkState
 from annotation.services import labels, queue
 from annotation.services.work import finish_work
@@ -68,13 +69,14 @@ def _start_round(project: Project) -> Round:
     if secret_selectors.labels_in_secret(project):
         return secret_rounds.start_block(project)
     strategy = selectors.next_strategy(project)
+    affordable = questions_left(project)
     last = Round.objects.filter(project=project).aggregate(number=Max("number"))["number"] or 0
     started = Round.objects.create(
         project=project,
         number=last + 1,
         strategy=strategy,
         model=None if strategy == Selection.RANDOM else selectors.latest_release(project),
-        requested=project.round_size,
+        requested=project.round_size if affordable is None else min(project.round_size, affordable),
     )
     send_on_commit(RUN_ROUND_TASK, round_id=started.pk)
     return started

@@ -191,3 +191,28 @@ def test_annotators_read_what_their_gate_does(
     receipt = html[html.index('<div class="receipt">') : html.index('<form id="answer"')]
     assert said in receipt
     assert unsaid not in receipt
+
+
+def test_the_annotation_budget_is_set_and_shown_by_managers(crowd: Project, manager: User) -> None:
+    url = reverse("annotation:label_budget", args=[crowd.slug])
+    client = client_of(manager)
+    assert "without a limit" in text_of(client.get(reverse("annotation:data", args=[crowd.slug])))
+    for bad in ({"money_limit": 5}, {"labels_limit": -1}, {"currency": "euros"}, {"price_per_label": 0}):
+        assert client.post(url, bad).status_code == 422, bad
+    good = {"money_limit": "5.00", "price_per_label": "0.02", "labels_limit": 1000, "currency": "EUR"}
+    html = text_of(client.post(url, good, follow=True))
+    assert "0 answers so far; 0 of at most 250 are asked for." in html
+    assert "They cost 0.00 EUR." in html
+    engineer = make_user()
+    projects.add_member(project=crowd, user=engineer, role=Role.ENGINEER)
+    assert client_of(engineer).get(url).status_code == 404
+
+
+def test_a_secret_sample_takes_a_price_and_no_limit(manager: User) -> None:
+    project = opened(manager, "pool-experts", selection="secret_sample")
+    url = reverse("annotation:label_budget", args=[project.slug])
+    assert "stopping would tell" in text_of(client_of(manager).get(url))
+    values = {"labels_limit": 7, "money_limit": 9, "price_per_label": "0.5", "currency": "EUR"}
+    assert client_of(manager).post(url, values).status_code == 302
+    project.refresh_from_db()
+    assert (project.labels_limit, project.money_limit, str(project.price_per_label)) == (None, None, "0.5000")

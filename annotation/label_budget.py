@@ -1,0 +1,61 @@
+"""What a project may spend on answers, counted in answers and in money; this is no privacy budget."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from django.db.models import Sum
+
+from annotation.models import Label, Project, Query, QueryState
+
+
+@dataclass(frozen=True, slots=True)
+class LabelBudget:
+    """Answers that may be asked for in all, those that were, and those that came; `limit` is None without a limit."""
+
+    limit: int | None
+    asked: int
+    given: int
+    price: Decimal | None
+    currency: str
+
+    @property
+    def left(self) -> int | None:
+        """Answers that may still be asked for."""
+        return None if self.limit is None else max(0, self.limit - self.asked)
+
+    @property
+    def spent(self) -> Decimal | None:
+        """Price of the answers that came."""
+        return None if self.price is None else self.given * self.price
+
+
+def label_budget(project: Project) -> LabelBudget:
+    """Return where the budget of a project stands."""
+    given = Label.objects.filter(query__project=project, superseded_at=None).count()
+    return LabelBudget(
+        limit=answers_limit(project),
+        asked=answers_asked(project),
+        given=given,
+        price=project.price_per_label,
+        currency=project.currency,
+    )
+
+
+def answers_limit(project: Project) -> int | None:
+    """Return the lower of the two limits, in answers."""
+    limits = [] if project.labels_limit is None else [project.labels_limit]
+    if project.money_limit is not None and project.price_per_label:
+        limits.append(int(project.money_limit // project.price_per_label))
+    return min(limits, default=None)
+
+
+def answers_asked(project: Project) -> int:
+    """Count the answers that came or are still wanted: every question that was opened takes as many as its overlap."""
+    opened = Query.objects.filter(project=project).exclude(state=QueryState.CANDIDATE)
+    return int(opened.aggregate(answers=Sum("overlap", default=0))["answers"])
+
+
+def questions_left(project: Project) -> int | None:
+    """Return how many more questions the budget pays for in full, None where there is no limit."""
+    limit = answers_limit(project)
+    return None if limit is None else max(0, limit - answers_asked(project)) // project.overlap
