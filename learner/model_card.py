@@ -80,6 +80,7 @@ NOT_COVERED = {
         "how many or when",
         "whoever runs the site or holds its database",
         "what the moment shows at which a manager closes a block by hand, if the answers decided it",
+        "that one question kept another from being reached, where a block closed before everything was asked",
         "what one record shows about another that depends on it beyond the unit of protection",
     ),
     "trusted": (

@@ -319,6 +319,13 @@ class TestQueueState:
         (person,) = make_annotators(project, 1)
         assert self.state(project, person) == QueueState.BUDGET_SPENT
 
+    def test_a_secret_sample_makes_a_release_cheap_enough(self):
+        fields = {"selection": "secret_sample", "selection_rate": 0.1, "training_epsilon": 1.0}
+        (person,) = make_annotators(project := make_project(pool_account=make_account(epsilon_limit=0.2), **fields), 1)
+        assert self.state(project, person) == QueueState.WAITING_FOR_FIRST
+        (person,) = make_annotators(project := make_project(pool_account=make_account(epsilon_limit=0.1), **fields), 1)
+        assert self.state(project, person) == QueueState.BUDGET_SPENT
+
     def test_not_an_annotator(self):
         project = make_project()
         assert self.state(project, make_user()) == QueueState.NOT_MEMBER

@@ -79,6 +79,20 @@ def test_a_record_gets_no_second_coin_and_a_later_upload_has_its_own(secret):
     assert Query.objects.filter(record__dataset=draws[1].dataset).count() == (late == 2).sum()
 
 
+def test_coins_and_the_rate_they_were_drawn_at_stay_whoever_writes(secret):
+    secret.selection_rate = 0.3
+    secret.save(update_fields=["selection_rate"])  # no coin is drawn yet
+    learning.work_off(secret)
+    with pytest.raises(IntegrityError, match="drawn once"):
+        SecretDraw.objects.update(blocks=bytes(80))
+    with pytest.raises(IntegrityError, match="drawn once"):
+        SecretDraw.objects.all().delete()
+    for change in ({"selection_rate": 0.1}, {"selection": "random"}):
+        with pytest.raises(IntegrityError, match="its selection stays"):
+            type(secret).objects.filter(pk=secret.pk).update(**change)
+    type(secret).objects.filter(pk=secret.pk).update(selection_rate=0.3, round_size=5)
+
+
 def test_each_release_is_charged_the_training_amplified_at_the_rate_of_its_block(secret):
     learning.run_to_release(secret, make_user(), version=3)
     rates = block_rates(0.2)

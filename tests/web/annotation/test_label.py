@@ -74,6 +74,12 @@ class TestWhatIsShown:
         assert "You are inside the boundary" in html
         assert Assignment.objects.get().state == AssignmentState.LEASED
 
+    def test_who_answers_for_a_secret_sample_is_told_to_keep_it(self, browser_of):
+        project = make_project(selection="secret_sample", selection_rate=0.1)
+        (person,) = make_annotators(project, 1)
+        open_records(project, 1)
+        assert "A secret coin chose this record." in browser_of(person).get(page(project)).content.decode()
+
     @pytest.mark.parametrize(
         ("unit", "sentence"),
         [
