@@ -21,6 +21,11 @@ logger = logging.getLogger(__name__)
 MAX_ATTEMPTS = 10
 
 
+def subject_of(row: Round | TrainingRun) -> str:
+    """Return what the ledger sums the attempts of one round, or of one release, under."""
+    return f"round:{row.number}" if isinstance(row, Round) else f"release:{row.version}"
+
+
 @contextmanager
 def attempt_at(row: Round | TrainingRun) -> Iterator[Lease | None]:
     """Take the row for one attempt; yields None when there is nothing to take.
@@ -52,7 +57,9 @@ def attempt_at(row: Round | TrainingRun) -> Iterator[Lease | None]:
 
 def reserve(row: Round | TrainingRun, *, account: BudgetAccount, event: Event, purpose: str) -> LedgerEntry:
     """Hold the cost of this attempt, durably, before anything private is read."""
-    entry = ledger.reserve(account=account, event=event, purpose=purpose, key=key_of(row, row.attempt))
+    entry = ledger.reserve(
+        account=account, event=event, purpose=purpose, key=key_of(row, row.attempt), subject=subject_of(row)
+    )
     row.reservation = entry
     row.save(update_fields=["reservation"])
     return entry
@@ -68,6 +75,7 @@ def record_free_use(
             parent=gate,
             operation=operation,
             purpose=purpose,
+            subject=subject_of(row),
             output_digest=output_digest,
             key=key_of(row, row.attempt, part=f"gate {gate.sequence}"),
         )

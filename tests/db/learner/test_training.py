@@ -80,7 +80,10 @@ def test_a_release_holds_what_was_paid_for(trusted):
     assert release.entry.epsilon_nano == pytest.approx(2.0e9, rel=1e-6)
     assert release.guarantee[0]["limit_epsilon"] == 20.0
     assert release.guarantee[0]["spent_epsilon"] == pytest.approx(2.0, rel=1e-6)
-    assert {entry.parent.mechanism for entry in release.lineage.all()} == {"random_choice", "objective_perturbation"}
+    assert {(entry.parent.mechanism, entry.subject) for entry in release.lineage.all()} == {
+        ("random_choice", "round:1"),
+        ("objective_perturbation", "release:1"),
+    }
     assert verify_manifest(Path(default_storage.path(release.folder))) == release.digests
     weights = json.loads((Path(default_storage.path(release.folder)) / "weights.json").read_text())
     assert weights == release.weights
@@ -201,7 +204,7 @@ def test_crowd_training_is_paid_by_the_answers_and_descends_from_the_gate():
     gate = learning.entries(project, "commit")[0]
     free = LedgerEntry.objects.get(account=project.pool_account, purpose="train version 1 on gate output")
     assert release.entry.account == project.labels_account
-    assert free.parent == gate
+    assert (free.parent, free.subject) == (gate, "release:1")
     assert free.output_digest == release.entry.output_digest
     assert set(release.lineage.all()) == {gate, free, release.entry}
     assert learning.open_reservations(project) == 0
