@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.db.models import Count, Max, OuterRef, Prefetch, QuerySet, Subquery
@@ -13,9 +13,11 @@ from django.utils.translation import ngettext
 from annotation.amounts import delta_words, epsilon_words
 from annotation.models import Dataset, GateRun, Label, Membership, Oracle, PrivacyUnit, Project
 from annotation.selectors import Person, projects_of
+from annotation.spending import SpendingTable, spending_tables
 from privacy.accounting.events import event_from_json
 from privacy.accounting.units import atto_spent, nano_spent
 from privacy.models import BudgetAccount, EntryKind, LedgerEntry
+from privacy.numerical import has_numerical_epsilon, known_numerical_epsilon, numerical_epsilon
 from privacy.selectors import Guarantee, forecast, guarantee, statement
 
 STATEMENT_LINES = 200
@@ -88,6 +90,9 @@ class BudgetSheet:
     guarantee: Guarantee
     forecasts: tuple[str, ...]
     lines: tuple[StatementLine, ...]
+    tables: tuple[SpendingTable, ...] = ()
+    numerical_epsilon: float | None = None
+    can_compose: bool = False
 
     @property
     def percent_spent(self) -> float:
@@ -110,19 +115,36 @@ def budget_sheets(project: Project) -> list[BudgetSheet]:
     return [_sheet(project, account) for account in accounts_of(project)]
 
 
+def detailed_sheets(project: Project, *, compose: bool) -> list[BudgetSheet]:
+    """Return the sheets with what the budget went to; with `compose` the numerical accountant is asked, for seconds."""
+    return [_detailed(sheet, compose=compose) for sheet in budget_sheets(project)]
+
+
+def _detailed(sheet: BudgetSheet, *, compose: bool) -> BudgetSheet:
+    account, now = sheet.account, sheet.guarantee
+    known = numerical_epsilon(account, now) if compose else known_numerical_epsilon(now)
+    return replace(
+        sheet,
+        tables=spending_tables(account),
+        numerical_epsilon=known,
+        can_compose=known is None and not compose and has_numerical_epsilon(account),
+    )
+
+
 def _sheet(project: Project, account: BudgetAccount) -> BudgetSheet:
     is_pool = account.pk == project.pool_account_id
+    now = guarantee(account)
     return BudgetSheet(
         account=account,
         title=_("Pool account") if is_pool else _("Answers account"),
-        promise=_promise(project, guarantee(account), is_pool=is_pool),
+        promise=_promise(project, now, is_pool=is_pool),
         small_print=_("Unit: %(unit)s. Neighbours: %(adjacency)s. Filter: %(filter)s.")
         % {
             "unit": account.get_unit_display(),
             "adjacency": account.get_adjacency_display(),
             "filter": account.get_filter_display(),
         },
-        guarantee=guarantee(account),
+        guarantee=now,
         forecasts=tuple(_forecasts(account)),
         lines=tuple(_lines(account)),
     )

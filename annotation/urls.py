@@ -20,6 +20,7 @@ urlpatterns = [
     path("projects/<slug:slug>/gate/", gate.plan, name="gate"),
     path("projects/<slug:slug>/data/answers/", data.label_budget, name="label_budget"),
     path("projects/<slug:slug>/budget/", budget.budget, name="budget"),
+    path("projects/<slug:slug>/budget/statement.csv", budget.download_statement, name="statement"),
     path("projects/<slug:slug>/budget/<int:account_id>/", budget.change_limit, name="change_limit"),
     path("tokens/", tokens.tokens, name="tokens"),
     path("tokens/<int:token_id>/revoke/", tokens.revoke, name="revoke_token"),

@@ -43,7 +43,7 @@ class Charge:
 
 def price(account: Terms, event: Event) -> Charge:
     """Return the charge of `event` on `account`; `UnsoundCombination` names the rule that leaves it without one."""
-    charge = charge_of(event, adjacency=cast(Adjacency, account.adjacency))
+    charge = charge_of(event, adjacency=adjacency_of(account))
     free = (charge.epsilon_nano, charge.delta_atto, charge.rho_nano) == (0, 0, 0)
     # Events that do not say otherwise are proven for one record; what costs nothing is independent of all of them.
     protected = getattr(event, "unit", "record")
@@ -56,6 +56,11 @@ def price(account: Terms, event: Event) -> Charge:
     if account.filter == "zcdp" and charge.rho_nano is None:
         raise UnsoundCombination(f"{event.kind} has no finite rho, and the zcdp filter sums rhos")
     return charge
+
+
+def adjacency_of(account: Terms) -> Adjacency:
+    """Return the neighbouring relation of an account; a constraint admits no other word."""
+    return cast(Adjacency, account.adjacency)
 
 
 def charge_of(event: Event, *, adjacency: Adjacency) -> Charge:

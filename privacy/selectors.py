@@ -188,4 +188,4 @@ def _spending(account: BudgetAccount, field: str) -> list[Spending]:
         Spending(name, operations, epsilon, delta, rho, max((epsilon, rho)[column] / total, delta / total_delta))
         for name, operations, epsilon, delta, rho in rows
     ]
-    return sorted(spendings, key=lambda spending: spending.share, reverse=True)
+    return sorted(spendings, key=lambda spending: (-spending.share, spending.name))

@@ -1,0 +1,148 @@
+"""What an account's budget went to, as tables, and its statement as a file for an auditor's spreadsheet."""
+
+import csv
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from annotation.amounts import delta_words, epsilon_words
+from annotation.models import Dataset
+from privacy.accounting.units import atto_spent, nano_spent
+from privacy.errors import Spending
+from privacy.models import BudgetAccount, Filter
+from privacy.selectors import spending_by_mechanism, spending_by_person, spending_by_subject, statement
+
+CHUNK = 2000
+# What a spreadsheet would run as a formula if it began a cell.
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
+COLUMNS = (
+    "account",
+    "sequence",
+    "created_at",
+    "kind",
+    "state",
+    "settled_at",
+    "mechanism",
+    "subject",
+    "purpose",
+    "reason",
+    "actor",
+    "descends_from",
+    "epsilon_nano",
+    "delta_atto",
+    "rho_nano",
+    "mi_nano",
+    "event_json",
+    "settled_digest",
+    "hash",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SpendingLine:
+    """One row of a table: `amount` is in the currency the account admits by."""
+
+    name: str
+    operations: int
+    amount: str
+    delta: str
+    percent: float
+
+
+@dataclass(frozen=True, slots=True)
+class SpendingTable:
+    """What the budget went to, under one heading, most first."""
+
+    title: str
+    heading: str
+    currency: str
+    lines: tuple[SpendingLine, ...]
+
+
+def spending_tables(account: BudgetAccount) -> tuple[SpendingTable, ...]:
+    """Return what was spent by mechanism, by round or release, and by person; empty before anything is."""
+    by_mechanism = spending_by_mechanism(account)
+    if not by_mechanism:
+        return ()
+    by_subject = spending_by_subject(account)
+    uploads = _upload_names(by_subject)
+    return (
+        _table(account, _("By mechanism"), _("Mechanism"), by_mechanism, lambda name: name.replace("_", " ")),
+        _table(
+            account,
+            _("By round or release"),
+            _("For"),
+            by_subject,
+            lambda name: _subject_words(name, uploads),
+        ),
+        _table(account, _("By person"), _("Person"), spending_by_person(account), lambda name: name or _("by itself")),
+    )
+
+
+def statement_rows(accounts: Iterable[BudgetAccount]) -> Iterator[list[str]]:
+    """Return the whole statement, oldest line first, in exact integers; memory does not grow with its length."""
+    yield list(COLUMNS)
+    for account in accounts:
+        lines = statement(account).order_by("sequence").values(*COLUMNS[1:])
+        for line in lines.iterator(chunk_size=CHUNK):
+            yield [safe_cell(account.label), *(safe_cell(line[name]) for name in COLUMNS[1:])]
+
+
+def statement_csv(accounts: Iterable[BudgetAccount]) -> Iterator[str]:
+    """Return the statement line by line."""
+    writer = csv.writer(_Echo())
+    for row in statement_rows(accounts):
+        yield writer.writerow(row)
+
+
+def safe_cell(value: Any) -> str:
+    """Return the text of a cell; what a spreadsheet would take for a formula begins with an apostrophe."""
+    if value is None:
+        return ""
+    if hasattr(value, "isoformat"):
+        return str(value.isoformat())
+    text = str(value)
+    return f"'{text}" if isinstance(value, str) and text.startswith(FORMULA_STARTS) else text
+
+
+class _Echo:
+    """A file that hands back what is written to it."""
+
+    def write(self, text: str) -> str:
+        return text
+
+
+def _table(account: BudgetAccount, title: str, heading: str, spendings: list[Spending], words: Any) -> SpendingTable:
+    pure = account.filter == Filter.PURE
+    lines = tuple(
+        SpendingLine(
+            name=words(spending.name),
+            operations=spending.operations,
+            # rho is small where epsilon is not: three digits after the point would all be zero.
+            amount=epsilon_words(nano_spent(spending.epsilon_nano))
+            if pure
+            else delta_words(nano_spent(spending.rho_nano)),
+            delta=delta_words(atto_spent(spending.delta_atto)),
+            percent=100 * spending.share,
+        )
+        for spending in spendings
+    )
+    return SpendingTable(title, heading, "ε" if pure else "ρ", lines)
+
+
+def _upload_names(spendings: list[Spending]) -> dict[str, str]:
+    ids = [kind_and_id[1] for spending in spendings if (kind_and_id := spending.name.split(":"))[0] == "dataset"]
+    return {str(pk): name for pk, name in Dataset.objects.filter(pk__in=ids).values_list("pk", "name")}
+
+
+def _subject_words(subject: str, uploads: dict[str, str]) -> str:
+    kind, _colon, number = subject.partition(":")
+    if kind == "round":
+        return _("Round %(number)s") % {"number": number}
+    if kind == "release":
+        return _("Release %(number)s") % {"number": number}
+    if kind == "dataset":
+        return _("Upload %(name)s") % {"name": uploads.get(number, number)}
+    return subject or _("not named")
