@@ -91,9 +91,9 @@ def outputs_with_their_commit() -> list[str]:
     """Return the outputs, having held each against the digest of one commit."""
     outputs = [group.name for group in Group.objects.order_by("pk")]
     digests = [hashlib.sha256(output.encode()).hexdigest() for output in outputs]
-    assert digests == list(
-        LedgerEntry.objects.filter(kind="commit").order_by("pk").values_list("output_digest", flat=True)
-    )
+    # Workers at the same time may store and commit in different orders, so only the pairing counts.
+    commits = LedgerEntry.objects.filter(kind="commit").values_list("output_digest", flat=True)
+    assert sorted(digests) == sorted(commits)
     return outputs
 
 
