@@ -16,6 +16,7 @@ from learner import secret_selectors, selectors
 from learner.downloads import file_response
 from learner.intervals import wilson_interval
 from learner.models import Evaluation, ModelRelease
+from learner.plan_selectors import plan_forecast
 from learner.secret_selectors import TrainedOn
 from learner.services import releases, secret_rounds
 from privacy.accounting.units import atto_spent, nano_spent
@@ -102,6 +103,7 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
         return redirect("learner:releases", slug=slug)
     context = _standing(project) | {
         "sheets": sheets.budget_sheets(project),
+        "forecast": plan_forecast(project),
         "rounds": [Costed.of(chosen, chosen.committed_entry) for chosen in selectors.rounds_of(project)[:SHOWN_ROUNDS]],
         "rows": _rows(project),
         "may_manage": True,

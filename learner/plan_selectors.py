@@ -1,0 +1,202 @@
+"""How far the budget goes: the rounds and releases it still pays for if a project goes on as it is configured.
+
+The same events, prices and order as the real loop, in exact integers. Only the people are assumed: all they are asked
+they answer, and they agree.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from django.db.models import Max
+
+from annotation.label_budget import questions_left
+from annotation.models import Oracle, Project, Query, QueryState, Selection
+from learner import pool_selectors, secret_selectors, selectors
+from learner.blocks import block_rates
+from learner.configuration import first_block_rate, secret_sample_of, strategy_of
+from learner.models import ModelRelease, ReleaseState, Round, TrainingRun
+from privacy.accounting.event import Event
+from privacy.charges import price
+from privacy.models import BudgetAccount, Filter
+from privacy.selectors import last_entry
+
+# A plan that goes on for longer is not walked to its end: a page waits for it.
+MOST_STAGES = 300
+
+
+class End(StrEnum):
+    """Why the forecast ends where it does."""
+
+    BUDGET = "budget"
+    PLAN = "plan"
+    POOL = "pool"
+    FAR = "far"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A round (`choosing` is its event, None where it is free) or, without one, a release; with the training to pay."""
+
+    is_round: bool
+    training: Event
+    choosing: Event | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlanForecast:
+    """Rounds and releases the budget still pays for, and the events of the next ones; None where none will come."""
+
+    rounds: int
+    releases: int
+    end: End
+    next_round: Event | None
+    next_training: Event | None
+
+    @property
+    def sentence(self) -> str:
+        """The forecast for a person."""
+        rounds = f"{self.rounds} more round{'' if self.rounds == 1 else 's'}"
+        releases = f"{self.releases} more release{'' if self.releases == 1 else 's'}"
+        reasons = {
+            End.BUDGET: "then it is too little for the next model",
+            End.PLAN: "and the plan is complete",
+            End.POOL: "and all there is to ask has been asked",
+            End.FAR: "and for more after that",
+        }
+        told = f"At the current plan the budget pays for {rounds} and {releases}, {reasons[self.end]}."
+        if self.next_round is not None:
+            told += f" Next round: {self.next_round.summary()}."
+        if self.next_training is not None:
+            told += f" Next training: {self.next_training.summary()}."
+        return told
+
+
+class Purse:
+    """What an account has left, in the integers the database compares."""
+
+    def __init__(self, account: BudgetAccount) -> None:
+        self.account = account
+        self.pure = account.filter == Filter.PURE
+        last = last_entry(account)
+        limit = account.epsilon_limit_nano if self.pure else account.rho_limit_nano or 0
+        spent = (last.epsilon_spent_nano if self.pure else last.rho_spent_nano) if last else 0
+        self.left = limit - spent
+        self.delta_left = account.delta_sum_limit_atto - (last.delta_spent_atto if last else 0)
+        self._prices: dict[Event, tuple[int, int]] = {}
+
+    def covers(self, *events: Event) -> bool:
+        """Say whether all of these could be paid together."""
+        costs = [self._cost(event) for event in events]
+        return sum(cost for cost, _ in costs) <= self.left and sum(delta for _, delta in costs) <= self.delta_left
+
+    def pay(self, event: Event) -> None:
+        """Take the cost of an event."""
+        cost, delta = self._cost(event)
+        self.left -= cost
+        self.delta_left -= delta
+
+    def _cost(self, event: Event) -> tuple[int, int]:
+        if event not in self._prices:
+            charge = price(self.account, event)
+            self._prices[event] = ((charge.epsilon_nano if self.pure else charge.rho_nano) or 0, charge.delta_atto)
+        return self._prices[event]
+
+
+def plan_forecast(project: Project) -> PlanForecast | None:
+    """Walk the plan from where the project stands; None while work runs, whose outcome is not in the account yet."""
+    for work in (Round, TrainingRun):
+        if work.objects.filter(project=project, state__in=selectors.UNFINISHED).exists():
+            return None
+    version = ModelRelease.objects.filter(project=project).aggregate(newest=Max("version", default=0))["newest"]
+    planned = None if project.maximum_releases is None else project.maximum_releases - version
+    if planned is not None and planned <= 0:
+        return PlanForecast(rounds=0, releases=0, end=End.PLAN, next_round=None, next_training=None)
+    purse = Purse(selectors.training_account(project))
+    done: list[Stage] = []
+    end = End.POOL
+    following: list[Stage] = []
+    releases = 0
+    for stage in _stages(project):
+        following.append(stage)
+        if releases == planned:
+            end = End.PLAN
+        elif len(done) == MOST_STAGES:
+            end = End.FAR
+        # Questions are asked only where the model trained on the answers can be paid, too.
+        elif not purse.covers(stage.training, *_choosing(stage)):
+            end = End.BUDGET
+        else:
+            for event in _choosing(stage) if stage.is_round else [stage.training]:
+                purse.pay(event)
+            releases += not stage.is_round
+            done.append(stage)
+            continue
+        break
+    rounds = [stage for stage in following if stage.is_round]
+    return PlanForecast(
+        rounds=len(done) - releases,
+        releases=releases,
+        end=end,
+        next_round=next((stage.choosing for stage in rounds), None),
+        next_training=next((stage.training for stage in following), None),
+    )
+
+
+def _choosing(stage: Stage) -> list[Event]:
+    return [] if stage.choosing is None else [stage.choosing]
+
+
+def _stages(project: Project) -> Iterator[Stage]:
+    return _secret_stages(project) if secret_selectors.labels_in_secret(project) else _open_stages(project)
+
+
+def _open_stages(project: Project) -> Iterator[Stage]:
+    """Choose rounds until enough labels wait, train, and begin again, until nothing is left to ask."""
+    training = selectors.training_event(project)
+    counts = selectors.question_counts(project)
+    waiting = counts.unused + counts.open
+    left = _questions_left(project)
+    has_model = ModelRelease.objects.filter(project=project, state=ReleaseState.RELEASED).exists()
+    series = selectors.round_series(project)
+    while True:
+        while waiting < project.labels_per_release and left:
+            picks = min(project.round_size, left)
+            strategy = strategy_of(project, project.selection)
+            if strategy.needs_model and not has_model:
+                strategy = strategy_of(project, Selection.RANDOM)
+            event = strategy.event_for(pool_size=left, picks=picks, series=series)
+            yield Stage(True, training, None if project.oracle == Oracle.CROWD else event)
+            if strategy.name == Selection.TOP_C:
+                series = "continued"
+            left -= picks
+            waiting += picks
+        if not waiting:
+            return
+        yield Stage(False, training)
+        waiting, has_model = 0, True
+
+
+def _secret_stages(project: Project) -> Iterator[Stage]:
+    """Ask about each block that is left and train on it."""
+    current = secret_selectors.current_block(project)
+    if current is not None:
+        yield Stage(False, secret_selectors.release_event(project, block=current.block or 0, chosen=current))
+    following = secret_selectors.next_block(project)
+    if following is None or not pool_selectors.pool_size(project):
+        return
+    for block in range(following, len(block_rates(first_block_rate(project))) + 1):
+        training = secret_selectors.release_event(project, block=block)
+        choosing = secret_sample_of(project, block=block).event_for(pool_size=0, picks=0, series="single")
+        yield Stage(True, training, choosing)
+        yield Stage(False, training)
+
+
+def _questions_left(project: Project) -> int:
+    """Count what may still be asked."""
+    if project.oracle == Oracle.CROWD:
+        candidates = Query.objects.filter(project=project, state=QueryState.CANDIDATE).count()
+    else:
+        candidates = pool_selectors.unasked_records(project).count()
+    affordable = questions_left(project)
+    return candidates if affordable is None else min(candidates, affordable)
