@@ -21,6 +21,7 @@ from django.conf import settings
 from privacy.errors import RollbackDetected
 
 COMPACT_ABOVE_BYTES = 256 * 1024
+LOCK_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ class CounterFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._lock_path = path.with_name(path.name + ".lock")
         self._marks: dict[AccountIdentity, Mark] = {}
         self._seen = (0, 0)  # inode, bytes read
         self._pending: dict[AccountIdentity, Mark] = {}
@@ -88,27 +90,45 @@ class CounterFile:
             self._read_on()
             fresh = {key: new for key, new in self._pending.items() if _is_newer(self._marks.get(key), new)}
             everything = self._marks | fresh
-            read = self._seen[1]
+            seen = self._seen
             self._pending.clear()
         if not fresh:
             return
-        size = self._path.stat().st_size if self._path.exists() else 0
+        size = self._size()
         # Rewriting also mends a file that a crash left in the middle of a line.
-        if size == 0 or size != read or size > COMPACT_ABOVE_BYTES + 512 * len(everything):
+        if size == 0 or size != seen[1] or size > COMPACT_ABOVE_BYTES + 512 * len(everything):
             self._rewrite(everything)
             return
+        lines = _lines(fresh)
         with self._path.open("ab") as file:
-            file.write(_lines(fresh))
+            file.write(lines)
             file.flush()
             os.fdatasync(file.fileno())
+        with self._memory_lock:
+            # Our own lines need not be read again, unless another thread has done so meanwhile.
+            if self._seen == seen:
+                self._marks |= fresh
+                self._seen = (seen[0], seen[1] + len(lines))
+
+    def _size(self) -> int:
+        try:
+            return self._path.stat().st_size
+        except FileNotFoundError:
+            return 0
 
     @contextmanager
     def _among_processes(self) -> Iterator[None]:
         # Processes queue on a file of its own, because compaction replaces the counter file.
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        with self._path.with_name(self._path.name + ".lock").open("ab") as lock:
+        try:
+            lock = os.open(self._lock_path, LOCK_FLAGS, 0o600)
+        except FileNotFoundError:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            lock = os.open(self._lock_path, LOCK_FLAGS, 0o600)
+        try:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
+        finally:
+            os.close(lock)
 
     def _read_on(self) -> None:
         """Take in what other processes appended; a torn last line, left by a crash, is not taken."""
