@@ -3,9 +3,11 @@
 Run: python benchmarks/ledger.py [--seconds S] [--entries N]
 
 The peer locks a total, inserts a row, updates the total and commits: no rules, no hashes, no counter file. Both run in
-turns in the same database with a site's settings, every commit on disk. Limits: 1,000 reservations a second from one
-thread and from eight where the peer reaches twice that, at least 0.35 of the peer everywhere, and a reservation on the
-account with N entries takes at most 1.3 times as long as on the one with 1,000, also while an old snapshot stays open.
+turns in the same database with a site's settings, every commit on disk, from threads of one process and from several
+processes, as a site's workers are. Limits: 1,000 reservations a second from some number of processes where the peer
+reaches 1.5 times that, at least 0.35 of the peer everywhere, and a reservation on the account with N entries takes at
+most 1.3 times as long as on the one with 1,000, also while an old snapshot stays open. The load of the machine before
+the start is in the report: a busy one measures itself.
 """
 
 import argparse
@@ -20,11 +22,14 @@ from collections.abc import Callable
 from pathlib import Path
 from uuid import uuid4
 
-THREADS = (1, 4, 8)
+THREADS = (1, 8)
+PROCESSES = (2, 4)
 TURNS = 5
 FEW_ENTRIES = 1000
 SAMPLES = 400
+WARM_UP_SECONDS = 0.5
 RATE_LIMIT, PEER_LIMIT, FLAT_LIMIT = 1000, 0.35, 1.3
+FAST_PEER = 1.5
 FILL_AT_ONCE = 20_000
 UNDER_SNAPSHOT = 5000
 
@@ -69,6 +74,37 @@ def per_second(threads: int, seconds: float, work: Callable[[], object]) -> floa
     for thread in running:
         thread.join()
     return sum(counts) / (time.perf_counter() - start)
+
+
+def per_second_of_processes(processes: int, seconds: float, work: Callable[[], object]) -> float:
+    """Count how often all processes together finish `work` in a second."""
+    from django.db import connection
+
+    connection.close()  # each child opens its own
+    start = time.perf_counter() + WARM_UP_SECONDS
+    readers = []
+    for _ in range(processes):
+        reading, writing = os.pipe()
+        if os.fork():
+            os.close(writing)
+            readers.append(reading)
+            continue
+        count = 0
+        try:
+            work()
+            while time.perf_counter() < start:
+                time.sleep(0.001)
+            while time.perf_counter() < start + seconds:
+                work()
+                count += 1
+        finally:
+            os.write(writing, str(count).encode())
+            os._exit(0)
+    done = sum(int(os.read(reading, 100)) for reading in readers)
+    for reading in readers:
+        os.close(reading)
+        os.wait()
+    return done / seconds
 
 
 def milliseconds(works: list[Callable[[], object]], samples: int) -> list[float]:
@@ -127,16 +163,18 @@ def measure(seconds: float, entries: int) -> dict[str, float]:
 
     with connection.cursor() as cursor:
         cursor.execute(PEER_TABLES)
-    report: dict[str, float] = {}
+    report: dict[str, float] = {"load_before": os.getloadavg()[0]}
     account = open_account("rates")
-    for threads in THREADS:
+    ways = [(f"{number}_threads", per_second, number) for number in THREADS]
+    ways += [(f"{number}_processes", per_second_of_processes, number) for number in PROCESSES]
+    for name, rate, number in ways:
         ours, peer = [], []
         for _ in range(TURNS):
-            ours.append(per_second(threads, seconds, reserve_on(account)))
-            peer.append(per_second(threads, seconds, insert_raw))
-        report[f"reserves_per_second_{threads}_threads"] = statistics.median(ours)
-        report[f"raw_inserts_per_second_{threads}_threads"] = statistics.median(peer)
-        report[f"share_of_raw_{threads}_threads"] = statistics.median(ours) / statistics.median(peer)
+            ours.append(rate(number, seconds, reserve_on(account)))
+            peer.append(rate(number, seconds, insert_raw))
+        report[f"reserves_per_second_{name}"] = statistics.median(ours)
+        report[f"raw_inserts_per_second_{name}"] = statistics.median(peer)
+        report[f"share_of_raw_{name}"] = statistics.median(ours) / statistics.median(peer)
 
     few, many = open_account("few"), open_account("many")
     fill(few, FEW_ENTRIES)
@@ -163,10 +201,10 @@ def measure(seconds: float, entries: int) -> dict[str, float]:
 def broken(report: dict[str, float]) -> list[str]:
     """Name the limits that do not hold."""
     missed = [name for name, value in report.items() if name.startswith("share_of_raw") and value < PEER_LIMIT]
-    for threads in (1, 8):
-        name = f"reserves_per_second_{threads}_threads"
-        if report[name] < RATE_LIMIT and report[f"raw_inserts_per_second_{threads}_threads"] >= 2 * RATE_LIMIT:
-            missed.append(name)
+    rates = {number: report[f"reserves_per_second_{number}_processes"] for number in PROCESSES}
+    fastest = max(rates, key=rates.__getitem__)
+    if rates[fastest] < RATE_LIMIT <= report[f"raw_inserts_per_second_{fastest}_processes"] / FAST_PEER:
+        missed.append(f"reserves_per_second_{fastest}_processes")
     return missed + [name for name in ("flat", "flat_under_old_snapshot") if report[name] > FLAT_LIMIT]
 
 
