@@ -32,7 +32,7 @@ from privacy.services.audit import audit_accounts
 
 DIGEST = "ab" * 32
 UNIT = 2.0**-10  # a power of two: every sum of it is exact in floats and in nano-units' rounding
-SCHEDULES = int(os.environ.get("DPAL_SCHEDULES", "200"))
+SCHEDULES = int(os.environ.get("DPAL_SCHEDULES", "150"))
 SLOW_SCHEDULES = 5000
 STEPS = 20
 OTHER_PURPOSE = "other"
