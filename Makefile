@@ -1,12 +1,10 @@
 # Everything here needs Python 3.11 or newer, make and git; `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo test test-slow lint fmt migrate bench evidence reproduce stop clean
+.PHONY: help setup run demo test test-slow lint fmt migrate bench evidence stop clean
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 ARGS ?=
-# A directory holding the papers' data sets, for `make reproduce`.
-DATA ?=
 # Two processes by default: more than two fight over the tests' own server on small machines.
 JOBS ?= 2
 
@@ -48,9 +46,6 @@ bench: setup ## every benchmark, ours beside its peer
 
 evidence: setup ## audit every mechanism empirically, with 20 times the trials of `make test`
 	@DPAL_EVIDENCE_TRIALS=$${DPAL_EVIDENCE_TRIALS:-20} $(PYTHON) -m pytest tests/statistical $(ARGS)
-
-reproduce: setup ## the papers' tables and figures into docs/results; DATA=directory
-	@$(PYTHON) -m learner.reproduce $(if $(DATA),--data "$(DATA)") $(ARGS)
 
 stop: ## stop the embedded servers
 	@[ ! -x $(PYTHON) ] || $(PYTHON) -m dpal_site.embedded stop
