@@ -10,6 +10,7 @@ from http.cookiejar import CookieJar
 from urllib.parse import urlencode
 
 import pytest
+import redis
 
 from dpal_site.celery import app
 from dpal_site.embedded import host
@@ -59,7 +60,14 @@ def test_one_command_runs_a_site_and_ctrl_c_leaves_nothing_behind(tmp_path):
     assert EmbeddedValkey(tmp_path / "var" / "valkey").status == "stopped"
 
 
-def test_a_restarted_worker_takes_the_task_sent_while_it_was_away(celery_worker_process):
+def waiting_consumers(broker_url):
+    """Tell which connections to the broker's database wait for a task."""
+    with redis.Redis.from_url(broker_url) as broker:
+        number = str(broker.connection_pool.connection_kwargs["db"])
+        return [client for client in broker.client_list() if client["db"] == number and client["cmd"] == "brpop"]
+
+
+def test_a_restarted_worker_takes_the_task_sent_while_it_was_away(celery_worker_process, embedded_servers):
     worker, name = celery_worker_process, "annotation.tasks.return_expired_leases_task"
 
     def succeeded(times):
@@ -67,9 +75,10 @@ def test_a_restarted_worker_takes_the_task_sent_while_it_was_away(celery_worker_
 
     app.send_task(name)
     assert host.wait_until(succeeded(1), 30), worker.log_path("worker").read_text()
-    # The pool's processes hold the broker connection too: while one lives, a task can still be handed to the dead.
+    # The broker hands a task to a dead worker while one of its processes holds the connection, and until it notices.
     os.killpg(worker.pid("worker"), signal.SIGKILL)
     assert host.wait_until(lambda: host.running_process(worker.pid("worker")) is None, 10)
+    assert host.wait_until(lambda: not waiting_consumers(embedded_servers.broker_url), 10)
     app.send_task(name)
     worker.restart("worker")
     assert host.wait_until(succeeded(2), 30), worker.log_path("worker").read_text()
