@@ -1,0 +1,213 @@
+"""What a reproduced paper is made of: experiments that run in chunks, what they claim, and how they are shown."""
+
+import hashlib
+import json
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+Json = dict[str, Any]
+Style = Literal["line", "dashed", "points", "bars", "step"]
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """Where the real data lie; `folder` is None where there are none."""
+
+    folder: Path | None = None
+
+    def path(self, name: str) -> Path:
+        """Return the path of a file of the folder.
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is no folder or no such file in it.
+        """
+        if self.folder is None:
+            raise FileNotFoundError(f"{name} is needed: name the folder that holds it with --data")
+        path = self.folder / name
+        if not path.is_file():
+            raise FileNotFoundError(f"{name} is not in the data folder")
+        return path
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One claim beside what was found.
+
+    Attributes
+    ----------
+    text : str
+        What the paper says, or what an earlier trial saw, and which of them.
+    ours : str
+        Our figure, with its standard error where it is a mean.
+    holds : bool
+        The rule applied to the result: computed, never written down.
+    rule : str
+        The rule in words, so that a reader can apply it to the figures.
+    """
+
+    text: str
+    ours: str
+    holds: bool
+    rule: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of the page; cells are shown as they are."""
+
+    caption: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One curve; `spread` is drawn as a band or error bars of that half width."""
+
+    label: str
+    x: Sequence[float]
+    y: Sequence[float]
+    spread: Sequence[float] | None = None
+    style: Style = "line"
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One pair of axes of a chart."""
+
+    series: Sequence[Series]
+    x_label: str
+    y_label: str
+    title: str = ""
+    x_log: bool = False
+    y_log: bool = False
+    # Names of the places of bars, which then lie at 0, 1, 2, ...
+    x_names: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """One SVG file of panels side by side; `description` says in words what it shows."""
+
+    name: str
+    title: str
+    description: str
+    panels: Sequence[Panel]
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """A source: `unsound` says which of its mechanisms run here without their stated guarantee, and why."""
+
+    name: str
+    citation: str
+    unsound: Sequence[str]
+    experiments: Sequence["Experiment"] = field(default_factory=tuple)
+
+
+class Experiment(ABC):
+    """Some figures or a table of a paper: `run` once for each seed, `combine`, then show.
+
+    Attributes
+    ----------
+    name, title : str
+        File name (letters, digits, underscores; unique in its paper) and heading.
+    settings : dict
+        Everything that decides the result besides the seeds and the data, as JSON can hold it.
+    seeds : sequence of int
+        One chunk of work for each; a chunk is what is kept when the command is interrupted.
+    runs : int
+        How many independent runs the figures average over, all chunks together.
+    needs_data : bool
+        Whether `run` reads files of the data folder.
+    version : int
+        Raised when the code changes what it computes, so that kept results are not used again.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    version: ClassVar[int] = 1
+    needs_data: bool = False
+    settings: Json
+    seeds: Sequence[int] = (1,)
+    runs: int = 1
+
+    @abstractmethod
+    def run(self, seed: int, data: Data) -> Json:
+        """Return the part of the result that this seed gives, as JSON can hold it."""
+
+    def combine(self, parts: Sequence[Json]) -> Json:
+        """Return the result from the parts of all seeds, in their order."""
+        if len(parts) != 1:
+            raise ValueError(f"{self.name} has {len(parts)} parts and does not say how they combine")
+        return parts[0]
+
+    @abstractmethod
+    def claims(self, result: Json) -> list[Claim]:
+        """Return each claim beside our figure."""
+
+    def tables(self, result: Json) -> list[Table]:
+        """Return the tables of the page."""
+        return []
+
+    def charts(self, result: Json) -> list[Chart]:
+        """Return the figures of the page."""
+        return []
+
+    def costs(self, result: Json) -> list[str]:
+        """Return, as sentences, what the sound version costs where the paper's is not sound."""
+        return []
+
+    @property
+    def digest(self) -> str:
+        """What a kept result must have in common with this experiment to be used again."""
+        return settings_digest(self.name, self.version, self.settings, self.seeds)
+
+
+def settings_digest(name: str, version: int, settings: Mapping[str, Any], seeds: Sequence[int]) -> str:
+    """Return a short digest of everything that decides a result."""
+    text = json.dumps([name, version, dict(settings), list(seeds)], sort_keys=True, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def cell(values: ArrayLike) -> Json:
+    """Return the mean of independent runs with its standard error, as results keep it.
+
+    Returns
+    -------
+    dict
+        `value`, `error` (standard error of the mean), `spread` (standard deviation of one run), `runs`, and
+        the interval `low` to `high` of four standard errors to either side.
+    """
+    numbers = np.asarray(values, dtype=np.float64).ravel()
+    mean = float(numbers.mean())
+    spread = float(numbers.std(ddof=1)) if numbers.size > 1 else 0.0
+    error = spread / math.sqrt(numbers.size)
+    return {
+        "value": mean,
+        "error": error,
+        "spread": spread,
+        "runs": int(numbers.size),
+        "low": mean - 4 * error,
+        "high": mean + 4 * error,
+    }
+
+
+def agree(first: Json, second: Json, *, slack: float = 0.0) -> bool:
+    """Say whether two cells of independent runs lie within four standard errors of their difference, plus `slack`."""
+    error = math.hypot(first["error"], second["error"])
+    return bool(abs(first["value"] - second["value"]) <= 4 * error + slack + 1e-12)
+
+
+def shown(value: Json, digits: int = 3) -> str:
+    """Return a cell as text: the mean and its standard error."""
+    return f"{value['value']:.{digits}f} ± {value['error']:.{digits}f}"

@@ -1,0 +1,99 @@
+"""Write one page a paper, and an index, from the kept JSON results."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from learner.reproduce.experiment import Chart, Claim, Experiment, Json, Paper, Table
+from learner.reproduce.plots import save_chart
+
+INDEX = "README.md"
+ANSWER = {True: "yes", False: "no"}
+
+
+def write_page(paper: Paper, results: dict[str, Json], output: Path) -> Path:
+    """Write the page and the figures of a paper; experiments without a result are named as not run.
+
+    Parameters
+    ----------
+    results : dict
+        The kept JSON of each finished experiment, by name.
+    output : Path
+        Folder of the pages; JSON and SVG lie in a folder of the paper's name beside them.
+    """
+    lines = [f"# {paper.citation}", "", "Made by `make reproduce`; do not edit.", ""]
+    if paper.unsound:
+        lines += ["Run here as published, without the guarantee it claims, and impossible to choose in a project:", ""]
+        lines += [f"- {text}" for text in paper.unsound] + [""]
+    for experiment in paper.experiments:
+        kept = results.get(experiment.name)
+        lines += [f"## {experiment.title}", ""]
+        if kept is None:
+            lines += ["Not run.", ""]
+            continue
+        lines += _section(experiment, kept, output / paper.name)
+    path = output / f"{paper.name}.md"
+    path.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
+    return path
+
+
+def write_index(papers: Sequence[tuple[Paper, dict[str, Json]]], output: Path) -> None:
+    """Write the table of all claims that were checked."""
+    lines = [
+        "# The five papers, reproduced",
+        "",
+        "Made by `make reproduce`; do not edit. Every page says with which settings, seeds and runs; each answer is a "
+        "stated rule applied to the figures.",
+        "",
+        "| paper | claim | our figure | holds |",
+        "|---|---|---|---|",
+    ]
+    for paper, results in papers:
+        for experiment in paper.experiments:
+            if experiment.name in results:
+                lines += [
+                    f"| [{paper.name}]({paper.name}.md) | {claim.text} | {claim.ours} | {ANSWER[claim.holds]} |"
+                    for claim in experiment.claims(results[experiment.name]["result"])
+                ]
+    (output / INDEX).write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _section(experiment: Experiment, kept: Json, folder: Path) -> list[str]:
+    result = kept["result"]
+    lines = _claims(experiment.claims(result))
+    for table in experiment.tables(result):
+        lines += _table(table)
+    for chart in experiment.charts(result):
+        lines += _chart(chart, folder)
+    costs = experiment.costs(result)
+    if costs:
+        lines += ["What the sound version costs:", ""] + [f"- {cost}" for cost in costs] + [""]
+    settings = json.dumps(kept["settings"], sort_keys=True)
+    seeds = ", ".join(str(seed) for seed in kept["seeds"])
+    lines += [
+        f"Settings: `{settings}`",
+        "",
+        f"Seeds {seeds}; {kept['runs']} runs; {kept['seconds']:.0f} s of processor; {_versions(kept)}. "
+        f"[Figures as JSON]({folder.name}/{experiment.name}.json)",
+        "",
+    ]
+    return lines
+
+
+def _claims(claims: Sequence[Claim]) -> list[str]:
+    lines = ["| claim | our figure | holds | rule |", "|---|---|---|---|"]
+    return lines + [f"| {row.text} | {row.ours} | {ANSWER[row.holds]} | {row.rule} |" for row in claims] + [""]
+
+
+def _table(table: Table) -> list[str]:
+    lines = [f"{table.caption}:", "", "| " + " | ".join(table.header) + " |", "|" + "---|" * len(table.header)]
+    return lines + ["| " + " | ".join(row) + " |" for row in table.rows] + [""]
+
+
+def _chart(chart: Chart, folder: Path) -> list[str]:
+    save_chart(chart, folder / f"{chart.name}.svg")
+    return [f"![{chart.title}. {chart.description}]({folder.name}/{chart.name}.svg)", ""]
+
+
+def _versions(kept: Json) -> str:
+    return ", ".join(f"{name} {version}" for name, version in kept["versions"].items())
