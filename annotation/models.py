@@ -43,7 +43,31 @@ class Selection(models.TextChoices):
     RANDOM = "random", _("random choice")
     SECRET_SAMPLE = "secret_sample", _("secret sample: only models are published")
     TOP_C = "top_c", _("private top-c by the released model's uncertainty")
+    EXPOSURE_CAPPED_SCREEN = "exposure_capped_screen", _("screen, each record looked at a limited number of times")
+    BERNOULLI_SCREEN = "bernoulli_screen", _("screen with two rates, each record looked at once")
+    EXPONENTIAL_SCREEN = "exponential_screen", _("screen with a falling rate, each record looked at once")
+    VERSION_SPACE_SCREEN = "version_space_screen", _("screen by what released models leave undecided")
     UNCERTAINTY = "uncertainty", _("uncertainty of the gate's output")
+
+
+class UncertaintyMeasure(models.TextChoices):
+    """What makes an answer uncertain; all of them agree on two classes."""
+
+    ENTROPY = "entropy", _("entropy of all classes")
+    MARGIN = "margin", _("margin between the two likeliest classes")
+    LEAST_CONFIDENCE = "least_confidence", _("doubt about the likeliest class")
+
+
+class Estimator(models.TextChoices):
+    """What a release is trained with; every one of them adds noise, its twins without noise have no name here."""
+
+    LOGISTIC = "logistic", _("logistic regression, objective perturbation")
+    LOGISTIC_GAUSSIAN = "logistic_gaussian", _("logistic regression, Gaussian objective perturbation (has a delta)")
+    LOGISTIC_OUTPUT = "logistic_output", _("logistic regression, output perturbation")
+    HUBER_SVM = "huber_svm", _("Huber SVM, objective perturbation")
+    HUBER_SVM_GAUSSIAN = "huber_svm_gaussian", _("Huber SVM, Gaussian objective perturbation (has a delta)")
+    HUBER_SVM_OUTPUT = "huber_svm_output", _("Huber SVM, output perturbation")
+    MINIBATCH_SVM = "minibatch_svm", _("SVM by noisy steps on batches")
 
 
 class GateKind(models.TextChoices):
@@ -84,6 +108,10 @@ THRESHOLD_GATE = Q(
 )
 
 
+PUBLIC_RATE = Q(screen_low__gt=0, screen_high__gte=F("screen_low"), screen_high__lt=1)
+GAUSSIAN_ESTIMATORS = (Estimator.LOGISTIC_GAUSSIAN, Estimator.HUBER_SVM_GAUSSIAN)
+
+
 class Project(models.Model):
     """One labelling task over one pool, with its configuration and its privacy accounts."""
 
@@ -122,7 +150,26 @@ class Project(models.Model):
     image_width = models.PositiveIntegerField(null=True, blank=True)
     feature_dimension = models.PositiveIntegerField(help_text=_("Length of a feature vector for text and images."))
 
-    selection = models.CharField(max_length=20, choices=Selection.choices)
+    selection = models.CharField(max_length=30, choices=Selection.choices)
+    uncertainty_measure = models.CharField(
+        max_length=20, choices=UncertaintyMeasure.choices, default=UncertaintyMeasure.ENTROPY
+    )
+    repeat_votes = models.BooleanField(
+        default=False, help_text=_("Once half of the texts were asked, ask about doubtful answers again.")
+    )
+    screen_high = models.FloatField(default=0.1, help_text=_("Probability of a question near the boundary."))
+    screen_low = models.FloatField(default=0.05, help_text=_("Probability of a question elsewhere."))
+    screen_reach = models.FloatField(default=0.1, help_text=_("Distance from the boundary that counts as near."))
+    exponential_threshold = models.FloatField(
+        default=0.5, help_text=_("Distance below which the exponential screen treats all alike.")
+    )
+    half_angle = models.FloatField(
+        default=0.2, help_text=_("Angle around the released weights, in radians, that is taken to hold the truth.")
+    )
+    exposures = models.PositiveSmallIntegerField(default=3, help_text=_("How often a screen may look at a record."))
+    screened_blocks = models.BooleanField(
+        default=False, help_text=_("From the second secret block on, prefer what lies near the boundary.")
+    )
     round_size = models.PositiveIntegerField(help_text=_("Questions asked in one round."))
     selection_epsilon = models.FloatField(default=0.0, help_text=_("Scale a of the top-c weights exp(a u)."))
     selection_rate = models.FloatField(
@@ -131,7 +178,10 @@ class Project(models.Model):
     block_hours = models.PositiveIntegerField(
         default=168, help_text=_("Hours after which a secret block closes, whatever is answered by then.")
     )
+    estimator = models.CharField(max_length=30, choices=Estimator.choices, default=Estimator.LOGISTIC)
+    smoothing = models.FloatField(default=0.5, help_text=_("Half width of the bend of the Huber loss."))
     training_epsilon = models.FloatField(help_text=_("Epsilon of one release."))
+    training_delta = models.FloatField(default=0.0, help_text=_("Delta of one release; Gaussian noise needs it."))
     regularization = models.FloatField(help_text=_("Public regularisation of the summed objective."))
     labels_per_release = models.PositiveIntegerField(help_text=_("New consensus labels that trigger a training."))
     maximum_releases = models.PositiveIntegerField(null=True, blank=True)
@@ -189,6 +239,26 @@ class Project(models.Model):
                     selection_rate__isnull=False,
                     selection_rate__gt=0,
                     selection_rate__lt=1,
+                )
+                | Q(
+                    PUBLIC_RATE,
+                    selection__in=("exposure_capped_screen", "bernoulli_screen", "version_space_screen"),
+                    oracle="trusted",
+                )
+                | Q(
+                    selection="exponential_screen",
+                    oracle="trusted",
+                    selection_epsilon__gt=0,
+                    exponential_threshold__gt=0,
+                ),
+            ),
+            models.CheckConstraint(name="annotation_project_exposures", condition=Q(exposures__gte=1)),
+            models.CheckConstraint(
+                name="annotation_project_training_delta",
+                condition=Q(training_delta__gte=0, training_delta__lt=1)
+                & (
+                    Q(estimator__in=GAUSSIAN_ESTIMATORS, training_delta__gt=0)
+                    | ~Q(estimator__in=GAUSSIAN_ESTIMATORS) & Q(training_delta=0)
                 ),
             ),
             models.CheckConstraint(name="annotation_project_block_hours", condition=Q(block_hours__gte=1)),
@@ -282,10 +352,11 @@ class Job(models.Model):
 
 
 class DatasetRole(models.TextChoices):
-    """What a dataset is for: `pool` is private; `public_test` is public, labelled, and may be looked at freely."""
+    """What a dataset is for: `pool` is private; the others are public, labelled, and may be looked at freely."""
 
     POOL = "pool", _("private pool")
     PUBLIC_TEST = "public_test", _("public test set")
+    PUBLIC_START = "public_start", _("public examples that start the first model")
 
 
 class DatasetState(models.TextChoices):

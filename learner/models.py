@@ -33,7 +33,7 @@ class Round(models.Model):
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="rounds")
     number = models.PositiveIntegerField()
-    strategy = models.CharField(max_length=20, choices=Selection.choices)
+    strategy = models.CharField(max_length=30, choices=Selection.choices)
     model = models.ForeignKey("ModelRelease", models.PROTECT, null=True, blank=True, related_name="rounds")
     state = models.CharField(max_length=10, choices=WorkState.choices, default=WorkState.WAITING)
     attempt = models.PositiveSmallIntegerField(default=0)
@@ -85,6 +85,30 @@ class SecretDraw(models.Model):
 
     def __str__(self) -> str:
         return f"coins of dataset {self.dataset_id}"
+
+
+class ScreenLooks(models.Model):
+    """How often a screen has looked at each record of an upload; it follows from the choices, which are visible."""
+
+    dataset = models.OneToOneField(Dataset, models.CASCADE, related_name="screen_looks")
+    looks = models.BinaryField(help_text=_("One byte for each row."))
+    updated_at = models.DateTimeField(auto_now=True)
+
+    def __str__(self) -> str:
+        return f"looks at dataset {self.dataset_id}"
+
+
+class WarmStart(models.Model):
+    """A model of public examples alone: the first rounds score with it and trainings lean on it; it costs nothing."""
+
+    dataset = models.OneToOneField(Dataset, models.PROTECT, related_name="warm_start")
+    weights = models.JSONField(help_text=_("Coefficients, as in weights.json."))
+    features_version = models.CharField(max_length=120)
+    examples = models.PositiveIntegerField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return f"start from dataset {self.dataset_id}"
 
 
 class TrainingRun(models.Model):

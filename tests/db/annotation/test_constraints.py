@@ -54,6 +54,8 @@ def test_a_pool_record_carries_no_label():
     (private,) = make_records(project, ["a"])
     (public,) = make_records(project, ["b"], role="public_test")
     Record.objects.filter(pk=public.pk).update(label=1)
+    (start,) = make_records(project, ["e"], role="public_start")
+    Record.objects.filter(pk=start.pk).update(label=1)
     with refused("annotation_record_label_is_public"):
         Record.objects.filter(pk=private.pk).update(label=1)
     with refused("annotation_record_label_is_public"):
@@ -302,9 +304,30 @@ def test_a_selection_fits_its_oracle():
         {"selection": "secret_sample", "selection_rate": 1.0},
         {"selection": "secret_sample", "selection_rate": 0.1, "oracle": "crowd"},
         {"selection": "top_c", "selection_epsilon": 1.0, "oracle": "crowd"},
+        {"selection": "bernoulli_screen", "oracle": "crowd"},
+        {"selection": "exposure_capped_screen", "screen_low": 0.0},
+        {"selection": "version_space_screen", "screen_high": 1.0},
+        {"selection": "bernoulli_screen", "screen_high": 0.1, "screen_low": 0.2},
+        {"selection": "exponential_screen", "selection_epsilon": 0.0},
+        {"selection": "exponential_screen", "selection_epsilon": 1.0, "exponential_threshold": 0.0},
     ):
         with refused("annotation_project_selection_fits_oracle"):
             make_project(**fields)
+    make_project(selection="exponential_screen", selection_epsilon=1.0)
+
+
+def test_a_record_is_looked_at_at_least_once():
+    with refused("annotation_project_exposures"):
+        make_project(exposures=0)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "delta"), [("logistic", 1e-6), ("logistic_gaussian", 0.0), ("huber_svm_gaussian", 1.0)]
+)
+def test_gaussian_noise_has_a_delta_and_nothing_else_has_one(estimator, delta):
+    with refused("annotation_project_training_delta"):
+        make_project(estimator=estimator, training_delta=delta)
+    make_project(estimator="huber_svm_gaussian", training_delta=1e-6)
 
 
 def test_the_rules_read_our_tables_and_no_temporary_ones():
