@@ -20,6 +20,7 @@ class Arrival(models.TextChoices):
     """How records reach a project."""
 
     POOL = "pool", _("pool: uploads, asked in rounds")
+    STREAM = "stream", _("stream: records posted one by one, each examined once")
 
 
 class DataKind(models.TextChoices):
@@ -48,6 +49,7 @@ class Selection(models.TextChoices):
     EXPONENTIAL_SCREEN = "exponential_screen", _("screen with a falling rate, each record looked at once")
     VERSION_SPACE_SCREEN = "version_space_screen", _("screen by what released models leave undecided")
     UNCERTAINTY = "uncertainty", _("uncertainty of the gate's output")
+    ALL = "all", _("every record of a stream")
 
 
 class UncertaintyMeasure(models.TextChoices):
@@ -68,6 +70,26 @@ class Estimator(models.TextChoices):
     HUBER_SVM_GAUSSIAN = "huber_svm_gaussian", _("Huber SVM, Gaussian objective perturbation (has a delta)")
     HUBER_SVM_OUTPUT = "huber_svm_output", _("Huber SVM, output perturbation")
     MINIBATCH_SVM = "minibatch_svm", _("SVM by noisy steps on batches")
+    MI_OGD = "mi_ogd", _("online gradient descent, one noisy gradient of each record (has a delta)")
+    BANDIT_OGD = "bandit_ogd", _("online gradient descent from confirmations (has a delta)")
+
+
+class UpdatePolicy(models.TextChoices):
+    """When answers become an update or a training; `learner.policies` has the rules."""
+
+    PER_ROUND = "per_round", _("pool: whenever a fixed number of new labels has come in")
+    DOUBLING = "doubling", _("whenever the number of labels, or of a stream's records, has doubled")
+    IMMEDIATE = "immediate", _("stream: after every record that was asked about")
+    FLSW = "flsw", _("stream: windows of a fixed number of records, selection visible")
+    FLSW_HIDDEN = "flsw_hidden", _("stream: windows of a fixed number of records, selection hidden")
+    FLMB = "flmb", _("stream: batches of a fixed number of questions")
+
+
+class QuestionKind(models.TextChoices):
+    """What an annotator is asked about a record."""
+
+    CHOOSE = "choose", _("choose a class")
+    CONFIRM = "confirm", _("say whether the model's guess is right")
 
 
 class GateKind(models.TextChoices):
@@ -109,7 +131,18 @@ THRESHOLD_GATE = Q(
 
 
 PUBLIC_RATE = Q(screen_low__gt=0, screen_high__gte=F("screen_low"), screen_high__lt=1)
-GAUSSIAN_ESTIMATORS = (Estimator.LOGISTIC_GAUSSIAN, Estimator.HUBER_SVM_GAUSSIAN)
+GAUSSIAN_ESTIMATORS = (
+    Estimator.LOGISTIC_GAUSSIAN,
+    Estimator.HUBER_SVM_GAUSSIAN,
+    Estimator.MI_OGD,
+    Estimator.BANDIT_OGD,
+)
+STREAM_POLICY = Q(update_policy="immediate", window_length=None, window_denominator=None) | Q(
+    Q(update_policy="flsw_hidden", window_denominator__isnull=False, window_denominator__gte=1)
+    | Q(update_policy__in=("flsw", "flmb", "doubling"), window_denominator=None),
+    window_length__isnull=False,
+    window_length__gte=1,
+)
 
 
 class Project(models.Model):
@@ -178,6 +211,35 @@ class Project(models.Model):
     block_hours = models.PositiveIntegerField(
         default=168, help_text=_("Hours after which a secret block closes, whatever is answered by then.")
     )
+
+    question_kind = models.CharField(max_length=10, choices=QuestionKind.choices, default=QuestionKind.CHOOSE)
+    drop_unselected = models.BooleanField(
+        default=False, help_text=_("Keep no record of a stream that nobody is asked about.")
+    )
+    update_policy = models.CharField(max_length=12, choices=UpdatePolicy.choices, default=UpdatePolicy.PER_ROUND)
+    window_length = models.PositiveIntegerField(
+        null=True, blank=True, help_text=_("Records of a stream's window, questions of a batch, records of block 1.")
+    )
+    window_denominator = models.PositiveIntegerField(
+        null=True, blank=True, help_text=_("Public number a hidden window's sum is divided by.")
+    )
+    window_hours = models.PositiveIntegerField(
+        default=24, help_text=_("Hours after which a window or batch makes its update, whatever is answered.")
+    )
+    windows_ahead = models.PositiveSmallIntegerField(
+        default=1, help_text=_("Windows or batches that may wait for answers while further records are examined.")
+    )
+    updates_per_release = models.PositiveIntegerField(
+        default=1, help_text=_("Updates after which a model of a stream is released.")
+    )
+    noise_sigma = models.FloatField(null=True, blank=True, help_text=_("Noise of each coordinate of a gradient."))
+    expected_answers = models.PositiveIntegerField(
+        null=True, blank=True, help_text=_("Public number of answers for which online learning sets its step.")
+    )
+    step_size = models.FloatField(null=True, blank=True, help_text=_("Constant step of mini-batch learning."))
+    weight_radius = models.FloatField(null=True, blank=True, help_text=_("Radius of the ball that holds the weights."))
+    average_iterates = models.BooleanField(default=True, help_text=_("Release the average of all iterates."))
+
     estimator = models.CharField(max_length=30, choices=Estimator.choices, default=Estimator.LOGISTIC)
     smoothing = models.FloatField(default=0.5, help_text=_("Half width of the bend of the Huber loss."))
     training_epsilon = models.FloatField(help_text=_("Epsilon of one release."))
@@ -221,10 +283,11 @@ class Project(models.Model):
                 condition=Q(price_per_label=None, money_limit=None)
                 | Q(Q(money_limit=None) | Q(money_limit__gte=0), price_per_label__isnull=False, price_per_label__gt=0),
             ),
-            # How many a secret block asks is secret, and stopping at a limit would tell.
+            # How many a secret block or a hidden window asks is secret, and stopping at a limit would tell.
             models.CheckConstraint(
                 name="annotation_project_limit_tells_nothing",
-                condition=~Q(selection="secret_sample") | Q(labels_limit=None, money_limit=None),
+                condition=~Q(selection="secret_sample") & ~Q(update_policy="flsw_hidden")
+                | Q(labels_limit=None, money_limit=None),
             ),
             # Top-c reads records; uncertainty without noise may read only what the gate let through; nobody outside may
             # see what a secret sample asks.
@@ -250,7 +313,8 @@ class Project(models.Model):
                     oracle="trusted",
                     selection_epsilon__gt=0,
                     exponential_threshold__gt=0,
-                ),
+                )
+                | Q(selection="all", oracle="trusted", arrival="stream"),
             ),
             models.CheckConstraint(name="annotation_project_exposures", condition=Q(exposures__gte=1)),
             models.CheckConstraint(
@@ -262,10 +326,41 @@ class Project(models.Model):
                 ),
             ),
             models.CheckConstraint(name="annotation_project_block_hours", condition=Q(block_hours__gte=1)),
+            models.CheckConstraint(
+                name="annotation_project_stream",
+                condition=Q(
+                    arrival="pool",
+                    question_kind="choose",
+                    update_policy__in=("per_round", "doubling"),
+                    window_length=None,
+                )
+                | Q(
+                    STREAM_POLICY,
+                    arrival="stream",
+                    oracle="trusted",
+                    selection__in=("all", "bernoulli_screen", "exponential_screen"),
+                    estimator__in=("minibatch_svm", "mi_ogd", "bandit_ogd"),
+                    overlap=1,
+                    window_hours__gte=1,
+                    windows_ahead__gte=1,
+                    updates_per_release__gte=1,
+                ),
+            ),
+            # What asks for confirmations learns from them, and nothing else can.
+            models.CheckConstraint(
+                name="annotation_project_confirm_is_bandit",
+                condition=Q(question_kind="confirm", estimator="bandit_ogd")
+                | ~Q(question_kind="confirm") & ~Q(estimator="bandit_ogd"),
+            ),
         )
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def hides_selection(self) -> bool:
+        """Whether ids, numbers and times of what is asked must stay among those who see the records."""
+        return self.selection == Selection.SECRET_SAMPLE or self.update_policy == UpdatePolicy.FLSW_HIDDEN
 
 
 class Role(models.TextChoices):
@@ -415,6 +510,36 @@ class Record(models.Model):
         return f"record {self.pk}"
 
 
+class RecordPost(models.Model):
+    """Records that arrived at a stream together, until they are examined; as private as any record.
+
+    `row_count` of the stream's dataset counts the slots given out; a record's slot is its row number there.
+    """
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="record_posts", db_index=False)
+    key = models.BinaryField(max_length=32, help_text=_("Digest of the sender's idempotency key."))
+    body_digest = models.BinaryField(max_length=32, help_text=_("Keyed, so that nobody can try records out."))
+    first_slot = models.BigIntegerField()
+    record_count = models.PositiveIntegerField()
+    body = models.BinaryField(null=True, blank=True, help_text=_("The records as JSON; null once examined."))
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("project", "key"), name="annotation_post_once"),
+            models.UniqueConstraint(fields=("project", "first_slot"), name="annotation_post_slot"),
+            models.CheckConstraint(name="annotation_post_not_empty", condition=Q(record_count__gte=1)),
+        )
+        indexes = (
+            models.Index(
+                fields=("project", "first_slot"), condition=Q(body__isnull=False), name="annotation_post_waiting"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"post {self.pk}"
+
+
 class GateState(models.TextChoices):
     """How an attempt to pass a dataset through the gate ended."""
 
@@ -493,6 +618,9 @@ class Query(models.Model):
     text = models.TextField(null=True, blank=True)  # null says: look at the record
     sample_count = models.BigIntegerField(null=True, blank=True)
     noisy_count = models.FloatField(null=True, blank=True, help_text=_("What the threshold gate hands out instead."))
+    guess = models.PositiveSmallIntegerField(
+        null=True, blank=True, help_text=_("The class the annotator is asked to confirm.")
+    )
     state = models.CharField(max_length=10, choices=QueryState.choices)
     round_number = models.PositiveIntegerField(null=True, blank=True)
     priority = models.BigIntegerField(default=0, help_text=_("Smaller is asked first."))
@@ -514,6 +642,7 @@ class Query(models.Model):
                     record=None,
                     gate_run__isnull=False,
                     text__isnull=False,
+                    guess=None,
                 ),
             ),
             # Over the digest, because an index entry holds at most 2,704 bytes and a text may be longer.

@@ -1,0 +1,99 @@
+"""What the database refuses of a stream, each rule broken on purpose."""
+
+from uuid import uuid4
+
+import pytest
+from django.db import IntegrityError, transaction
+
+from annotation.models import Project, RecordPost
+from privacy.accounting.events import RandomChoiceEvent
+from privacy.services import ledger
+from tests.factories import make_project
+
+pytestmark = pytest.mark.django_db
+STREAM = {
+    "arrival": "stream",
+    "selection": "bernoulli_screen",
+    "screen_high": 0.5,
+    "screen_low": 0.1,
+    "update_policy": "flmb",
+    "window_length": 50,
+    "estimator": "minibatch_svm",
+    "classes": ["no", "yes"],
+}
+HIDDEN = {"update_policy": "flsw_hidden", "window_length": 100, "window_denominator": 10}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        HIDDEN,
+        {"update_policy": "immediate", "window_length": None},
+        {"selection": "all", "estimator": "bandit_ogd", "question_kind": "confirm", "training_delta": 1e-6},
+        {"selection": "exponential_screen", "selection_epsilon": 1.0},
+    ],
+)
+def test_a_stream_with_what_it_needs_is_stored(fields):
+    assert make_project(**STREAM | fields).arrival == "stream"
+
+
+@pytest.mark.parametrize(
+    ("fields", "rule"),
+    [
+        ({"window_length": None}, "annotation_project_stream"),
+        ({"update_policy": "per_round"}, "annotation_project_stream"),
+        (HIDDEN | {"window_denominator": None}, "annotation_project_stream"),
+        ({"window_denominator": 5}, "annotation_project_stream"),
+        ({"estimator": "logistic"}, "annotation_project_stream"),
+        ({"selection": "random"}, "annotation_project_stream"),
+        ({"arrival": "pool"}, "annotation_project_stream"),
+        ({"windows_ahead": 0}, "annotation_project_stream"),
+        ({"screen_low": 0.6}, "annotation_project_selection_fits_oracle"),
+        ({"screen_low": 0.0}, "annotation_project_selection_fits_oracle"),
+        ({"screen_high": 1.0}, "annotation_project_selection_fits_oracle"),
+        ({"selection": "exponential_screen"}, "annotation_project_selection_fits_oracle"),
+        ({"question_kind": "confirm"}, "annotation_project_confirm_is_bandit"),
+        ({"overlap": 2}, "annotation_project_stream"),
+        ({"estimator": "mi_ogd"}, "annotation_project_training_delta"),
+        ({"estimator": "bandit_ogd", "training_delta": 1e-6}, "annotation_project_confirm_is_bandit"),
+        (HIDDEN | {"labels_limit": 9}, "annotation_project_limit_tells_nothing"),
+    ],
+)
+def test_a_stream_without_a_proof_is_refused(fields, rule):
+    with pytest.raises(IntegrityError, match=rule):
+        make_project(**STREAM | fields)
+
+
+def test_only_a_stream_asks_about_every_record():
+    with pytest.raises(IntegrityError, match="annotation_project_selection_fits_oracle"):
+        make_project(selection="all")
+
+
+def test_how_records_arrive_never_changes():
+    project = make_project(**STREAM)
+    with pytest.raises(IntegrityError, match="how records reach a project never changes"):
+        Project.objects.filter(pk=project.pk).update(arrival="pool")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_a_stream_paid_for_never_changes():
+    project = make_project(**STREAM)
+    stored = Project.objects.filter(pk=project.pk)
+    stored.update(screen_high=0.4)
+    ledger.reserve(account=project.pool_account, event=RandomChoiceEvent(1), purpose="test", key=uuid4())
+    stored.update(windows_ahead=3)
+    for change in ({"screen_high": 0.5}, {"training_epsilon": 2.0}, {"classes": ["a", "b"]}, {"window_hours": 1}):
+        with pytest.raises(IntegrityError, match="how a stream selects and learns never changes"), transaction.atomic():
+            stored.update(**change)
+
+
+def test_a_post_is_stored_once_and_slots_are_given_once():
+    project = make_project(**STREAM)
+    values = {"project": project, "body_digest": b"1", "body": b"[]", "record_count": 2}
+    RecordPost.objects.create(key=b"1", first_slot=0, **values)
+    for change in ({"key": b"1", "first_slot": 2}, {"key": b"2", "first_slot": 0}):
+        with pytest.raises(IntegrityError, match="annotation_post"), transaction.atomic():
+            RecordPost.objects.create(**values | change)
+    with pytest.raises(IntegrityError, match="annotation_post_not_empty"):
+        RecordPost.objects.create(**values | {"key": b"3", "first_slot": 3, "record_count": 0})
