@@ -17,6 +17,7 @@ class LabelBudget:
     given: int
     price: Decimal | None
     currency: str
+    money_limit: Decimal | None = None
 
     @property
     def left(self) -> int | None:
@@ -28,6 +29,13 @@ class LabelBudget:
         """Price of the answers that came."""
         return None if self.price is None else self.given * self.price
 
+    @property
+    def money_left(self) -> Decimal | None:
+        """What is not spent, nor promised to an answer that was asked for; None without a limit in money."""
+        if self.money_limit is None or self.price is None:
+            return None
+        return max(Decimal(0), self.money_limit - self.asked * self.price)
+
 
 def label_budget(project: Project) -> LabelBudget:
     """Return where the budget of a project stands."""
@@ -38,6 +46,7 @@ def label_budget(project: Project) -> LabelBudget:
         given=given,
         price=project.price_per_label,
         currency=project.currency,
+        money_limit=project.money_limit,
     )
 
 

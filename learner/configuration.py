@@ -3,7 +3,7 @@
 from math import isqrt
 from typing import cast
 
-from annotation.models import DataKind, Project
+from annotation.models import DataKind, Project, Selection
 from learner.blocks import block_rates
 from learner.estimators.logistic import PrivateLogisticRegression
 from learner.features.base import Featurizer
@@ -20,6 +20,8 @@ PROJECTION_SEED = 0
 DEFAULT_NORMALIZER = "L1"
 # A constant column of 1 would make rows, and so the noise, half as long again; at 0.2 it is all but free.
 INTERCEPT_SCALING = 0.2
+# Enough for an average; more change the order by little and take as much longer.
+UNCERTAINTY_DRAWS = 20
 
 
 def featurizer_of(project: Project) -> Featurizer:
@@ -60,7 +62,8 @@ def estimator_of(
 
 def strategy_of(project: Project, name: str) -> QueryStrategy:
     """Return the strategy called `name` at the project's scale, once it is sound in front of the project's oracle."""
-    strategy = strategy_for(name, scale=project.selection_epsilon)
+    parameters = {"draws": UNCERTAINTY_DRAWS} if name == Selection.UNCERTAINTY else {}
+    strategy = strategy_for(name, scale=project.selection_epsilon, parameters=parameters)
     strategy.check_oracle(cast(OracleName, project.oracle))
     return strategy
 

@@ -22,7 +22,7 @@ from learner.linear_model import LinearModel
 from learner.models import Round, TrainingRun
 from learner.pool_selectors import Examples
 from learner.selectors import ProjectStatus, Step
-from learner.services import attempts, features, releases, secret_rounds
+from learner.services import attempts, features, ranked_pool, releases, secret_rounds
 from learner.services.dispatch import RUN_ROUND_TASK, TRAIN_MODEL_TASK, send_on_commit
 from privacy.mechanisms.randomness import SecureRandom
 from privacy.models import LedgerEntry
@@ -146,7 +146,10 @@ def _ask_crowd(chosen: Round, candidates: Examples) -> None:
     """Rank gate output, which is public to the crowd already: recorded, and free."""
     project = chosen.project
     gates = pool_selectors.gate_entries(candidates.datasets)
-    ids = _choose(chosen, candidates)
+    pool = ranked_pool.open_pool(project, candidates, strategy=chosen.strategy, model=chosen.model)
+    ids = pool.next_examples(chosen.requested)
+    if not ids.size:
+        raise NothingToAsk("The annotation budget is spent.")
     fault_point("round_chosen")
     with transaction.atomic():
         queue.open_queries(project=project, round_number=chosen.number, query_ids=ids.tolist())

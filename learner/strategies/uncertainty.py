@@ -7,11 +7,12 @@ from numpy.typing import NDArray
 
 from learner.linear_model import LinearModel
 from learner.strategies.base import QueryStrategy, Series
+from learner.strategies.draws import DrawStatistics, check_draws, statistics_over_draws
 from learner.strategies.scoring import score_blocks
 from privacy.accounting.events import Event, PostProcessingEvent
 from privacy.mechanisms.randomness import RandomSource
 
-Measure = Literal["entropy", "margin", "least_confidence"]
+Measure = Literal["entropy", "margin", "least_confidence", "variance"]
 
 
 class Uncertainty(QueryStrategy):
@@ -19,18 +20,24 @@ class Uncertainty(QueryStrategy):
 
     Parameters
     ----------
-    measure : {"entropy", "margin", "least_confidence"}
-        Entropy of the class probabilities, one minus the lead of the first class over the second, or
-        one minus the probability of the first. They agree on two classes.
+    measure : {"entropy", "margin", "least_confidence", "variance"}
+        Of the class probabilities averaged over the draws: their entropy, one minus the lead of the first class over
+        the second, or one minus the probability of the first; these agree on two classes. Or how much the
+        probabilities vary from draw to draw, which takes more than one draw.
+    draws : int
+        Predictions of each candidate, >= 1, each with other weights left out; with 1 the model itself predicts.
+    dropout_rate : float
+        Chance that a draw leaves out a weight, in (0, 1); without meaning for a single draw.
 
     Raises
     ------
     ValueError
-        If the measure is unknown.
+        If a parameter is unknown or out of range.
 
     References
     ----------
     .. [1] Settles, "Active Learning Literature Survey", University of Wisconsin-Madison, 2009, section 3.1.
+    .. [2] Gal, Ghahramani, "Dropout as a Bayesian approximation", ICML 2016.
     """
 
     name = "uncertainty"
@@ -38,10 +45,15 @@ class Uncertainty(QueryStrategy):
     oracles = frozenset({"crowd"})
     post_processing_only = True
 
-    def __init__(self, measure: Measure = "entropy") -> None:
+    def __init__(self, measure: Measure = "entropy", *, draws: int = 1, dropout_rate: float = 0.2) -> None:
         if measure not in get_args(Measure):
             raise ValueError(f"measure must be one of {get_args(Measure)}, got {measure!r}")
+        check_draws(draws, dropout_rate)
+        if measure == "variance" and (draws < 2 or dropout_rate == 0):
+            raise ValueError(f"variance takes at least 2 draws that differ, got {draws} at rate {dropout_rate}")
         self.measure: Measure = measure
+        self.draws = int(draws)
+        self.dropout_rate = float(dropout_rate)
 
     def query(
         self,
@@ -55,13 +67,25 @@ class Uncertainty(QueryStrategy):
         rows = self.check_query(X, candidates, model, n)
         if not rows.size or model is None:
             return rows[:0]
-        blocks = [self.measured(model.probabilities(values)) for values in score_blocks(X, model, candidates=rows)]
-        uncertainty = np.concatenate(blocks)
+        if self.draws == 1:
+            blocks = [self.measured(model.probabilities(values)) for values in score_blocks(X, model, candidates=rows)]
+            uncertainty = np.concatenate(blocks)
+        else:
+            uncertainty = self.uncertainty_of(self.statistics(X, rows, model))
         if n < rows.size:
             # Whoever is below the n-th largest need not be sorted.
             leading = np.flatnonzero(uncertainty >= np.partition(uncertainty, rows.size - n - 1)[rows.size - n - 1])
             rows, uncertainty = rows[leading], uncertainty[leading]
         return rows[np.argsort(-uncertainty, kind="stable")[:n]]
+
+    def statistics(self, X: NDArray[np.float32], candidates: NDArray[np.int64], model: LinearModel) -> DrawStatistics:
+        """Return how sure the model is of each candidate over the draws."""
+        rate = 0.0 if self.draws == 1 else self.dropout_rate
+        return statistics_over_draws(X, candidates, model, draws=self.draws, dropout_rate=rate)
+
+    def uncertainty_of(self, statistics: DrawStatistics) -> NDArray[np.float64]:
+        """Return the uncertainty by the chosen measure, shape (n,), >= 0."""
+        return statistics.variance if self.measure == "variance" else self.measured(statistics.mean)
 
     def measured(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the uncertainty of each row of class probabilities, shape (rows,), >= 0."""
@@ -84,4 +108,7 @@ class Uncertainty(QueryStrategy):
     def describe(self) -> str:
         """Return one plain sentence about how questions are chosen."""
         measure = self.measure.replace("_", " ")
-        return f"Texts that passed the gate are asked in order of the released model's uncertainty (by {measure})."
+        over = "" if self.draws == 1 else f" over {self.draws} draws"
+        return (
+            f"Texts that passed the gate are asked in order of the released model's uncertainty (by {measure}{over})."
+        )

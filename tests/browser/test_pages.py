@@ -123,6 +123,7 @@ def test_pages_are_clean(
         reverse("annotation:tokens"),
         reverse("annotation:data", args=[crowd.slug]),
         reverse("annotation:gate", args=[crowd.slug]),
+        reverse("learner:ranked_pool", args=[crowd.slug]),
         reverse("annotation:gate", args=[crowd.slug]) + f"?source={crowd.datasets.get().pk}",
         reverse("annotation:gate", args=[crowd.slug]) + "?source=synthetic&epsilon=0.7",
     ]

@@ -103,7 +103,7 @@ def test_measures_differ_on_three_classes():
 
 def test_unknown_measure_is_refused():
     with pytest.raises(ValueError, match="measure"):
-        Uncertainty("variance")
+        Uncertainty("doubt")
 
 
 @pytest.mark.parametrize("n_outputs", [1, 3])

@@ -33,6 +33,8 @@ STRATEGIES = [
     Uncertainty(),
     Uncertainty("margin"),
     Uncertainty("least_confidence"),
+    Uncertainty(draws=5),
+    Uncertainty("variance", draws=5),
     BernoulliScreen(),
     BernoulliScreen(0.02, 0.02, threshold=1.0),
     ExponentialScreen(),

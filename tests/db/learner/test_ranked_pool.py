@@ -1,0 +1,119 @@
+"""Rounds of a crowd project take from the ranked pool: most uncertain over draws first, within the budget."""
+
+from decimal import Decimal
+
+import numpy as np
+import pytest
+
+from annotation.models import Query
+from annotation.services import projects
+from learner import pool_selectors, selectors
+from learner.configuration import UNCERTAINTY_DRAWS, featurizer_of
+from learner.linear_model import LinearModel
+from learner.models import Round
+from learner.selectors import Step
+from learner.services import ranked_pool, rounds
+from learner.strategies.draws import statistics_over_draws
+from tests import learning
+from tests.factories import make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+NOTHING = {"labels_limit": None, "money_limit": None, "price_per_label": None, "currency": ""}
+
+
+@pytest.fixture(autouse=True)
+def own_counter(settings, tmp_path):
+    """Keep the ledger's counter in the test's folder: projects of other tests are gone."""
+    settings.LEDGER_COUNTER_PATH = tmp_path / "ledger-counter.json"
+
+
+@pytest.fixture(autouse=True)
+def sent(monkeypatch):
+    """Nothing reaches a broker."""
+    monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **kwargs: None)
+
+
+@pytest.fixture
+def released():
+    """Return a crowd project with one release, whose next round is due."""
+    project = learning.open_crowd(make_user())
+    learning.fill_crowd(project)
+    learning.run_to_release(project, make_user(), version=1)
+    return project
+
+
+def asked_in(number):
+    return list(Query.objects.filter(round_number=number).order_by("-priority", "pk"))
+
+
+def entropies(project, queries):
+    """Return what a plain loop finds for each of these texts."""
+    model = LinearModel.from_json(selectors.latest_release(project).weights)
+    featurizer = featurizer_of(project)
+    X = np.vstack([featurizer.transform([query.text]) for query in queries]).astype(np.float32)
+    mean = statistics_over_draws(X, np.arange(len(X)), model, draws=UNCERTAINTY_DRAWS, dropout_rate=0.2).mean
+    return -(mean * np.log(mean)).sum(axis=1)
+
+
+def test_a_round_asks_the_most_uncertain_over_draws(released):
+    waiting = list(Query.objects.filter(state="candidate"))
+    assert len(waiting) > 8
+    rounds.advance_project(project_id=released.pk)
+    second = Round.objects.latest("number")
+    assert second.strategy == "uncertainty"
+    rounds.run_round(round_id=second.pk)
+    found = dict(zip([query.pk for query in waiting], entropies(released, waiting), strict=True))
+    asked = {query.pk for query in asked_in(2)}
+    assert len(asked) == 8
+    assert min(found[pk] for pk in asked) >= max(found[pk] for pk in found.keys() - asked) - 1e-6
+
+
+def test_the_budget_in_money_ends_a_round_early_and_then_the_project_stops(released):
+    given = Query.objects.exclude(state="candidate").count()
+    limits = {"money_limit": Decimal("0.05") * (given + 3), "price_per_label": Decimal("0.05"), "currency": "EUR"}
+    projects.set_label_budget(project=released, **NOTHING | limits)
+    released.refresh_from_db()
+    budget = ranked_pool.annotation_budget(released)
+    assert (budget.labels, budget.money, budget.examples) == (None, Decimal("0.15"), 3)
+    rounds.advance_project(project_id=released.pk)
+    rounds.run_round(round_id=Round.objects.latest("number").pk)
+    assert len(asked_in(2)) == 3
+    assert ranked_pool.annotation_budget(released).examples == 0
+    learning.run_to_release(released, make_user(), version=2)
+    learning.work_off(released)
+    assert selectors.project_status(released).step == Step.LABELS_SPENT
+    assert Round.objects.count() == 2
+
+
+def test_a_limit_that_is_lowered_while_a_round_waits_is_kept(released):
+    """The round was opened for eight questions; by the time a worker takes it, two are paid for, then none."""
+    rounds.advance_project(project_id=released.pk)
+    waiting = Round.objects.latest("number")
+    assert waiting.requested == 8
+    given = Query.objects.exclude(state="candidate").count()
+    projects.set_label_budget(project=released, **NOTHING | {"labels_limit": given + 2})
+    rounds.run_round(round_id=waiting.pk)
+    waiting.refresh_from_db()
+    assert (waiting.state, waiting.selected, len(asked_in(2))) == ("done", 2, 2)
+
+
+def test_a_limit_that_is_gone_opens_nothing_and_says_why(released):
+    rounds.advance_project(project_id=released.pk)
+    waiting = Round.objects.latest("number")
+    projects.set_label_budget(project=released, **NOTHING | {"labels_limit": 0})
+    rounds.run_round(round_id=waiting.pk)
+    waiting.refresh_from_db()
+    assert (waiting.state, waiting.error) == ("failed", "The annotation budget is spent.")
+    assert asked_in(2) == []
+
+
+def test_the_pool_holds_gate_output_alone(released):
+    pool = ranked_pool.open_pool(
+        released,
+        pool_selectors.candidates_of(released),
+        strategy="uncertainty",
+        model=selectors.latest_release(released),
+    )
+    assert set(pool.ids.tolist()) == set(Query.objects.filter(state="candidate").values_list("pk", flat=True))
+    assert ((pool.confidence >= 0.5) & (pool.confidence <= 1)).all()
+    assert (np.diff(pool.uncertainty) <= 0).all()

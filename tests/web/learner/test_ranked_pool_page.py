@@ -1,0 +1,86 @@
+"""The page of the ranked pool: what waits and what is left of the annotation budget, for managers of crowd projects."""
+
+from decimal import Decimal
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from annotation.models import Query, Role
+from annotation.services import projects
+from learner import pool_views
+from tests import learning
+from tests.factories import make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def sent(monkeypatch):
+    """Nothing reaches a broker."""
+    monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **kwargs: None)
+
+
+@pytest.fixture
+def manager():
+    return make_user()
+
+
+@pytest.fixture
+def crowd(manager):
+    return learning.open_crowd(manager)
+
+
+def page_of(project, person):
+    client = Client()
+    client.force_login(person)
+    return client.get(reverse("learner:ranked_pool", args=[project.slug]))
+
+
+def text_of(response):
+    return response.content.decode()
+
+
+def test_only_managers_of_a_crowd_project_see_it(crowd, manager):
+    assert page_of(crowd, manager).status_code == 200
+    for role in (Role.ANNOTATOR, Role.ENGINEER):
+        person = make_user()
+        projects.add_member(project=crowd, user=person, role=role)
+        assert page_of(crowd, person).status_code == 404
+    assert page_of(crowd, make_user()).status_code == 404
+    assert Client().get(reverse("learner:ranked_pool", args=[crowd.slug])).status_code == 302
+    assert page_of(learning.open_trusted(manager), manager).status_code == 404
+
+
+def test_an_empty_pool_says_what_to_do(crowd, manager):
+    assert "Nothing waits: upload a pool" in text_of(page_of(crowd, manager))
+
+
+def test_what_is_left_in_answers_in_money_and_in_questions(crowd, manager):
+    learning.fill_crowd(crowd)
+    assert text_of(page_of(crowd, manager)).count("no limit") == 3
+    limits = {"labels_limit": 900, "money_limit": Decimal("50.10"), "price_per_label": Decimal("0.10")}
+    projects.set_label_budget(project=crowd, currency="EUR", **limits)
+    html = text_of(page_of(crowd, manager))
+    assert "<dd>501</dd>" in html
+    assert "<dd>50.10 EUR</dd>" in html
+    assert "random order" in html
+    opened = list(Query.objects.values_list("pk", flat=True)[:5])
+    Query.objects.filter(pk__in=opened).update(state="open", round_number=1, open_slots=1)
+    html = text_of(page_of(crowd, manager))
+    assert "<dd>496</dd>" in html
+    assert "<dd>49.60 EUR</dd>" in html
+
+
+def test_the_order_of_the_next_round_is_shown(crowd, manager, monkeypatch):
+    learning.fill_crowd(crowd)
+    learning.run_to_release(crowd, make_user(), version=1)
+    response = page_of(crowd, manager)
+    ranked = response.context["ranked"]
+    assert len(ranked) == pool_views.SHOWN_EXAMPLES
+    assert [row.uncertainty for row in ranked] == sorted((row.uncertainty for row in ranked), reverse=True)
+    assert all(50 <= row.confidence <= 100 and row.query.state == "candidate" for row in ranked)
+    assert ranked[0].query.text in text_of(response)
+    assert sum(row.texts for row in response.context["bins"]) == Query.objects.filter(state="candidate").count()
+    monkeypatch.setattr(pool_views, "RANKED_ON_PAGE", 3)
+    assert "too many to rank on a page" in text_of(page_of(crowd, manager))
