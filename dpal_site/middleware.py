@@ -1,14 +1,19 @@
 """Response headers every page carries, and refusals turned into pages."""
 
+import logging
+import time
 from collections.abc import Callable
 
+import structlog
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from annotation.errors import AnnotationError
+from dpal_site.monitoring import context
 from learner.errors import LearnerError
 from privacy.errors import BudgetExceeded, PrivacyError
 
+logger = logging.getLogger(__name__)
 GetResponse = Callable[[HttpRequest], HttpResponse]
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
@@ -26,6 +31,28 @@ class ContentSecurityPolicyMiddleware:
         response = self.get_response(request)
         response.headers.setdefault("Content-Security-Policy", POLICY)
         response.headers.setdefault("Permissions-Policy", "camera=(), microphone=(), geolocation=()")
+        return response
+
+
+class RequestLogMiddleware:
+    """Give every request an id, and log one line for it: method, route and time, never the address or what was sent."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        known = context.request_id(request.headers.get(context.REQUEST_HEADER))
+        began = time.perf_counter()
+        with structlog.contextvars.bound_contextvars(request_id=known):
+            response = self.get_response(request)
+            fields = {
+                "method": request.method,
+                "route": request.resolver_match.route if request.resolver_match else "",
+                "status": response.status_code,
+                "milliseconds": round(1000 * (time.perf_counter() - began), 1),
+            }
+            logger.info("request", extra=fields)
+        response.headers[context.REQUEST_HEADER] = known
         return response
 
 

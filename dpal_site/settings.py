@@ -5,8 +5,10 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
+from kombu import Queue
 
 from dpal_site.embedded import servers
+from dpal_site.monitoring import logs
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = servers.var_dir()
@@ -48,6 +50,8 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "django_prometheus.middleware.PrometheusBeforeMiddleware",
+    "dpal_site.middleware.RequestLogMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "dpal_site.middleware.ContentSecurityPolicyMiddleware",
@@ -59,6 +63,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "dpal_site.middleware.RefusalMiddleware",
+    "django_prometheus.middleware.PrometheusAfterMiddleware",
 ]
 
 ROOT_URLCONF = "dpal_site.urls"
@@ -146,7 +151,28 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_connect_timeout": 2}
 CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0, "interval_step": 0.2}
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BEAT_SCHEDULE_FILENAME = str(VAR_DIR / "celerybeat-schedule")
+# What people wait for must not queue behind an import: a worker takes both queues, or one where told so.
+QUEUES = ("light", "heavy")
+CELERY_TASK_DEFAULT_QUEUE = "light"
+CELERY_TASK_QUEUES = [Queue(name) for name in QUEUES]
+HEAVY_TASKS = (
+    "annotation.tasks.import_dataset_task",
+    "annotation.tasks.run_gate_task",
+    "annotation.tasks.collect_gate_parts_task",
+    "learner.tasks.run_round_task",
+    "learner.tasks.train_model_task",
+)
+CELERY_TASK_ROUTES = {name: {"queue": "heavy"} for name in HEAVY_TASKS}
 CELERY_BEAT_SCHEDULE = {
+    f"heartbeat-{name}": {
+        "task": "dpal_site.tasks.heartbeat_task",
+        "schedule": 5.0,
+        "kwargs": {"name": name},
+        # One that waited this long says nothing any more, and a full queue must not fill with them.
+        "options": {"queue": name, "expires": 30},
+    }
+    for name in QUEUES
+} | {
     "send-stalled-jobs-again": {"task": "annotation.tasks.resend_stalled_jobs_task", "schedule": 5.0},
     "forget-read-uploads": {"task": "annotation.tasks.forget_read_uploads_task", "schedule": 60.0},
     "return-expired-leases": {"task": "annotation.tasks.return_expired_leases_task", "schedule": 10.0},
@@ -157,16 +183,19 @@ CELERY_BEAT_SCHEDULE = {
 # By name, because `annotation` must not import `learner`.
 PROJECT_CHANGED_TASK = "learner.tasks.advance_project_task"
 
+# Readiness: how long a queue may be silent (heavy work of every worker included), and the space files need.
+HEARTBEAT_LIMIT_SECONDS = int(os.environ.get("HEARTBEAT_LIMIT_SECONDS", 600))
+DISK_FREE_LIMIT_MEBIBYTES = int(os.environ.get("DISK_FREE_LIMIT_MEBIBYTES", 512))
+# Who may read /metrics: the bearer of this token; without one, programs on the same machine.
+METRICS_TOKEN = os.environ.get("METRICS_TOKEN", "")
+
 # A running job, round or training renews its lease; one that has not done so for this long is taken over.
 WORK_LEASE_SECONDS = int(os.environ.get("WORK_LEASE_SECONDS", 30))
 # A reservation nobody settled within this time is charged.
 STALE_RESERVATION_SECONDS = int(os.environ.get("STALE_RESERVATION_SECONDS", 3600))
 LEDGER_COUNTER_PATH = Path(os.environ.get("LEDGER_COUNTER_PATH") or VAR_DIR / "ledger-counter.json")
 
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"plain": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
-    "root": {"handlers": ["stderr"], "level": os.environ.get("LOG_LEVEL", "INFO")},
-}
+LOG_FORMAT = os.environ.get("LOG_FORMAT") or ("plain" if EMBEDDED else "json")
+if LOG_FORMAT not in logs.FORMATS:
+    raise ImproperlyConfigured(f"LOG_FORMAT must be one of {', '.join(logs.FORMATS)}, got {LOG_FORMAT!r}")
+LOGGING = logs.logging_settings(LOG_FORMAT, os.environ.get("LOG_LEVEL", "INFO"))

@@ -18,7 +18,8 @@ from dpal_site.embedded import host, servers
 from dpal_site.embedded.errors import EmbeddedError, ProcessDied
 from dpal_site.embedded.identity import LAUNCH
 
-READINESS_PATH = "/readyz"
+# The web server alone: a worker shows itself only once the clock has sent it something.
+READINESS_PATH = "/readyz?check=database&check=disk"
 FIRST_PORT = 8000
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 CELERY = (sys.executable, "-m", "celery", "-A", "dpal_site.celery:app")
@@ -107,11 +108,8 @@ class Supervisor:
             port = host.free_port_from(FIRST_PORT)
         elif not host.port_is_free(port):
             raise EmbeddedError(f"port {port} is in use by another program")
-        options = ["--bind", f"{host.LOOPBACK}:{port}", "--workers", str(workers), "--no-control-socket"]
-        # Threads keep a worker answering while one request waits for the database.
-        options += ["--worker-class", "gthread", "--threads", "4", "--keep-alive", "30"]
-        if Path("/dev/shm").is_dir():  # noqa: S108 - gunicorn's heartbeat file, which must not wait for a disk
-            options += ["--worker-tmp-dir", "/dev/shm"]  # noqa: S108
+        options = ["--config", "python:dpal_site.gunicorn_settings", "--bind", f"{host.LOOPBACK}:{port}"]
+        options += ["--workers", str(workers)]
         self.start("web", [sys.executable, "-m", "gunicorn", "dpal_site.wsgi:application", *options])
         self.url = f"http://{host.LOOPBACK}:{port}"
         return self.url

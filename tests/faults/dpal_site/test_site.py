@@ -7,6 +7,7 @@ import subprocess
 import sys
 import urllib.request
 from http.cookiejar import CookieJar
+from urllib.error import HTTPError
 from urllib.parse import urlencode
 
 import pytest
@@ -26,6 +27,14 @@ def get(url):
         return response.status, response.read().decode()
 
 
+def answers_ready(url):
+    try:
+        return get(url) == (200, "database: ok\nbroker: ok\nworker: ok\ndisk: ok\n")
+    except HTTPError as error:
+        assert error.code == 503
+        return False
+
+
 def test_one_command_runs_a_site_and_ctrl_c_leaves_nothing_behind(tmp_path):
     environment = {**os.environ, "DPAL_VAR": str(tmp_path / "var"), "DPAL_NO_SERVERS": "", "PYTHONUNBUFFERED": "1"}
     command = [sys.executable, "manage.py", "run", "--port", str(host.free_port()), "--workers", "1", "--echo"]
@@ -40,7 +49,9 @@ def test_one_command_runs_a_site_and_ctrl_c_leaves_nothing_behind(tmp_path):
                 break
         url = re.search(r"http://127\.0\.0\.1:\d+", said)
         assert url, said
-        assert get(f"{url[0]}/readyz") == (200, "ok\n")
+        assert get(f"{url[0]}/healthz") == (200, "ok\n")
+        # The worker shows itself within a beat of the clock.
+        assert host.wait_until(lambda: answers_ready(f"{url[0]}/readyz"), 60)
         status, login = get(f"{url[0]}/login/")
         assert status == 200
         stylesheet = re.search(r'href="(/static/[^"]+\.css)"', login)

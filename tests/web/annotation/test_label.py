@@ -369,10 +369,6 @@ class TestCommonPages:
         assert client.get(reverse("logout")).status_code == 405
         assert client.post(reverse("logout"))["Location"] == reverse("login")
 
-    def test_health(self):
-        assert Client().get("/healthz").content == b"ok\n"
-        assert Client().get("/readyz").content == b"ok\n"
-
 
 @pytest.mark.django_db(transaction=True)
 class TestStatements:

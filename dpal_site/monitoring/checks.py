@@ -1,0 +1,67 @@
+"""What readiness means: each check answers with nothing when it holds, else with what is wrong."""
+
+import shutil
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+
+from celery import current_app
+from django.conf import settings
+from django.core.files.storage import FileSystemStorage, default_storage
+from django.db import DatabaseError, connection
+from kombu.exceptions import OperationalError
+
+from dpal_site.monitoring import heartbeats
+
+MEBIBYTE = 1024 * 1024
+
+
+def database() -> str | None:
+    """Ask the database for a row."""
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except DatabaseError:
+        return "no answer"
+    return None
+
+
+def broker() -> str | None:
+    """Open a connection to the broker."""
+    try:
+        with current_app.connection_for_write(connect_timeout=2) as broker_connection:
+            broker_connection.ensure_connection(max_retries=1, timeout=2)
+    except (OperationalError, OSError):
+        return "no answer"
+    return None
+
+
+def worker() -> str | None:
+    """Look for a recent sign of life from the workers of every queue."""
+    limit = timedelta(seconds=settings.HEARTBEAT_LIMIT_SECONDS)
+    try:
+        silent = sorted(name for name, age in heartbeats.ages().items() if age is None or age > limit)
+    except DatabaseError:
+        return "unknown without the database"
+    return f"nothing heard for {settings.HEARTBEAT_LIMIT_SECONDS} s from queue {', '.join(silent)}" if silent else None
+
+
+def disk() -> str | None:
+    """Look at the free space where this process writes files."""
+    folders = {settings.VAR_DIR}
+    if isinstance(default_storage, FileSystemStorage):
+        folders.add(Path(default_storage.location))
+    for folder in folders:
+        existing = next(path for path in (folder, *folder.parents) if path.exists())
+        free = shutil.disk_usage(existing).free // MEBIBYTE
+        if free < settings.DISK_FREE_LIMIT_MEBIBYTES:
+            return f"{free} MiB free, {settings.DISK_FREE_LIMIT_MEBIBYTES} wanted"
+    return None
+
+
+CHECKS: dict[str, Callable[[], str | None]] = {"database": database, "broker": broker, "worker": worker, "disk": disk}
+
+
+def run(names: list[str]) -> dict[str, str | None]:
+    """Run the named checks; the value is None where all is well."""
+    return {name: CHECKS[name]() for name in names}

@@ -1,0 +1,38 @@
+"""Which request or task a log line belongs to."""
+
+import re
+import uuid
+from typing import Any
+
+import structlog
+from celery.signals import before_task_publish, task_postrun, task_prerun
+
+REQUEST_HEADER = "X-Request-ID"
+# Whatever else a client sends is replaced: a log line is no place for its words.
+ACCEPTED = re.compile(r"[A-Za-z0-9_-]{8,64}")
+
+
+def request_id(sent: str | None) -> str:
+    """Return the id a proxy gave the request, or a new one."""
+    return sent if sent and ACCEPTED.fullmatch(sent) else uuid.uuid4().hex
+
+
+@before_task_publish.connect
+def _carry(headers: dict[str, Any] | None = None, **_: Any) -> None:
+    """Send the request's id along with the task it caused."""
+    known = structlog.contextvars.get_contextvars().get("request_id")
+    if headers is not None and known:
+        headers["request_id"] = known
+
+
+@task_prerun.connect
+def _enter(task_id: str, task: Any, **_: Any) -> None:
+    caused_by = getattr(task.request, "request_id", None)
+    structlog.contextvars.bind_contextvars(
+        task_id=task_id, task=task.name, **({"request_id": caused_by} if caused_by else {})
+    )
+
+
+@task_postrun.connect
+def _leave(**_: Any) -> None:
+    structlog.contextvars.clear_contextvars()
