@@ -253,6 +253,18 @@ class Project(models.Model):
 
     overlap = models.PositiveSmallIntegerField(default=1, help_text=_("How many people answer each question."))
     lease_seconds = models.PositiveIntegerField(default=600)
+    confirm_answers = models.BooleanField(default=False, help_text=_("An answer counts once it is confirmed."))
+    guidelines_version = models.PositiveIntegerField(default=1)
+    skips_to_set_aside = models.PositiveSmallIntegerField(
+        default=3, help_text=_("So many people skip a question before it leaves the queue.")
+    )
+    answers_per_person = models.PositiveIntegerField(null=True, blank=True)
+    answers_per_day = models.PositiveIntegerField(null=True, blank=True, help_text=_("Of one person."))
+    encounter_limit = models.PositiveIntegerField(
+        null=True, blank=True, help_text=_("Contributors, or texts of a gate, that one person may see.")
+    )
+    quiet_from = models.TimeField(null=True, blank=True, help_text=_("From then no question is handed out."))
+    quiet_until = models.TimeField(null=True, blank=True)
 
     labels_limit = models.PositiveIntegerField(null=True, blank=True, help_text=_("Answers to ask for in all."))
     money_limit = models.DecimalField(max_digits=12, decimal_places=2, null=True, blank=True)
@@ -352,6 +364,12 @@ class Project(models.Model):
                 condition=Q(question_kind="confirm", estimator="bandit_ogd")
                 | ~Q(question_kind="confirm") & ~Q(estimator="bandit_ogd"),
             ),
+            models.CheckConstraint(name="annotation_project_skips", condition=Q(skips_to_set_aside__gte=1)),
+            models.CheckConstraint(
+                name="annotation_project_quiet_hours",
+                condition=Q(quiet_from=None, quiet_until=None)
+                | Q(quiet_from__isnull=False, quiet_until__isnull=False) & ~Q(quiet_from=F("quiet_until")),
+            ),
         )
 
     def __str__(self) -> str:
@@ -377,6 +395,9 @@ class Membership(models.Model):
     project = models.ForeignKey(Project, models.CASCADE, related_name="memberships")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="memberships")
     role = models.CharField(max_length=10, choices=Role.choices)
+    guidelines_seen = models.PositiveIntegerField(
+        null=True, blank=True, help_text=_("Version the person knows; null before the first question.")
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -607,6 +628,7 @@ class QueryState(models.TextChoices):
     CLOSED = "closed", _("answered")
     DISPUTED = "disputed", _("answered without a majority")
     WITHDRAWN = "withdrawn", _("not agreed on when its block closed")
+    SET_ASIDE = "set_aside", _("set aside for a manager to look at")
 
 
 class Query(models.Model):
@@ -713,6 +735,7 @@ class Label(models.Model):
     query = models.ForeignKey(Query, models.PROTECT, related_name="labels")
     annotator = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="labels")
     choice = models.PositiveSmallIntegerField()
+    key = models.UUIDField(null=True, blank=True, help_text=_("Of the page that sent it, so that it is stored once."))
     supersedes = models.OneToOneField("self", models.PROTECT, null=True, blank=True, related_name="superseded_by")
     superseded_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -722,6 +745,7 @@ class Label(models.Model):
             models.UniqueConstraint(
                 fields=("assignment",), condition=Q(superseded_at=None), name="annotation_label_one_current"
             ),
+            models.UniqueConstraint(fields=("assignment", "key"), name="annotation_label_key_once"),
         )
 
     def __str__(self) -> str:
@@ -749,3 +773,84 @@ class Consensus(models.Model):
 
     def __str__(self) -> str:
         return f"consensus {self.pk}"
+
+
+class Guidelines(models.Model):
+    """One version of what annotators are told; a change is a new version. The examples are made up, never records."""
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="guideline_versions", db_index=False)
+    version = models.PositiveIntegerField()
+    text = models.TextField(blank=True)
+    examples = models.JSONField(default=list, help_text=_("Objects with text, choice and reason."))
+    author = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        verbose_name_plural = "guidelines"
+        constraints = (models.UniqueConstraint(fields=("project", "version"), name="annotation_guidelines_version"),)
+
+    def __str__(self) -> str:
+        return f"guidelines {self.version} of {self.project}"
+
+
+class ReportKind(models.TextChoices):
+    """What somebody says about a question beside an answer."""
+
+    BROKEN = "broken", _("broken")
+    SENSITIVE = "sensitive", _("sensitive")
+    COMMENT = "comment", _("comment")
+
+
+class Report(models.Model):
+    """A flag or a comment on a question, for the project's managers."""
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="reports", db_index=False)
+    query = models.ForeignKey(Query, models.CASCADE, related_name="reports")
+    annotator = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
+    kind = models.CharField(max_length=10, choices=ReportKind.choices)
+    comment = models.CharField(max_length=1000, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    resolved_at = models.DateTimeField(null=True, blank=True)
+    resolved_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", null=True, blank=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                fields=("query", "annotator", "kind"),
+                condition=~Q(kind="comment") & Q(resolved_at=None),
+                name="annotation_report_flag_once",
+            ),
+            models.CheckConstraint(
+                name="annotation_report_resolved",
+                condition=Q(resolved_at=None, resolved_by=None)
+                | Q(resolved_at__isnull=False, resolved_by__isnull=False),
+            ),
+            models.CheckConstraint(
+                name="annotation_report_comment_says_something", condition=~Q(kind="comment", comment="")
+            ),
+        )
+        indexes = (
+            models.Index(fields=("project", "id"), condition=Q(resolved_at=None), name="annotation_report_open"),
+        )
+
+    def __str__(self) -> str:
+        return f"report {self.pk}"
+
+
+class Encounter(models.Model):
+    """A contributor whose records a person was shown; kept where a project limits how many those may be.
+
+    A record without a contributor counts as one of its own.
+    """
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
+    annotator = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+", db_index=False)
+    contributor = models.BinaryField(max_length=16)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("project", "annotator", "contributor"), name="annotation_encounter_once"),
+        )
+
+    def __str__(self) -> str:
+        return f"encounter {self.pk}"

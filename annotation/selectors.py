@@ -32,6 +32,9 @@ Person = AbstractBaseUser | AnonymousUser
 UNDO_WINDOW = timedelta(minutes=10)
 # Counting stops here: the page says "more than", and a queue of a million costs no more than one of a hundred.
 WAITING_SHOWN = 100
+# A person's own pace is that of their answers in these last minutes, shown from so many answers on.
+PACE_MINUTES = 10
+PACE_FROM_ANSWERS = 5
 
 ASSIGNMENT = Columns(Assignment, "assignment")
 QUERY = Columns(Query, "query", without=("open_slots", "noisy_count"))

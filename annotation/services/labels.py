@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 from celery import current_app
 from django.conf import settings
@@ -21,6 +22,7 @@ from annotation import selectors
 from annotation.consensus import majority
 from annotation.errors import AlreadyLabelled, InvalidChoice, LeaseExpired, UndoRefused
 from annotation.models import Assignment, AssignmentState, Consensus, Label, Project, Query, QueryState
+from annotation.services import setting_aside
 
 logger = logging.getLogger(__name__)
 
@@ -31,11 +33,16 @@ WITH question AS (
     SELECT id FROM annotation_query WHERE id = %(query)s FOR NO KEY UPDATE
 ), closed AS (
     UPDATE annotation_assignment assignment SET state = 'labelled', finished_at = now()
-    FROM question WHERE assignment.id = %(assignment)s AND assignment.state = 'leased'
+    FROM question
+    WHERE assignment.id = %(assignment)s AND assignment.state = 'leased' AND (
+        %(key)s::uuid IS NULL OR NOT EXISTS (
+            SELECT 1 FROM annotation_label sent WHERE sent.assignment_id = %(assignment)s AND sent.key = %(key)s
+        )
+    )
     RETURNING assignment.id, assignment.query_id, assignment.annotator_id
 )
-INSERT INTO annotation_label (assignment_id, query_id, annotator_id, choice, supersedes_id, created_at)
-SELECT closed.id, closed.query_id, closed.annotator_id, %(choice)s,
+INSERT INTO annotation_label (assignment_id, query_id, annotator_id, choice, key, supersedes_id, created_at)
+SELECT closed.id, closed.query_id, closed.annotator_id, %(choice)s, %(key)s,
        (SELECT max(earlier.id) FROM annotation_label earlier WHERE earlier.assignment_id = closed.id), now()
 FROM closed
 RETURNING id, created_at, supersedes_id
@@ -63,21 +70,22 @@ FROM annotation_project project WHERE project.id = %(project)s
 """
 
 
-def submit_label(*, assignment: Assignment, choice: int) -> Label:
+def submit_label(*, assignment: Assignment, choice: int, key: UUID | None = None) -> Label:
     """Store the answer and, if it is the last the question waited for, what the answers agree on.
 
-    The same answer to the same assignment is the same label, however often it arrives.
+    The same answer to the same assignment is the same label, however often it arrives. `key` names the page it was
+    sent from: what arrives again after it was taken back does not come back to life.
     """
     project = assignment.project
     if not 0 <= choice < len(project.classes):
         raise InvalidChoice(f"There are {len(project.classes)} classes to choose from.")
     with transaction.atomic():
-        label = _answer(assignment, choice)
+        label = _answer(assignment, choice, key)
         if label is None:
-            earlier = _reopen(assignment)
+            earlier = _sent_before(assignment, key) or _reopen(assignment)
             if earlier is not None:
                 return _same_label(earlier, choice)
-            label = _answer(assignment, choice)
+            label = _answer(assignment, choice, key)
         if label is None:
             raise LeaseExpired(f"Assignment {assignment.pk} is no longer yours.")
         query = assignment.query
@@ -87,10 +95,15 @@ def submit_label(*, assignment: Assignment, choice: int) -> Label:
     return label
 
 
-def _answer(assignment: Assignment, choice: int) -> Label | None:
-    """Close a leased assignment with its label; None if it is not leased."""
+def _answer(assignment: Assignment, choice: int, key: UUID | None) -> Label | None:
+    """Close a leased assignment with its label; None if it is not leased or this very answer came before."""
     with connection.cursor() as cursor:
-        values: dict[str, Any] = {"assignment": assignment.pk, "query": assignment.query_id, "choice": choice}
+        values: dict[str, Any] = {
+            "assignment": assignment.pk,
+            "query": assignment.query_id,
+            "choice": choice,
+            "key": key,
+        }
         cursor.execute(ANSWER, values)
         row = cursor.fetchone()
     if row is None:
@@ -102,9 +115,15 @@ def _answer(assignment: Assignment, choice: int) -> Label | None:
         query_id=assignment.query_id,
         annotator_id=assignment.annotator_id,
         choice=choice,
+        key=key,
         supersedes_id=supersedes_id,
         created_at=created_at,
     )
+
+
+def _sent_before(assignment: Assignment, key: UUID | None) -> Label | None:
+    """Return the label this very answer became, taken back since or not."""
+    return None if key is None else Label.objects.filter(assignment=assignment, key=key).first()
 
 
 def _reopen(assignment: Assignment) -> Label | None:
@@ -113,6 +132,8 @@ def _reopen(assignment: Assignment) -> Label | None:
     current = Assignment.objects.select_for_update(no_key=True).get(pk=assignment.pk)
     if current.state == AssignmentState.LABELLED:
         return current.labels.get(superseded_at=None)
+    if query.state == QueryState.SET_ASIDE:
+        raise LeaseExpired("This question was set aside meanwhile for a manager to look at; nothing was stored.")
     if query.state != QueryState.OPEN or query.open_slots == 0:
         raise LeaseExpired(
             "The time for this question ran out and somebody else has it now, so your answer was not stored."
@@ -172,6 +193,7 @@ def skip_assignment(*, assignment: Assignment, reason: str) -> Assignment:
             current.skip_reason = reason
             current.finished_at = Now()
             current.save(update_fields=["state", "skip_reason", "finished_at"])
+            setting_aside.set_aside_if_nobody_answers(project=assignment.project, query=query)
     return current
 
 
@@ -197,7 +219,7 @@ def undo_label(*, project: Project, user: AbstractBaseUser) -> Assignment:
             raise UndoRefused("A training has used this answer, so it stays.")
         if consensus is not None:
             consensus.delete()
-        Query.objects.filter(pk=current.query_id).update(state=QueryState.OPEN)
+        Query.objects.filter(pk=current.query_id).exclude(state=QueryState.SET_ASIDE).update(state=QueryState.OPEN)
         current.labels.filter(superseded_at=None).update(superseded_at=Now())
         _end_lease(_held_by(current))
         _lease(current, seconds=project.lease_seconds)
@@ -210,7 +232,10 @@ def withdraw_questions(*, project: Project, round_number: int) -> None:
     Waits for the answers that are being stored at this moment, so that afterwards no further consensus can come.
     """
     left = Query.objects.filter(
-        project=project, round_number=round_number, state__in=(QueryState.OPEN, QueryState.DISPUTED)
+        project=project,
+        round_number=round_number,
+        # What was set aside, too: asked again later, it would be answered after its block was trained on.
+        state__in=(QueryState.OPEN, QueryState.DISPUTED, QueryState.SET_ASIDE),
     )
     withdrawn = [query.pk for query in left.select_for_update(no_key=True).order_by("pk").only("pk")]
     Query.objects.filter(pk__in=withdrawn).update(state=QueryState.WITHDRAWN, open_slots=0)

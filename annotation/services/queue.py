@@ -1,6 +1,8 @@
 """Handing questions out: opening them for a round, leasing one to one person, taking back what was not answered.
 
 For each question, free slots, live leases and current answers add up to its overlap, so it never reaches more people.
+The order is that of the rounds and, within one, of their choice: what comes back goes to the front again, so nothing
+that was asked for earlier waits for something later.
 """
 
 from collections.abc import Sequence
@@ -11,14 +13,17 @@ from uuid import uuid4
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import IntegrityError, connection, transaction
 
-from annotation import label_budget, selectors
+from annotation import label_budget, selectors, work_limits
 from annotation.errors import InvalidConfiguration, LeaseExpired
 from annotation.models import Assignment, Oracle, Project, ProjectState, Query, QueryState, Record, Role
 from annotation.rows import Columns
+from annotation.work_limits import WorkLimit
 
 # Ranks of a round stay below this, so a later round never overtakes an earlier one.
 PRIORITY_PER_ROUND = 10**9
 CLAIM_ATTEMPTS = 3
+# How far from the front somebody who may meet nobody new is looked for a question about whom they know already.
+KNOWN_WITHIN = 2000
 
 OPEN_RECORDS = """
 INSERT INTO annotation_query (project_id, record_id, state, round_number, priority, overlap, open_slots)
@@ -43,11 +48,41 @@ ASSIGNMENT = Columns(Assignment, "held")
 QUERY = Columns(Query, "query", without=("open_slots", "noisy_count"))
 RECORD = Columns(Record, "record", without=("contributor", "label"))
 
-# One statement, so that no crash can fall between the slot and the lease. The slot is taken from what was inserted,
-# not the other way round: where a second click of the same person came first, nothing is inserted and no slot is lost.
-# The scalar subquery is one index probe a row; as NOT EXISTS the planner may read all assignments of the person.
-# The answer is always one row: the question with what a page shows around it, or nulls.
-CLAIM = f"""
+# Whose record it is: the contributor, or the record itself where nobody is named.
+WHOSE = "coalesce(record.contributor, int8send(record.id))"
+IN_FRONT = """
+      AND query.id IN (
+          SELECT front.id FROM annotation_query front
+          WHERE front.project_id = %(project)s AND front.state = 'open' AND front.open_slots > 0
+          ORDER BY front.priority, front.id LIMIT %(known_within)s
+      )"""
+KNOWN_CONTRIBUTORS = f"""{IN_FRONT}
+      AND EXISTS (
+          SELECT 1 FROM annotation_record record JOIN annotation_encounter met ON met.contributor = {WHOSE}
+          WHERE record.id = query.record_id AND met.project_id = %(project)s AND met.annotator_id = %(user)s
+      )"""  # noqa: S608 - no values
+KNOWN_TEXTS = f"""{IN_FRONT}
+      AND EXISTS (
+          SELECT 1 FROM annotation_assignment met WHERE met.query_id = query.id AND met.annotator_id = %(user)s
+      )"""  # noqa: S608 - no values
+NOTE_ENCOUNTER = f""", met AS (
+    INSERT INTO annotation_encounter (project_id, annotator_id, contributor)
+    SELECT %(project)s, %(user)s, {WHOSE}
+    FROM leased JOIN annotation_query query ON query.id = leased.query_id
+    JOIN annotation_record record ON record.id = query.record_id
+    ON CONFLICT DO NOTHING
+)"""  # noqa: S608 - no values
+
+
+def claim_statement(*, only: str = "", note: str = "") -> str:
+    """Return the statement that leases the next question; `only` narrows the choice, `note` writes beside the lease.
+
+    One statement, so that no crash can fall between the slot and the lease. The slot is taken from what was inserted,
+    not the other way round: where a second click of the same person came first, nothing is inserted and no slot is
+    lost. The scalar subquery is one index probe a row; as NOT EXISTS the planner may read all assignments of the
+    person. The answer is always one row: the question with what a page shows around it, or nulls.
+    """
+    return f"""
 WITH mine AS (
     UPDATE annotation_assignment SET leased_until = now() + make_interval(secs => %(seconds)s)
     WHERE annotator_id = %(user)s AND project_id = %(project)s AND state = 'leased'
@@ -59,7 +94,7 @@ WITH mine AS (
       AND coalesce((
           SELECT earlier.state FROM annotation_assignment earlier
           WHERE earlier.query_id = query.id AND earlier.annotator_id = %(user)s
-      ), 'expired') = 'expired'
+      ), 'expired') = 'expired'{only}
     ORDER BY query.priority, query.id
     LIMIT 1
     FOR NO KEY UPDATE OF query SKIP LOCKED
@@ -76,22 +111,33 @@ WITH mine AS (
     UPDATE annotation_query query SET open_slots = query.open_slots - 1 FROM leased WHERE query.id = leased.query_id
 ), held AS (
     SELECT * FROM mine UNION ALL SELECT * FROM leased
-)
+){note}
 SELECT {ASSIGNMENT.sql}, {QUERY.sql}, {RECORD.sql},
     EXISTS (SELECT 1 FROM chosen),
     (SELECT count(*) FROM annotation_assignment done
      WHERE done.annotator_id = %(user)s AND done.project_id = %(project)s AND done.state = 'labelled'
        AND done.finished_at >= %(midnight)s),
+    (SELECT count(*) FROM annotation_assignment recent
+     WHERE recent.annotator_id = %(user)s AND recent.project_id = %(project)s AND recent.state = 'labelled'
+       AND recent.finished_at >= now() - make_interval(mins => %(pace_minutes)s)),
     (SELECT count(*) FROM (
         SELECT 1 FROM annotation_query free
         WHERE free.project_id = %(project)s AND free.state = 'open' AND free.open_slots > 0
           AND free.id <> coalesce(held.query_id, 0)
-        ORDER BY free.priority, free.id LIMIT %(counted)s) counted)
+        ORDER BY free.priority, free.id LIMIT %(counted)s) counted),
+    (SELECT member.guidelines_seen FROM annotation_membership member
+     WHERE member.project_id = %(project)s AND member.user_id = %(user)s AND member.role = 'annotator')
 FROM (SELECT) one
 LEFT JOIN held ON true
 LEFT JOIN annotation_query query ON query.id = held.query_id
 LEFT JOIN annotation_record record ON record.id = query.record_id
 """  # noqa: S608 - names of columns, no values
+
+
+CLAIM = claim_statement()
+CLAIM_AND_NOTE = claim_statement(note=NOTE_ENCOUNTER)
+CLAIM_OF_KNOWN = claim_statement(only=KNOWN_CONTRIBUTORS, note=NOTE_ENCOUNTER)
+CLAIM_KNOWN_TEXT = claim_statement(only=KNOWN_TEXTS)
 
 RENEW = """
 UPDATE annotation_assignment SET leased_until = now() + make_interval(secs => %(seconds)s)
@@ -122,6 +168,10 @@ class QueueState(StrEnum):
 
     NOT_MEMBER = "not_member"
     PAUSED = "paused"
+    QUIET_HOURS = "quiet_hours"
+    ANSWERS_PER_PERSON = "answers_per_person"
+    ANSWERS_PER_DAY = "answers_per_day"
+    ENCOUNTERS = "encounters"
     WAITING_FOR_FIRST = "waiting_for_first"
     ANSWERED_ALL = "answered_all"
     LABELS_SPENT = "labels_spent"
@@ -160,20 +210,32 @@ def open_queries(
 def claim_next(*, project: Project, user: AbstractBaseUser) -> Assignment | None:
     """Return the question the person still holds, its lease renewed, else lease them the next free one, or None.
 
-    The assignment carries what a page shows around the question: `done_today`, the person's own answers, and
-    `waiting`, other free questions as far as `selectors.WAITING_SHOWN` counts them. Membership is the caller's to
-    check, with `selectors.projects_of`.
+    The assignment carries what a page shows around the question: `done_today` and `done_lately`, the person's own
+    answers, `waiting`, other free questions as far as `selectors.WAITING_SHOWN` counts them, and `guidelines_seen`, the
+    version the person knows. Membership is the caller's to check, with `selectors.projects_of`.
     """
     if project.state != ProjectState.ACTIVE:
         return None
+    limit = work_limits.limit_reached(project, user)
+    if limit is not None and limit != WorkLimit.ENCOUNTERS:
+        return None
+    statement = _claim_statement_for(project, limit)
     for _ in range(CLAIM_ATTEMPTS):
-        assignment, somebody_was_faster = _claim(project, user)
+        assignment, somebody_was_faster = _claim(statement, project, user)
         if not somebody_was_faster:
             return assignment
     return None
 
 
-def _claim(project: Project, user: AbstractBaseUser) -> tuple[Assignment | None, bool]:
+def _claim_statement_for(project: Project, limit: WorkLimit | None) -> str:
+    """Return the statement for what the person may still be shown."""
+    if limit == WorkLimit.ENCOUNTERS:
+        return CLAIM_KNOWN_TEXT if project.oracle == Oracle.CROWD else CLAIM_OF_KNOWN
+    # What a gate let through is counted by assignment, so there is nothing to note.
+    return CLAIM if project.encounter_limit is None or project.oracle == Oracle.CROWD else CLAIM_AND_NOTE
+
+
+def _claim(statement: str, project: Project, user: AbstractBaseUser) -> tuple[Assignment | None, bool]:
     """Try once; the flag says that a second claim of the same person came in between."""
     values: dict[str, Any] = {
         "project": project.pk,
@@ -181,11 +243,13 @@ def _claim(project: Project, user: AbstractBaseUser) -> tuple[Assignment | None,
         "seconds": project.lease_seconds,
         "id": uuid4(),
         "midnight": selectors.midnight(),
+        "pace_minutes": selectors.PACE_MINUTES,
         "counted": selectors.WAITING_SHOWN + 1,
+        "known_within": KNOWN_WITHIN,
     }
     try:
         with connection.cursor() as cursor:
-            cursor.execute(CLAIM, values)
+            cursor.execute(statement, values)
             row = iter(cursor.fetchone())
     except IntegrityError:
         # The person leased another question meanwhile: `annotation_assignment_one_lease`.
@@ -193,12 +257,14 @@ def _claim(project: Project, user: AbstractBaseUser) -> tuple[Assignment | None,
             raise
         return None, True
     assignment, query, record = ASSIGNMENT.build(row), QUERY.build(row), RECORD.build(row)
-    was_chosen, done_today, waiting = row
+    was_chosen, done_today, done_lately, waiting, guidelines_seen = row
     if assignment is None or query is None:
         return None, was_chosen
     query.record = record
     assignment.project, assignment.query = project, query
-    vars(assignment).update(done_today=done_today, waiting=waiting)
+    vars(assignment).update(
+        done_today=done_today, done_lately=done_lately, waiting=waiting, guidelines_seen=guidelines_seen
+    )
     return assignment, False
 
 
@@ -228,6 +294,9 @@ def queue_state(*, project: Project, user: AbstractBaseUser) -> QueueState:
         return QueueState.NOT_MEMBER
     if project.state == ProjectState.PAUSED:
         return QueueState.PAUSED
+    limit = work_limits.limit_reached(project, user)
+    if limit is not None:
+        return QueueState(limit.value)
     queries = Query.objects.filter(project=project)
     if queries.filter(state=QueryState.OPEN).exists():
         return QueueState.ANSWERED_ALL

@@ -1,12 +1,26 @@
 """What the database refuses, whoever asks: each rule broken on purpose."""
 
+from uuid import uuid4
+
 import psycopg
 import pytest
 from django.contrib.auth.models import User
 from django.db import DatabaseError, IntegrityError, connection, transaction
 from django.db.models.functions import Now
 
-from annotation.models import Assignment, Dataset, GateRun, Job, Label, Project, Query, Record
+from annotation.models import (
+    Assignment,
+    Dataset,
+    Encounter,
+    GateRun,
+    Guidelines,
+    Job,
+    Label,
+    Project,
+    Query,
+    Record,
+    Report,
+)
 from tests.factories import make_candidates, make_project, make_records, make_reservation, make_user, open_records
 
 pytestmark = pytest.mark.django_db
@@ -346,3 +360,72 @@ def test_the_rules_read_our_tables_and_no_temporary_ones():
     assert User.objects.exists()
     with pytest.raises(DatabaseError), transaction.atomic():
         run_sql("SELECT annotation_refuse()")
+
+
+# --- what annotators are told and say
+
+
+def test_one_page_sends_one_answer():
+    (query,) = open_records(make_project())
+    label = make_label(query)
+    key = uuid4()
+    Label.objects.filter(pk=label.pk).update(superseded_at=Now())
+    Label.objects.create(assignment=label.assignment, query=query, annotator=label.annotator, choice=0, key=key)
+    Label.objects.filter(key=key).update(superseded_at=Now())
+    with refused("annotation_label_key_once"):
+        Label.objects.create(assignment=label.assignment, query=query, annotator=label.annotator, choice=2, key=key)
+
+
+def test_the_key_of_an_answer_never_changes():
+    (query,) = open_records(make_project())
+    label = make_label(query)
+    with refused("annotation_label_fixed"):
+        Label.objects.filter(pk=label.pk).update(key=uuid4())
+
+
+def test_a_version_of_the_guidelines_never_changes_and_exists_once():
+    project = make_project()
+    first = Guidelines.objects.create(project=project, version=1, text="as said", author=project.created_by)
+    with refused("annotation_guidelines_fixed"):
+        Guidelines.objects.filter(pk=first.pk).update(text="as wished")
+    with refused("annotation_guidelines_version"):
+        Guidelines.objects.create(project=project, version=1, text="again", author=project.created_by)
+
+
+def test_a_flag_stands_once_until_it_is_resolved():
+    (query,) = open_records(make_project())
+    fields = {"project": query.project, "query": query, "annotator": make_user(), "kind": "broken"}
+    flag = Report.objects.create(**fields)
+    with refused("annotation_report_flag_once"):
+        Report.objects.create(**fields)
+    with refused("annotation_report_resolved"):
+        Report.objects.filter(pk=flag.pk).update(resolved_at=Now())
+    Report.objects.filter(pk=flag.pk).update(resolved_at=Now(), resolved_by=query.project.created_by)
+    assert Report.objects.create(**fields).pk != flag.pk
+
+
+def test_a_comment_says_something():
+    (query,) = open_records(make_project())
+    with refused("annotation_report_comment_says_something"):
+        Report.objects.create(project=query.project, query=query, annotator=make_user(), kind="comment")
+
+
+def test_quiet_hours_begin_and_end_at_different_times():
+    project = make_project()
+    for fields in ({"quiet_from": "22:00"}, {"quiet_from": "22:00", "quiet_until": "22:00"}):
+        with refused("annotation_project_quiet_hours"):
+            Project.objects.filter(pk=project.pk).update(**fields)
+
+
+def test_a_question_is_skipped_before_it_is_set_aside():
+    project = make_project()
+    with refused("annotation_project_skips"):
+        Project.objects.filter(pk=project.pk).update(skips_to_set_aside=0)
+
+
+def test_a_contributor_counts_once_for_a_person():
+    project = make_project()
+    fields = {"project": project, "annotator": make_user(), "contributor": b"someone"}
+    Encounter.objects.create(**fields)
+    with refused("annotation_encounter_once"):
+        Encounter.objects.create(**fields)

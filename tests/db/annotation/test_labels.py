@@ -3,6 +3,7 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 from celery import current_app
@@ -217,11 +218,48 @@ class TestTellingTheProject:
 
 
 @pytest.mark.django_db
+class TestKeys:
+    """A page sends its answer with a key, and the same key never becomes a second answer."""
+
+    def test_the_same_key_again_is_the_same_label(self):
+        project = make_project()
+        open_records(project, 1)
+        (person,) = make_annotators(project, 1)
+        assignment, key = claim(project, person), uuid4()
+        first = labels.submit_label(assignment=assignment, choice=1, key=key)
+        assert labels.submit_label(assignment=assignment, choice=1, key=key).pk == first.pk
+        assert Label.objects.get().key == key
+
+    def test_what_arrives_again_after_it_was_taken_back_stays_taken_back(self):
+        project = make_project()
+        open_records(project, 1)
+        (person,) = make_annotators(project, 1)
+        assignment, key = claim(project, person), uuid4()
+        first = labels.submit_label(assignment=assignment, choice=1, key=key)
+        labels.undo_label(project=project, user=person)
+        assert labels.submit_label(assignment=assignment, choice=1, key=key).pk == first.pk
+        assignment.refresh_from_db()
+        assert assignment.state == AssignmentState.LEASED
+        assert not Label.objects.filter(superseded_at=None).exists()
+        labels.submit_label(assignment=assignment, choice=2, key=uuid4())
+        assert Label.objects.get(superseded_at=None).choice == 2
+
+    def test_the_same_key_with_another_class_is_refused(self):
+        project = make_project()
+        open_records(project, 1)
+        (person,) = make_annotators(project, 1)
+        assignment, key = claim(project, person), uuid4()
+        labels.submit_label(assignment=assignment, choice=1, key=key)
+        with pytest.raises(AlreadyLabelled):
+            labels.submit_label(assignment=assignment, choice=2, key=key)
+
+
+@pytest.mark.django_db
 class TestSkip:
     def test_the_slot_returns_and_the_reason_stays(self):
         project = make_project()
         (query,) = open_records(project, 1)
-        (person,) = make_annotators(project, 1)
+        person, _other = make_annotators(project, 2)
         labels.skip_assignment(assignment=claim(project, person), reason="language")
         query.refresh_from_db()
         skipped = Assignment.objects.get()
@@ -232,7 +270,7 @@ class TestSkip:
     def test_skipping_twice_returns_one_slot(self):
         project = make_project(overlap=2)
         (query,) = open_records(project, 1)
-        (person,) = make_annotators(project, 1)
+        person, _other = make_annotators(project, 2)
         assignment = claim(project, person)
         labels.skip_assignment(assignment=assignment, reason="unsure")
         labels.skip_assignment(assignment=assignment, reason="broken")
@@ -243,7 +281,7 @@ class TestSkip:
     def test_skipping_after_the_lease_was_taken_back_returns_no_second_slot(self):
         project = make_project(overlap=2)
         (query,) = open_records(project, 1)
-        (person,) = make_annotators(project, 1)
+        person, _other = make_annotators(project, 2)
         assignment = claim(project, person)
         take_back(assignment)
         labels.skip_assignment(assignment=assignment, reason="unsure")
@@ -254,7 +292,7 @@ class TestSkip:
     def test_an_answered_question_is_not_skipped(self):
         project = make_project()
         open_records(project, 1)
-        (person,) = make_annotators(project, 1)
+        person, _other = make_annotators(project, 2)
         assignment = claim(project, person)
         labels.submit_label(assignment=assignment, choice=0)
         with pytest.raises(AlreadyLabelled):
@@ -263,7 +301,7 @@ class TestSkip:
     def test_a_skipped_question_can_still_be_answered_while_its_slot_is_free(self):
         project = make_project()
         open_records(project, 1)
-        (person,) = make_annotators(project, 1)
+        person, _other = make_annotators(project, 2)
         assignment = claim(project, person)
         labels.skip_assignment(assignment=assignment, reason="unsure")
         assert labels.submit_label(assignment=assignment, choice=1).choice == 1

@@ -250,6 +250,7 @@ class TestAnswering:
 
     def test_skipping_gives_the_question_back_with_the_reason(self, project, web):
         open_records(project, 2)
+        make_annotators(project, 1)
         web.get(page(project))
         response = web.post(url("skip"), {"reason": "language"}, **PART)
         assert "record 1" in response.content.decode()

@@ -1,0 +1,58 @@
+"""How much one person may answer and see in a project, and at which hours; nothing here is a privacy budget.
+
+Limits on what one person sees are about collusion: however many answers somebody gives, they can tell nobody about more
+contributors, or more texts of a gate, than the project allows.
+"""
+
+from datetime import time
+from enum import StrEnum
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.utils import timezone
+
+from annotation import selectors
+from annotation.models import Assignment, AssignmentState, Encounter, Oracle, Project
+
+
+class WorkLimit(StrEnum):
+    """Why a person gets no further question although there may be some."""
+
+    QUIET_HOURS = "quiet_hours"
+    ANSWERS_PER_PERSON = "answers_per_person"
+    ANSWERS_PER_DAY = "answers_per_day"
+    ENCOUNTERS = "encounters"
+
+
+def limit_reached(project: Project, user: AbstractBaseUser) -> WorkLimit | None:
+    """Return the limit the person has reached; asks the database only where the project has one."""
+    if is_quiet(project):
+        return WorkLimit.QUIET_HOURS
+    answered = Assignment.objects.filter(annotator=user.pk, project=project.pk, state=AssignmentState.LABELLED)
+    if project.answers_per_person is not None and answered.count() >= project.answers_per_person:
+        return WorkLimit.ANSWERS_PER_PERSON
+    if project.answers_per_day is not None:
+        today = answered.filter(finished_at__gte=selectors.midnight()).count()
+        if today >= project.answers_per_day:
+            return WorkLimit.ANSWERS_PER_DAY
+    if project.encounter_limit is not None and encounters_of(project, user) >= project.encounter_limit:
+        return WorkLimit.ENCOUNTERS
+    return None
+
+
+def encounters_of(project: Project, user: AbstractBaseUser) -> int:
+    """Count the contributors whose records the person was shown, or the texts of the gate, answered or not."""
+    # A crowd project links nobody to a contributor, not even here.
+    shown = Assignment if project.oracle == Oracle.CROWD else Encounter
+    return shown._default_manager.filter(annotator=user.pk, project=project.pk).count()
+
+
+def is_quiet(project: Project) -> bool:
+    """Say whether the project hands nothing out at this hour of the site's day."""
+    if project.quiet_from is None or project.quiet_until is None:
+        return False
+    return within(timezone.localtime().time(), project.quiet_from, project.quiet_until)
+
+
+def within(now: time, start: time, end: time) -> bool:
+    """Say whether a time of day lies between two others, over midnight if the second is the smaller."""
+    return start <= now < end if start < end else now >= start or now < end
