@@ -32,3 +32,20 @@ def test_pure_modules_load_without_django(module: str) -> None:
         [sys.executable, "-c", PROBE, module], env=environment, capture_output=True, text=True, check=False
     )
     assert loaded.stdout.split() == ["False", "False"], loaded.stderr
+
+
+def test_no_catalogue_of_a_project_names_what_only_reproduces_a_paper() -> None:
+    """The contracts forbid the import; this looks at what a loaded site really holds."""
+    probe = (
+        "import sys; import dpal_site.urls, dpal_site.celery, learner.strategies.catalogue, learner.tasks; "
+        "print(sorted(name for name in sys.modules if name.startswith('learner.reproduce')))"
+    )
+    environment = os.environ | {"DJANGO_SETTINGS_MODULE": "dpal_site.settings", "DPAL_NO_SERVERS": "1"}
+    loaded = subprocess.run(
+        [sys.executable, "-c", f"import django; django.setup(); {probe}"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert loaded.stdout.split() == ["[]"], loaded.stderr

@@ -4,7 +4,7 @@ import importlib
 
 from learner.reproduce.experiment import Experiment, Paper
 
-PAPERS: tuple[str, ...] = ()
+PAPERS: tuple[str, ...] = ("chaudhuri2008",)
 
 
 def load_paper(name: str, *, small: bool) -> Paper:
