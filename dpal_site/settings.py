@@ -31,6 +31,8 @@ def _secret(name: str) -> str:
 SECRET_KEY = _secret("SECRET_KEY")
 # Contributors are stored as keyed hashes; a key of its own, so that rotating SECRET_KEY splits nobody in two.
 PSEUDONYM_KEY = _secret("PSEUDONYM_KEY")
+# Signs the manifests of releases; its public half is on every release page.
+SIGNING_KEY = _secret("SIGNING_KEY")
 
 INSTALLED_APPS = [
     "dpal_site",

@@ -92,10 +92,7 @@ def _project(request: HttpRequest, slug: str) -> Project:
 
 def _release(request: HttpRequest, slug: str, version: str) -> ModelRelease:
     project = _project(request, slug)
-    if version == "latest":
-        found = selectors.latest_release(project)
-    else:
-        found = selectors.releases_of(project).filter(version=int(version)).first() if version.isdecimal() else None
+    found = selectors.find_release(project, version)
     if found is None:
         raise Http404
     return found

@@ -20,13 +20,16 @@ from learner.features.base import Featurizer
 from learner.features.matrix import file_sha256
 from learner.linear_model import LinearModel
 from learner.model_card import Card, Privacy, render_card
+from learner.onnx_export import onnx_bytes
+from learner.signatures import Signer, check_signature
 
 MANIFEST = "manifest.json"
+SIGNATURE = "manifest.sig"
 ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 def write_artifacts(
-    directory: Path, *, model: LinearModel, featurizer: Featurizer, card: Card, privacy: Privacy
+    directory: Path, *, model: LinearModel, featurizer: Featurizer, card: Card, privacy: Privacy, signer: Signer
 ) -> dict[str, str]:
     """Write a release into a new directory, which appears complete or not at all.
 
@@ -40,12 +43,14 @@ def write_artifacts(
         What turns records into the model's features.
     card, privacy : dict
         See `learner.model_card`.
+    signer : Signer
+        Signs the manifest.
 
     Returns
     -------
     dict of str to str
-        SHA-256 of each file by name: model.skops, weights.json, features.json, card.md, privacy.json and
-        manifest.json. The same input gives the same bytes under the same library versions.
+        SHA-256 of each file by name: model.skops, model.onnx, weights.json, features.json, card.md, privacy.json,
+        manifest.json and manifest.sig. The same input gives the same bytes under the same library versions.
 
     Raises
     ------
@@ -58,8 +63,10 @@ def write_artifacts(
         raise ValueError(f"model has {model.dimension} features, the featurizer makes {featurizer.dimension}")
     if directory.exists():
         raise FileExistsError(f"{directory.name} exists already")
+    estimator = sklearn_estimator(model)
     contents = {
         "model.skops": skops_bytes(model),
+        "model.onnx": onnx_bytes(estimator, model, featurizer=featurizer.version),
         "weights.json": json_bytes(model.to_json()),
         "features.json": json_bytes({**json.loads(featurizer.to_json()), "version": featurizer.version}),
         "card.md": render_card(model, feature_kind=featurizer.kind, card=card, privacy=privacy).encode(),
@@ -67,6 +74,7 @@ def write_artifacts(
     }
     files = {name: {"sha256": hashlib.sha256(body).hexdigest(), "bytes": len(body)} for name, body in contents.items()}
     contents[MANIFEST] = json_bytes({"schema": "dpal-manifest/1", "files": files})
+    contents[SIGNATURE] = json_bytes(signer.sign(contents[MANIFEST]))
     directory.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(tempfile.mkdtemp(prefix=f".{directory.name}.", dir=directory.parent))
     try:
@@ -107,13 +115,36 @@ def verify_manifest(directory: Path) -> dict[str, str]:
         expected = {name: (entry["bytes"], entry["sha256"]) for name, entry in listed.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ArtifactCorrupt(f"{directory.name} has no readable manifest") from error
-    found = {
-        path.name: (path.stat().st_size, file_sha256(path)) for path in directory.iterdir() if path.name != MANIFEST
-    }
+    listed_files = (path for path in directory.iterdir() if path.name not in (MANIFEST, SIGNATURE))
+    found = {path.name: (path.stat().st_size, file_sha256(path)) for path in listed_files}
     different = sorted(name for name in expected.keys() | found.keys() if expected.get(name) != found.get(name))
     if different:
         raise ArtifactCorrupt(f"{directory.name}: {', '.join(different)} do not match the manifest")
-    return {name: digest for name, (_, digest) in expected.items()} | {MANIFEST: file_sha256(directory / MANIFEST)}
+    signed = {name: file_sha256(directory / name) for name in (MANIFEST, SIGNATURE) if (directory / name).exists()}
+    return {name: digest for name, (_, digest) in expected.items()} | signed
+
+
+def verify_release(directory: Path, *, public_key: str) -> dict[str, str]:
+    """Return the SHA-256 of each file once the trusted key signed the manifest and every file matches it.
+
+    Parameters
+    ----------
+    directory : Path
+        A downloaded release, all its files.
+    public_key : str
+        The site's key, base64, from a source other than the release itself.
+
+    Raises
+    ------
+    ArtifactCorrupt
+        If a file is missing, extra or changed, or the signature does not fit.
+    """
+    try:
+        manifest, signature = ((directory / name).read_bytes() for name in (MANIFEST, SIGNATURE))
+    except OSError as error:
+        raise ArtifactCorrupt(f"{directory.name} lacks {MANIFEST} or {SIGNATURE}") from error
+    check_signature(manifest, signature, public_key=public_key)
+    return verify_manifest(directory)
 
 
 def json_bytes(body: dict[str, Any]) -> bytes:

@@ -75,6 +75,15 @@ def latest_release(project: Project) -> ModelRelease | None:
     return releases_of(project).filter(state=ReleaseState.RELEASED).first()
 
 
+def find_release(project: Project, version: str) -> ModelRelease | None:
+    """Return the release of that number, or the newest that is not retired for `latest`; None if there is none."""
+    if version == "latest":
+        return latest_release(project)
+    # No column holds more digits than that.
+    number = int(version) if version.isdecimal() and len(version) < 10 else 0
+    return releases_of(project).filter(version=number).first()
+
+
 def trained_on(run: TrainingRun) -> TrainedOn:
     """Return what may be said outside of what a training used.
 

@@ -190,6 +190,7 @@ def supervisor(
         "CELERY_BROKER_URL": broker,
         "SECRET_KEY": settings.SECRET_KEY,
         "PSEUDONYM_KEY": settings.PSEUDONYM_KEY,
+        "SIGNING_KEY": settings.SIGNING_KEY,
         "PYTHONWARNINGS": "default",
     }
     with Supervisor(tmp_path / "log", environment=environment, grace_seconds=5) as site:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
+from django.conf import settings
 from django.core.files.storage import default_storage
 from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
@@ -25,6 +26,7 @@ from learner.linear_model import LinearModel
 from learner.model_card import AccountTerms, Card, EntryLine, Privacy
 from learner.models import Evaluation, ModelRelease, ReleaseState, TrainingRun
 from learner.services import features
+from learner.signatures import Signer
 from privacy.accounting.event import event_from_json
 from privacy.accounting.units import atto_spent, nano_spent
 from privacy.models import BudgetAccount, LedgerEntry
@@ -91,10 +93,17 @@ def staged_release(
         "entries": [_line(entry) for entry in entries],
     }
     try:
-        digests = write_artifacts(folder, model=model, featurizer=featurizer, card=card, privacy=privacy)
+        digests = write_artifacts(
+            folder, model=model, featurizer=featurizer, card=card, privacy=privacy, signer=signer()
+        )
         yield StagedRelease(folder, model, featurizer, digests, accounts, scores)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def signer() -> Signer:
+    """Return the site's signing key."""
+    return Signer.from_secret(settings.SIGNING_KEY)
 
 
 def publish(

@@ -32,11 +32,13 @@ def release(project) -> ModelRelease:
 def test_files_open_with_the_bytes_that_were_released(release):
     assert set(release.digests) == {
         "model.skops",
+        "model.onnx",
         "weights.json",
         "features.json",
         "card.md",
         "privacy.json",
         "manifest.json",
+        "manifest.sig",
     }
     with releases.open_file(release=release, name="card.md") as file:
         card = file.read().decode()

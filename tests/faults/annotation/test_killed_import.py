@@ -30,6 +30,7 @@ def import_process(transactional_db, embedded_servers, broker, tmp_path):
         "CELERY_BROKER_URL": broker,
         "SECRET_KEY": settings.SECRET_KEY,
         "PSEUDONYM_KEY": settings.PSEUDONYM_KEY,
+        "SIGNING_KEY": settings.SIGNING_KEY,
         "WORK_LEASE_SECONDS": "2",
     }
     started = []

@@ -55,6 +55,7 @@ def processes_on(database_url: str, counter: Path) -> Iterator[Processes]:
         "CELERY_BROKER_URL": "memory://",
         "SECRET_KEY": settings.SECRET_KEY,
         "PSEUDONYM_KEY": settings.PSEUDONYM_KEY,
+        "SIGNING_KEY": settings.SIGNING_KEY,
         "PYTHONPATH": str(settings.BASE_DIR),
     }
     command = [sys.executable, str(OPERATION)]

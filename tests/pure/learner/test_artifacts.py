@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import hashlib
 import io
 import json
 import re
@@ -9,16 +10,19 @@ import subprocess
 import sys
 
 import numpy as np
+import onnxruntime
 import pytest
 import skops.io
 
 from learner import artifacts
-from learner.artifacts import read_weights, verify_manifest, write_artifacts
+from learner.artifacts import read_weights, verify_manifest, verify_release, write_artifacts
 from learner.errors import ArtifactCorrupt
 from learner.features.base import featurizer_from_json
 from learner.features.text import HashingTextFeaturizer
 from learner.linear_model import LinearModel
+from learner.signatures import Signer, check_signature, key_id
 
+SIGNER = Signer.from_secret("a secret of the test, long enough to derive a key")
 FEATURIZER = HashingTextFeaturizer(64)
 CARD = {
     "name": "Voice intents | <b>",
@@ -64,7 +68,7 @@ MODELS = [model_of(2), model_of(4), model_of(4, "softmax")]
 
 
 def write(directory, model=MODELS[0], **changes):
-    parts = {"model": model, "featurizer": FEATURIZER, "card": CARD, "privacy": PRIVACY} | changes
+    parts = {"model": model, "featurizer": FEATURIZER, "card": CARD, "privacy": PRIVACY, "signer": SIGNER} | changes
     return write_artifacts(directory, **parts)
 
 
@@ -76,7 +80,10 @@ def test_every_form_predicts_the_same(tmp_path, model):
     weights = read_weights(tmp_path / "release" / "weights.json")
     assert type(loaded).__module__.startswith("sklearn.")
     np.testing.assert_allclose(loaded.predict_proba(X), weights.predict_proba(X), rtol=0, atol=1e-9)
-    assert loaded.predict(X).tolist() == weights.predict(X) == model.predict(X)
+    session = onnxruntime.InferenceSession(tmp_path / "release" / "model.onnx", providers=["CPUExecutionProvider"])
+    labels, probabilities = session.run(["label", "probabilities"], {"features": X})
+    np.testing.assert_allclose(probabilities, weights.predict_proba(X), rtol=0, atol=1e-9)
+    assert loaded.predict(X).tolist() == weights.predict(X) == model.predict(X) == labels.tolist()
     assert len(set(weights.predict(X))) == len(model.classes)
 
 
@@ -92,18 +99,21 @@ def test_same_input_same_bytes(tmp_path, model):
     first = write(tmp_path / "a", model)
     second = write(tmp_path / "b", copy.deepcopy(model))
     assert first == second
-    assert set(first) == {"model.skops", "weights.json", "features.json", "card.md", "privacy.json", "manifest.json"}
+    named = {"model.skops", "model.onnx", "weights.json", "features.json", "card.md", "privacy.json"}
+    assert set(first) == named | {"manifest.json", "manifest.sig"}
 
 
 def test_another_process_writes_the_same_bytes(tmp_path):
     """Memory addresses and the clock would differ there."""
     script = (
         "import hashlib, numpy as np\n"
-        "from learner.artifacts import skops_bytes\n"
+        "from learner.artifacts import skops_bytes, sklearn_estimator\n"
+        "from learner.onnx_export import onnx_bytes\n"
         "from learner.linear_model import LinearModel\n"
         "filler = [object() for _ in range(1000)]\n"
         "model = LinearModel(np.arange(12.0).reshape(3, 4), np.zeros(3), ('c', 'b', 'a'))\n"
-        "print(hashlib.sha256(skops_bytes(model)).hexdigest())\n"
+        "graph = onnx_bytes(sklearn_estimator(model), model, featurizer='f')\n"
+        "print(hashlib.sha256(skops_bytes(model) + graph).hexdigest())\n"
     )
     runs = {
         subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
@@ -117,7 +127,9 @@ def test_manifest_holds_for_what_was_written(tmp_path):
     assert verify_manifest(tmp_path / "release") == digests
 
 
-@pytest.mark.parametrize("name", ["model.skops", "weights.json", "features.json", "card.md", "privacy.json"])
+@pytest.mark.parametrize(
+    "name", ["model.skops", "model.onnx", "weights.json", "features.json", "card.md", "privacy.json"]
+)
 def test_tampering_is_noticed(tmp_path, name):
     write(tmp_path / "release")
     path = tmp_path / "release" / name
@@ -160,7 +172,7 @@ def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(artifacts.Path, "rename", full_disk)
     with pytest.raises(OSError, match="no space left"):
         write(tmp_path / "release")
-    assert len(written) == 6
+    assert len(written) == 8
     assert list(tmp_path.iterdir()) == []
 
 
@@ -216,3 +228,58 @@ def test_loading_instructions_run(tmp_path, monkeypatch):
     with contextlib.redirect_stdout(output):
         exec(compile(script, "card.md", "exec"), {})
     assert "class" in output.getvalue()
+
+
+class TestSignature:
+    """Digests say that nothing changed; the signature says whose release it is."""
+
+    @pytest.fixture
+    def release(self, tmp_path):
+        self.digests = write(tmp_path / "release")
+        return tmp_path / "release"
+
+    def test_a_genuine_release(self, release):
+        assert verify_release(release, public_key=SIGNER.public_key) == self.digests
+
+    def test_a_manifest_made_anew_for_a_changed_file_is_refused(self, release):
+        forger = Signer.from_secret("somebody else's secret, which is long enough too")
+        (release / "card.md").write_text("epsilon 0.001")
+        manifest = json.loads((release / "manifest.json").read_text())
+        body = (release / "card.md").read_bytes()
+        manifest["files"]["card.md"] = {"sha256": hashlib.sha256(body).hexdigest(), "bytes": len(body)}
+        renewed = artifacts.json_bytes(manifest)
+        (release / "manifest.json").write_bytes(renewed)
+        with pytest.raises(ArtifactCorrupt, match=r"does not fit manifest\.json"):
+            verify_release(release, public_key=SIGNER.public_key)
+        (release / "manifest.sig").write_bytes(artifacts.json_bytes(forger.sign(renewed)))
+        with pytest.raises(ArtifactCorrupt, match="another key"):
+            verify_release(release, public_key=SIGNER.public_key)
+
+    def test_a_forger_cannot_claim_the_trusted_key(self):
+        forger = Signer.from_secret("somebody else's secret, which is long enough too")
+        claimed = {**forger.sign(b"manifest"), "public_key": SIGNER.public_key}
+        with pytest.raises(ArtifactCorrupt, match="does not fit"):
+            check_signature(b"manifest", json.dumps(claimed).encode(), public_key=SIGNER.public_key)
+
+    @pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'{"signature": "%%%", "public_key": ""}', b"\xff"])
+    def test_what_cannot_be_read_is_refused(self, release, content):
+        (release / "manifest.sig").write_bytes(content)
+        with pytest.raises(ArtifactCorrupt, match=r"manifest\.sig"):
+            verify_release(release, public_key=SIGNER.public_key)
+
+    @pytest.mark.parametrize("key", ["", "not base64!", "AAAA"])
+    def test_a_key_that_is_none_is_refused(self, release, key):
+        with pytest.raises(ArtifactCorrupt, match="32 bytes"):
+            key_id(key)
+
+    def test_a_release_without_a_signature_is_refused(self, release):
+        (release / "manifest.sig").unlink()
+        with pytest.raises(ArtifactCorrupt, match="lacks"):
+            verify_release(release, public_key=SIGNER.public_key)
+
+    def test_a_signer_shows_no_secret(self):
+        assert repr(SIGNER) == f"Signer({key_id(SIGNER.public_key)})"
+
+    def test_a_short_secret_is_refused(self):
+        with pytest.raises(ValueError, match="got 5"):
+            Signer.from_secret("short")

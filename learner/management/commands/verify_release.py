@@ -1,0 +1,34 @@
+"""`manage.py verify_release FOLDER`: is a downloaded release complete, unchanged, and signed by the site we trust?"""
+
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from learner.artifacts import verify_release
+from learner.errors import ArtifactCorrupt
+from learner.services.releases import signer
+
+
+class Command(BaseCommand):
+    """Check a folder with the files of one release."""
+
+    help = "Check that a release's files match its manifest and that the site's key signed it; exit code 1 if not."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Declare the arguments."""
+        parser.add_argument("folder", type=Path, help="folder with all files of one release")
+        parser.add_argument("--public-key", help="base64 key of the site that released it; default: this site's own")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Print the digest of each file, or say what does not fit."""
+        folder: Path = options["folder"]
+        if not folder.is_dir():
+            raise CommandError(f"{folder} is no folder")
+        try:
+            digests = verify_release(folder, public_key=options["public_key"] or signer().public_key)
+        except ArtifactCorrupt as error:
+            raise CommandError(f"NOT GENUINE: {error}") from error
+        for name, digest in sorted(digests.items()):
+            self.stdout.write(f"{digest}  {name}")
+        self.stdout.write(self.style.SUCCESS("Complete, unchanged and signed."))
