@@ -2,18 +2,16 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from privacy.accounting.cost import Unit
 from privacy.accounting.events import KAnonymityGateEvent
-from privacy.contributions.capping import bounded_pairs, capping
 from privacy.contributions.coins import COIN_RESOLUTION, check_key
+from privacy.contributions.counting import CountingGate
 from privacy.contributions.reading import COUNTS, PAIRS, check_unit, pairs, sampled_counts
-from privacy.contributions.recount import frequent_texts, summing
-from privacy.contributions.spill import DEFAULT_MEMORY_BYTES, Merging
+from privacy.contributions.spill import DEFAULT_MEMORY_BYTES
 from privacy.normalizers import Normalizer
 from privacy.threshold_gate import ThresholdGate
 
@@ -21,7 +19,7 @@ __all__ = ["KAnonymityGate", "ThresholdGate"]
 
 
 @dataclass(frozen=True, slots=True)
-class KAnonymityGate:
+class KAnonymityGate(CountingGate):
     r"""Sample contributions by a secret coin, count them, release a text iff its sample count reaches k.
 
     Unit `record`: every record has a coin of its own. Unit `contributor`: a contributor counts once
@@ -107,43 +105,40 @@ class KAnonymityGate:
             is needed.
         """
         check_key(key)
-        return self._decide(self._digested(batches, key, 0), key, memory_bytes)
-
-    def collect(self, batches: Iterable[pa.RecordBatch], *, key: bytes, first_record: int = 0) -> pa.Table:
-        """Digest one range of records; the result is as private as the records themselves.
-
-        `first_record` is the number of records in all earlier ranges, so that ranges can be
-        collected apart and in any order.
-        """
-        check_key(key)
-        merge = summing if self.texts_per_contributor is None else capping(self.texts_per_contributor)
-        merging = Merging(merge, at_least=DEFAULT_MEMORY_BYTES // 16)
-        for part in chain([self._schema.empty_table()], self._digested(batches, key, first_record)):
-            merging.add(part)
-        return merging.result()
+        texts = self.texts(self.read(batches, key=key), key=key, memory_bytes=memory_bytes)
+        return self.conclude(self.counted(texts, key=key, memory_bytes=memory_bytes))
 
     def decide(self, parts: Iterable[pa.Table], *, key: bytes, memory_bytes: int = DEFAULT_MEMORY_BYTES) -> pa.Table:
         """Return what may be shown of collected ranges, given in record order."""
         check_key(key)
-        return self._decide(parts, key, memory_bytes)
+        texts = self.texts(parts, key=key, memory_bytes=memory_bytes)
+        return self.conclude(self.counted(texts, key=key, memory_bytes=memory_bytes))
 
-    def _digested(self, batches: Iterable[pa.RecordBatch], key: bytes, first_record: int) -> Iterator[pa.Table]:
+    def conclude(self, counted: Iterable[pa.Table]) -> pa.Table:
+        """Return what may be shown of exact counts: all of them, since none is under k."""
+        return pa.concat_tables([COUNTS.empty_table(), *counted]).sort_by("text")
+
+    def read(self, batches: Iterable[pa.RecordBatch], *, key: bytes, first_record: int = 0) -> Iterator[pa.Table]:
+        """Yield the sample of a range batch by batch: counts of texts, or pairs with their rank and coin."""
         read = sampled_counts if self.texts_per_contributor is None else pairs
         return read(batches, self.normalizer, key=key, threshold=self._coin_threshold, first_record=first_record)
 
-    def _decide(self, parts: Iterable[pa.Table], key: bytes, memory_bytes: int) -> pa.Table:
-        counts = parts
-        if self.texts_per_contributor is not None:
-            kept = bounded_pairs(self.texts_per_contributor, key=key, memory_bytes=memory_bytes)
-            for part in parts:
-                kept.add(part)
-            counts = map(_shown_counts, kept.shares())
-        passed = frequent_texts(counts, minimum=self.k, key=key, memory_bytes=memory_bytes)
-        return pa.concat_tables([COUNTS.empty_table(), *passed]).sort_by("text")
+    @property
+    def minimum(self) -> int:
+        """Smallest count that is released."""
+        return self.k
 
     @property
-    def _schema(self) -> pa.Schema:
+    def counts_schema(self) -> pa.Schema:
+        """Text and sample count."""
+        return COUNTS
+
+    @property
+    def _digest_schema(self) -> pa.Schema:
         return COUNTS if self.texts_per_contributor is None else PAIRS
+
+    def _texts_of(self, pairs: pa.Table) -> pa.Table:
+        return _shown_counts(pairs)
 
     @property
     def _coin_threshold(self) -> int:

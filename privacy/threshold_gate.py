@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 from privacy.accounting.cost import Unit
 from privacy.accounting.events import ThresholdGateEvent
 from privacy.accounting.threshold import ThresholdNoise
-from privacy.contributions.capping import bounded_pairs
-from privacy.contributions.reading import all_counts, check_unit, pairs
-from privacy.contributions.recount import frequent_texts
+from privacy.contributions.coins import check_key
+from privacy.contributions.counting import CountingGate
+from privacy.contributions.reading import COUNTS, PAIRS, all_counts, check_unit, pairs
 from privacy.contributions.spill import DEFAULT_MEMORY_BYTES
 from privacy.mechanisms.randomness import RandomSource, SecureRandom
 from privacy.normalizers import Normalizer
@@ -23,12 +23,13 @@ from privacy.threshold_noise import GaussianNoise, GeometricNoise
 NOISES: Final = ("discrete_laplace", "truncated_geometric", "weighted_gaussian")
 # One contributor weighs 2**24 steps, so Gaussian noise on whole steps is as good as continuous.
 STEPS: Final = 2**24
+WEIGHT: Final = pa.field("weight", pa.int64())
 # What the grid may change in delta; the noise is chosen for so much less than what is declared.
 _GRID_SHARE: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class ThresholdGate:
+class ThresholdGate(CountingGate):
     r"""Count contributions exactly, add noise, release a text iff the noisy count reaches the threshold.
 
     With `truncated_geometric` and `discrete_laplace` noise every contribution counts 1, and a contributor's
@@ -139,31 +140,68 @@ class ThresholdGate:
         """
         rng = SecureRandom() if rng is None else rng
         key = rng.words(4).tobytes()
-        counts = frequent_texts(
-            self._counts(batches, key, memory_bytes), minimum=self.floor, key=key, memory_bytes=memory_bytes
-        )
+        texts = self.texts(self.read(batches, key=key), key=key, memory_bytes=memory_bytes)
+        return self.conclude(self.counted(texts, key=key, memory_bytes=memory_bytes), rng=rng)
+
+    def decide(
+        self,
+        parts: Iterable[pa.Table],
+        *,
+        key: bytes,
+        rng: RandomSource | None = None,
+        memory_bytes: int = DEFAULT_MEMORY_BYTES,
+    ) -> pa.Table:
+        """Return what may be shown of collected ranges, given in record order.
+
+        `key` is the one they were collected under; noise comes from `rng`, the operating system's if left out.
+        """
+        check_key(key)
+        texts = self.texts(parts, key=key, memory_bytes=memory_bytes)
+        return self.conclude(ordered(self.counted(texts, key=key, memory_bytes=memory_bytes)), rng=rng)
+
+    def conclude(self, counted: Iterable[pa.Table], *, rng: RandomSource | None = None) -> pa.Table:
+        """Draw the noise of exact counts and return what may be shown; each call is a release of its own.
+
+        Noise is drawn in the order of the rows, so `ordered` counts give the same for the same `rng` however they
+        were counted.
+        """
+        rng = SecureRandom() if rng is None else rng
         weighted = self.noise == "weighted_gaussian"
         number_type = pa.float64() if weighted else pa.int64()
         released = [pa.schema([("text", pa.large_string()), ("noisy_count", number_type)]).empty_table()]
         event = self.event()
-        for share in counts:
+        for share in counted:
             passed, noisy = self._noisy(share, event, rng)
             texts = share["text"].combine_chunks().filter(pa.array(passed))
             released.append(pa.table([texts, pa.array(noisy)], schema=released[0].schema))
         return pa.concat_tables(released).sort_by("text")
 
-    def _counts(self, batches: Iterable[pa.RecordBatch], key: bytes, memory_bytes: int) -> Iterator[pa.Table]:
-        if self.texts_per_contributor is None:
-            for part in all_counts(batches, self.normalizer):
-                weights = pc.multiply(part["sample_count"], STEPS)
-                yield part.append_column("weight", weights) if self.noise == "weighted_gaussian" else part
+    def read(self, batches: Iterable[pa.RecordBatch], *, key: bytes, first_record: int = 0) -> Iterator[pa.Table]:
+        """Yield a range batch by batch: counts of texts, or pairs with their rank; no coin decides here."""
+        if self.texts_per_contributor is not None:
+            yield from pairs(batches, self.normalizer, key=key, threshold=0, first_record=first_record)
             return
-        kept = bounded_pairs(self.texts_per_contributor, key=key, memory_bytes=memory_bytes)
-        # No coin decides here: every contributor counts.
-        for part in pairs(batches, self.normalizer, key=key, threshold=0):
-            kept.add(part)
-        for share in kept.shares():
-            yield _weighed(share)
+        for part in all_counts(batches, self.normalizer):
+            weights = pc.multiply(part["sample_count"], STEPS)
+            yield part.append_column("weight", weights) if self.noise == "weighted_gaussian" else part
+
+    @property
+    def minimum(self) -> int:
+        """Smallest exact count that may come out."""
+        return self.floor
+
+    @property
+    def counts_schema(self) -> pa.Schema:
+        """Text and count, and the weight where contributors have one."""
+        weighted = self.noise == "weighted_gaussian" or self.texts_per_contributor is not None
+        return COUNTS.append(WEIGHT) if weighted else COUNTS
+
+    @property
+    def _digest_schema(self) -> pa.Schema:
+        return self.counts_schema if self.texts_per_contributor is None else PAIRS
+
+    def _texts_of(self, pairs: pa.Table) -> pa.Table:
+        return _weighed(pairs)
 
     def _noisy(self, share: pa.Table, event: ThresholdGateEvent, rng: RandomSource) -> tuple[np.ndarray, np.ndarray]:
         if self.noise == "weighted_gaussian":
@@ -174,6 +212,12 @@ class ThresholdGate:
         bound = event.truncation if self.noise == "truncated_geometric" else None
         counts = share["sample_count"].combine_chunks().to_numpy()
         return GeometricNoise(event.noise_scale, bound).release(counts, math.ceil(event.threshold), rng=rng)
+
+
+def ordered(counted: Iterable[pa.Table]) -> list[pa.Table]:
+    """Return counts as one table by text, or nothing where there are none."""
+    tables = list(counted)
+    return [pa.concat_tables(tables).sort_by("text")] if tables else []
 
 
 def _weighed(pairs: pa.Table) -> pa.Table:

@@ -30,13 +30,13 @@ def make_user(name: str = "", **fields: Any) -> User:
     return User.objects.create_user(username=name or f"person-{next(_numbers)}", **fields)
 
 
-def make_account(*, epsilon_limit: float = 10.0, delta_limit: float = 0.0) -> BudgetAccount:
+def make_account(*, epsilon_limit: float = 10.0, delta_limit: float = 0.0, unit: str = "record") -> BudgetAccount:
     """Open an account of its own scope."""
     number = next(_numbers)
     return ledger.open_account(
         scope=f"test:{number}",
         label=f"account {number}",
-        unit="record",
+        unit=unit,
         filter="pure",
         epsilon_limit=epsilon_limit,
         delta_limit=delta_limit,

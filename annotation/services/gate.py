@@ -6,7 +6,6 @@ Of what does not pass, nothing is kept: no count, no id, no text, here or in a l
 import hashlib
 import json
 import logging
-from functools import partial
 from uuid import UUID, uuid5
 
 import pyarrow as pa
@@ -99,10 +98,7 @@ def _attempt(job: Job, lease: work.Lease) -> None:
         key=key_of(job, job.attempt),
     )
     run = GateRun.objects.create(project=project, dataset=dataset, reservation=reservation)
-    if isinstance(gate, ThresholdGate):
-        passed = gate.release(gate_parts.records(dataset, partial(_tell, lease, dataset)))
-    else:
-        passed = gate_parts.release(run, gate, lease)
+    passed = gate_parts.release(run, gate, lease)
     with transaction.atomic():
         entry = ledger.commit(reservation=reservation, output_digest=digest_of(passed))
         run.state = GateState.COMMITTED
@@ -115,11 +111,6 @@ def _attempt(job: Job, lease: work.Lease) -> None:
             row=job, progress_done=dataset.row_count, progress_total=dataset.row_count, message="The gate is done."
         )
         jobs.send_project_changed(project.pk)
-
-
-def _tell(lease: work.Lease, dataset: Dataset, read: int) -> None:
-    lease.check()
-    lease.report(progress_done=read, progress_total=dataset.row_count, message="Reading the upload.")
 
 
 def key_of(job: Job, attempt: int) -> UUID:

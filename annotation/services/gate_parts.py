@@ -1,7 +1,8 @@
-"""A large upload through the gate by many workers: ranges of rows, digested apart, decided together.
+"""A large upload through the gate by many workers: ranges of rows, then shares of contributors and texts by hash.
 
-Whoever runs the gate digests ranges as well, so one worker alone gets through, and others help as they are free. A
-range is held by the lock on its row: a worker that dies lets go of it, and whoever takes it next flips the same coins.
+Whoever runs the gate takes parts as well, so one worker alone gets through, and others help as they are free. A part
+is held by the lock on its row: a worker that dies lets go of it, and whoever takes it next flips the same coins. Each
+stage is a chord: the next one begins when all its parts are done. Noise is drawn once, by whoever runs the gate.
 """
 
 import secrets
@@ -15,10 +16,11 @@ from django.db.models import Max, Sum
 from django.db.models.functions import Coalesce
 from django.utils.crypto import salted_hmac
 
-from annotation.models import Dataset, GatePart, GateRun, GateState, Record
+from annotation.models import Dataset, GatePart, GatePiece, GateRun, GateStage, GateState, Record
 from annotation.presets import gate_from
 from annotation.services import work
-from privacy.gate import KAnonymityGate
+from privacy.gate import KAnonymityGate, ThresholdGate
+from privacy.threshold_gate import ordered
 
 # A million records are a matter of seconds for one process; handing them around costs as much as it saves.
 PART_ROWS = 1_000_000
@@ -60,9 +62,10 @@ def records(dataset: Dataset, tell: Tell, *, first: int = 0, stop: int | None = 
     yield pa.record_batch([texts, contributors], schema=GATE_SCHEMA)
 
 
-def release(run: GateRun, gate: KAnonymityGate, lease: work.Lease) -> pa.Table:
-    """Return what passes; the number of ranges changes nothing of it."""
+def release(run: GateRun, gate: KAnonymityGate | ThresholdGate, lease: work.Lease) -> pa.Table:
+    """Return what passes; the number of parts changes nothing of it."""
     salt = secrets.token_bytes(SALT_BYTES)
+    key = coin_key(salt)
     size = Record.objects.filter(dataset=run.dataset).aggregate(
         rows=Coalesce(Max("row_number") + 1, 0), bytes=Coalesce(Sum(OctetLength("text")), 0)
     )
@@ -73,13 +76,16 @@ def release(run: GateRun, gate: KAnonymityGate, lease: work.Lease) -> pa.Table:
         lease.report(progress_done=read, progress_total=size["rows"], message="Reading the upload.")
 
     if parts == 1:
-        return gate.release(records(run.dataset, tell), key=coin_key(salt))
-    _open_parts(run, salt, rows=size["rows"], parts=parts)
-    while (left := GatePart.objects.filter(run=run, collected=None).count()) or not _complete(run, parts):
-        tell(size["rows"] * (parts - left) // parts)
-        if not collect_part(run_id=run.pk):
-            time.sleep(LOOK_AGAIN_SECONDS)
-    return gate.decide(_collected(run), key=coin_key(salt))
+        return gate.decide(gate.read(records(run.dataset, tell), key=key), key=key)
+    for stage in _stages(gate):
+        _open_parts(run, stage, salt, rows=size["rows"] if stage == GateStage.ROWS else 0, parts=parts)
+        while left := GatePart.objects.filter(run=run, stage=stage, done=False).count():
+            tell(size["rows"] * (parts - left) // parts if stage == GateStage.ROWS else size["rows"])
+            if not collect_part(run_id=run.pk):
+                time.sleep(LOOK_AGAIN_SECONDS)
+        _check_complete(run, stage, parts)
+    counted = _pieces(run, GateStage.PASSED, 0, parts)
+    return gate.conclude(ordered(counted))
 
 
 def coin_key(salt: bytes) -> bytes:
@@ -88,45 +94,94 @@ def coin_key(salt: bytes) -> bytes:
 
 
 def collect_part(*, run_id: int) -> bool:
-    """Digest a range that nobody holds; false where none is left or the attempt has ended."""
-    free = GatePart.objects.filter(run=run_id, run__state=GateState.RUNNING, collected=None)
+    """Do a part that nobody holds; false where none is left or the attempt has ended."""
+    free = GatePart.objects.filter(run=run_id, run__state=GateState.RUNNING, done=False)
     with transaction.atomic():
-        # The lock lasts while the range is read; it needs no lease, for it ends with its worker.
+        # The lock lasts while the part is read; it needs no lease, for it ends with its worker.
         part = (
             free.select_for_update(of=("self",), skip_locked=True)
             .select_related("run__project", "run__dataset")
-            .order_by("number")
+            .order_by("pk")
             .first()
         )
         if part is None:
             return False
         gate = gate_from(vars(part.run.project))
-        assert isinstance(gate, KAnonymityGate)
-        stop = part.first_row + part.row_count
-        rows = records(part.run.dataset, lambda read: None, first=part.first_row, stop=stop)
-        table = gate.collect(rows, key=coin_key(bytes(part.salt)), first_record=part.first_row)
-        part.collected = _to_bytes(table)
-        part.save(update_fields=["collected"])
+        parts = GatePart.objects.filter(run=run_id, stage=part.stage).count()
+        _hand_on(part, _next_stage(gate, part.stage), _worked(part, gate, parts), parts=parts)
+        part.done = True
+        part.save(update_fields=["done"])
     return True
 
 
+def _stages(gate: KAnonymityGate | ThresholdGate) -> list[GateStage]:
+    """Return the stages of a gate; only contributors have to be capped."""
+    if gate.texts_per_contributor is None:
+        return [GateStage.ROWS, GateStage.TEXTS]
+    return [GateStage.ROWS, GateStage.PEOPLE, GateStage.TEXTS]
+
+
+def _next_stage(gate: KAnonymityGate | ThresholdGate, stage: str) -> GateStage:
+    following = [*_stages(gate), GateStage.PASSED]
+    return following[following.index(GateStage(stage)) + 1]
+
+
+def _worked(part: GatePart, gate: KAnonymityGate | ThresholdGate, parts: int) -> list[pa.Table]:
+    """Return what a part hands on: one table for each part of the next stage, or what reaches the minimum."""
+    key = coin_key(bytes(part.salt))
+    if part.stage == GateStage.ROWS:
+        stop = part.first_row + part.row_count
+        rows = records(part.run.dataset, lambda read: None, first=part.first_row, stop=stop)
+        table = gate.collect(rows, key=key, first_record=part.first_row)
+        return gate.split(table, key=key, shares=parts)
+    pieces = _pieces(part.run, GateStage(part.stage), part.number, parts)
+    if part.stage == GateStage.PEOPLE:
+        return gate.split(gate.merged_texts(pieces, key=key), key=key, shares=parts)
+    counted = list(gate.counted(pieces, key=key))
+    return [pa.concat_tables(counted)] if counted else [gate.counts_schema.empty_table()]
+
+
+def _hand_on(part: GatePart, stage: GateStage, tables: list[pa.Table], *, parts: int) -> None:
+    """Store the tables for the next stage, and forget what this part has read."""
+    GatePiece.objects.filter(run=part.run, stage=part.stage, number=part.number).delete()
+    for number, table in enumerate(tables):
+        GatePiece.objects.create(run=part.run, stage=stage, number=number, source=part.number, content=_to_bytes(table))
+
+
+def _pieces(run: GateRun, stage: GateStage, number: int, parts: int) -> Iterator[pa.Table]:
+    """Read what was handed to a part in the order of its sources, one at a time; all of it or nothing."""
+    handed = GatePiece.objects.filter(run=run, stage=stage, number=number).order_by("source")
+    sources = list(handed.values_list("source", flat=True))
+    if sources != list(range(parts)):
+        raise LookupError("parts of the upload are gone")
+    for source in sources:
+        content = handed.values_list("content", flat=True).get(source=source)
+        yield pa.ipc.open_stream(pa.py_buffer(bytes(content))).read_all()
+
+
 def collect_parts(*, run_id: int) -> None:
-    """Digest ranges until none is free."""
+    """Do parts until none is free."""
     while collect_part(run_id=run_id):
         pass
 
 
 def forget_parts(*, dataset: Dataset) -> None:
-    """Delete all digests and salts: what was drawn can never be drawn again."""
+    """Delete all pieces and salts: what was drawn can never be drawn again."""
+    GatePiece.objects.filter(run__dataset=dataset).delete()
     GatePart.objects.filter(run__dataset=dataset).delete()
 
 
-def _open_parts(run: GateRun, salt: bytes, *, rows: int, parts: int) -> None:
+def _open_parts(run: GateRun, stage: GateStage, salt: bytes, *, rows: int, parts: int) -> None:
     edges = [rows * number // parts for number in range(parts + 1)]
     with transaction.atomic():
         GatePart.objects.bulk_create(
             GatePart(
-                run=run, number=number, first_row=edges[number], row_count=edges[number + 1] - edges[number], salt=salt
+                run=run,
+                stage=stage,
+                number=number,
+                first_row=edges[number],
+                row_count=edges[number + 1] - edges[number],
+                salt=salt,
             )
             for number in range(parts)
         )
@@ -135,21 +190,10 @@ def _open_parts(run: GateRun, salt: bytes, *, rows: int, parts: int) -> None:
             transaction.on_commit(helping.apply_async, robust=True)
 
 
-def _complete(run: GateRun, parts: int) -> bool:
-    """Say that no range is missing; raise where the database lost some, as it does of such tables when it crashes."""
-    if GatePart.objects.filter(run=run).exclude(collected=None).count() == parts:
-        return True
-    if GatePart.objects.filter(run=run).count() == parts:
-        return False
-    raise LookupError("ranges of the upload are gone")
-
-
-def _collected(run: GateRun) -> Iterator[pa.Table]:
-    """Read the digests back in record order, one at a time."""
-    for number in GatePart.objects.filter(run=run).order_by("number").values_list("number", flat=True):
-        kept = GatePart.objects.values_list("collected", flat=True).get(run=run, number=number)
-        assert kept is not None
-        yield pa.ipc.open_stream(pa.py_buffer(bytes(kept))).read_all()
+def _check_complete(run: GateRun, stage: GateStage, parts: int) -> None:
+    """Raise where the database lost parts, as it does of such tables when it crashes."""
+    if GatePart.objects.filter(run=run, stage=stage, done=True).count() != parts:
+        raise LookupError("parts of the upload are gone")
 
 
 def _to_bytes(table: pa.Table) -> bytes:

@@ -47,5 +47,10 @@ def hash_key(key: bytes) -> bytes:
     return hashlib.shake_256(_header(key, b"hash")).digest(16)
 
 
+def share_key(key: bytes) -> bytes:
+    """Return the key of the hashes that choose a worker's share; another one, so that shares can be cut once more."""
+    return hashlib.shake_256(_header(key, b"share")).digest(16)
+
+
 def _header(key: bytes, purpose: bytes) -> bytes:
     return len(key).to_bytes(4, "big") + key + len(purpose).to_bytes(4, "big") + purpose

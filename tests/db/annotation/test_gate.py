@@ -187,7 +187,7 @@ def test_nothing_may_pass_and_that_is_committed_too(crowd):
 def test_a_spent_budget_refuses_before_anything_is_read(crowd, monkeypatch):
     crowd.pool_account = account(epsilon=0.4)
     crowd.save()
-    monkeypatch.setattr(KAnonymityGate, "release", lambda *args, **kwargs: pytest.fail("read private rows"))
+    monkeypatch.setattr(KAnonymityGate, "decide", lambda *args, **kwargs: pytest.fail("read private rows"))
     dataset, job = gated(crowd, TEXTS)
     assert job.state == "failed"
     assert "epsilon=0.5" in job.error
@@ -206,11 +206,11 @@ def test_a_spent_budget_refuses_before_anything_is_read(crowd, monkeypatch):
 
 
 def test_an_attempt_that_breaks_is_charged_and_lost(crowd, monkeypatch):
-    def release(self, batches, *, key):
+    def decide(self, batches, *, key):
         list(batches)
         raise OSError("a record might stand here")
 
-    monkeypatch.setattr(KAnonymityGate, "release", release)
+    monkeypatch.setattr(KAnonymityGate, "decide", decide)
     job = gate.start_gate(dataset=ready(crowd, TEXTS))
     with pytest.raises(OSError, match="might"):
         gate.run_gate(job_id=job.pk)
@@ -227,7 +227,7 @@ class Killed(BaseException):
 
 def test_a_killed_attempt_is_charged_and_the_next_one_draws_anew(crowd, monkeypatch):
     keys = []
-    release = KAnonymityGate.release
+    decide = KAnonymityGate.decide
 
     def die(self, batches, *, key):
         keys.append(key)
@@ -236,17 +236,17 @@ def test_a_killed_attempt_is_charged_and_the_next_one_draws_anew(crowd, monkeypa
 
     def live(self, batches, *, key):
         keys.append(key)
-        return release(self, batches, key=key)
+        return decide(self, batches, key=key)
 
     dataset = ready(crowd, TEXTS)
     job = gate.start_gate(dataset=dataset)
-    monkeypatch.setattr(KAnonymityGate, "release", die)
+    monkeypatch.setattr(KAnonymityGate, "decide", die)
     with pytest.raises(Killed):
         gate.run_gate(job_id=job.pk)
     assert (GateRun.objects.get().state, spent_nano(crowd)) == ("running", 500_000_000)
     gate.run_gate(job_id=job.pk)  # the lease still runs
     let_lapse(job)
-    monkeypatch.setattr(KAnonymityGate, "release", live)
+    monkeypatch.setattr(KAnonymityGate, "decide", live)
     gate.run_gate(job_id=job.pk)
     assert list(GateRun.objects.order_by("pk").values_list("state", flat=True)) == ["lost", "committed"]
     assert len(keys) == len(set(keys)) == 2
@@ -269,17 +269,17 @@ def test_questions_and_ledger_entry_commit_together_or_not_at_all(crowd, monkeyp
 
 
 def test_an_attempt_that_was_taken_over_stores_nothing(crowd, monkeypatch, caplog):
-    release = KAnonymityGate.release
+    decide = KAnonymityGate.decide
     job = gate.start_gate(dataset=ready(crowd, TEXTS))
 
     def slow(self, batches, *, key):
-        passed = release(self, batches, key=key)
+        passed = decide(self, batches, key=key)
         if Job.objects.get(pk=job.pk).attempt == 1:
             let_lapse(job)
             gate.run_gate(job_id=job.pk)
         return passed
 
-    monkeypatch.setattr(KAnonymityGate, "release", slow)
+    monkeypatch.setattr(KAnonymityGate, "decide", slow)
     gate.run_gate(job_id=job.pk)
     assert "taken over" in caplog.text
     assert list(GateRun.objects.order_by("pk").values_list("state", flat=True)) == ["lost", "committed"]

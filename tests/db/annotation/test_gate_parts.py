@@ -6,12 +6,15 @@ from datetime import timedelta
 
 import pytest
 from django.db import connection, connections
-from django.db.models.functions import Now
+from django.db.models import FloatField
+from django.db.models.functions import Coalesce, Now
 
-from annotation.models import GatePart, GateRun, Job, Query
+from annotation.models import GatePart, GatePiece, GateRun, Job, Query
 from annotation.services import gate, gate_parts
 from annotation.tasks import collect_gate_parts_task
+from privacy import threshold_gate
 from privacy.gate import KAnonymityGate
+from privacy.mechanisms.randomness import SimulationRandom
 from privacy.services import ledger
 from tests.factories import make_project, make_records
 
@@ -20,6 +23,14 @@ TEXTS = [f"text {number % (7 + number // 40)}" for number in range(600)] + ["Sto
 CONTRIBUTORS = [(number * 7 % 90).to_bytes(16, "big") for number in range(len(TEXTS))]
 # With these numbers some of the texts pass and some do not, whichever coins are drawn.
 GATE = {"gate_k": 8, "gate_sampling_rate": 0.5, "gate_epsilon": 1.0}
+THRESHOLD = {
+    "gate_kind": "threshold",
+    "gate_k": None,
+    "gate_sampling_rate": None,
+    "gate_epsilon": 1.0,
+    "gate_delta": 1e-3,
+    "gate_floor": 4,
+}
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +44,7 @@ def sent(monkeypatch):
     return calls
 
 
-def upload(unit="record"):
+def upload(unit="record", **fields):
     pool = ledger.open_account(
         scope=f"gate {secrets.token_hex(4)}",
         label="pool",
@@ -44,8 +55,9 @@ def upload(unit="record"):
         actor="test",
         reason="test",
     )
-    fields = {"privacy_unit": unit, "texts_per_contributor": 3 if unit == "contributor" else None}
-    project = make_project(oracle="crowd", normalizer="L1", pool_account=pool, **GATE, **fields)
+    cap = 3 if unit == "contributor" else None
+    chosen = GATE | {"privacy_unit": unit, "texts_per_contributor": cap} | fields
+    project = make_project(oracle="crowd", normalizer="L1", pool_account=pool, **chosen)
     records = make_records(project, TEXTS)
     for record, contributor in zip(records, CONTRIBUTORS, strict=True):
         record.contributor = contributor
@@ -57,8 +69,8 @@ def in_parts(monkeypatch, parts):
     monkeypatch.setattr(gate_parts, "PART_ROWS", len(TEXTS) // parts)
 
 
-def gated(unit="record"):
-    job = gate.start_gate(dataset=upload(unit))
+def gated(unit="record", **fields):
+    job = gate.start_gate(dataset=upload(unit, **fields))
     gate.run_gate(job_id=job.pk)
     job.refresh_from_db()
     assert (job.state, job.error) == ("done", "")
@@ -67,27 +79,52 @@ def gated(unit="record"):
 
 def passed(job):
     run = GateRun.objects.get(dataset=job.gated_dataset, state="committed")
-    return list(Query.objects.filter(gate_run=run).order_by("text").values_list("text", "sample_count"))
+    found = Query.objects.filter(gate_run=run).order_by("text")
+    return list(found.values_list("text", Coalesce("sample_count", "noisy_count", output_field=FloatField())))
 
 
-@pytest.mark.parametrize("unit", ["record", "contributor"])
-def test_the_number_of_ranges_changes_nothing(monkeypatch, unit, sent):
+@pytest.mark.parametrize("kind", ["k_anonymity", "threshold"])
+@pytest.mark.parametrize(("unit", "stages"), [("record", 2), ("contributor", 3)])
+def test_the_number_of_parts_changes_nothing(monkeypatch, kind, unit, stages, sent):
+    """Under one key, and for the threshold gate one source of noise, all texts come out with the same counts."""
     monkeypatch.setattr(gate_parts, "coin_key", lambda salt: b"one key for all " * 2)
+    monkeypatch.setattr(threshold_gate, "SecureRandom", lambda: SimulationRandom(7))
     results = {}
     for parts in (1, 2, 5):
         in_parts(monkeypatch, parts)
         sent.clear()
-        results[parts] = passed(gated(unit))
-        assert [name for name, *_ in sent].count(gate_parts.COLLECT_TASK) == parts - 1
+        results[parts] = passed(gated(unit, **(THRESHOLD if kind == "threshold" else {})))
+        helpers = 0 if parts == 1 else stages * (parts - 1)
+        assert [name for name, *_ in sent].count(gate_parts.COLLECT_TASK) == helpers
     assert results[1] == results[2] == results[5]
     assert 1 < len(results[1]) < len(set(TEXTS))
     assert "only once" not in dict(results[1])
 
 
+def test_every_text_and_contributor_is_dealt_with_in_one_part(monkeypatch):
+    """What a stage hands on is disjoint: the shares are cut by the hash of contributors, then of texts."""
+    in_parts(monkeypatch, 4)
+    owners = {"people": [], "texts": []}
+    for stage, method, column in (("people", "merged_texts", "contributor"), ("texts", "counted", "text")):
+        original = getattr(KAnonymityGate, method)
+
+        def look(self, parts, *, key, stage=stage, original=original, column=column):
+            tables = list(parts)
+            owners[stage].append({value for table in tables for value in table[column].to_pylist()})
+            return original(self, tables, key=key)
+
+        monkeypatch.setattr(KAnonymityGate, method, look)
+    gated("contributor")
+    for parts in owners.values():
+        assert len(parts) == 4
+        assert sum(map(len, parts)) == len(set.union(*parts)) > 4
+    assert {len(who) for who in set.union(*owners["people"])} == {16}
+
+
 def test_long_texts_make_more_ranges(monkeypatch, sent):
     monkeypatch.setattr(gate_parts, "PART_BYTES", sum(map(len, TEXTS)) // 3)
     gated()
-    assert [name for name, *_ in sent].count(gate_parts.COLLECT_TASK) == 2
+    assert [name for name, *_ in sent].count(gate_parts.COLLECT_TASK) == 2 * 2
 
 
 def test_helpers_digest_what_is_free_and_nothing_twice(monkeypatch):
@@ -123,18 +160,20 @@ class OtherConnection:
 def test_neither_key_nor_text_reaches_the_broker_and_nothing_of_an_attempt_stays(monkeypatch, sent):
     in_parts(monkeypatch, 5)
     keys = []
-    decide = KAnonymityGate.decide
+    merged_texts = KAnonymityGate.merged_texts
 
     def look(self, parts, *, key):
         keys.append(key)
         # The salt alone says nothing about the coins, and the key is nowhere in the database.
         assert not holders(key.hex())
         assert {bytes(part.salt) for part in GatePart.objects.all()}.isdisjoint(keys)
-        return decide(self, parts, key=key)
+        return merged_texts(self, parts, key=key)
 
-    monkeypatch.setattr(KAnonymityGate, "decide", look)
-    job = gated()
+    monkeypatch.setattr(KAnonymityGate, "merged_texts", look)
+    job = gated("contributor")
+    assert len(keys) == 5
     assert not GatePart.objects.exists()
+    assert not GatePiece.objects.exists()
     assert all(list(kwargs) in (["run_id"], ["project_id"], ["job_id"]) for *_rest, kwargs in sent if kwargs)
     assert all(re.fullmatch(r"[\w\-{}':. ]*", str(kwargs)) for *_rest, kwargs in sent)
     assert passed(job)
@@ -160,8 +199,9 @@ def test_the_key_needs_the_secret_of_the_site(settings):
 
 def test_ranges_stay_out_of_the_log_of_the_database():
     with connection.cursor() as cursor:
-        cursor.execute("SELECT relpersistence FROM pg_class WHERE relname = 'annotation_gatepart'")
-        assert cursor.fetchone() == ("u",)
+        for table in (GatePart, GatePiece):
+            cursor.execute("SELECT relpersistence FROM pg_class WHERE relname = %s", [table._meta.db_table])
+            assert cursor.fetchone() == ("u",)
 
 
 class Killed(BaseException):
@@ -218,13 +258,21 @@ def test_a_killed_attempt_leaves_ranges_that_the_next_one_forgets(monkeypatch):
     assert job.project.pool_account.entries.filter(kind="charge").count() == 1
 
 
-def test_lost_ranges_end_the_attempt_instead_of_changing_its_result(monkeypatch):
+LOSSES = {
+    "a part": lambda: GatePart.objects.filter(first_row=0, done=True),
+    "a piece": lambda: GatePiece.objects.filter(stage="texts", number=1, source=0),
+    "all pieces": GatePiece.objects.all,
+}
+
+
+@pytest.mark.parametrize("what", LOSSES)
+def test_lost_parts_end_the_attempt_instead_of_changing_its_result(monkeypatch, what):
     in_parts(monkeypatch, 3)
     collect = KAnonymityGate.collect
 
     def lose(self, batches, *, key, first_record):
         with OtherConnection():
-            GatePart.objects.filter(first_row=0, collected__isnull=False).delete()
+            LOSSES[what]().delete()
         return collect(self, batches, key=key, first_record=first_record)
 
     monkeypatch.setattr(KAnonymityGate, "collect", lose)
