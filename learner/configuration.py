@@ -1,7 +1,7 @@
 """What a project's configuration means to the learner: its featuriser, its estimator, its query strategies."""
 
-from math import isqrt
-from typing import cast
+import math
+from typing import Any, cast
 
 from annotation.models import DataKind, Project, Selection
 from learner.blocks import block_rates
@@ -13,7 +13,8 @@ from learner.features.text import HashingTextFeaturizer
 from learner.linear_model import LinearModel
 from learner.strategies.base import OracleName, QueryStrategy
 from learner.strategies.catalogue import strategy_for
-from learner.strategies.secret_sample import SecretSample
+from learner.strategies.screen import Screen
+from learner.strategies.secret_sample import ScreenedSecretSample, SecretSample
 
 # Part of the published featuriser, like the number of columns; nothing about it depends on data.
 PROJECTION_SEED = 0
@@ -22,6 +23,10 @@ DEFAULT_NORMALIZER = "L1"
 INTERCEPT_SCALING = 0.2
 # Enough for an average; more change the order by little and take as much longer.
 UNCERTAINTY_DRAWS = 20
+# Every featuriser clips to this; distances beyond it, which an intercept may bring, are screened like it.
+NORM_BOUND = 1.0
+# A screened block asks about one in so many of its records far from the boundary.
+OUTSIDE_SLAB = 5
 
 
 def featurizer_of(project: Project) -> Featurizer:
@@ -40,7 +45,7 @@ def _image_featurizer(*, height: int, width: int, wanted: int) -> ImageFeaturize
     """Pool to a square of `wanted` cells where there is one, else project the pixels to `wanted` columns."""
     if wanted >= height * width:
         return ImageFeaturizer(height, width, centered=True)
-    side = isqrt(wanted)
+    side = math.isqrt(wanted)
     if side * side == wanted and side <= min(height, width):
         return ImageFeaturizer(height, width, pooled=(side, side), centered=True)
     return ImageFeaturizer(height, width, projection=(wanted, PROJECTION_SEED), centered=True)
@@ -61,16 +66,44 @@ def estimator_of(
 
 
 def strategy_of(project: Project, name: str) -> QueryStrategy:
-    """Return the strategy called `name` at the project's scale, once it is sound in front of the project's oracle."""
-    parameters = {"draws": UNCERTAINTY_DRAWS} if name == Selection.UNCERTAINTY else {}
-    strategy = strategy_for(name, scale=project.selection_epsilon, parameters=parameters)
+    """Return the strategy called `name` as the project sets it, once it is sound in front of the project's oracle."""
+    strategy = strategy_for(name, scale=project.selection_epsilon, parameters=_parameters(project, name))
     strategy.check_oracle(cast(OracleName, project.oracle))
     return strategy
 
 
+def _parameters(project: Project, name: str) -> dict[str, Any]:
+    rates = {"high": project.screen_high, "low": project.screen_low}
+    slab = {"threshold": math.exp(-project.screen_reach)}
+    parameters: dict[str, dict[str, Any]] = {
+        Selection.UNCERTAINTY: {"measure": project.uncertainty_measure, "draws": UNCERTAINTY_DRAWS},
+        Selection.BERNOULLI_SCREEN: rates | slab,
+        Selection.EXPOSURE_CAPPED_SCREEN: rates | slab | {"exposures": project.exposures},
+        Selection.VERSION_SPACE_SCREEN: rates | {"half_angle": project.half_angle},
+        Selection.EXPONENTIAL_SCREEN: {
+            "threshold": project.exponential_threshold,
+            "epsilon": project.selection_epsilon,
+            "norm_bound": NORM_BOUND,
+        },
+    }
+    return parameters.get(name, {})
+
+
+def screen_of(project: Project) -> Screen | None:
+    """Return the screen that chooses for the project, None where something else does."""
+    strategy = strategy_of(project, project.selection)
+    return strategy if isinstance(strategy, Screen) else None
+
+
 def secret_sample_of(project: Project, *, block: int) -> SecretSample:
     """Return the secret sample of one block at its public rate."""
-    strategy = SecretSample(block_rates(first_block_rate(project))[block - 1])
+    rate = block_rates(first_block_rate(project))[block - 1]
+    screened = project.screened_blocks and block > 1
+    strategy = (
+        ScreenedSecretSample(rate, outside_rate=rate / OUTSIDE_SLAB, slab=project.screen_reach)
+        if screened
+        else SecretSample(rate)
+    )
     strategy.check_oracle(cast(OracleName, project.oracle))
     return strategy
 

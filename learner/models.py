@@ -92,6 +92,7 @@ class ScreenLooks(models.Model):
 
     dataset = models.OneToOneField(Dataset, models.CASCADE, related_name="screen_looks")
     looks = models.BinaryField(help_text=_("One byte for each row."))
+    left = models.BigIntegerField(default=0, help_text=_("Records not asked about that may still be looked at."))
     updated_at = models.DateTimeField(auto_now=True)
 
     def __str__(self) -> str:

@@ -4,6 +4,7 @@ The same events, prices and order as the real loop, in exact integers. Only the 
 they answer, and they agree.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -14,7 +15,7 @@ from annotation.label_budget import questions_left
 from annotation.models import Oracle, Project, Query, QueryState, Selection
 from learner import pool_selectors, secret_selectors, selectors
 from learner.blocks import block_rates
-from learner.configuration import first_block_rate, secret_sample_of, strategy_of
+from learner.configuration import first_block_rate, screen_of, secret_sample_of, strategy_of
 from learner.models import ModelRelease, ReleaseState, Round, TrainingRun
 from privacy.accounting.event import Event
 from privacy.charges import price
@@ -159,7 +160,12 @@ def _open_stages(project: Project) -> Iterator[Stage]:
     left = _questions_left(project)
     has_model = ModelRelease.objects.filter(project=project, state=ReleaseState.RELEASED).exists()
     series = selectors.round_series(project)
+    screen = screen_of(project)
     while True:
+        if screen is not None and has_model:
+            # At least this many in the mean, if every coin shows the smaller rate.
+            left = min(left, int(-math.expm1(screen.exposures * math.log1p(-float(screen.low))) * left))
+            screen = None
         while waiting < project.labels_per_release and left:
             picks = min(project.round_size, left)
             strategy = strategy_of(project, project.selection)
@@ -167,7 +173,7 @@ def _open_stages(project: Project) -> Iterator[Stage]:
                 strategy = strategy_of(project, Selection.RANDOM)
             event = strategy.event_for(pool_size=left, picks=picks, series=series)
             yield Stage(True, training, None if project.oracle == Oracle.CROWD else event)
-            if strategy.name == Selection.TOP_C:
+            if strategy.name != Selection.RANDOM:
                 series = "continued"
             left -= picks
             waiting += picks
@@ -196,6 +202,8 @@ def _questions_left(project: Project) -> int:
     """Count what may still be asked."""
     if project.oracle == Oracle.CROWD:
         candidates = Query.objects.filter(project=project, state=QueryState.CANDIDATE).count()
+    elif screen_of(project) is not None and ModelRelease.objects.filter(project=project).exists():
+        candidates = pool_selectors.looks_left(project)
     else:
         candidates = pool_selectors.unasked_records(project).count()
     affordable = questions_left(project)

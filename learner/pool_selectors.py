@@ -10,7 +10,7 @@ from django.db.models import QuerySet, Sum
 from numpy.typing import NDArray
 
 from annotation.models import Consensus, Dataset, DatasetRole, DatasetState, Oracle, Project, Query, QueryState, Record
-from learner.models import Round
+from learner.models import Round, ScreenLooks
 from privacy.models import LedgerEntry
 
 
@@ -44,11 +44,34 @@ def gate_output(project: Project) -> QuerySet[Query]:
     return Query.objects.filter(project=project, gate_run__isnull=False).order_by("gate_run__dataset_id", "id")
 
 
-def has_candidates(project: Project) -> bool:
-    """Say whether anything is left to ask."""
+def has_candidates(project: Project, *, screened: bool = False) -> bool:
+    """Say whether anything is left to ask, or for a screen to look at."""
     if project.oracle == Oracle.CROWD:
         return Query.objects.filter(project=project, state=QueryState.CANDIDATE).exists()
-    return unasked_records(project).exists()
+    if not screened:
+        return unasked_records(project).exists()
+    if ScreenLooks.objects.filter(dataset__in=pool_datasets(project), left__gt=0).exists():
+        return True
+    return unasked_records(project).filter(dataset__screen_looks=None).exists()
+
+
+def looks_at(datasets: Sequence[Dataset]) -> NDArray[np.int64]:
+    """Return how often a screen has looked at each row of the stacked uploads, shape (rows,)."""
+    stored = dict(ScreenLooks.objects.filter(dataset__in=datasets).values_list("dataset_id", "looks"))
+    parts = [
+        np.frombuffer(stored[dataset.pk], dtype=np.uint8)
+        if dataset.pk in stored
+        else np.zeros(dataset.row_count, dtype=np.uint8)
+        for dataset in datasets
+    ]
+    return np.concatenate([np.zeros(0, dtype=np.uint8), *parts]).astype(np.int64)
+
+
+def looks_left(project: Project) -> int:
+    """Count the records that a screen may still look at."""
+    datasets = pool_datasets(project)
+    known = ScreenLooks.objects.filter(dataset__in=datasets).aggregate(left=Sum("left", default=0))["left"]
+    return int(known) + unasked_records(project).filter(dataset__screen_looks=None).count()
 
 
 def candidates_of(project: Project) -> Examples:

@@ -12,11 +12,19 @@ from annotation.label_budget import questions_left
 from annotation.models import Consensus, Oracle, Project, ProjectState, Query, QueryState, Role, Selection, WorkState
 from learner import pool_selectors, secret_selectors
 from learner.blocks import block_rates
-from learner.configuration import estimator_of, featurizer_of, first_block_rate, secret_sample_of, strategy_of
+from learner.configuration import (
+    estimator_of,
+    featurizer_of,
+    first_block_rate,
+    screen_of,
+    secret_sample_of,
+    strategy_of,
+)
 from learner.models import ModelRelease, ReleaseState, Round, TrainingRun
 from learner.policies import UpdatePolicy, labels_needed
 from learner.secret_selectors import TrainedOn
 from privacy.accounting.event import Event
+from privacy.accounting.events import ExposureCappedScreenEvent, ScreenRoundEvent
 from privacy.charges import price
 from privacy.models import BudgetAccount, EntryKind, Filter, LedgerEntry
 from privacy.selectors import guarantee, last_entry
@@ -164,7 +172,8 @@ def _due_step(project: Project) -> ProjectStatus:
         return _due_secret_step(project, version)
     counts = question_counts(project)
     affordable = questions_left(project)
-    left = affordable != 0 and pool_selectors.has_candidates(project)
+    screened = screen_of(project) is not None and next_strategy(project) == project.selection
+    left = affordable != 0 and pool_selectors.has_candidates(project, screened=screened)
     missing = labels_needed(
         UpdatePolicy.PER_ROUND,
         labels_now=counts.agreed,
@@ -300,7 +309,19 @@ def next_round_event(project: Project) -> Event:
 
 
 def round_series(project: Project) -> Literal["opened", "continued"]:
-    """Say whether an earlier top-c round has paid for the one exposure of each record; its crash would have, too."""
+    """Say whether an earlier round has paid for what its series exposes of each record.
+
+    For top-c its crash would have, too. A screen's coins are another matter: those of an attempt that died come on top
+    of the looks that are counted, so the next attempt pays for a series of its own.
+    """
+    if screen_of(project) is not None:
+        kinds = (ExposureCappedScreenEvent.kind, ScreenRoundEvent.kind)
+        screens = LedgerEntry.objects.filter(
+            account=project.pool_account, kind=EntryKind.RESERVE, mechanism__in=kinds
+        ).exclude(children__kind=EntryKind.VOID)
+        last = screens.order_by("-sequence").first()
+        whole = last is not None and last.children.filter(kind=EntryKind.COMMIT).exists()
+        return "continued" if whole else "opened"
     paid = LedgerEntry.objects.filter(
         account=project.pool_account, kind=EntryKind.RESERVE, mechanism=Selection.TOP_C
     ).exclude(children__kind=EntryKind.VOID)

@@ -16,13 +16,13 @@ from annotation.models import Consensus, Oracle, Project, ProjectState, Selectio
 from annotation.services import labels, queue
 from annotation.services.work import finish_work
 from learner import pool_selectors, secret_selectors, selectors
-from learner.configuration import featurizer_of, strategy_of
+from learner.configuration import featurizer_of, screen_of, strategy_of
 from learner.errors import NothingToAsk
 from learner.linear_model import LinearModel
 from learner.models import Round, TrainingRun
 from learner.pool_selectors import Examples
 from learner.selectors import ProjectStatus, Step
-from learner.services import attempts, features, ranked_pool, releases, secret_rounds
+from learner.services import attempts, features, ranked_pool, releases, screen_rounds, secret_rounds
 from learner.services.dispatch import RUN_ROUND_TASK, TRAIN_MODEL_TASK, send_on_commit
 from privacy.mechanisms.randomness import SecureRandom
 from privacy.models import LedgerEntry
@@ -112,6 +112,10 @@ def run_round(*, round_id: int) -> None:
             return
         if chosen.block is not None:
             secret_rounds.ask_block(chosen)
+            return
+        screen = screen_of(chosen.project)
+        if screen is not None and chosen.model is not None and chosen.strategy == screen.name:
+            screen_rounds.ask_screened(chosen, screen, LinearModel.from_json(chosen.model.weights))
             return
         candidates = pool_selectors.candidates_of(chosen.project)
         if not len(candidates.ids):

@@ -18,15 +18,18 @@ from numpy.typing import NDArray
 from annotation.models import Dataset, Project, WorkState
 from annotation.services import queue
 from annotation.services.work import finish_work
-from learner import pool_selectors, secret_selectors
+from learner import pool_selectors, secret_selectors, selectors
 from learner.blocks import draw_blocks
-from learner.configuration import first_block_rate, secret_sample_of
+from learner.configuration import featurizer_of, first_block_rate, secret_sample_of
 from learner.errors import BlockNotOpen, NothingToAsk
+from learner.linear_model import LinearModel
 from learner.models import Round, SecretDraw
-from learner.services import attempts
+from learner.pool_selectors import Examples
+from learner.services import attempts, features
 from learner.services.dispatch import RUN_ROUND_TASK, send_on_commit
+from learner.strategies.secret_sample import ScreenedSecretSample, SecretSample
 from privacy.accounting.events import Event
-from privacy.mechanisms.randomness import SecureRandom
+from privacy.mechanisms.randomness import RandomSource, SecureRandom
 from privacy.services import ledger
 from privacy.services.faults import fault_point
 
@@ -34,11 +37,13 @@ from privacy.services.faults import fault_point
 def start_block(project: Project) -> Round:
     """Open the next block; all that is written here is public."""
     last = Round.objects.filter(project=project).aggregate(number=Max("number"))["number"] or 0
+    block = secret_selectors.next_block(project) or 0
     started = Round.objects.create(
         project=project,
         number=last + 1,
         strategy=project.selection,
-        block=secret_selectors.next_block(project),
+        block=block,
+        model=selectors.latest_release(project) if project.screened_blocks and block > 1 else None,
         requested=pool_selectors.pool_size(project),
     )
     send_on_commit(RUN_ROUND_TASK, round_id=started.pk)
@@ -49,7 +54,8 @@ def ask_block(chosen: Round) -> None:
     """Draw the coins that are missing, open the questions of the block, and set the time at which it closes."""
     project = chosen.project
     block = chosen.block or 0
-    event = secret_sample_of(project, block=block).event_for(pool_size=0, picks=0, series="single")
+    sample = secret_sample_of(project, block=block)
+    event = sample.event_for(pool_size=0, picks=0, series="single")
     reservation = attempts.reserve(
         chosen, account=project.pool_account, event=event, purpose=f"choose block {block} in secret"
     )
@@ -59,7 +65,8 @@ def ask_block(chosen: Round) -> None:
         coins = [_coins_of(dataset, rng) for dataset in candidates.datasets]
         if not coins:
             raise NothingToAsk("There is no pool to ask about.")
-        ids = rng.permutation(candidates.ids[np.concatenate(coins)[candidates.rows] == block])
+        drawn = np.concatenate(coins)[candidates.rows] == block
+        ids = rng.permutation(candidates.ids[drawn & _kept(chosen, candidates, drawn, sample, rng)])
         fault_point("round_chosen")
         queue.open_queries(project=project, round_number=chosen.number, record_ids=ids.tolist())
         entry = ledger.commit(reservation=reservation, output_digest=_public_digest(chosen, event))
@@ -67,7 +74,7 @@ def ask_block(chosen: Round) -> None:
             row=chosen,
             committed_entry=entry,
             # Uploads may have come since the block was started.
-            requested=sum(len(drawn) for drawn in coins),
+            requested=sum(len(flipped) for flipped in coins),
             selected=len(ids),
             closes_at=Now() + timedelta(hours=project.block_hours),
         )
@@ -89,6 +96,17 @@ def close_block(*, project: Project) -> Round:
         send_on_commit(settings.PROJECT_CHANGED_TASK, project_id=project.pk)
     block.refresh_from_db()
     return block
+
+
+def _kept(
+    chosen: Round, candidates: Examples, drawn: NDArray[np.bool_], sample: SecretSample, rng: RandomSource
+) -> NDArray[np.bool_]:
+    """Say which candidates a screened block keeps of those its coins have drawn; every block but those keeps all."""
+    if not isinstance(sample, ScreenedSecretSample) or chosen.model is None:
+        return np.ones(len(candidates.ids), dtype=np.bool_)
+    X = features.stacked_features(candidates.datasets, dimension=featurizer_of(chosen.project).dimension)
+    model = LinearModel.from_json(chosen.model.weights)
+    return np.isin(candidates.rows, sample.thin(X, candidates.rows[drawn], model, rng))
 
 
 def _coins_of(dataset: Dataset, rng: SecureRandom) -> NDArray[np.uint8]:

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learner.linear_model import LinearModel
-from learner.strategies.base import Series
 from learner.strategies.scoring import boundary_distances, score_blocks
 from learner.strategies.screen import Screen
 from privacy.accounting.events import BernoulliScreenEvent, Event
@@ -32,8 +31,8 @@ class BernoulliScreen(Screen):
 
     Notes
     -----
-    Every round charges one decision for every record, whether or not it was examined before; a pool that is
-    examined again and again is cheaper with `ExposureCappedScreen`.
+    In a series of rounds the first one pays for one decision about every record, and no record may be examined twice.
+    A pool that is to be examined again and again needs `ExposureCappedScreen`.
 
     References
     ----------
@@ -61,7 +60,7 @@ class BernoulliScreen(Screen):
         """Return one of the two rates for each row."""
         return np.where(self.informative(X, rows, model), *self.rates)
 
-    def event_for(self, *, pool_size: int, picks: int, series: Series) -> Event:
+    def one_pass_event(self) -> Event:
         """Return the event of one pass."""
         return BernoulliScreenEvent(*self.rates)
 

@@ -4,7 +4,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learner.linear_model import LinearModel
-from learner.strategies.base import Series
 from learner.strategies.scoring import boundary_distances, score_blocks
 from learner.strategies.screen import Screen
 from privacy.accounting.events import Event, ExponentialScreenEvent
@@ -61,7 +60,7 @@ class ExponentialScreen(Screen):
         wanted: NDArray[np.float64] = np.exp(-np.maximum(distances, self.threshold) * rate)
         return wanted
 
-    def event_for(self, *, pool_size: int, picks: int, series: Series) -> Event:
+    def one_pass_event(self) -> Event:
         """Return the event of one pass."""
         return self._event
 

@@ -4,11 +4,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from learner.linear_model import LinearModel
-from learner.strategies.base import Series
 from learner.strategies.bernoulli_screen import BernoulliScreen
-from learner.strategies.screen import Screening
-from privacy.accounting.events import Event, ExposureCappedScreenEvent, ScreenRoundEvent
+from learner.strategies.screen import Screening, count_looks
+from privacy.accounting.events import Event, ExposureCappedScreenEvent
 from privacy.mechanisms.randomness import RandomSource
+
+# Looks are stored in one byte.
+MOST_EXPOSURES = 255
 
 
 class ExposureCappedScreen(BernoulliScreen):
@@ -21,7 +23,7 @@ class ExposureCappedScreen(BernoulliScreen):
     high, low, threshold
         As in `BernoulliScreen`; all rounds of one series use the same rates.
     exposures : int
-        How often a record may be examined, >= 1.
+        How often a record may be examined, 1 to 255.
     looks : array_like of int, shape (rows,), optional
         How often each row of the feature file has been examined; zeros by default. Keep it from round to round
         with `looks_after`, in the transaction that stores the choice.
@@ -44,8 +46,8 @@ class ExposureCappedScreen(BernoulliScreen):
         looks: ArrayLike | None = None,
     ) -> None:
         super().__init__(high, low, threshold=threshold)
-        if exposures < 1:
-            raise ValueError(f"exposures must be >= 1, got {exposures}")
+        if not 1 <= exposures <= MOST_EXPOSURES:
+            raise ValueError(f"exposures must be between 1 and {MOST_EXPOSURES}, got {exposures}")
         self.exposures = int(exposures)
         self.looks = None if looks is None else np.asarray(looks, dtype=np.int64)
 
@@ -64,16 +66,10 @@ class ExposureCappedScreen(BernoulliScreen):
 
     def looks_after(self, screening: Screening, *, n_rows: int) -> NDArray[np.int64]:
         """Return the looks of all `n_rows` rows once a screening is over, shape (n_rows,)."""
-        looks = self._looks(n_rows).copy()
-        looks[screening.examined] += 1
-        # Whoever was selected is never examined again.
-        looks[screening.selected] = self.exposures
-        return looks
+        return count_looks(self._looks(n_rows), screening, exposures=self.exposures)
 
-    def event_for(self, *, pool_size: int, picks: int, series: Series) -> Event:
-        """Return the event that pays for the series, or that of a round it covers."""
-        if series == "continued":
-            return ScreenRoundEvent(*self.rates)
+    def one_pass_event(self) -> Event:
+        """Return the event that pays for all looks."""
         return ExposureCappedScreenEvent(*self.rates, exposures=self.exposures)
 
     def describe(self) -> str:

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learner.linear_model import LinearModel
-from learner.strategies.base import QueryStrategy
-from privacy.accounting.events import MinibatchSgdEvent, StreamEvent
+from learner.strategies.base import QueryStrategy, Series
+from privacy.accounting.events import Event, ExposureCappedScreenEvent, MinibatchSgdEvent, ScreenRoundEvent, StreamEvent
 from privacy.mechanisms.randomness import RandomSource
 from privacy.mechanisms.screening import flip_coins
 
@@ -35,6 +35,14 @@ class Screening:
     examined: NDArray[np.int64]
 
 
+def count_looks(looks: NDArray[np.int64], screening: Screening, *, exposures: int) -> NDArray[np.int64]:
+    """Return the looks of all rows after a screening, shape (rows,); whoever was selected has used all of them up."""
+    counted = looks.copy()
+    counted[screening.examined] += 1
+    counted[screening.selected] = exposures
+    return counted
+
+
 class Screen(QueryStrategy):
     """Examine records one after another in an order that no record influences, until enough are selected.
 
@@ -42,6 +50,8 @@ class Screen(QueryStrategy):
     ----------
     high, low : Fraction
         Exact largest and smallest selection probability.
+    exposures : int
+        How often a record may be examined in a series of rounds.
     """
 
     needs_model = True
@@ -51,6 +61,7 @@ class Screen(QueryStrategy):
 
     high: Fraction
     low: Fraction
+    exposures: int = 1
 
     @abstractmethod
     def probabilities(self, X: NDArray[np.float32], rows: NDArray[np.int64], model: LinearModel) -> NDArray[np.float64]:
@@ -108,6 +119,18 @@ class Screen(QueryStrategy):
     ) -> NDArray[np.int64]:
         """Choose as `QueryStrategy.query` says, at most `n` records in the order they were examined in."""
         return self.screen(X, candidates, model, n, rng).selected
+
+    @abstractmethod
+    def one_pass_event(self) -> Event:
+        """Return the event of one decision about every record."""
+
+    def event_for(self, *, pool_size: int, picks: int, series: Series) -> Event:
+        """Return the event of one pass, of the first round of a series, which pays for all, or of a later one."""
+        if series == "single":
+            return self.one_pass_event()
+        if series == "continued":
+            return ScreenRoundEvent(*self.rates)
+        return ExposureCappedScreenEvent(*self.rates, exposures=self.exposures)
 
     def stream_event(
         self, update: MinibatchSgdEvent, *, selection_visible: bool, schedule: Literal["flsw", "flmb"]

@@ -136,6 +136,20 @@ class ScreenedSecretSample(SecretSample):
         near = np.concatenate([boundary_distances(values, model.coef) <= self.slab for values in blocks])
         return np.where(near, self.rate, float(self.low))
 
+    def thin(
+        self, X: NDArray[np.float32], rows: NDArray[np.int64], model: LinearModel, rng: RandomSource
+    ) -> NDArray[np.int64]:
+        """Keep all rows within the slab and outside_rate / rate of the others.
+
+        Of rows that a coin of exactly `rate` has chosen, this leaves what the two rates would have chosen; thinning
+        never raises a probability, so the charge at `rate` covers it, whatever its own coins are rounded to.
+        """
+        if not rows.size:
+            return rows
+        near = self.probabilities(X, rows, model) == self.rate
+        kept: NDArray[np.int64] = rows[near | (rng.random(rows.shape) < float(self.low / self.high))]
+        return kept
+
     def describe(self) -> str:
         """Return one plain sentence about how questions are chosen."""
         return (

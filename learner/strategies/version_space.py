@@ -8,7 +8,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linprog, nnls
 
 from learner.linear_model import LinearModel
-from learner.strategies.base import Series
 from learner.strategies.scoring import score_blocks
 from learner.strategies.screen import Screen
 from privacy.accounting.events import BernoulliScreenEvent, Event
@@ -255,7 +254,7 @@ class VersionSpaceScreen(Screen):
             raise ValueError(f"evidence must have {weights.shape[1]} columns, got shape {known.shape}")
         return [VersionSpace(np.vstack([known, cone_around(row, half_angle=self.half_angle)])) for row in weights]
 
-    def event_for(self, *, pool_size: int, picks: int, series: Series) -> Event:
+    def one_pass_event(self) -> Event:
         """Return the event of one pass."""
         return BernoulliScreenEvent(*self.rates)
 

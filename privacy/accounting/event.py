@@ -56,6 +56,11 @@ class Event(ABC):
         """Whether the entry must name a committed entry it descends from."""
         return False
 
+    @property
+    def series_kinds(self) -> tuple[str, ...]:
+        """Kinds of entries that this event may descend from where it needs a parent."""
+        return (self.kind,)
+
     def check_parent(self, parent: "Event | None") -> None:
         """Raise `ValueError` unless `parent` is an event this one may descend from."""
         if self.needs_parent and parent is None:

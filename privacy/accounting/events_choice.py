@@ -31,6 +31,11 @@ class ScreenRoundEvent(Event):
         """It is free only as a part of what was paid."""
         return True
 
+    @property
+    def series_kinds(self) -> tuple[str, ...]:
+        """The screen that was opened, or a round of it."""
+        return (ExposureCappedScreenEvent.kind, self.kind)
+
     def check_parent(self, parent: Event | None) -> None:
         """Refuse a parent whose rates do not cover this round."""
         Event.check_parent(self, parent)

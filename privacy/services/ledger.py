@@ -261,7 +261,9 @@ def _round_before(account: BudgetAccount, event: Event) -> LedgerEntry | None:
     if not event.needs_parent:
         return None
     voided = LedgerEntry.objects.filter(parent=OuterRef("pk"), kind=EntryKind.VOID)
-    rounds = LedgerEntry.objects.filter(~Exists(voided), account=account, kind=EntryKind.RESERVE, mechanism=event.kind)
+    rounds = LedgerEntry.objects.filter(
+        ~Exists(voided), account=account, kind=EntryKind.RESERVE, mechanism__in=event.series_kinds
+    )
     refusal: ValueError | None = None
     for earlier in rounds.order_by("-sequence").iterator():
         try:
