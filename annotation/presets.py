@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from annotation.selection_rules import broken_estimator_rules, broken_selection_rules
 from privacy.accounting.cost import Unit
 from privacy.accounting.event import Event
 from privacy.accounting.gate import gate_minimum_k
@@ -109,20 +110,12 @@ def broken_rules(settings: Mapping[str, Any]) -> dict[str, str]:
     crowd = settings["oracle"] == "crowd"
     if crowd and settings["data_kind"] != "text":
         broken["data_kind"] = "Only texts can pass the k-anonymity gate, so a crowd may be shown nothing else."
-    if crowd and settings["selection"] == "top_c":
-        broken["selection"] = "Private top-c reads records; a crowd project ranks what the gate let through."
-    if not crowd and settings["selection"] == "uncertainty":
-        broken["selection"] = (
-            "Ranking records without noise reveals them; choose a secret sample, private top-c or random choice."
-        )
     if not crowd and settings["privacy_unit"] == "contributor":
         broken["privacy_unit"] = (
             "Selection and training are proved for one record; a contributor may have many, so this has no proof."
         )
-    if settings["selection"] == "secret_sample":
-        broken |= _broken_sample_rules(settings)
-    if settings["selection"] == "top_c" and not settings["selection_epsilon"] > 0:
-        broken["selection_epsilon"] = f"Must be above 0 for private top-c, got {settings['selection_epsilon']}."
+    if settings.get("arrival", "pool") == "pool":
+        broken |= broken_selection_rules(settings) | broken_estimator_rules(settings)
     if not settings["training_epsilon"] > 0:
         broken["training_epsilon"] = f"Must be above 0, got {settings['training_epsilon']}."
     if not settings["regularization"] > 0:
@@ -168,19 +161,6 @@ def gate_from(settings: Mapping[str, Any]) -> KAnonymityGate | ThresholdGate:
 def gate_event(gate: KAnonymityGate | ThresholdGate, epsilon: float) -> Event:
     """Return what one run of a gate is charged for; the delta of a k-anonymity gate is computed at `epsilon`."""
     return gate.event() if isinstance(gate, ThresholdGate) else gate.event(epsilon)
-
-
-def _broken_sample_rules(settings: Mapping[str, Any]) -> dict[str, str]:
-    broken: dict[str, str] = {}
-    if settings["oracle"] == "crowd":
-        broken["selection"] = "A crowd sees what is asked, so nothing about the choice is secret from it."
-    rate = settings.get("selection_rate")
-    if not rate or not 0 < rate < 1:
-        broken["selection_rate"] = f"Must lie between 0 and 1, got {rate}."
-    hours = settings.get("block_hours", 1)
-    if not hours or hours < 1:
-        broken["block_hours"] = f"Must be at least 1, got {hours}."
-    return broken
 
 
 def _broken_gate_rules(settings: Mapping[str, Any]) -> dict[str, str]:

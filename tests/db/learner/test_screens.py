@@ -1,10 +1,21 @@
 """Screens on a pool: looks are counted up only, and the rates they were paid at stay."""
 
+import numpy as np
 import pytest
+from django.core.management import call_command
 from django.db import IntegrityError
 
-from learner.models import ScreenLooks
-from tests.factories import make_project, make_records
+from annotation.models import Record, WorkState
+from learner.blocks import block_rates
+from learner.configuration import screen_of
+from learner.models import ModelRelease, Round, ScreenLooks, SecretDraw
+from learner.plan_selectors import plan_forecast
+from learner.selectors import Step, project_status
+from learner.services import rounds, screen_rounds
+from privacy.accounting.event import event_from_json
+from privacy.services import ledger
+from tests import learning
+from tests.factories import make_project, make_records, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -25,3 +36,126 @@ def test_looks_are_counted_up_only_and_the_rates_stay_whoever_writes():
         with pytest.raises(IntegrityError, match="its rates stay"):
             type(project).objects.filter(pk=project.pk).update(**change)
     type(project).objects.filter(pk=project.pk).update(screen_reach=0.3, round_size=5)
+
+
+SETTINGS = {
+    "exposure_capped_screen": {"screen_high": 0.5, "screen_low": 0.2, "exposures": 2},
+    "bernoulli_screen": {"screen_high": 0.5, "screen_low": 0.2},
+    "exponential_screen": {"selection_epsilon": 0.7},
+    "version_space_screen": {"screen_high": 0.5, "screen_low": 0.2, "feature_dimension": 8},
+}
+
+
+def die_at(monkeypatch, step: str):
+    """Stop the attempt at a named point, leaving behind what `kill -9` would."""
+
+    class Killed(BaseException):
+        pass
+
+    def fault_point(reached: str) -> None:
+        if reached == step:
+            raise Killed
+
+    for module in (screen_rounds, ledger):
+        monkeypatch.setattr(module, "fault_point", fault_point)
+    return Killed
+
+
+def reserved(project) -> list[str]:
+    return [entry.mechanism for entry in learning.entries(project, "reserve")]
+
+
+def screening(selection: str, **settings):
+    project = learning.open_trusted(make_user(), selection=selection, **(SETTINGS[selection] | settings))
+    learning.fill_trusted(project)
+    return project
+
+
+@pytest.mark.parametrize("selection", SETTINGS)
+def test_the_first_round_pays_for_all_and_every_look_is_counted(selection):
+    project = screening(selection)
+    learning.run_to_release(project, make_user(), version=3)
+    assert Round.objects.get(number=1).strategy == "random"
+    screens = [name for name in reserved(project) if name not in ("random_choice", "objective_perturbation")]
+    assert screens[0] == "exposure_capped_screen"
+    assert set(screens[1:]) <= {"screen_round"}
+    screen = screen_of(project)
+    opened = next(entry for entry in learning.entries(project, "reserve") if entry.mechanism == screens[0])
+    high, low = screen.rates
+    first, last = np.log(high / low), np.log((1 - low) / (1 - high))
+    assert opened.epsilon_nano * 1e-9 == pytest.approx((screen.exposures - 1) * last + max(first, last), abs=1e-8)
+    looks = np.frombuffer(ScreenLooks.objects.get().looks, dtype=np.uint8)
+    assert looks.max() <= screen.exposures
+    chosen = Record.objects.filter(query__round_number__gt=1).values_list("row_number", flat=True)
+    assert (looks[list(chosen)] == screen.exposures).all()
+    free = looks < screen.exposures
+    free[
+        list(Record.objects.filter(dataset__role="pool", query__isnull=False).values_list("row_number", flat=True))
+    ] = 0
+    assert ScreenLooks.objects.get().left == free.sum()
+    assert learning.open_reservations(project) == 0
+
+
+def test_no_record_is_looked_at_once_too_often():
+    """Rates so small that few are chosen: after so many passes the pool is used up, though most were never asked."""
+    project = screening("exposure_capped_screen", screen_high=0.06, screen_low=0.05, maximum_releases=None)
+    learning.run_to_release(project, make_user(), version=1)
+    person = make_user()
+    for _ in range(6):
+        learning.work_off(project)
+        learning.label_everything(project, person)
+    learning.work_off(project)
+    project.refresh_from_db()
+    looks = np.frombuffer(ScreenLooks.objects.get().looks, dtype=np.uint8)
+    assert looks.max() == 2
+    assert Record.objects.filter(dataset__role="pool", query=None).count() > 20
+    assert project_status(project).step == Step.FINISHED
+    assert reserved(project).count("exposure_capped_screen") == 1
+    learning.upload(project, [[text] for text in learning.sentences(30, seed=5)], ["text"])
+    assert project_status(project).step == Step.ASK
+
+
+@pytest.mark.parametrize("step", ["after_reserve", "round_chosen", "inside_commit"])
+def test_coins_of_an_attempt_that_died_are_paid_for_again(monkeypatch, step):
+    project = screening("exposure_capped_screen")
+    learning.run_to_release(project, make_user(), version=1)
+    rounds.advance_project(project_id=project.pk)
+    chosen = Round.objects.get(state=WorkState.WAITING)
+    killed = die_at(monkeypatch, step)
+    with pytest.raises(killed):
+        rounds.run_round(round_id=chosen.pk)
+    monkeypatch.undo()
+    assert not ScreenLooks.objects.exists()
+    Round.objects.filter(pk=chosen.pk).update(leased_until="2000-01-01T00:00Z")
+    rounds.run_round(round_id=chosen.pk)
+    assert reserved(project).count("exposure_capped_screen") == 2
+    assert [entry.mechanism for entry in learning.entries(project, "charge")] == ["exposure_capped_screen"]
+    assert ScreenLooks.objects.get().left < 80
+    learning.run_to_release(project, make_user(), version=3)
+    assert reserved(project).count("exposure_capped_screen") == 2
+    call_command("audit_ledger")
+
+
+def test_the_forecast_walks_the_same_events():
+    project = screening("bernoulli_screen")
+    told = plan_forecast(project)
+    assert (told.releases, told.next_round.kind) == (3, "random_choice")
+    learning.run_to_release(project, make_user(), version=1)
+    assert plan_forecast(project).next_round.kind == "exposure_capped_screen"
+    learning.run_to_release(project, make_user(), version=2)
+    assert plan_forecast(project).next_round.kind == "screen_round"
+
+
+def test_a_screened_block_asks_less_far_from_the_boundary_at_the_same_price():
+    project = learning.open_secret(make_user(), screened_blocks=True, training_epsilon=60.0, pool_epsilon=400.0)
+    learning.fill_trusted(project, number=300)
+    learning.run_to_release(project, make_user(), version=2)
+    coins = np.frombuffer(SecretDraw.objects.get().blocks, dtype=np.uint8)
+    first, second = [
+        set(Record.objects.filter(query__round_number=n).values_list("row_number", flat=True)) for n in (1, 2)
+    ]
+    assert first == set(np.flatnonzero(coins == 1))
+    assert second < set(np.flatnonzero(coins == 2))
+    assert [row.model and row.model.version for row in Round.objects.order_by("number")] == [None, 1]
+    events = [event_from_json(release.entry.parent.event) for release in ModelRelease.objects.order_by("version")]
+    assert [event.rate for event in events] == list(block_rates(0.2)[:2])

@@ -1,0 +1,167 @@
+"""What each selection and each estimator needs, and the rule that a configuration breaks."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db.models import Field
+
+from annotation.models import GAUSSIAN_ESTIMATORS, Estimator, Project, Selection
+from privacy.accounting.events import Event, ExponentialScreenEvent, ExposureCappedScreenEvent
+
+RATE_SCREENS = (Selection.EXPOSURE_CAPPED_SCREEN, Selection.BERNOULLI_SCREEN, Selection.VERSION_SPACE_SCREEN)
+SCREENS = (*RATE_SCREENS, Selection.EXPONENTIAL_SCREEN)
+MOST_EXPOSURES = 255
+# Features and intercept together: above this nearly every record cuts the cone of hypotheses.
+LARGEST_VERSION_SPACE = 20
+# Every featuriser clips to this.
+NORM_BOUND = 1.0
+
+
+def value_of(settings: Mapping[str, Any], name: str) -> Any:
+    """Return a setting, or the default of the project's field where it is left out."""
+    value = settings.get(name)
+    field = Project._meta.get_field(name)
+    assert isinstance(field, Field)
+    return field.default if value is None else value
+
+
+def broken_selection_rules(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Return the rules about the choice of questions that a configuration of a pool breaks, by field."""
+    selection, crowd = settings["selection"], settings["oracle"] == "crowd"
+    broken: dict[str, str] = {}
+    if crowd and selection == Selection.TOP_C:
+        broken["selection"] = "Private top-c reads records; a crowd project ranks what the gate let through."
+    if crowd and selection in SCREENS:
+        broken["selection"] = "A screen reads records; a crowd project ranks what the gate let through."
+    if not crowd and selection == Selection.UNCERTAINTY:
+        broken["selection"] = (
+            "Ranking records without noise reveals them; choose a secret sample, private top-c or random choice."
+        )
+    if not crowd and value_of(settings, "repeat_votes"):
+        broken["repeat_votes"] = "Asking again about doubtful answers is free only behind a gate."
+    if selection == Selection.SECRET_SAMPLE:
+        broken |= _broken_sample_rules(settings)
+    elif value_of(settings, "screened_blocks"):
+        broken["screened_blocks"] = "Only a secret sample has blocks to screen."
+    if selection == Selection.TOP_C and not settings["selection_epsilon"] > 0:
+        broken["selection_epsilon"] = f"Must be above 0 for private top-c, got {settings['selection_epsilon']}."
+    if selection in SCREENS and not crowd:
+        broken |= _broken_screen_rules(settings) or _unpayable_screen(settings)
+    return broken
+
+
+def broken_estimator_rules(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Return the rules about training that a configuration of a pool breaks, by field."""
+    estimator, delta = value_of(settings, "estimator"), value_of(settings, "training_delta")
+    broken: dict[str, str] = {}
+    if estimator not in tuple(Estimator):
+        broken["estimator"] = "A release needs an estimator that adds noise; its twins without noise are no choice."
+    if estimator in (Estimator.MI_OGD, Estimator.BANDIT_OGD):
+        broken["estimator"] = "Online gradient descent takes the records of a stream, one after another."
+    if estimator in GAUSSIAN_ESTIMATORS and not 0 < delta < 1:
+        broken["training_delta"] = f"Gaussian noise has a delta; it must lie between 0 and 1, got {delta}."
+    if estimator not in GAUSSIAN_ESTIMATORS and delta != 0:
+        broken["training_delta"] = f"Only Gaussian noise has a delta, so it must be 0 here, got {delta}."
+    if estimator in (Estimator.HUBER_SVM, Estimator.HUBER_SVM_GAUSSIAN, Estimator.HUBER_SVM_OUTPUT) and not (
+        0.125 <= value_of(settings, "smoothing") <= 8
+    ):
+        broken["smoothing"] = (
+            f"Must lie between 0.125 and 8, got {value_of(settings, 'smoothing')}: the plain hinge has no curvature "
+            "bound."
+        )
+    if estimator == Estimator.MINIBATCH_SVM and settings["selection"] == Selection.SECRET_SAMPLE:
+        broken["estimator"] = (
+            "Batches are cut from a list of public length, and how many a secret sample holds is secret; train by "
+            "objective or output perturbation."
+        )
+    paying = "labels_epsilon" if settings["oracle"] == "crowd" else "pool_delta"
+    if estimator in GAUSSIAN_ESTIMATORS and paying == "labels_epsilon":
+        broken["estimator"] = "The account of the answers has no delta, and Gaussian noise needs one."
+    elif estimator in GAUSSIAN_ESTIMATORS and delta > settings["pool_delta"] and not _samples(settings):
+        broken["pool_delta"] = f"One release costs delta {delta:g}, more than the limit."
+    return broken
+
+
+def screen_series_event(settings: Mapping[str, Any]) -> Event:
+    """Return what opens a series of screening rounds: it pays for all looks at every record."""
+    if settings["selection"] == Selection.EXPONENTIAL_SCREEN:
+        event = ExponentialScreenEvent(
+            value_of(settings, "exponential_threshold"), NORM_BOUND, settings["selection_epsilon"]
+        )
+        return ExposureCappedScreenEvent(*event.rates, exposures=1)
+    looks = value_of(settings, "exposures") if settings["selection"] == Selection.EXPOSURE_CAPPED_SCREEN else 1
+    return ExposureCappedScreenEvent(
+        value_of(settings, "screen_high"), value_of(settings, "screen_low"), exposures=looks
+    )
+
+
+def _samples(settings: Mapping[str, Any]) -> bool:
+    return bool(settings["selection"] == Selection.SECRET_SAMPLE)
+
+
+def _broken_sample_rules(settings: Mapping[str, Any]) -> dict[str, str]:
+    broken: dict[str, str] = {}
+    if settings["oracle"] == "crowd":
+        broken["selection"] = "A crowd sees what is asked, so nothing about the choice is secret from it."
+    rate = settings.get("selection_rate")
+    if not rate or not 0 < rate < 1:
+        broken["selection_rate"] = f"Must lie between 0 and 1, got {rate}."
+    hours = settings.get("block_hours", 1)
+    if not hours or hours < 1:
+        broken["block_hours"] = f"Must be at least 1, got {hours}."
+    return broken | _broken_reach(settings)
+
+
+def _broken_screen_rules(settings: Mapping[str, Any]) -> dict[str, str]:
+    if settings["selection"] == Selection.EXPONENTIAL_SCREEN:
+        return _broken_exponential_rules(settings)
+    broken = _broken_reach(settings)
+    high, low = value_of(settings, "screen_high"), value_of(settings, "screen_low")
+    if not 0 < high < 1:
+        broken["screen_high"] = f"Must lie between 0 and 1, got {high}: a certain answer gives a record away."
+    if not 0 < low <= high:
+        broken["screen_low"] = f"Must be above 0 and at most the rate near the boundary, got {low}."
+    if not 1 <= value_of(settings, "exposures") <= MOST_EXPOSURES:
+        broken["exposures"] = f"Must be 1 to {MOST_EXPOSURES}: every look at a record costs."
+    if settings["selection"] == Selection.VERSION_SPACE_SCREEN:
+        if not 0 < value_of(settings, "half_angle") < 1.57:
+            broken["half_angle"] = f"Must lie between 0 and 1.57, got {value_of(settings, 'half_angle')}."
+        if _features_of(settings) >= LARGEST_VERSION_SPACE:
+            broken["feature_dimension"] = (
+                f"A version space is told apart in up to {LARGEST_VERSION_SPACE - 1} features, got "
+                f"{_features_of(settings)}: above, nearly every record is undecided."
+            )
+    return broken
+
+
+def _broken_exponential_rules(settings: Mapping[str, Any]) -> dict[str, str]:
+    broken: dict[str, str] = {}
+    threshold = value_of(settings, "exponential_threshold")
+    if not 0 < threshold < NORM_BOUND:
+        broken["exponential_threshold"] = (
+            f"Must lie between 0 and {NORM_BOUND:g}, the norm bound, got {threshold}: at 0 a skip tells everything."
+        )
+    if not 0 < settings["selection_epsilon"] <= 10:
+        broken["selection_epsilon"] = f"Must lie between 0 and 10 here, got {settings['selection_epsilon']}."
+    return broken
+
+
+def _broken_reach(settings: Mapping[str, Any]) -> dict[str, str]:
+    reach = value_of(settings, "screen_reach")
+    return {} if 0 <= reach <= 10 else {"screen_reach": f"Must lie between 0 and 10, got {reach}."}
+
+
+def _unpayable_screen(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Refuse a screen whose looks the pool could not pay for even once."""
+    cost = screen_series_event(settings).cost()
+    if cost.epsilon <= settings["pool_epsilon"]:
+        return {}
+    return {"pool_epsilon": f"The looks of this screen cost epsilon {cost.epsilon:.3g}, more than the limit."}
+
+
+def _features_of(settings: Mapping[str, Any]) -> int:
+    """Return the number of features: of a table, one for each number, and for each category and all others."""
+    if settings["data_kind"] != "table":
+        return int(settings["feature_dimension"])
+    columns = settings.get("columns") or []
+    return sum(len(column["categories"]) + 1 if "categories" in column else 1 for column in columns)
