@@ -3,47 +3,67 @@
 from collections.abc import Mapping
 from typing import Any
 
-from django.db.models import Field
-
-from annotation.models import GAUSSIAN_ESTIMATORS, Estimator, Project, Selection
 from privacy.accounting.events import Event, ExponentialScreenEvent, ExposureCappedScreenEvent
 
-RATE_SCREENS = (Selection.EXPOSURE_CAPPED_SCREEN, Selection.BERNOULLI_SCREEN, Selection.VERSION_SPACE_SCREEN)
-SCREENS = (*RATE_SCREENS, Selection.EXPONENTIAL_SCREEN)
+RATE_SCREENS = ("exposure_capped_screen", "bernoulli_screen", "version_space_screen")
+SCREENS = (*RATE_SCREENS, "exponential_screen")
+POOL_ESTIMATORS = (
+    "logistic",
+    "logistic_gaussian",
+    "logistic_output",
+    "huber_svm",
+    "huber_svm_gaussian",
+    "huber_svm_output",
+    "minibatch_svm",
+)
+GAUSSIAN = ("logistic_gaussian", "huber_svm_gaussian")
 MOST_EXPOSURES = 255
 # Features and intercept together: above this nearly every record cuts the cone of hypotheses.
 LARGEST_VERSION_SPACE = 20
 # Every featuriser clips to this.
 NORM_BOUND = 1.0
+# What a project has where its configuration leaves a field out.
+FIELD_DEFAULTS: Mapping[str, Any] = {
+    "uncertainty_measure": "entropy",
+    "repeat_votes": False,
+    "screen_high": 0.1,
+    "screen_low": 0.05,
+    "screen_reach": 0.1,
+    "exponential_threshold": 0.5,
+    "half_angle": 0.2,
+    "exposures": 3,
+    "screened_blocks": False,
+    "estimator": "logistic",
+    "smoothing": 0.5,
+    "training_delta": 0.0,
+}
 
 
 def value_of(settings: Mapping[str, Any], name: str) -> Any:
     """Return a setting, or the default of the project's field where it is left out."""
     value = settings.get(name)
-    field = Project._meta.get_field(name)
-    assert isinstance(field, Field)
-    return field.default if value is None else value
+    return FIELD_DEFAULTS[name] if value is None else value
 
 
 def broken_selection_rules(settings: Mapping[str, Any]) -> dict[str, str]:
     """Return the rules about the choice of questions that a configuration of a pool breaks, by field."""
     selection, crowd = settings["selection"], settings["oracle"] == "crowd"
     broken: dict[str, str] = {}
-    if crowd and selection == Selection.TOP_C:
+    if crowd and selection == "top_c":
         broken["selection"] = "Private top-c reads records; a crowd project ranks what the gate let through."
     if crowd and selection in SCREENS:
         broken["selection"] = "A screen reads records; a crowd project ranks what the gate let through."
-    if not crowd and selection == Selection.UNCERTAINTY:
+    if not crowd and selection == "uncertainty":
         broken["selection"] = (
             "Ranking records without noise reveals them; choose a secret sample, private top-c or random choice."
         )
     if not crowd and value_of(settings, "repeat_votes"):
         broken["repeat_votes"] = "Asking again about doubtful answers is free only behind a gate."
-    if selection == Selection.SECRET_SAMPLE:
+    if selection == "secret_sample":
         broken |= _broken_sample_rules(settings)
     elif value_of(settings, "screened_blocks"):
         broken["screened_blocks"] = "Only a secret sample has blocks to screen."
-    if selection == Selection.TOP_C and not settings["selection_epsilon"] > 0:
+    if selection == "top_c" and not settings["selection_epsilon"] > 0:
         broken["selection_epsilon"] = f"Must be above 0 for private top-c, got {settings['selection_epsilon']}."
     if selection in SCREENS and not crowd:
         broken |= _broken_screen_rules(settings) or _unpayable_screen(settings)
@@ -54,49 +74,47 @@ def broken_estimator_rules(settings: Mapping[str, Any]) -> dict[str, str]:
     """Return the rules about training that a configuration of a pool breaks, by field."""
     estimator, delta = value_of(settings, "estimator"), value_of(settings, "training_delta")
     broken: dict[str, str] = {}
-    if estimator not in tuple(Estimator):
-        broken["estimator"] = "A release needs an estimator that adds noise; its twins without noise are no choice."
-    if estimator in (Estimator.MI_OGD, Estimator.BANDIT_OGD):
+    if estimator in ("mi_ogd", "bandit_ogd"):
         broken["estimator"] = "Online gradient descent takes the records of a stream, one after another."
-    if estimator in GAUSSIAN_ESTIMATORS and not 0 < delta < 1:
+    elif estimator not in POOL_ESTIMATORS:
+        broken["estimator"] = "A release needs an estimator that adds noise; its twins without noise are no choice."
+    if estimator in GAUSSIAN and not 0 < delta < 1:
         broken["training_delta"] = f"Gaussian noise has a delta; it must lie between 0 and 1, got {delta}."
-    if estimator not in GAUSSIAN_ESTIMATORS and delta != 0:
+    if estimator not in GAUSSIAN and delta != 0:
         broken["training_delta"] = f"Only Gaussian noise has a delta, so it must be 0 here, got {delta}."
-    if estimator in (Estimator.HUBER_SVM, Estimator.HUBER_SVM_GAUSSIAN, Estimator.HUBER_SVM_OUTPUT) and not (
-        0.125 <= value_of(settings, "smoothing") <= 8
-    ):
+    if estimator.startswith("huber_svm") and not (0.125 <= value_of(settings, "smoothing") <= 8):
         broken["smoothing"] = (
             f"Must lie between 0.125 and 8, got {value_of(settings, 'smoothing')}: the plain hinge has no curvature "
             "bound."
         )
-    if estimator == Estimator.MINIBATCH_SVM and settings["selection"] == Selection.SECRET_SAMPLE:
+    if estimator == "minibatch_svm" and settings["selection"] == "secret_sample":
         broken["estimator"] = (
             "Batches are cut from a list of public length, and how many a secret sample holds is secret; train by "
             "objective or output perturbation."
         )
     paying = "labels_epsilon" if settings["oracle"] == "crowd" else "pool_delta"
-    if estimator in GAUSSIAN_ESTIMATORS and paying == "labels_epsilon":
+    if estimator in GAUSSIAN and paying == "labels_epsilon":
         broken["estimator"] = "The account of the answers has no delta, and Gaussian noise needs one."
-    elif estimator in GAUSSIAN_ESTIMATORS and delta > settings["pool_delta"] and not _samples(settings):
+    elif estimator in GAUSSIAN and delta > settings["pool_delta"] and not _samples(settings):
         broken["pool_delta"] = f"One release costs delta {delta:g}, more than the limit."
     return broken
 
 
 def screen_series_event(settings: Mapping[str, Any]) -> Event:
     """Return what opens a series of screening rounds: it pays for all looks at every record."""
-    if settings["selection"] == Selection.EXPONENTIAL_SCREEN:
+    if settings["selection"] == "exponential_screen":
         event = ExponentialScreenEvent(
             value_of(settings, "exponential_threshold"), NORM_BOUND, settings["selection_epsilon"]
         )
         return ExposureCappedScreenEvent(*event.rates, exposures=1)
-    looks = value_of(settings, "exposures") if settings["selection"] == Selection.EXPOSURE_CAPPED_SCREEN else 1
+    looks = value_of(settings, "exposures") if settings["selection"] == "exposure_capped_screen" else 1
     return ExposureCappedScreenEvent(
         value_of(settings, "screen_high"), value_of(settings, "screen_low"), exposures=looks
     )
 
 
 def _samples(settings: Mapping[str, Any]) -> bool:
-    return bool(settings["selection"] == Selection.SECRET_SAMPLE)
+    return bool(settings["selection"] == "secret_sample")
 
 
 def _broken_sample_rules(settings: Mapping[str, Any]) -> dict[str, str]:
@@ -113,7 +131,7 @@ def _broken_sample_rules(settings: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _broken_screen_rules(settings: Mapping[str, Any]) -> dict[str, str]:
-    if settings["selection"] == Selection.EXPONENTIAL_SCREEN:
+    if settings["selection"] == "exponential_screen":
         return _broken_exponential_rules(settings)
     broken = _broken_reach(settings)
     high, low = value_of(settings, "screen_high"), value_of(settings, "screen_low")
@@ -123,7 +141,7 @@ def _broken_screen_rules(settings: Mapping[str, Any]) -> dict[str, str]:
         broken["screen_low"] = f"Must be above 0 and at most the rate near the boundary, got {low}."
     if not 1 <= value_of(settings, "exposures") <= MOST_EXPOSURES:
         broken["exposures"] = f"Must be 1 to {MOST_EXPOSURES}: every look at a record costs."
-    if settings["selection"] == Selection.VERSION_SPACE_SCREEN:
+    if settings["selection"] == "version_space_screen":
         if not 0 < value_of(settings, "half_angle") < 1.57:
             broken["half_angle"] = f"Must lie between 0 and 1.57, got {value_of(settings, 'half_angle')}."
         if _features_of(settings) >= LARGEST_VERSION_SPACE:
