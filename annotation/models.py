@@ -145,6 +145,14 @@ STREAM_POLICY = Q(update_policy="immediate", window_length=None, window_denomina
 )
 
 
+class Features(models.TextChoices):
+    """How records become vectors."""
+
+    STANDARD = "standard", _("declared rules: hashed words, bounds and categories, pooled pixels")
+    ENCODER = "encoder", _("a public sentence encoder")
+    PRINCIPAL = "principal", _("principal directions of the images, found privately")
+
+
 class Project(models.Model):
     """One labelling task over one pool, with its configuration and its privacy accounts."""
 
@@ -182,6 +190,10 @@ class Project(models.Model):
     image_height = models.PositiveIntegerField(null=True, blank=True)
     image_width = models.PositiveIntegerField(null=True, blank=True)
     feature_dimension = models.PositiveIntegerField(help_text=_("Length of a feature vector for text and images."))
+    features = models.CharField(max_length=10, choices=Features.choices, default=Features.STANDARD)
+    features_epsilon = models.FloatField(
+        null=True, blank=True, help_text=_("What finding principal directions costs the pool, once.")
+    )
 
     selection = models.CharField(max_length=30, choices=Selection.choices)
     uncertainty_measure = models.CharField(
@@ -335,6 +347,19 @@ class Project(models.Model):
                 & (
                     Q(estimator__in=GAUSSIAN_ESTIMATORS, training_delta__gt=0)
                     | ~Q(estimator__in=GAUSSIAN_ESTIMATORS) & Q(training_delta=0)
+                ),
+            ),
+            # Only principal directions look at records, so only they cost anything.
+            models.CheckConstraint(
+                name="annotation_project_features_fit_data",
+                condition=Q(features="standard", features_epsilon=None)
+                | Q(features="encoder", data_kind="text", features_epsilon=None)
+                | Q(
+                    features="principal",
+                    data_kind="image",
+                    oracle="trusted",
+                    features_epsilon__isnull=False,
+                    features_epsilon__gt=0,
                 ),
             ),
             models.CheckConstraint(name="annotation_project_block_hours", condition=Q(block_hours__gte=1)),

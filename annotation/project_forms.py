@@ -15,6 +15,7 @@ from annotation.models import (
     DataKind,
     Dataset,
     DatasetRole,
+    Features,
     GateKind,
     Oracle,
     PrivacyUnit,
@@ -22,7 +23,7 @@ from annotation.models import (
     Role,
     Selection,
 )
-from annotation.presets import GATE_FIELDS, Preset, broken_rules
+from annotation.presets import GATE_FIELDS, Preset, broken_rules, encoder_installed
 from annotation.services.tokens import Scope
 from privacy.normalizers import Normalizer, normalize_text
 
@@ -38,7 +39,7 @@ NORMALIZER_CHOICES = [
     (rule.value, f"{rule.value}: {rule.summary} (“{normalize_text(EXAMPLE_TEXT, rule)}”)") for rule in Normalizer
 ]
 SMALLEST_DELTA = 1e-12
-ALL_CHOICES = {"data_kind": DataKind.choices, "selection": Selection.choices}
+ALL_CHOICES = {"data_kind": DataKind.choices, "selection": Selection.choices, "features": Features.choices}
 
 
 class ProjectForm(forms.Form):
@@ -157,6 +158,19 @@ class ProjectForm(forms.Form):
         min_value=2, max_value=4096, label=_("Feature dimension"), help_text=_("Fewer need less noise.")
     )
 
+    features = forms.ChoiceField(
+        choices=ALL_CHOICES["features"],
+        initial=Features.STANDARD,
+        required=False,
+        label=_("Features"),
+        help_text=_("Declared rules and a public encoder cost nothing; directions found in the pool are paid for."),
+    )
+    features_epsilon = forms.FloatField(
+        required=False,
+        label=_("Epsilon of principal directions"),
+        help_text=_("With principal directions: spent once, before the first image is read."),
+    )
+
     basic = ("name", "question", "classes", "data_kind", "columns", "image_height", "image_width", "guidelines")
     budgets = ("pool_epsilon", "pool_delta", "labels_epsilon")
 
@@ -166,6 +180,7 @@ class ProjectForm(forms.Form):
         self.preset = preset
         self._offer("data_kind", preset.data_kinds)
         self._offer("selection", OFFERED_SELECTIONS[Oracle(preset.oracle)])
+        self._offer("features", offered_features(preset))
         if preset.oracle == Oracle.CROWD:
             self.fields["labels_epsilon"].required = True
             unused: tuple[str, ...] = (
@@ -176,6 +191,7 @@ class ProjectForm(forms.Form):
                 "selection_epsilon",
                 "selection_rate",
                 "block_hours",
+                "features_epsilon",
             )
         else:
             unused = (
@@ -201,6 +217,10 @@ class ProjectForm(forms.Form):
     def clean_classes(self) -> list[str]:
         """One class a line, blank lines ignored."""
         return [line.strip() for line in self.cleaned_data["classes"].splitlines() if line.strip()]
+
+    def clean_features(self) -> str:
+        """Take declared rules where nothing is chosen."""
+        return self.cleaned_data["features"] or Features.STANDARD.value
 
     def clean_columns(self) -> list[dict[str, Any]]:
         """Read the declared columns, naming the line that cannot be read."""
@@ -252,6 +272,16 @@ class ProjectForm(forms.Form):
     def advanced_fields(self) -> list[forms.BoundField]:
         """The rest, which the preset has filled in."""
         return [self[name] for name in self.fields if name not in (*self.basic, *self.budgets)]
+
+
+def offered_features(preset: Preset) -> list[Features]:
+    """Return the ways to make vectors that this site has and the preset may use."""
+    offered = [Features.STANDARD]
+    if "text" in preset.data_kinds and encoder_installed():
+        offered.append(Features.ENCODER)
+    if "image" in preset.data_kinds:
+        offered.append(Features.PRINCIPAL)
+    return offered
 
 
 def _declared_column(number: int, line: str) -> dict[str, Any]:

@@ -3,22 +3,28 @@
 import math
 from typing import Any, cast
 
-from annotation.models import DataKind, Project, Selection
+from annotation.models import DataKind, Features, Project, Selection
 from learner.blocks import block_rates
 from learner.estimators.logistic import PrivateLogisticRegression
 from learner.features.base import Featurizer
+from learner.features.encoder import SentenceEncoder
 from learner.features.image import ImageFeaturizer
+from learner.features.principal import PrincipalImageFeaturizer
 from learner.features.tabular import TabularFeaturizer
 from learner.features.text import HashingTextFeaturizer
 from learner.linear_model import LinearModel
+from learner.models import FeatureProjection
 from learner.strategies.base import OracleName, QueryStrategy
 from learner.strategies.catalogue import strategy_for
 from learner.strategies.screen import Screen
 from learner.strategies.secret_sample import ScreenedSecretSample, SecretSample
+from privacy.accounting.events_features import SecondMomentsEvent, second_moments_event
 
 # Part of the published featuriser, like the number of columns; nothing about it depends on data.
 PROJECTION_SEED = 0
 DEFAULT_NORMALIZER = "L1"
+# The noise of a covariance grows with its columns, so images are pooled to at most this many cells a side first.
+LARGEST_COVARIANCE_SIDE = 10
 # A constant column of 1 would make rows, and so the noise, half as long again; at 0.2 it is all but free.
 INTERCEPT_SCALING = 0.2
 # Enough for an average; more change the order by little and take as much longer.
@@ -33,11 +39,40 @@ def featurizer_of(project: Project) -> Featurizer:
     """Return the project's featuriser, fixed by its configuration alone."""
     if project.data_kind == DataKind.TEXT:
         # Where a gate counts texts by a normal form, features must not tell apart what it took for equal.
-        return HashingTextFeaturizer(project.feature_dimension, normalizer=project.normalizer or DEFAULT_NORMALIZER)
+        normalizer = project.normalizer or DEFAULT_NORMALIZER
+        if project.features == Features.ENCODER:
+            return SentenceEncoder(
+                n_features=min(project.feature_dimension, SentenceEncoder.width()),
+                projection_seed=PROJECTION_SEED,
+                normalizer=normalizer,
+            )
+        return HashingTextFeaturizer(project.feature_dimension, normalizer=normalizer)
     if project.data_kind == DataKind.TABLE:
         return TabularFeaturizer.from_parameters({"columns": project.columns})
+    if project.features == Features.PRINCIPAL:
+        return principal_featurizer_of(project)
     return _image_featurizer(
         height=project.image_height or 1, width=project.image_width or 1, wanted=project.feature_dimension
+    )
+
+
+def principal_featurizer_of(project: Project) -> PrincipalImageFeaturizer:
+    """Return the project's principal directions, or before they are paid for a featuriser that only knows its width."""
+    height, width = project.image_height or 1, project.image_width or 1
+    pooled = (min(height, LARGEST_COVARIANCE_SIDE), min(width, LARGEST_COVARIANCE_SIDE))
+    pixels = ImageFeaturizer(height, width, pooled=pooled, centered=True)
+    found = FeatureProjection.objects.filter(project=project).first()
+    return PrincipalImageFeaturizer(
+        pixels, min(project.feature_dimension, pixels.dimension), found.components if found else None
+    )
+
+
+def projection_event(project: Project) -> SecondMomentsEvent:
+    """Return what finding the project's principal directions costs, before any row is read."""
+    featurizer = principal_featurizer_of(project)
+    assert project.features_epsilon is not None
+    return second_moments_event(
+        project.features_epsilon, featurizer.pixels.dimension, norm_bound=featurizer.pixels.norm_bound
     )
 
 

@@ -17,6 +17,10 @@ class ArtifactCorrupt(LearnerError):
     status = 500
 
 
+class EncoderMissing(LearnerError):
+    """The weights a featuriser names are not installed, or are others than it was made with."""
+
+
 class NothingToAsk(LearnerError):
     """No record and no gate output is left that was not asked before."""
 

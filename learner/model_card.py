@@ -8,8 +8,10 @@ from learner.linear_model import LinearModel
 
 PIPELINE_TAGS = {
     "hashing_text": "text-classification",
+    "sentence_encoder": "text-classification",
     "tabular": "tabular-classification",
     "image": "image-classification",
+    "principal_image": "image-classification",
 }
 
 

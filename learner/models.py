@@ -28,6 +28,18 @@ class FeatureMatrix(models.Model):
         return f"features {self.version} of {self.dataset_id}"
 
 
+class FeatureProjection(models.Model):
+    """Principal directions of a project's images: found once, paid by the pool, part of every release."""
+
+    project = models.OneToOneField(Project, models.CASCADE, related_name="feature_projection")
+    components = models.JSONField(help_text=_("Released directions, one row each."))
+    entry = models.OneToOneField("privacy.LedgerEntry", models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return f"principal directions of {self.project_id}"
+
+
 class Round(models.Model):
     """One private choice of questions."""
 

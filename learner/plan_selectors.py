@@ -12,11 +12,11 @@ from enum import StrEnum
 from django.db.models import Max
 
 from annotation.label_budget import questions_left
-from annotation.models import Oracle, Project, Query, QueryState, Selection
+from annotation.models import Features, Oracle, Project, Query, QueryState, Selection
 from learner import pool_selectors, secret_selectors, selectors
 from learner.blocks import block_rates
-from learner.configuration import first_block_rate, screen_of, secret_sample_of, strategy_of
-from learner.models import ModelRelease, ReleaseState, Round, TrainingRun
+from learner.configuration import first_block_rate, projection_event, screen_of, secret_sample_of, strategy_of
+from learner.models import FeatureProjection, ModelRelease, ReleaseState, Round, TrainingRun
 from privacy.accounting.event import Event
 from privacy.charges import price
 from privacy.models import BudgetAccount, Filter
@@ -114,6 +114,8 @@ def plan_forecast(project: Project) -> PlanForecast | None:
     if planned is not None and planned <= 0:
         return PlanForecast(rounds=0, releases=0, end=End.PLAN, next_round=None, next_training=None)
     purse = Purse(selectors.training_account(project))
+    if project.features == Features.PRINCIPAL and not FeatureProjection.objects.filter(project=project).exists():
+        purse.pay(projection_event(project))
     done: list[Stage] = []
     end = End.POOL
     following: list[Stage] = []

@@ -75,11 +75,10 @@ def open_crowd(owner: User, **settings: Any) -> Project:
     return _open("voice-crowd", owner, values | settings)
 
 
-def open_images(owner: User) -> Project:
+def open_images(owner: User, **settings: Any) -> Project:
     """Open a trusted project of images of 4 by 4 pixels, pooled to four features."""
-    return _open(
-        "pool-experts", owner, {"image_height": 4, "image_width": 4, "feature_dimension": 4}, data_kind="image"
-    )
+    values = {"image_height": 4, "image_width": 4, "feature_dimension": 4}
+    return _open("pool-experts", owner, values | settings, data_kind="image")
 
 
 def _open(preset: str, owner: User, settings: dict[str, Any], *, data_kind: str = "text") -> Project:

@@ -17,7 +17,9 @@ RowScaling = Literal["bounded", "unit"]
 # stored featuriser must never be able to name code outside this table.
 KINDS: dict[str, tuple[str, str]] = {
     "hashing_text": ("learner.features.text", "HashingTextFeaturizer"),
+    "sentence_encoder": ("learner.features.encoder", "SentenceEncoder"),
     "tabular": ("learner.features.tabular", "TabularFeaturizer"),
+    "principal_image": ("learner.features.principal", "PrincipalImageFeaturizer"),
     "image": ("learner.features.image", "ImageFeaturizer"),
 }
 

@@ -10,11 +10,14 @@ import numpy as np
 from django.core.files.storage import default_storage
 from numpy.typing import NDArray
 
-from annotation.models import DataKind, Dataset, DatasetRole, Oracle, Query, Record
+from annotation.models import DataKind, Dataset, DatasetRole, Oracle, Project, Query, Record
 from learner.configuration import featurizer_of
 from learner.errors import ArtifactCorrupt
+from learner.features.base import Featurizer
 from learner.features.matrix import open_matrix, write_matrix
 from learner.models import FeatureMatrix
+from learner.services.pixels import pixel_batches
+from learner.services.projections import ensure_projection
 
 BATCH_ROWS = 8192
 
@@ -58,9 +61,15 @@ def stacked_features(datasets: Sequence[Dataset], *, dimension: int) -> NDArray[
     return parts[0] if len(parts) == 1 else cast(NDArray[np.float32], StackedMatrix(parts, dimension=dimension))
 
 
+def ready_featurizer(project: Project) -> Featurizer:
+    """Return the project's featuriser, once what it must find in the pool is paid for and found."""
+    ensure_projection(project)
+    return featurizer_of(project)
+
+
 def ensure_matrix(dataset: Dataset) -> FeatureMatrix:
     """Return the feature file of a dataset under its project's featuriser, written if it is missing."""
-    featurizer = featurizer_of(dataset.project)
+    featurizer = ready_featurizer(dataset.project)
     stored = FeatureMatrix.objects.filter(dataset=dataset, version=featurizer.version).first()
     if stored is not None:
         return stored
@@ -88,19 +97,13 @@ def _batches(dataset: Dataset) -> Iterator[Any]:
     """Yield what the featuriser takes, in row order, at constant memory."""
     project = dataset.project
     if project.data_kind == DataKind.IMAGE:
-        yield from _image_batches(dataset)
+        yield from pixel_batches(dataset)
     elif project.oracle == Oracle.CROWD and dataset.role == DatasetRole.POOL:
         passed = Query.objects.filter(gate_run__dataset=dataset).order_by("id").values_list("text", flat=True)
         yield from _chunks(passed.iterator(chunk_size=BATCH_ROWS))
     else:
         field = "text" if project.data_kind == DataKind.TEXT else "payload"
         yield from _chunks(_in_row_order(dataset, field))
-
-
-def _image_batches(dataset: Dataset) -> Iterator[NDArray[np.uint8]]:
-    pixels = np.load(_path_of(dataset.pixels.name), mmap_mode="r", allow_pickle=False)
-    for start in range(0, len(pixels), BATCH_ROWS):
-        yield pixels[start : start + BATCH_ROWS]
 
 
 def _in_row_order(dataset: Dataset, field: str) -> Iterator[Any]:

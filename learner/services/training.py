@@ -7,14 +7,14 @@ from django.db import transaction
 from annotation.models import Oracle
 from annotation.services.work import finish_work
 from learner import pool_selectors, secret_selectors, selectors
-from learner.configuration import estimator_of, featurizer_of
+from learner.configuration import estimator_of
 from learner.errors import NotEnoughLabels
 from learner.estimators.logistic import PrivateLogisticRegression
 from learner.features.base import Featurizer
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, TrainingRun
 from learner.pool_selectors import Examples
-from learner.services import attempts, features, releases
+from learner.services import attempts, features, projections, releases
 from learner.services.dispatch import send_on_commit
 from privacy.accounting.event import Event
 from privacy.errors import SimulationNotReleasable
@@ -30,7 +30,7 @@ def train_model(*, run_id: str) -> None:
     with attempts.attempt_at(run) as lease:
         if lease is None:
             return
-        featurizer = featurizer_of(run.project)
+        featurizer = features.ready_featurizer(run.project)
         # A secret block builds on the release before it, which is public: disjoint blocks share no record.
         prior = selectors.latest_release(run.project) if run.block else None
         start = LinearModel.from_json(prior.weights) if prior else None
@@ -88,13 +88,15 @@ def _fit(
 
 
 def _descent(run: TrainingRun, examples: Examples, prior: ModelRelease | None) -> list[LedgerEntry]:
-    """Return the committed choices a model descends from: the gates of a crowd project, the rounds of a trusted one.
+    """Return the committed choices a model descends from: the gates of a crowd project, the rounds of a trusted one,
+    and what its features were found by.
 
     The model of a secret block descends from its own block and from all that the release before it descends from.
     """
+    found = projections.projection_entries(run.project)
     if run.block is not None:
-        earlier = list(selectors.lineage_of(prior)) if prior else []
+        earlier = list(selectors.lineage_of(prior)) if prior else found
         return earlier + ([run.block.committed_entry] if run.block.committed_entry else [])
     if run.project.oracle == Oracle.CROWD:
         return pool_selectors.gate_entries(examples.datasets)
-    return pool_selectors.round_entries(run.project)
+    return found + pool_selectors.round_entries(run.project)

@@ -1,7 +1,7 @@
 """All accounting events by name, and the way back from stored JSON.
 
 Importing this module registers every kind; the classes live beside their formulas in `events_selection`,
-`events_choice`, `events_gate`, `events_training` and `events_online`.
+`events_choice`, `events_features`, `events_gate`, `events_training` and `events_online`.
 """
 
 from dataclasses import dataclass
@@ -10,6 +10,7 @@ from typing import ClassVar
 from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost, NoProof
 from privacy.accounting.event import Event, event_from_json
 from privacy.accounting.events_choice import ScreenRoundEvent, SecretChoiceEvent
+from privacy.accounting.events_features import SecondMomentsEvent
 from privacy.accounting.events_gate import KAnonymityGateEvent, ThresholdGateEvent
 from privacy.accounting.events_online import BanditOgdEvent, MutualInformationOgdEvent
 from privacy.accounting.events_selection import (
@@ -73,6 +74,7 @@ __all__ = [
     "PostProcessingEvent",
     "RandomChoiceEvent",
     "ScreenRoundEvent",
+    "SecondMomentsEvent",
     "SecretChoiceEvent",
     "SecretSampleEvent",
     "StreamEvent",

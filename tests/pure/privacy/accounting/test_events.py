@@ -57,6 +57,8 @@ EXAMPLES = [
     ev.BanditOgdEvent(5, 1.0, 0.1, 200.0, delta=1e-6),
     ev.ScreenRoundEvent(0.6, 0.2),
     ev.SecretChoiceEvent(0.3),
+    ev.SecondMomentsEvent(20, 1.0, 30.0),
+    ev.SecondMomentsEvent(20, 1.0, 5.0, "gaussian", 1e-6),
     ev.PostProcessingEvent("ranking of released texts"),
 ]
 
@@ -486,4 +488,5 @@ def test_only_gaussian_noise_has_a_gaussian_ratio(event):
     mu = event.gaussian_mu(adjacency=adjacency)
     if mu is not None:
         assert event.cost(adjacency=adjacency).rho == pytest.approx(mu * mu / 2)
-    assert (mu is not None) == (event.kind in ("gaussian", "mutual_information_ogd", "bandit_ogd"))
+    always = event.kind in ("gaussian", "mutual_information_ogd", "bandit_ogd")
+    assert (mu is not None) == (always or (event.kind == "second_moments" and event.noise == "gaussian"))

