@@ -4,7 +4,10 @@ import importlib
 
 from learner.reproduce.experiment import Experiment, Paper
 
-PAPERS: tuple[str, ...] = ("chaudhuri2008",)
+PAPERS: tuple[str, ...] = (
+    "rane2019",
+    "chaudhuri2008",
+)
 
 
 def load_paper(name: str, *, small: bool) -> Paper:

@@ -92,6 +92,8 @@ class Panel:
     y_log: bool = False
     # Names of the places of bars, which then lie at 0, 1, 2, ...
     x_names: Sequence[str] = ()
+    # One unit of x as long as one of y: for shapes in the plane.
+    equal: bool = False
 
 
 @dataclass(frozen=True, slots=True)

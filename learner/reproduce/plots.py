@@ -59,6 +59,8 @@ def _draw(axes: Axes, panel: Panel) -> None:
         axes.set_xscale("log")
     if panel.y_log:
         axes.set_yscale("log")
+    if panel.equal:
+        axes.set_aspect("equal")
     if panel.x_names:
         axes.set_xticks(range(len(panel.x_names)), list(panel.x_names))
     if len(panel.series) > 1:

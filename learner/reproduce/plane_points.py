@@ -5,7 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from learner.reproduce.experiment import Json
+
 Array = NDArray[np.float64]
+# How near to the separating line points of the three data sets may lie.
+GAPS = {"wide": 0.4, "middle": 0.2, "narrow": 0.1}
+POINTS: Json = {"points": 120, "radius": 4.0, "points_seed": 1, "cost": 1.0, "most_queries": 118}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,3 +86,9 @@ def draw_constellation(*, points: int, radius: float, gap: float, rng: np.random
         inside = np.linalg.norm(square, axis=1) <= radius
         found = np.vstack([found, square[inside & (square @ direction >= gap)]])
     return Constellation(found[:points] * signs[:, None], signs, direction)
+
+
+def constellation(settings: Json, gap: float) -> Constellation:
+    """Return the fixed data set of a gap."""
+    rng = np.random.default_rng(settings["points_seed"])
+    return draw_constellation(points=settings["points"], radius=settings["radius"], gap=gap, rng=rng)
