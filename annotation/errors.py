@@ -55,3 +55,15 @@ class InvalidConfiguration(AnnotationError):
 
 class WorkLost(AnnotationError):
     """Another worker took the work over after the lease lapsed; nothing of this attempt may be stored."""
+
+
+class LinkEnded(AnnotationError):
+    """An invitation or crowd link does not exist, was revoked, used up, or is over."""
+
+    status = 410
+
+
+class TooOften(AnnotationError):
+    """Something was tried more often than is allowed in a while."""
+
+    status = 429

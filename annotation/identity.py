@@ -1,5 +1,6 @@
 """The person behind a request."""
 
+from allauth.account.adapter import get_adapter
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
@@ -10,3 +11,9 @@ def person_of(request: HttpRequest) -> User:
     if not isinstance(request.user, User):
         raise PermissionDenied("Log in first.")
     return request.user
+
+
+def address_of(request: HttpRequest) -> str:
+    """Return the network address that asks, seen through as many proxies as the site trusts."""
+    address: str = get_adapter().get_client_ip(request)
+    return address

@@ -8,6 +8,10 @@ from django.db.models import F, Q
 from django.db.models.functions import MD5
 from django.utils.translation import gettext_lazy as _
 
+# Django finds what this module imports.
+from annotation import joining_models, quality_models  # noqa: F401
+from annotation.quality_models import Aggregation, PauseReason
+
 
 class Oracle(models.TextChoices):
     """Who answers, and so from whom the pool is protected."""
@@ -277,6 +281,14 @@ class Project(models.Model):
     )
     quiet_from = models.TimeField(null=True, blank=True, help_text=_("From then no question is handed out."))
     quiet_until = models.TimeField(null=True, blank=True)
+    overlap_limit = models.PositiveSmallIntegerField(
+        null=True, blank=True, help_text=_("Where answers disagree, ask one more person, up to so many in all.")
+    )
+    aggregation = models.CharField(max_length=12, choices=Aggregation.choices, default=Aggregation.MAJORITY)
+    gold_share = models.FloatField(default=0.0, help_text=_("Share of questions whose answer is known."))
+    gold_minimum = models.PositiveSmallIntegerField(default=10, help_text=_("Checks before anybody is judged."))
+    gold_warn_below = models.FloatField(null=True, blank=True)
+    gold_pause_below = models.FloatField(null=True, blank=True)
 
     labels_limit = models.PositiveIntegerField(null=True, blank=True, help_text=_("Answers to ask for in all."))
     money_limit = models.DecimalField(max_digits=12, decimal_places=2, null=True, blank=True)
@@ -395,6 +407,9 @@ class Project(models.Model):
                 condition=Q(quiet_from=None, quiet_until=None)
                 | Q(quiet_from__isnull=False, quiet_until__isnull=False) & ~Q(quiet_from=F("quiet_until")),
             ),
+            models.CheckConstraint(
+                name="annotation_project_gold", condition=Q(gold_share__gte=0, gold_share__lte=1, gold_minimum__gte=1)
+            ),
         )
 
     def __str__(self) -> str:
@@ -423,6 +438,9 @@ class Membership(models.Model):
     guidelines_seen = models.PositiveIntegerField(
         null=True, blank=True, help_text=_("Version the person knows; null before the first question.")
     )
+    paused_at = models.DateTimeField(null=True, blank=True)
+    pause_reason = models.CharField(max_length=10, choices=PauseReason.choices, blank=True)
+    judged_from = models.DateTimeField(null=True, blank=True, help_text=_("Earlier checks no longer count."))
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -678,6 +696,7 @@ class QueryState(models.TextChoices):
 
     CANDIDATE = "candidate", _("may be asked")
     OPEN = "open", _("being asked")
+    GOLD = "gold", _("hidden check with a known answer")
     CLOSED = "closed", _("answered")
     DISPUTED = "disputed", _("answered without a majority")
     WITHDRAWN = "withdrawn", _("not agreed on when its block closed")
@@ -717,6 +736,15 @@ class Query(models.Model):
                     record=None,
                     gate_run__isnull=False,
                     text__isnull=False,
+                    guess=None,
+                )
+                | Q(
+                    state="gold",
+                    record=None,
+                    gate_run=None,
+                    text__isnull=False,
+                    sample_count=None,
+                    noisy_count=None,
                     guess=None,
                 ),
             ),
@@ -813,6 +841,7 @@ class Consensus(models.Model):
     choice = models.PositiveSmallIntegerField()
     votes = models.PositiveSmallIntegerField()
     agreeing = models.PositiveSmallIntegerField()
+    settled_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from annotation.services import datasets, gate, gate_parts, jobs, queue
+from annotation.services import datasets, gate, gate_parts, jobs, queue, rates
 
 
 @shared_task(acks_late=True)
@@ -39,3 +39,9 @@ def forget_read_uploads_task() -> None:
 def return_expired_leases_task() -> None:
     """Give questions whose annotator went away to somebody else."""
     queue.return_expired_leases()
+
+
+@shared_task
+def forget_old_counts_task() -> None:
+    """Delete what rate limits no longer need."""
+    rates.forget_old_counts()

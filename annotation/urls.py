@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from annotation.views import budget, data, gate, label, projects, tokens
+from annotation.views import budget, crowd, data, gate, joining, label, projects, tokens
 
 app_name = "annotation"
 urlpatterns = [
@@ -13,6 +13,17 @@ urlpatterns = [
     path("projects/<slug:slug>/state/", projects.set_state, name="set_state"),
     path("projects/<slug:slug>/people/", projects.people, name="people"),
     path("projects/<slug:slug>/people/<int:membership_id>/remove/", projects.remove_member, name="remove_member"),
+    path("projects/<slug:slug>/people/invitations/", joining.invitations, name="invitations"),
+    path(
+        "projects/<slug:slug>/people/invitations/<int:invitation_id>/revoke/",
+        joining.revoke_invitation,
+        name="revoke_invitation",
+    ),
+    path("projects/<slug:slug>/people/crowd/", crowd.crowd_links, name="crowd_links"),
+    path("projects/<slug:slug>/people/crowd/<int:link_id>/revoke/", crowd.revoke_crowd_link, name="revoke_crowd_link"),
+    path("projects/<slug:slug>/label/done/", crowd.crowd_done, name="crowd_done"),
+    path("join/<str:secret>/", joining.join, name="join"),
+    path("crowd/<str:token>/", crowd.crowd_start, name="crowd_start"),
     path("projects/<slug:slug>/data/", data.data, name="data"),
     path("projects/<slug:slug>/data/uploads/", data.uploads, name="uploads"),
     path("projects/<slug:slug>/data/<int:dataset_id>/", data.dataset, name="dataset"),

@@ -2,11 +2,15 @@
 
 import logging
 import time
+import zoneinfo
 from collections.abc import Callable
+from functools import cache
 
 import structlog
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils import timezone
 
 from annotation.errors import AnnotationError
 from dpal_site.monitoring import context
@@ -15,10 +19,13 @@ from privacy.errors import BudgetExceeded, PrivacyError
 
 logger = logging.getLogger(__name__)
 GetResponse = Callable[[HttpRequest], HttpResponse]
+FORM_TARGETS = " ".join(["'self'", *settings.FORM_TARGETS])
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
-    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    f"connect-src 'self'; form-action {FORM_TARGETS}; base-uri 'none'; "
+    "frame-ancestors 'none'"
 )
+ZONE_COOKIE = "timezone"
 
 
 class ContentSecurityPolicyMiddleware:
@@ -54,6 +61,24 @@ class RequestLogMiddleware:
             logger.info("request", extra=fields)
         response.headers[context.REQUEST_HEADER] = known
         return response
+
+
+class TimeZoneMiddleware:
+    """Write times as the viewer's clock shows them: the page's script, or the person, says in a cookie which zone."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        name = request.COOKIES.get(ZONE_COOKIE, "")
+        with timezone.override(_zones().get(name)):
+            return self.get_response(request)
+
+
+@cache
+def _zones() -> dict[str, zoneinfo.ZoneInfo]:
+    """Return all zones by name; whatever else a cookie holds is no zone."""
+    return {name: zoneinfo.ZoneInfo(name) for name in zoneinfo.available_timezones()}
 
 
 class RefusalMiddleware:

@@ -8,6 +8,7 @@ from django.core.exceptions import ImproperlyConfigured
 from kombu import Queue
 
 from dpal_site.embedded import servers
+from dpal_site.mail import mail_settings
 from dpal_site.monitoring import logs
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -41,6 +42,11 @@ INSTALLED_APPS = [
     "privacy",
     "django_htmx",
     "ninja",
+    "allauth",
+    "allauth.account",
+    "allauth.socialaccount",
+    "allauth.socialaccount.providers.openid_connect",
+    "allauth.mfa",
     "django.contrib.admin",
     "django.contrib.humanize",
     "django.contrib.auth",
@@ -58,11 +64,14 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "dpal_site.middleware.ContentSecurityPolicyMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "dpal_site.middleware.TimeZoneMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "dpal_site.middleware.RefusalMiddleware",
     "django_prometheus.middleware.PrometheusAfterMiddleware",
@@ -82,6 +91,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "dpal_site.accounts.sign_up_context",
             ],
         },
     },
@@ -98,8 +108,68 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "annotation:projects"
 LOGOUT_REDIRECT_URL = "login"
+AUTHENTICATION_BACKENDS = [
+    "django.contrib.auth.backends.ModelBackend",
+    "allauth.account.auth_backends.AuthenticationBackend",
+]
+
+# Who may open an account: whoever holds an invitation, or with SIGNUP=open everybody.
+SIGNUP = os.environ.get("SIGNUP", "invited")
+if SIGNUP not in ("invited", "open"):
+    raise ImproperlyConfigured(f"SIGNUP must be 'invited' or 'open', got {SIGNUP!r}")
+HTTPS = os.environ.get("HTTPS") == "1"
+ACCOUNT_ADAPTER = "dpal_site.accounts.AccountAdapter"
+ACCOUNT_LOGIN_METHODS = {"username", "email"}
+# No user name to choose: whether one is taken would tell who has an account.
+ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
+ACCOUNT_EMAIL_VERIFICATION = "mandatory"
+ACCOUNT_EMAIL_SUBJECT_PREFIX = ""
+ACCOUNT_EMAIL_NOTIFICATIONS = True
+ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if HTTPS else "http"
+ACCOUNT_SESSION_REMEMBER = True
+ACCOUNT_LOGOUT_REDIRECT_URL = "login"
+# Addresses are believed from so many proxies; with none, rate limits count the address that connects.
+ALLAUTH_TRUSTED_PROXY_COUNT = int(os.environ.get("TRUSTED_PROXY_COUNT", 0))
+MFA_ADAPTER = "dpal_site.accounts.SecondFactorAdapter"
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+# Who is logged in has confirmed an address, or got the account from an administrator.
+MFA_ALLOW_UNVERIFIED_EMAIL = True
+MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_TOTP_ISSUER = "DPAL"
+# Without TLS a browser offers passkeys on this machine only.
+MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not HTTPS
+SOCIALACCOUNT_ADAPTER = "dpal_site.accounts.SocialAccountAdapter"
+SOCIALACCOUNT_EMAIL_AUTHENTICATION = False
+OIDC_ISSUER = os.environ.get("OIDC_ISSUER", "")
+SOCIALACCOUNT_PROVIDERS: dict[str, dict[str, object]] = {
+    "openid_connect": {
+        "OAUTH_PKCE_ENABLED": True,
+        "APPS": [
+            {
+                "provider_id": "oidc",
+                "name": os.environ.get("OIDC_NAME", "OpenID"),
+                "client_id": os.environ.get("OIDC_CLIENT_ID", ""),
+                "secret": os.environ.get("OIDC_CLIENT_SECRET", ""),
+                "settings": {"server_url": OIDC_ISSUER},
+            }
+        ]
+        if OIDC_ISSUER
+        else [],
+    }
+}
+# A form that leads to the issuer is the one way off the site that the content security policy allows.
+FORM_TARGETS = [f"{parts.scheme}://{parts.netloc}" for parts in [urlsplit(OIDC_ISSUER)] if parts.netloc]
+
+# All processes count together what is rate-limited; the table comes with the migrations.
+CACHES = {"default": {"BACKEND": "django.core.cache.backends.db.DatabaseCache", "LOCATION": "site_cache"}}
+
+vars().update(mail_settings(os.environ.get("EMAIL_URL", ""), folder=VAR_DIR / "mail"))
 
 LANGUAGE_CODE = "en"
+LANGUAGES = [("en", "English"), ("de", "Deutsch")]
+LOCALE_PATHS = [BASE_DIR / "locale"]
+LANGUAGE_COOKIE_SAMESITE = "Lax"
+LANGUAGE_COOKIE_AGE = 365 * 24 * 3600
 TIME_ZONE = "UTC"
 USE_I18N = True
 USE_TZ = True
@@ -136,8 +206,8 @@ UPLOAD_MAX_BYTES = int(os.environ.get("UPLOAD_MAX_BYTES", 2 * 1024**3))
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_SAMESITE = "Lax"
-SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = os.environ.get("HTTPS") == "1"
-SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if os.environ.get("HTTPS") == "1" else None
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = HTTPS
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
@@ -178,6 +248,7 @@ CELERY_BEAT_SCHEDULE = {
     "send-stalled-jobs-again": {"task": "annotation.tasks.resend_stalled_jobs_task", "schedule": 5.0},
     "forget-read-uploads": {"task": "annotation.tasks.forget_read_uploads_task", "schedule": 60.0},
     "return-expired-leases": {"task": "annotation.tasks.return_expired_leases_task", "schedule": 10.0},
+    "forget-old-counts": {"task": "annotation.tasks.forget_old_counts_task", "schedule": 3600.0},
     "advance-projects": {"task": "learner.tasks.advance_projects_task", "schedule": 5.0},
     "charge-stale-reservations": {"task": "privacy.tasks.charge_stale_reservations_task", "schedule": 60.0},
 }

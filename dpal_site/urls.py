@@ -1,19 +1,26 @@
 """Where everything is mounted."""
 
+from allauth.account.decorators import secure_admin_login
+from allauth.account.views import LoginView
 from django.contrib import admin
-from django.contrib.auth.views import LoginView, LogoutView
+from django.contrib.auth.views import LogoutView
 from django.urls import include, path
 
-from dpal_site import health
+from dpal_site import health, preferences
 from dpal_site.api import api
 from dpal_site.monitoring.metrics import metrics
+
+# The administration asks for the second factor, too.
+admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
 
 urlpatterns = [
     path("healthz", health.alive, name="healthz"),
     path("readyz", health.ready, name="readyz"),
     path("metrics", metrics, name="metrics"),
-    path("login/", LoginView.as_view(redirect_authenticated_user=True), name="login"),
+    path("login/", LoginView.as_view(), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
+    path("accounts/", include("allauth.urls")),
+    path("preferences/", preferences.preferences, name="preferences"),
     path("admin/", admin.site.urls),
     path("api/v1/", api.urls),
     path("", include("annotation.urls")),

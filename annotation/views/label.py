@@ -22,6 +22,7 @@ from annotation.forms import SKIP_REASONS, LabelForm, SkipForm
 from annotation.images import png_of
 from annotation.models import Assignment, Project
 from annotation.services import labels, queue
+from annotation.views.crowd import end_of_task
 
 View = Callable[..., HttpResponse]
 KEYS = "1234567890"
@@ -129,6 +130,8 @@ def _next_question(
     earlier: int | None = None,
     problem: str = "",
 ) -> HttpResponse:
+    if (end := end_of_task(request, project)) is not None:
+        return end
     assignment: Any = queue.claim_next(project=project, user=request.user)  # type: ignore[arg-type]
     if assignment is None:
         return _empty(request, project)

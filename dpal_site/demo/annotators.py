@@ -102,7 +102,7 @@ class Browser:
         page = self.open("/login/")
         form = next(form for form in page.forms.values() if "csrfmiddlewaretoken" in form.hidden)
         form.action = form.action or "/login/"
-        answered = self.send(form, {"username": username, "password": password})
+        answered = self.send(form, {"login": username, "password": password})
         if answered.url.endswith("/login/"):
             raise PermissionError(f"the site refused the login of {username}")
 

@@ -8,7 +8,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 def test_a_person_signs_in(page, live_server, django_user_model):
     django_user_model.objects.create_user("ann", password="a long password")
     page.goto(f"{live_server.url}/login/")
-    page.locator("input[name=username]").fill("ann")
+    page.locator("input[name=login]").fill("ann")
     page.locator("input[name=password]").fill("a long password")
     page.keyboard.press("Enter")
     page.wait_for_url(lambda url: "/login/" not in url)

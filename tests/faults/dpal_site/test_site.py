@@ -100,7 +100,7 @@ def test_the_live_site_knows_who_is_in_the_test_database(live_site, django_user_
     browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(cookies))
     page = browser.open(f"{live_site.url}/login/", timeout=10).read().decode()
     form = {
-        "username": "ann",
+        "login": "ann",
         "password": "a long password",
         "csrfmiddlewaretoken": re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page)[1],
         "next": "/healthz",

@@ -363,9 +363,9 @@ class TestCommonPages:
         person.set_password("correct horse battery")
         person.save()
         client = Client()
-        wrong = client.post(reverse("login"), {"username": "ada", "password": "wrong"})
+        wrong = client.post(reverse("login"), {"login": "ada", "password": "wrong"})
         assert "do not fit" in wrong.content.decode()
-        right = client.post(reverse("login"), {"username": "ada", "password": "correct horse battery"})
+        right = client.post(reverse("login"), {"login": "ada", "password": "correct horse battery"})
         assert (right.status_code, right["Location"]) == (302, reverse("annotation:projects"))
         assert client.get(reverse("logout")).status_code == 405
         assert client.post(reverse("logout"))["Location"] == reverse("login")

@@ -1,0 +1,81 @@
+"""What is stored about how good answers are: hidden checks, and what a model makes of all answers."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+
+class Aggregation(models.TextChoices):
+    """What weighs several answers to one question against each other."""
+
+    MAJORITY = "majority", _("majority: every answer counts the same")
+    DAWID_SKENE = "dawid_skene", _("Dawid-Skene: learns which classes each person mixes up")
+    MACE = "mace", _("MACE: learns who guesses")
+
+
+class PauseReason(models.TextChoices):
+    """Why a person is asked nothing for a while."""
+
+    CHECKS = "checks", _("answers to questions with known answers")
+    MANAGER = "manager", _("a manager's decision")
+
+
+class GoldSource(models.TextChoices):
+    """Why a question with a known answer may be shown again and again."""
+
+    PUBLIC = "public", _("public example")
+    ASKED = "asked", _("question that was asked, paid for and settled before")
+
+
+class GoldQuery(models.Model):
+    """A question whose answer is known, hidden among the others; its answers never reach a training."""
+
+    query = models.OneToOneField("annotation.Query", models.PROTECT, related_name="gold")
+    choice = models.PositiveSmallIntegerField()
+    source = models.CharField(max_length=10, choices=GoldSource.choices)
+    added_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    retired_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        verbose_name_plural = "gold queries"
+
+    def __str__(self) -> str:
+        return f"gold query {self.pk}"
+
+
+class QualityReport(models.Model):
+    """The last comparison of all answers of a project: how far they agree, and how sure a model is of each person."""
+
+    project = models.OneToOneField("annotation.Project", models.CASCADE, related_name="quality_report")
+    job = models.OneToOneField("annotation.Job", models.PROTECT, related_name="+")
+    method = models.CharField(max_length=12, choices=Aggregation.choices)
+    answers = models.PositiveIntegerField(default=0)
+    questions = models.PositiveIntegerField(default=0)
+    alpha = models.FloatField(null=True, blank=True, help_text=_("Krippendorff's alpha; empty where nothing overlaps."))
+    skills = models.JSONField(default=dict, help_text=_("By person: share of answers equal to the model's."))
+    made_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"quality report {self.pk}"
+
+
+class Opinion(models.Model):
+    """What the model of a report takes a question's class for; shown and exported, never trained on."""
+
+    report = models.ForeignKey(QualityReport, models.CASCADE, related_name="opinions", db_index=False)
+    query = models.ForeignKey("annotation.Query", models.CASCADE, related_name="+")
+    choice = models.PositiveSmallIntegerField()
+    probability = models.FloatField()
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("report", "query"), name="annotation_opinion_once"),
+            models.CheckConstraint(
+                name="annotation_opinion_probability", condition=Q(probability__gte=0, probability__lte=1)
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"opinion {self.pk}"

@@ -1,0 +1,76 @@
+"""Invitation links: made by a manager, shown once, good for so many people until a day."""
+
+import hashlib
+import secrets
+from datetime import timedelta
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import F, QuerySet
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from annotation.errors import LinkEnded
+from annotation.joining_models import Invitation
+from annotation.models import Membership, Project
+from annotation.services import projects
+
+MAXIMUM_LIFETIME = timedelta(days=90)
+
+
+def create_invitation(
+    *, project: Project, role: str, maximum_uses: int, lifetime: timedelta, owner: User, note: str = ""
+) -> tuple[Invitation, str]:
+    """Make an invitation and return it with the only copy of its secret."""
+    if not timedelta(0) < lifetime <= MAXIMUM_LIFETIME:
+        raise ValueError(f"lifetime must be above 0 and at most 90 days, got {lifetime}")
+    secret = secrets.token_urlsafe(32)
+    invitation = Invitation.objects.create(
+        project=project,
+        role=role,
+        digest=_digest(secret),
+        note=note,
+        maximum_uses=maximum_uses,
+        expires_at=timezone.now() + lifetime,
+        created_by=owner,
+    )
+    return invitation, secret
+
+
+def live_invitations() -> QuerySet[Invitation]:
+    """Return the invitations that still let somebody in."""
+    return Invitation.objects.filter(revoked_at=None, expires_at__gt=Now(), uses__lt=F("maximum_uses"))
+
+
+def find_invitation(*, secret: str) -> Invitation:
+    """Return the live invitation behind a link; a wrong, ended or used one is told apart by nobody."""
+    found = live_invitations().select_related("project", "created_by").filter(digest=_digest(secret)).first()
+    if found is None:
+        raise LinkEnded("This invitation does not exist or has ended. Ask whoever sent it for a new one.")
+    return found
+
+
+def is_live(invitation_id: int | None) -> bool:
+    """Say whether the invitation a visitor came by still lets somebody in."""
+    return invitation_id is not None and live_invitations().filter(pk=invitation_id).exists()
+
+
+def accept_invitation(*, invitation: Invitation, user: User) -> Membership:
+    """Make the person a member; who has the role already uses nothing up."""
+    with transaction.atomic():
+        held = Membership.objects.filter(project=invitation.project_id, user=user, role=invitation.role).first()
+        if held is not None:
+            return held
+        if not live_invitations().filter(pk=invitation.pk).update(uses=F("uses") + 1):
+            raise LinkEnded("This invitation has ended. Ask whoever sent it for a new one.")
+        return projects.add_member(project=invitation.project, user=user, role=invitation.role)
+
+
+def revoke_invitation(*, invitation: Invitation) -> None:
+    """End an invitation; who came by it stays."""
+    Invitation.objects.filter(pk=invitation.pk, revoked_at=None).update(revoked_at=Now())
+
+
+def _digest(secret: str) -> str:
+    # 256 bits of entropy: there is nothing to guess.
+    return hashlib.sha256(secret.encode()).hexdigest()

@@ -1,0 +1,79 @@
+"""How allauth behaves here: who may sign up, whose email must be confirmed, how second factors are stored."""
+
+import base64
+import hashlib
+from typing import Any
+
+from allauth.account.adapter import DefaultAccountAdapter
+from allauth.account.models import EmailAddress
+from allauth.account.stages import EmailVerificationStage
+from allauth.mfa.adapter import DefaultMFAAdapter
+from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
+from cryptography.fernet import Fernet
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+
+from annotation.services import invitations
+
+
+def may_sign_up(request: HttpRequest) -> bool:
+    """Say whether this visitor may open an account: everybody, or who came by a live invitation."""
+    return settings.SIGNUP == "open" or invitations.is_live(request.session.get("invitation"))
+
+
+def sign_up_context(request: HttpRequest) -> dict[str, Any]:
+    """Let the login page offer to open an account where that would work."""
+    return {"may_sign_up": request.path.endswith("/login/") and may_sign_up(request)}
+
+
+class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
+    """Accounts come by invitation, unless the site is open."""
+
+    def is_open_for_signup(self, request: HttpRequest) -> bool:
+        """Answer allauth's question."""
+        return may_sign_up(request)
+
+    def get_login_stages(self) -> list[str]:
+        """Put our own email check in the place of allauth's."""
+        theirs, ours = "allauth.account.stages.EmailVerificationStage", "dpal_site.accounts.EmailStage"
+        return [ours if stage == theirs else stage for stage in super().get_login_stages()]
+
+
+class SocialAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
+    """Whoever the configured issuer vouches for is one of us: it opens accounts as it sees fit."""
+
+    def is_open_for_signup(self, request: HttpRequest, sociallogin: object) -> bool:
+        """Trust the issuer."""
+        return True
+
+
+class EmailStage(EmailVerificationStage):  # type: ignore[misc]
+    """Ask for a confirmed email only of those who signed up with one; an administrator may open accounts without."""
+
+    def handle(self) -> tuple[HttpResponse | None, bool]:
+        """Let pass who has no address, and who has been in before: an address they add must not lock them out."""
+        person = self.login.user
+        if person is not None and not self.login.signup:
+            has_address = EmailAddress.objects.filter(user=person).exists()
+            if person.last_login is not None or not has_address:
+                return None, True
+        answer: tuple[HttpResponse | None, bool] = super().handle()
+        return answer
+
+
+class SecondFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
+    """Secrets of second factors lie encrypted in the database, under a key that is not in it."""
+
+    def encrypt(self, text: str) -> str:
+        """Seal a secret."""
+        return _sealer().encrypt(text.encode()).decode()
+
+    def decrypt(self, encrypted_text: str) -> str:
+        """Open a secret."""
+        return _sealer().decrypt(encrypted_text.encode()).decode()
+
+
+def _sealer() -> Fernet:
+    # A key of its own, drawn from the one that never changes.
+    key = hashlib.blake2b(b"second factors", key=settings.PSEUDONYM_KEY.encode()[:64], digest_size=32).digest()
+    return Fernet(base64.urlsafe_b64encode(key))

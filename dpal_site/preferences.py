@@ -1,0 +1,49 @@
+"""In which language and time zone a person reads the site; kept by the browser, so it needs no account."""
+
+import zoneinfo
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import get_language
+from django.utils.translation import gettext_lazy as _
+
+from dpal_site.middleware import ZONE_COOKIE
+
+
+class PreferencesForm(forms.Form):
+    """Two choices."""
+
+    language = forms.ChoiceField(label=_("Language"))
+    zone = forms.ChoiceField(label=_("Time zone"), help_text=_("All times on these pages are of this zone."))
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        languages, zones = self.fields["language"], self.fields["zone"]
+        assert isinstance(languages, forms.ChoiceField)
+        assert isinstance(zones, forms.ChoiceField)
+        languages.choices = settings.LANGUAGES
+        zones.choices = [(name, name.replace("_", " ")) for name in sorted(zoneinfo.available_timezones())]
+
+
+def preferences(request: HttpRequest) -> HttpResponse:
+    """Show the choices, and keep them for a year."""
+    initial = {"language": get_language(), "zone": timezone.get_current_timezone_name()}
+    form = PreferencesForm(request.POST or None, initial=initial)
+    if request.method == "POST" and form.is_valid():
+        onward = request.POST.get("next", "")
+        if not url_has_allowed_host_and_scheme(onward, {request.get_host()}, require_https=request.is_secure()):
+            onward = "annotation:projects"
+        response = redirect(onward)
+        kept = {settings.LANGUAGE_COOKIE_NAME: form.cleaned_data["language"], ZONE_COOKIE: form.cleaned_data["zone"]}
+        for name, value in kept.items():
+            response.set_cookie(
+                name, value, max_age=settings.LANGUAGE_COOKIE_AGE, samesite="Lax", secure=settings.HTTPS
+            )
+        return response
+    context = {"form": form, "next": request.GET.get("next", "")}
+    return render(request, "preferences.html", context, status=422 if form.errors else 200)

@@ -1,0 +1,143 @@
+"""Accounts: who may open one, what they may find out about others, and the second factor."""
+
+import re
+
+import pytest
+from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
+from allauth.mfa.totp.internal.auth import TOTP, format_hotp_value, hotp_value, yield_hotp_counters_from_time
+from django.contrib.auth.models import User
+from django.core import mail
+from django.core.cache import cache
+from django.test import Client
+from django.urls import reverse
+
+pytestmark = pytest.mark.django_db
+PASSWORD = "correct horse battery"
+
+
+@pytest.fixture(autouse=True)
+def fresh_limits() -> None:
+    cache.clear()
+
+
+@pytest.fixture
+def open_site(settings):
+    settings.SIGNUP = "open"
+
+
+def log_in(client: Client, login: str, password: str = PASSWORD):
+    return client.post(reverse("login"), {"login": login, "password": password})
+
+
+def sign_up(client: Client, email: str):
+    return client.post(reverse("account_signup"), {"email": email, "password1": PASSWORD, "password2": PASSWORD})
+
+
+def link_in(message) -> str:
+    return re.search(r"http://testserver(/\S+)", message.body)[1]
+
+
+def test_by_invitation_unless_the_site_is_open(settings):
+    assert "By invitation" in sign_up(Client(), "ann@example.org").content.decode()
+    assert not User.objects.exists()
+    settings.SIGNUP = "open"
+    assert sign_up(Client(), "ann@example.org").status_code == 302
+    assert User.objects.count() == 1
+
+
+def test_an_account_opens_once_its_email_is_confirmed(open_site):
+    client = Client()
+    sign_up(client, "ann@example.org")
+    assert log_in(Client(), "ann@example.org")["Location"] == reverse("account_email_verification_sent")
+    client.post(link_in(mail.outbox[0]))
+    assert EmailAddress.objects.get().verified
+    assert log_in(Client(), "ann@example.org")["Location"] == reverse("annotation:projects")
+
+
+def test_signing_up_and_resetting_do_not_tell_who_has_an_account(open_site):
+    sign_up(Client(), "ann@example.org")
+    cache.clear()
+    known, new = sign_up(Client(), "ann@example.org"), sign_up(Client(), "bob@example.org")
+    assert (known.status_code, known["Location"]) == (new.status_code, new["Location"])
+    answers = [
+        Client().post(reverse("account_reset_password"), {"email": email}) for email in ("ann@example.org", "x@y.zz")
+    ]
+    assert len({(answer.status_code, answer["Location"]) for answer in answers}) == 1
+
+
+def test_a_wrong_name_and_a_wrong_password_look_alike():
+    User.objects.create_user("ann", password=PASSWORD)
+    wrong, nobody = (log_in(Client(), name, "guess guess") for name in ("ann", "bob"))
+
+    def told(page):
+        return re.findall(r'role="alert".*?</div>', page.content.decode(), re.S)
+
+    assert told(wrong) == told(nobody) != []
+
+
+def test_guessing_a_password_is_slowed_down():
+    User.objects.create_user("ann", password=PASSWORD)
+    client = Client()
+    for _ in range(6):
+        log_in(client, "ann", "guess guess")
+    assert "Too many" in log_in(client, "ann").content.decode()
+
+
+def test_a_password_is_reset_by_mail():
+    User.objects.create_user("ann", email="ann@example.org", password=PASSWORD)
+    client = Client()
+    client.post(reverse("account_reset_password"), {"email": "ann@example.org"})
+    page = client.get(link_in(mail.outbox[0]), follow=True)
+    client.post(page.request["PATH_INFO"], {"password1": "another long one", "password2": "another long one"})
+    assert log_in(Client(), "ann", "another long one").status_code == 302
+
+
+def test_an_account_an_administrator_opened_needs_no_email():
+    User.objects.create_user("ann", password=PASSWORD)
+    assert log_in(Client(), "ann")["Location"] == reverse("annotation:projects")
+
+
+def test_the_second_factor_is_asked_for_also_by_the_administration():
+    User.objects.create_superuser("ann", password=PASSWORD)
+    client = Client()
+    log_in(client, "ann")
+    client.post(reverse("account_reauthenticate"), {"password": PASSWORD})
+    page = client.get(reverse("mfa_activate_totp"))
+    secret = page.context["form"].secret
+    code = format_hotp_value(hotp_value(secret, next(yield_hotp_counters_from_time())))
+    client.post(reverse("mfa_activate_totp"), {"code": code})
+    stored = Authenticator.objects.get(type="totp")
+    assert secret not in str(stored.data)
+    assert isinstance(stored.wrap(), TOTP)
+    again = Client()
+    assert log_in(again, "ann")["Location"].startswith(reverse("mfa_authenticate"))
+    assert again.get(reverse("annotation:projects")).status_code == 302
+    assert again.get(reverse("admin:index")).status_code == 302
+    refused = again.post(reverse("mfa_authenticate"), {"code": "000000"})
+    assert refused.status_code == 200
+    assert "_auth_user_id" not in again.session
+    cache.clear()
+    code = format_hotp_value(hotp_value(secret, next(yield_hotp_counters_from_time())))
+    again.post(reverse("mfa_authenticate"), {"code": code})
+    assert "_auth_user_id" in again.session
+    straight = Client().post(reverse("admin:login"), {"username": "ann", "password": PASSWORD})
+    assert straight.status_code == 302
+    assert straight["Location"].startswith(reverse("login"))
+
+
+def test_language_and_zone_are_kept_by_the_browser():
+    client = Client()
+    page = client.get("/preferences/?next=/login/")
+    assert page.status_code == 200
+    kept = client.post("/preferences/", {"language": "de", "zone": "Europe/Oslo", "next": "//evil.example"})
+    assert kept["Location"] == reverse("annotation:projects")
+    assert client.cookies["timezone"].value == "Europe/Oslo"
+    assert '<html lang="de"' in client.get("/login/").content.decode()
+    assert client.post("/preferences/", {"language": "xx", "zone": "Mars/Olympus"}).status_code == 422
+
+
+def test_a_strange_zone_is_ignored():
+    client = Client()
+    client.cookies["timezone"] = "../../etc/passwd"
+    assert client.get("/login/").status_code == 200
