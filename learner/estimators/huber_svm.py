@@ -70,7 +70,7 @@ class PrivateHuberSVM(_HuberClassifier, PrivateLogisticRegression):
 
     Parameters
     ----------
-    epsilon, regularization, method, classes, norm_bound, fit_intercept, intercept_scaling, adjacency, \
+    epsilon, regularization, method, classes, delta, norm_bound, fit_intercept, intercept_scaling, adjacency, \
     gradient_tolerance, output_epsilon_share, grid, prior, random_state
         As in `PrivateLogisticRegression`.
     smoothing : float
@@ -96,6 +96,7 @@ class PrivateHuberSVM(_HuberClassifier, PrivateLogisticRegression):
         *,
         smoothing: float = 0.5,
         classes: Any = None,
+        delta: float = 0.0,
         norm_bound: float = 1.0,
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
@@ -111,6 +112,7 @@ class PrivateHuberSVM(_HuberClassifier, PrivateLogisticRegression):
             regularization,
             method,
             classes=classes,
+            delta=delta,
             norm_bound=norm_bound,
             fit_intercept=fit_intercept,
             intercept_scaling=intercept_scaling,

@@ -10,14 +10,26 @@ from learner.estimators.convex import minimise
 from learner.estimators.linear import LinearLogisticClassifier, largest_norm
 from learner.linear_model import LinearModel
 from privacy.accounting.cost import ADJACENCIES, Adjacency
-from privacy.accounting.events import Event, ObjectivePerturbationEvent, OutputPerturbationEvent
-from privacy.accounting.training import erm_sensitivity, grid_slack, objective_perturbation, solver_slack
+from privacy.accounting.events import (
+    Event,
+    GaussianObjectiveEvent,
+    ObjectivePerturbationEvent,
+    OutputPerturbationEvent,
+)
+from privacy.accounting.training import (
+    erm_sensitivity,
+    gaussian_objective_perturbation,
+    grid_slack,
+    objective_perturbation,
+    solver_slack,
+)
 from privacy.mechanisms.discrete import DiscreteLaplace, check_grid, release_on_grid
+from privacy.mechanisms.gaussian import GaussianTilt
 from privacy.mechanisms.k_norm import EuclideanNoise
 from privacy.mechanisms.randomness import RandomSource, random_source
 
-Method = Literal["objective", "output"]
-TrainingEvent = ObjectivePerturbationEvent | OutputPerturbationEvent
+Method = Literal["objective", "output", "gaussian"]
+TrainingEvent = ObjectivePerturbationEvent | OutputPerturbationEvent | GaussianObjectiveEvent
 # Rows may exceed the declared bound by this much (they were scaled in single precision); it is charged.
 NORM_SLACK = 2.0**-20
 # Keeps the price recomputed from an event, which is rounded outwards, below the epsilon asked for.
@@ -35,12 +47,15 @@ class PrivateLogisticRegression(LinearLogisticClassifier):
         Privacy loss of the whole fit, all classes together, > 0.
     regularization : float
         Public :math:`\Lambda` > 0 of the sum form; scikit-learn's ``1 / C``.
-    method : {"objective", "output"}
+    method : {"objective", "output", "gaussian"}
         Tilt the objective by a random vector and release its minimiser through a small output
-        noise, or add Gamma-norm noise to the plain minimiser.
+        noise, or add Gamma-norm noise to the plain minimiser. The tilt has a Gamma-distributed norm, or with
+        "gaussian" normal coordinates, which are shorter together from about 20 dimensions on and take a delta.
     classes : sequence of at least two distinct labels
         Declared beforehand: a class learned from the labels would be a release. Only a simulation
         may leave it out. With more than two, one model per class shares epsilon evenly.
+    delta : float
+        Mass outside epsilon, all classes together, in (0, 1) for method "gaussian" and 0 for the others.
     norm_bound : float
         Bound on the L2 norm of a row, > 0; longer rows are refused.
     fit_intercept : bool
@@ -104,6 +119,7 @@ class PrivateLogisticRegression(LinearLogisticClassifier):
         method: Method = "objective",
         *,
         classes: Any = None,
+        delta: float = 0.0,
         norm_bound: float = 1.0,
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
@@ -118,6 +134,7 @@ class PrivateLogisticRegression(LinearLogisticClassifier):
         self.regularization = regularization
         self.method = method
         self.classes = classes
+        self.delta = delta
         self.norm_bound = norm_bound
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
@@ -194,6 +211,10 @@ class PrivateLogisticRegression(LinearLogisticClassifier):
             raise ValueError(f"method must be one of {', '.join(get_args(Method))}, got {self.method!r}")
         if self.adjacency not in ADJACENCIES:
             raise ValueError(f"adjacency must be one of {', '.join(ADJACENCIES)}, got {self.adjacency!r}")
+        if not 0 <= self.delta < 1 or (self.delta > 0) != (self.method == "gaussian"):
+            raise ValueError(f"delta must lie in (0, 1) for method gaussian and be 0 for others, got {self.delta}")
+        if self.method == "gaussian" and self.adjacency == "replace":
+            raise ValueError("method gaussian is proved for one row left out, not for one replaced by another")
         check_grid(self.grid)
 
     def _event(self, n_features: int, n_classes: int) -> TrainingEvent:
@@ -220,6 +241,8 @@ class PrivateLogisticRegression(LinearLogisticClassifier):
                 n_models=n_models,
             )
         output_epsilon = self.output_epsilon_share * epsilon
+        if self.method == "gaussian":
+            return self._gaussian_event(dimension, n_models, epsilon - output_epsilon, output_epsilon)
         epsilon_prime, extra = objective_perturbation(
             epsilon - output_epsilon,
             0,
@@ -229,14 +252,13 @@ class PrivateLogisticRegression(LinearLogisticClassifier):
             form="sum",
             jacobian="rank_one",
         )
-        slack = math.sqrt(dimension) * solver_slack(self.gradient_tolerance, self.regularization + extra)
         return ObjectivePerturbationEvent(
             epsilon_prime=epsilon_prime,
             regularization=float(self.regularization),
             extra_regularization=extra,
             dimension=dimension,
             gradient_tolerance=float(self.gradient_tolerance),
-            output_scale=(slack + grid_slack(self.grid, dimension, "l1")) / (output_epsilon * PRICE_MARGIN),
+            output_scale=self._output_scale(dimension, extra, output_epsilon),
             output_noise="laplace",
             output_grid=float(self.grid),
             curvature=self._loss.curvature_bound,
@@ -245,6 +267,39 @@ class PrivateLogisticRegression(LinearLogisticClassifier):
             n_models=n_models,
             adjacency="replace" if self.adjacency == "replace" else "null",
         )
+
+    def _gaussian_event(
+        self, dimension: int, n_models: int, tilt_epsilon: float, output_epsilon: float
+    ) -> GaussianObjectiveEvent:
+        gradient_bound, curvature = self._loss.slope_bound * self._row_norm, self._loss.curvature_bound
+        tilt_epsilon *= PRICE_MARGIN
+        sigma, extra = gaussian_objective_perturbation(
+            tilt_epsilon,
+            self.delta / n_models * PRICE_MARGIN,
+            self.regularization,
+            gradient_bound=gradient_bound,
+            curvature=curvature,
+            norm_bound=self._row_norm,
+        )
+        return GaussianObjectiveEvent(
+            epsilon=tilt_epsilon,
+            sigma=sigma,
+            regularization=float(self.regularization),
+            extra_regularization=extra,
+            dimension=dimension,
+            gradient_tolerance=float(self.gradient_tolerance),
+            output_scale=self._output_scale(dimension, extra, output_epsilon),
+            output_grid=float(self.grid),
+            curvature=curvature,
+            norm_bound=self._row_norm,
+            gradient_bound=gradient_bound,
+            n_models=n_models,
+        )
+
+    def _output_scale(self, dimension: int, extra: float, output_epsilon: float) -> float:
+        """Return the scale of the Laplace noise that hides where the solver stopped."""
+        slack = math.sqrt(dimension) * solver_slack(self.gradient_tolerance, self.regularization + extra)
+        return (slack + grid_slack(self.grid, dimension, "l1")) / (output_epsilon * PRICE_MARGIN)
 
     def _priors(self, n_features: int, n_models: int) -> NDArray[np.float64]:
         """Return the weights to regularise towards, shape (n_models, dimension)."""
@@ -267,6 +322,8 @@ class PrivateLogisticRegression(LinearLogisticClassifier):
         """Solve one model and return its released weights, shape (event.dimension,)."""
         if isinstance(event, ObjectivePerturbationEvent):
             ridge, tilt = event.total_regularization, EuclideanNoise(event.tilt_scale).sample(event.dimension, rng=rng)
+        elif isinstance(event, GaussianObjectiveEvent):
+            ridge, tilt = event.total_regularization, GaussianTilt(event.sigma).sample(event.dimension, rng=rng)
         else:
             ridge, tilt = event.regularization, np.zeros(event.dimension)
         pull = ridge * prior

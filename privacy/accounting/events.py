@@ -12,6 +12,7 @@ from privacy.accounting.event import Event, event_from_json
 from privacy.accounting.events_choice import ScreenRoundEvent, SecretChoiceEvent
 from privacy.accounting.events_features import SecondMomentsEvent
 from privacy.accounting.events_gate import KAnonymityGateEvent, ThresholdGateEvent
+from privacy.accounting.events_gaussian import GaussianObjectiveEvent
 from privacy.accounting.events_online import BanditOgdEvent, MutualInformationOgdEvent
 from privacy.accounting.events_selection import (
     BernoulliScreenEvent,
@@ -65,6 +66,7 @@ __all__ = [
     "ExponentialScreenEvent",
     "ExposureCappedScreenEvent",
     "GaussianEvent",
+    "GaussianObjectiveEvent",
     "KAnonymityGateEvent",
     "MinibatchSgdEvent",
     "MutualInformationOgdEvent",

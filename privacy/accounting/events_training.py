@@ -16,10 +16,6 @@ ANY_ADJACENCY: frozenset[Adjacency] = frozenset(ADJACENCIES)
 SLOT_RULE = "the number of slots must be public, so neighbours differ inside one slot"
 
 
-def _models(number: int) -> str:
-    return "one model" if number == 1 else f"{number} models"
-
-
 def require_slot(event: Event, adjacency: Adjacency) -> None:
     """Raise `NoProof` for an adjacency that changes the number of slots."""
     checks.one_of("adjacency", adjacency, ADJACENCIES)
@@ -165,7 +161,8 @@ class OutputPerturbationEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return f"output perturbation of {_models(self.n_models)}, {self.noise} noise of scale {self.noise_scale:.4g}"
+        models = training.models_wording(self.n_models)
+        return f"output perturbation of {models}, {self.noise} noise of scale {self.noise_scale:.4g}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +236,7 @@ class ObjectivePerturbationEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return f"objective perturbation of {_models(self.n_models)} over {self.dimension} weights"
+        return f"objective perturbation of {training.models_wording(self.n_models)} over {self.dimension} weights"
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,12 +19,18 @@ Jacobian = Literal["published", "rank_one"]
 
 # Calibrations stay below the target by more than `units.outward` adds when the event is priced again.
 _SLACK = 1 - 2.0**-45
+_DELTA_SLACK = 1 - 1e-9
 
 
 def records_moved(adjacency: Adjacency) -> int:
     """Return how many gradient terms differ between neighbours: two for a replacement, else one."""
     checks.one_of("adjacency", adjacency, ADJACENCIES)
     return 2 if adjacency == "replace" else 1
+
+
+def models_wording(number: int) -> str:
+    """Return a number of models in words."""
+    return "one model" if number == 1 else f"{number} models"
 
 
 def sum_regularization(regularization: float, n: int, form: Form) -> float:
@@ -253,3 +259,47 @@ def gaussian_objective_delta(
     checks.positive("gradient_bound", gradient_bound)
     left = epsilon - curvature_loss(curvature, norm_bound, regularization)
     return gaussian_delta(gradient_bound / sigma, left) if left >= 0 else 1.0
+
+
+def gaussian_objective_perturbation(
+    epsilon: float,
+    delta: float,
+    regularization: float,
+    *,
+    gradient_bound: float = 1.0,
+    curvature: float = 0.25,
+    norm_bound: float = 1.0,
+) -> tuple[float, float]:
+    r"""Return the noise and the extra regularisation of objective perturbation with Gaussian noise, under `null`.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        What the exact minimiser may cost, epsilon > 0, 0 < delta < 1; the solver's output noise comes on top.
+    regularization : float
+        Sum-form :math:`\Lambda` > 0.
+    gradient_bound, curvature, norm_bound : float
+        `G`, `c` and `M` of the loss.
+
+    Returns
+    -------
+    (sigma, extra_regularization) : tuple of float
+        The smallest standard deviation, up to rounding, at which `gaussian_objective_delta` is at most `delta`. Where
+        the change of variables alone would use up more than half of `epsilon`, the regularisation is raised until
+        it takes half, as in `objective_perturbation`.
+    """
+    checks.positive("epsilon", epsilon)
+    checks.delta_in_open_interval("delta", delta)
+    extra = 0.0
+    if 2 * curvature_loss(curvature, norm_bound, regularization) > epsilon:
+        raised = curvature * norm_bound**2 / math.expm1(epsilon / 2)
+        extra = max(0.0, raised - regularization) * (1 + 2.0**-40)
+    left = epsilon - curvature_loss(curvature, norm_bound, regularization + extra)
+    low, high = 0.0, 1.0
+    while gaussian_delta(high, left) < delta:
+        low, high = high, 2 * high
+    # The ratio G / sigma; bisection ends on the side whose delta is the smaller.
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if gaussian_delta(middle, left) <= delta * _DELTA_SLACK else (low, middle)
+    return gradient_bound / low, extra

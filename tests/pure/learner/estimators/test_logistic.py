@@ -58,6 +58,49 @@ def test_the_price_is_epsilon_whatever_the_parameters(
     assert cost.delta == 0
 
 
+@given(
+    epsilon=st.floats(0.05, 20),
+    delta=st.floats(1e-12, 0.1),
+    regularization=st.floats(1e-3, 1e4),
+    n_classes=st.integers(2, 12),
+    n_features=st.integers(1, 500),
+)
+@settings(max_examples=50)
+def test_a_gaussian_tilt_costs_epsilon_and_delta(epsilon, delta, regularization, n_classes, n_features):
+    estimator = PrivateLogisticRegression(
+        epsilon, regularization, "gaussian", delta=delta, classes=range(n_classes), adjacency="add_remove"
+    )
+    event = estimator.event_for(n_features)
+    assert event_from_json(event.to_json()) == event
+    cost = event.cost(adjacency="add_remove")
+    assert epsilon * (1 - 1e-10) <= cost.epsilon <= epsilon
+    assert delta * (1 - 1e-6) <= cost.delta <= delta
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"delta": 0.0}, "delta must lie in"),
+        ({"method": "objective"}, "delta must lie in"),
+        ({"delta": 1.0}, "delta must lie in"),
+        ({"adjacency": "replace"}, "proved for one row left out"),
+    ],
+)
+def test_a_gaussian_tilt_needs_a_delta_and_a_proof(changes, message):
+    values = {"method": "gaussian", "delta": 1e-6, "classes": [0, 1], **changes}
+    with pytest.raises(ValueError, match=message):
+        PrivateLogisticRegression(1.0, **values).event_for(3)
+
+
+def test_a_gaussian_tilt_releases_weights_on_the_grid():
+    X, y = blobs(classes=3)
+    estimator = PrivateLogisticRegression(50.0, method="gaussian", delta=1e-6, classes=[0, 1, 2]).fit(X, y)
+    assert estimator.releasable
+    assert estimator.privacy_event_ == estimator.event_for(X.shape[1])
+    assert ((estimator.coef_ / estimator.grid) % 1 == 0).all()
+    assert estimator.score(X, y) > 0.85
+
+
 @pytest.mark.parametrize("method", ["objective", "output"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -50,6 +50,7 @@ EXAMPLES = [
     ev.OutputPerturbationEvent(10.0, 0.3, 5, 1e-6),
     ev.OutputPerturbationEvent(0.1, 0.3, 5, 1e-6, form="mean", n=100, noise="gaussian", delta=1e-6, n_models=4),
     TILT,
+    ev.GaussianObjectiveEvent(1.0, 4.0, 10.0, 0.0, 60, 1e-6, 0.01, output_noise="k_norm", n_models=3),
     ev.SecretSampleEvent(TILT, 0.2),
     ev.SecretSampleEvent(TILT, 0.2, 3.0),
     ev.SecretSampleEvent(ev.GaussianEvent(1.0, 5.0, delta=1e-6), 0.1),
@@ -425,6 +426,51 @@ def test_calibrated_objective_perturbation_stays_within_its_target(
     )
     assert event.cost().epsilon <= epsilon
     assert event.cost().epsilon >= epsilon * (1 - 1e-9)
+
+
+@given(
+    epsilon=st.floats(0.05, 10),
+    delta=st.floats(1e-9, 0.1),
+    regularization=st.floats(0.01, 100),
+    curvature=st.floats(0.05, 2),
+    bound=st.floats(0.5, 2),
+)
+def test_calibrated_gaussian_tilt_stays_within_its_target_and_uses_it(epsilon, delta, regularization, curvature, bound):
+    sigma, extra = training.gaussian_objective_perturbation(
+        epsilon, delta, regularization, gradient_bound=bound, curvature=curvature, norm_bound=bound
+    )
+    event = ev.GaussianObjectiveEvent(
+        epsilon, sigma, regularization, extra, 3, 1e-9, 1.0, curvature=curvature, norm_bound=bound, gradient_bound=bound
+    )
+    cost = event.cost()
+    assert cost.delta <= delta
+    assert cost.delta >= delta * (1 - 1e-6)
+    assert cost.epsilon - event.output_cost().epsilon == pytest.approx(epsilon)
+    tighter = ev.GaussianObjectiveEvent(
+        epsilon,
+        sigma * 0.99,
+        regularization,
+        extra,
+        3,
+        1e-9,
+        1.0,
+        curvature=curvature,
+        norm_bound=bound,
+        gradient_bound=bound,
+    )
+    assert tighter.cost().delta > delta
+
+
+def test_a_gaussian_tilt_pays_for_all_models_and_for_both_steps_of_a_replacement():
+    one = ev.GaussianObjectiveEvent(1.0, 4.0, 10.0, 0.0, 60, 1e-6, 0.01)
+    three = ev.GaussianObjectiveEvent(1.0, 4.0, 10.0, 0.0, 60, 1e-6, 0.01, n_models=3)
+    assert three.cost() == one.cost().times(3)
+    assert one.cost(adjacency="replace") == one.cost().of_two_steps()
+    assert one.cost().delta == pytest.approx(composition.gaussian_delta(0.25, 1.0 - math.log1p(0.025)), rel=1e-6)
+    with pytest.raises(ValueError, match="gradient_tolerance must be > 0"):
+        ev.GaussianObjectiveEvent(1.0, 4.0, 10.0, 0.0, 60, 0.0, 0.01)
+    with pytest.raises(ValueError, match="output_noise"):
+        ev.GaussianObjectiveEvent(1.0, 4.0, 10.0, 0.0, 60, 1e-6, 0.01, output_noise="gaussian")
 
 
 def test_output_perturbation_charges_slack_and_grid():
