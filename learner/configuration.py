@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from annotation.models import DataKind, Features, Project, Selection
 from learner.blocks import block_rates
-from learner.estimators.logistic import PrivateLogisticRegression
+from learner.estimators.catalogue import PrivateEstimator, Training, estimator_for
 from learner.features.base import Featurizer
 from learner.features.encoder import SentenceEncoder
 from learner.features.image import ImageFeaturizer
@@ -86,13 +86,20 @@ def _image_featurizer(*, height: int, width: int, wanted: int) -> ImageFeaturize
     return ImageFeaturizer(height, width, projection=(wanted, PROJECTION_SEED), centered=True)
 
 
-def estimator_of(
-    project: Project, featurizer: Featurizer, *, prior: LinearModel | None = None
-) -> PrivateLogisticRegression:
+def estimator_of(project: Project, featurizer: Featurizer, *, prior: LinearModel | None = None) -> PrivateEstimator:
     """Return the estimator of one release, unfitted; every parameter is public, and so is `prior`, a released model."""
-    return PrivateLogisticRegression(
+    training = Training(
         epsilon=project.training_epsilon,
+        delta=project.training_delta,
         regularization=project.regularization,
+        smoothing=project.smoothing,
+        step_size=project.step_size,
+        radius=project.weight_radius,
+        average=project.average_iterates,
+    )
+    return estimator_for(
+        project.estimator,
+        training,
         classes=list(range(len(project.classes))),
         norm_bound=featurizer.norm_bound,
         intercept_scaling=INTERCEPT_SCALING,

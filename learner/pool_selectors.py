@@ -109,6 +109,15 @@ def labelled_examples(
     return Examples(table[:, 0], _first_rows(datasets)(table[:, 1]) + table[:, 2], datasets), table[:, 3]
 
 
+def question_slots(project: Project, examples: Examples) -> tuple[NDArray[np.int64], int]:
+    """Return the place of each example among all questions asked so far, shape (n,), and how many those are."""
+    asked = Query.objects.filter(project=project).exclude(state=QueryState.CANDIDATE).order_by("priority", "id")
+    source = "id" if project.oracle == Oracle.CROWD else "record_id"
+    ids = _table(asked.values_list(source), columns=1)[:, 0]
+    order = np.argsort(ids)
+    return order[np.searchsorted(ids, examples.ids, sorter=order)], len(ids)
+
+
 def pool_size(project: Project) -> int:
     """Count the records of the pool, asked or not; the number of slots is public."""
     return int(pool_datasets(project).aggregate(rows=Sum("row_count", default=0))["rows"])

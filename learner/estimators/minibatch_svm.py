@@ -151,6 +151,40 @@ class MiniBatchPrivateSVM(StreamingLinearClassifier):
         self._publish()
         return self
 
+    def fit_slots(self, X: ArrayLike, y: ArrayLike, *, slots: NDArray[np.int64], n_slots: int) -> Self:
+        """Start anew and take one step for each batch of slots, in random order, whether or not a slot has a label.
+
+        Parameters
+        ----------
+        X, y : array-like
+            Rows and labels, as in `fit`.
+        slots : ndarray of int64, shape (n_samples,)
+            The distinct slot of each row, in [0, n_slots).
+        n_slots : int
+            Public number of slots, >= 0. Which of them have a label may be private: an empty slot adds nothing and
+            moves no other row to another batch.
+
+        Raises
+        ------
+        ValueError
+            If a parameter, a row, a label or a slot is not as declared.
+        """
+        rows, places = self._examples(X, y, classes=None, begin=True)
+        if len(slots) != len(rows) or len(set(slots.tolist())) != len(slots):
+            raise ValueError(f"slots must be distinct, one for each of {len(rows)} rows, got {len(slots)}")
+        if len(slots) and not (slots.min() >= 0 and slots.max() < n_slots):
+            raise ValueError(f"slots must lie in [0, {n_slots})")
+        row_of = np.full(n_slots, -1, dtype=np.intp)
+        row_of[slots] = np.arange(len(slots))
+        for _ in range(self.epochs):
+            order = np.asarray(self._source.permutation(n_slots), dtype=np.intp)
+            for start in range(0, n_slots, self.batch_size):
+                batch = order[start : start + self.batch_size]
+                members = row_of[batch][row_of[batch] >= 0]
+                self._step(rows[members], places[members], len(batch))
+        self._publish()
+        return self
+
     def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: Any = None, *, denominator: int | None = None) -> Self:
         """Take one step on a batch whose labels have fed at most `epochs` - 1 steps before.
 

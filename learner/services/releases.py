@@ -20,7 +20,7 @@ from annotation.models import Dataset, DatasetRole, DatasetState, Oracle, Projec
 from learner import selectors
 from learner.artifacts import write_artifacts
 from learner.errors import ArtifactCorrupt, ReasonMissing
-from learner.estimators.logistic import PrivateLogisticRegression
+from learner.estimators.catalogue import words_for
 from learner.features.base import Featurizer
 from learner.linear_model import LinearModel
 from learner.model_card import AccountTerms, Card, EntryLine, Privacy
@@ -76,7 +76,7 @@ def staged_release(
         "name": project.name,
         "version": run.version,
         "predicts": project.question,
-        "estimator": "logistic regression with objective perturbation",
+        "estimator": words_for(project.estimator),
         "questions_asked": used.questions,
         "pool_size": used.pool_size,
         "sampling_rate": used.rate,
@@ -116,7 +116,7 @@ def publish(
         project=project,
         version=run.version,
         training_run=run,
-        estimator=PrivateLogisticRegression.__name__,
+        estimator=project.estimator,
         event=entry.parent.event if entry.parent else {},
         weights=staged.model.to_json(),
         features=json.loads(staged.featurizer.to_json()),

@@ -9,9 +9,10 @@ from annotation.services.work import finish_work
 from learner import pool_selectors, secret_selectors, selectors
 from learner.configuration import estimator_of
 from learner.errors import NotEnoughLabels
-from learner.estimators.logistic import PrivateLogisticRegression
+from learner.estimators.catalogue import PrivateEstimator
+from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
 from learner.features.base import Featurizer
-from learner.linear_model import LinearModel
+from learner.linear_model import LinearModel, Multiclass
 from learner.models import ModelRelease, TrainingRun
 from learner.pool_selectors import Examples
 from learner.services import attempts, features, projections, releases
@@ -63,16 +64,14 @@ def train_model(*, run_id: str) -> None:
                 fault_point("training_published")
 
 
-def _event(run: TrainingRun, estimator: PrivateLogisticRegression, featurizer: Featurizer) -> Event:
+def _event(run: TrainingRun, estimator: PrivateEstimator, featurizer: Featurizer) -> Event:
     """Return what the release must be charged: of a secret block, the training amplified by its coins."""
     if run.block is None:
         return estimator.event_for(featurizer.dimension)
     return secret_selectors.release_event(run.project, block=run.block.block or 0, chosen=run.block)
 
 
-def _fit(
-    run: TrainingRun, estimator: PrivateLogisticRegression, featurizer: Featurizer
-) -> tuple[Examples, LinearModel]:
+def _fit(run: TrainingRun, estimator: PrivateEstimator, featurizer: Featurizer) -> tuple[Examples, LinearModel]:
     """Return what was trained on and the released weights, under the names of the project's classes."""
     examples, classes = pool_selectors.labelled_examples(
         run.project, last_consensus_id=run.last_consensus_id, block=run.block
@@ -81,10 +80,17 @@ def _fit(
     if not len(classes) and run.block is None:
         raise NotEnoughLabels("There is no label to train on.")
     X = features.stacked_features(examples.datasets, dimension=featurizer.dimension)
-    estimator.fit(np.ascontiguousarray(X[examples.rows]), classes)
+    rows = np.ascontiguousarray(X[examples.rows])
+    if isinstance(estimator, MiniBatchPrivateSVM):
+        # Batches are cut from all questions asked, whose number is public, and not from those agreed on.
+        slots, n_slots = pool_selectors.question_slots(run.project, examples)
+        estimator.fit_slots(rows, classes, slots=slots, n_slots=n_slots)
+    else:
+        estimator.fit(rows, classes)
     if not estimator.releasable:
         raise SimulationNotReleasable("The noise came from a seed, so the model carries no guarantee.")
-    return examples, LinearModel(estimator.coef_, estimator.intercept_, tuple(run.project.classes))
+    multiclass: Multiclass = "softmax" if isinstance(estimator, MiniBatchPrivateSVM) else "one_vs_rest"
+    return examples, LinearModel(estimator.coef_, estimator.intercept_, tuple(run.project.classes), multiclass)
 
 
 def _descent(run: TrainingRun, examples: Examples, prior: ModelRelease | None) -> list[LedgerEntry]:

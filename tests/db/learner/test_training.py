@@ -74,7 +74,7 @@ def test_a_release_holds_what_was_paid_for(trusted):
     run = due_training(trusted)
     training.train_model(run_id=str(run.pk))
     release = ModelRelease.objects.get()
-    assert (release.version, release.labels_used, release.estimator) == (1, 12, "PrivateLogisticRegression")
+    assert (release.version, release.labels_used, release.estimator) == (1, 12, "logistic")
     assert release.entry.kind == "commit"
     assert release.event == json.loads(release.entry.parent.event_json)
     assert release.entry.epsilon_nano == pytest.approx(2.0e9, rel=1e-6)

@@ -248,3 +248,30 @@ def test_records_and_classes_must_be_as_declared():
         started.partial_fit(X, y, classes=[1, 2])
     with pytest.raises(ValueError, match="features"):
         started.partial_fit(X[:, :3], y)
+
+
+def test_a_slot_without_a_label_moves_no_other_row_to_another_batch(monkeypatch):
+    """Which rows share a step depends on the slots alone; an unanswered slot only leaves its own gradient out."""
+    X, y = np.eye(6) * 0.9, np.array([0, 1, 0, 1, 0, 1])
+    taken = []
+
+    def remember(self, rows, places, denominator):
+        taken.append((sorted(rows.argmax(axis=1).tolist()), denominator))
+
+    monkeypatch.setattr(MiniBatchPrivateSVM, "_step", remember)
+    whole = MiniBatchPrivateSVM(1.0, classes=[0, 1], batch_size=4, random_state=5)
+    whole.fit_slots(X, y, slots=np.arange(6) + 2, n_slots=9)
+    with_all, taken[:] = list(taken), []
+    whole.fit_slots(np.delete(X, 2, axis=0), np.delete(y, 2), slots=np.delete(np.arange(6) + 2, 2), n_slots=9)
+    assert [size for _, size in taken] == [size for _, size in with_all] == [4, 4, 1]
+    assert [[row for row in rows if row != 2] for rows, _ in with_all] == [rows for rows, _ in taken]
+
+
+@pytest.mark.parametrize(
+    ("slots", "n_slots", "message"),
+    [([0, 0], 3, "distinct"), ([0], 3, "one for each"), ([0, 3], 3, "lie in"), ([-1, 0], 3, "lie in")],
+)
+def test_slots_are_checked(slots, n_slots, message):
+    estimator = MiniBatchPrivateSVM(1.0, classes=[0, 1])
+    with pytest.raises(ValueError, match=message):
+        estimator.fit_slots(np.eye(2), [0, 1], slots=np.array(slots), n_slots=n_slots)

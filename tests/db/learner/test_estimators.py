@@ -1,0 +1,74 @@
+"""Every estimator a project may choose trains, is charged by its event, and is released under its own name."""
+
+import pytest
+from django.core.management import call_command
+
+from annotation.errors import InvalidConfiguration
+from learner.estimators.baseline import LogisticRegressionBaseline
+from learner.estimators.catalogue import words_for
+from learner.models import ModelRelease, TrainingRun
+from learner.selectors import training_event
+from learner.services import releases, training
+from privacy.accounting.event import event_from_json
+from tests import learning
+from tests.factories import make_project, make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "kind"),
+    [
+        ("logistic_output", "output_perturbation"),
+        ("logistic_gaussian", "gaussian_objective_perturbation"),
+        ("huber_svm", "objective_perturbation"),
+        ("minibatch_svm", "minibatch_sgd"),
+    ],
+)
+def test_a_release_is_charged_what_its_estimator_says(estimator, kind):
+    delta = {"training_delta": 1e-6, "pool_delta": 1e-5} if kind.startswith("gaussian") else {}
+    project = learning.open_trusted(make_user(), selection="random", estimator=estimator, **delta)
+    learning.fill_trusted(project)
+    release = learning.run_to_release(project, make_user(), version=1)
+    event = event_from_json(release.entry.parent.event)
+    assert event.kind == kind
+    assert event == training_event(project)
+    assert release.estimator == estimator
+    assert (release.entry.delta_atto > 0) == bool(delta)
+    assert release.entry.delta_atto <= 10**12
+    with releases.open_file(release=release, name="card.md") as file:
+        assert words_for(estimator) in file.read().decode()
+    call_command("audit_ledger")
+
+
+def test_a_gaussian_release_of_a_secret_sample_is_amplified_in_both():
+    project = learning.open_secret(
+        make_user(), estimator="logistic_gaussian", training_delta=1e-6, pool_delta=1e-5, pool_epsilon=5.0
+    )
+    learning.fill_trusted(project)
+    release = learning.run_to_release(project, make_user(), version=1)
+    event = event_from_json(release.entry.parent.event)
+    assert event.inner.kind == "gaussian_objective_perturbation"
+    assert release.entry.delta_atto == pytest.approx(0.2 * event.inner.cost().delta * 1e18, rel=1e-6)
+
+
+def test_a_twin_without_noise_is_refused_wherever_it_could_slip_in(monkeypatch):
+    """By name when a project opens or builds its estimator; put in the estimator's place, when it would be released."""
+    with pytest.raises(InvalidConfiguration, match="estimator"):
+        learning.open_trusted(make_user(), estimator="logistic_baseline")
+    with pytest.raises(ValueError, match="no estimator that may be released"):
+        training_event(make_project(estimator="logistic_baseline"))
+    project = learning.open_trusted(make_user(), selection="random")
+    learning.fill_trusted(project)
+    real = training.estimator_of
+
+    def without_noise(*args, **kwargs):
+        twin = LogisticRegressionBaseline(1.0, classes=[0, 1])
+        twin.event_for = real(*args, **kwargs).event_for
+        return twin
+
+    monkeypatch.setattr(training, "estimator_of", without_noise)
+    with pytest.raises(AssertionError, match="was not released"):
+        learning.run_to_release(project, make_user(), version=1)
+    assert not ModelRelease.objects.exists()
+    assert "carries no guarantee" in TrainingRun.objects.order_by("created_at").first().error
