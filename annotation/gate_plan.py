@@ -1,17 +1,21 @@
 """Gates a project could have at one price, compared by the price alone: no record is looked at here."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from functools import cache
+from typing import Any, Final
 
 import numpy as np
 
-from annotation.presets import gate_from
+from annotation.presets import GATE_FIELDS, gate_from
 from privacy.accounting.cost import Unit
 from privacy.gate import KAnonymityGate, ThresholdGate
-from privacy.planning import Passing, frontier, passing
+from privacy.normalizers import Normalizer, normalize_text
+from privacy.planning import PaperCell, Passing, frontier, paper_table, passing
 from privacy.survey import Frequencies
 
+EXAMPLE_TEXT: Final = "Set an alarm for 7:30 on Monday!"
 RATES: Final = (0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 FLOOR: Final = 2
 # Below this, finding the smallest k takes longer than a page may.
@@ -81,6 +85,40 @@ def recommended(found: list[Offer]) -> Offer:
 def passing_shares(found: list[Offer], frequencies: Frequencies) -> list[Passing]:
     """Return what each gate would let pass; as private as what the frequencies were counted from."""
     return [passing(frequencies, offer.gate) for offer in found]
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A rule under which texts are equal: what annotators see of an example, and the project's gate with it."""
+
+    normalizer: Normalizer
+    example: str
+    settings: Mapping[str, Any]
+
+
+def levels(settings: Mapping[str, Any]) -> list[Level]:
+    """Return every rule, from the text as typed to its content words, for the gate that `settings` describe."""
+    kind = settings["gate_kind"]
+    own = {field: settings[field] for field in ("gate_kind", "gate_epsilon", *GATE_FIELDS[kind])}
+    return [Level(rule, normalize_text(EXAMPLE_TEXT, rule), own | {"normalizer": rule.value}) for rule in Normalizer]
+
+
+@dataclass(frozen=True, slots=True)
+class PaperRow:
+    """One line of the source's table: delta by both accountings for each k."""
+
+    sampling_rate: float
+    epsilon: float
+    cells: list[PaperCell]
+
+
+@cache
+def paper_rows() -> list[PaperRow]:
+    """Return the source's table by sampling rate and epsilon, computed once."""
+    grouped: dict[tuple[float, float], list[PaperCell]] = {}
+    for cell in paper_table():
+        grouped.setdefault((cell.sampling_rate, cell.epsilon), []).append(cell)
+    return [PaperRow(rate, epsilon, cells) for (rate, epsilon), cells in grouped.items()]
 
 
 def synthetic_log() -> Frequencies:

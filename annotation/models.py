@@ -691,6 +691,18 @@ class GatePiece(models.Model):
         return f"gate piece {self.pk}"
 
 
+class Survey(models.Model):
+    """How often texts are said in a whole upload, for a manager's plan; as private as the upload, and gone with it."""
+
+    dataset = models.OneToOneField(Dataset, models.CASCADE, related_name="survey")
+    job = models.OneToOneField(Job, models.CASCADE, related_name="survey")
+    normalizer = models.CharField(max_length=4)
+    frequencies = models.JSONField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"survey of dataset {self.dataset_id}"
+
+
 class QueryState(models.TextChoices):
     """How far a question is."""
 

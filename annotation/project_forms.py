@@ -9,7 +9,7 @@ from django import forms
 from django.contrib.auth.models import User
 from django.utils.translation import gettext_lazy as _
 
-from annotation.gate_plan import Offer, offers
+from annotation.gate_plan import EXAMPLE_TEXT, Offer, offers
 from annotation.models import (
     BadRows,
     DataKind,
@@ -34,7 +34,6 @@ OFFERED_SELECTIONS = {
 }
 
 # One text under every rule, so that nobody has to imagine what annotators will read.
-EXAMPLE_TEXT = "Set an alarm for 7:30 on Monday!"
 NORMALIZER_CHOICES = [
     (rule.value, f"{rule.value}: {rule.summary} (“{normalize_text(EXAMPLE_TEXT, rule)}”)") for rule in Normalizer
 ]
@@ -433,11 +432,13 @@ class GateChoiceForm(forms.Form):
     gate_epsilon = forms.FloatField()
     gate_delta = forms.FloatField(required=False)
     gate_floor = forms.IntegerField(required=False, max_value=2**31 - 1)
+    normalizer = forms.ChoiceField(required=False, choices=[(rule.value, rule.value) for rule in Normalizer])
 
     def settings(self) -> dict[str, Any]:
-        """Return the fields of the kind that was chosen."""
+        """Return the fields of the kind that was chosen, and the rule for equal texts where one was."""
         kind = self.cleaned_data["gate_kind"]
-        return {field: self.cleaned_data[field] for field in ("gate_kind", "gate_epsilon", *GATE_FIELDS[kind])}
+        rule = {"normalizer": self.cleaned_data["normalizer"]} if self.cleaned_data["normalizer"] else {}
+        return rule | {field: self.cleaned_data[field] for field in ("gate_kind", "gate_epsilon", *GATE_FIELDS[kind])}
 
 
 class MemberForm(forms.Form):

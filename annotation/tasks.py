@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from annotation.services import datasets, gate, gate_parts, jobs, queue, rates
+from annotation.services import datasets, gate, gate_parts, gate_planning, jobs, queue, rates
 
 
 @shared_task(acks_late=True)
@@ -15,6 +15,12 @@ def import_dataset_task(*, job_id: str) -> None:
 def run_gate_task(*, job_id: str) -> None:
     """Pass one upload through the gate."""
     gate.run_gate(job_id=job_id)
+
+
+@shared_task(acks_late=True)
+def run_survey_task(*, job_id: str) -> None:
+    """Count how often texts are said in one upload."""
+    gate_planning.run_survey(job_id=job_id)
 
 
 @shared_task(acks_late=True)

@@ -29,6 +29,7 @@ urlpatterns = [
     path("projects/<slug:slug>/data/<int:dataset_id>/", data.dataset, name="dataset"),
     path("projects/<slug:slug>/data/<int:dataset_id>/gate/", data.start_gate, name="start_gate"),
     path("projects/<slug:slug>/gate/", gate.plan, name="gate"),
+    path("projects/<slug:slug>/gate/survey/<int:dataset_id>/", gate.survey, name="survey"),
     path("projects/<slug:slug>/data/answers/", data.label_budget, name="label_budget"),
     path("projects/<slug:slug>/budget/", budget.budget, name="budget"),
     path("projects/<slug:slug>/budget/statement.csv", budget.download_statement, name="statement"),

@@ -19,12 +19,23 @@ SMALLEST_K: Final = 2
 PAPER_EPSILONS: Final = (0.25, 0.5, 0.75, 1.0)
 PAPER_RATES: Final = (0.1, 0.3, 0.6, 0.9)
 PAPER_KS: Final = (20, 100, 200, 500)
+SHOWN_KS: Final = (2, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 
 @dataclass(frozen=True, slots=True)
 class Passing:
     """What would pass a gate on average; not private."""
 
+    texts: float
+    text_share: float
+    contribution_share: float
+
+
+@dataclass(frozen=True, slots=True)
+class SaidAtLeast:
+    """Texts that are said `k` times or more, and their share of everything; not private."""
+
+    k: int
     texts: float
     text_share: float
     contribution_share: float
@@ -119,6 +130,24 @@ def passing(frequencies: Frequencies, gate: KAnonymityGate | ThresholdGate) -> P
         text_share=min(1.0, texts / max(1.0, frequencies.distinct_texts)),
         contribution_share=min(1.0, contributions / max(1, frequencies.contributions)),
     )
+
+
+def said_at_least(frequencies: Frequencies, ks: Sequence[int] = SHOWN_KS) -> list[SaidAtLeast]:
+    """Return what each k alone would let out, without sampling or noise: what a pool is made of, and no gate."""
+    found = []
+    for k in ks:
+        often = frequencies.counts >= k
+        texts = float(frequencies.texts[often].sum())
+        contributions = float(frequencies.texts[often] @ frequencies.counts[often])
+        found.append(
+            SaidAtLeast(
+                k,
+                texts,
+                text_share=min(1.0, texts / max(1.0, frequencies.distinct_texts)),
+                contribution_share=min(1.0, contributions / max(1, frequencies.contributions)),
+            )
+        )
+    return found
 
 
 def k_anonymity_chances(counts: NDArray[np.int64], k: int, sampling_rate: float) -> NDArray[np.float64]:

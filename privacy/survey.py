@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, Self
 
 import numpy as np
 import pyarrow as pa
@@ -54,6 +54,26 @@ class Frequencies:
     contributions: int
     mean_weight: float = 1.0
     exact: bool = True
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain numbers that `from_json` reads."""
+        return {
+            "counts": self.counts.tolist(),
+            "texts": self.texts.tolist(),
+            "distinct_texts": self.distinct_texts,
+            "contributions": self.contributions,
+            "mean_weight": self.mean_weight,
+            "exact": self.exact,
+        }
+
+    @classmethod
+    def from_json(cls, body: dict[str, Any]) -> Self:
+        """Return what `to_json` was given."""
+        arrays = {
+            "counts": np.array(body["counts"], dtype=np.int64),
+            "texts": np.array(body["texts"], dtype=np.float64),
+        }
+        return cls(**{**body, **arrays})
 
 
 class PoolSurvey:

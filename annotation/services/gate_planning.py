@@ -1,23 +1,29 @@
 """Choosing the gate of a project: a look at what would pass, and taking a gate over while nothing is charged."""
 
+import logging
 import secrets
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
+from uuid import UUID
 
+from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
-from annotation.errors import ConfigurationFrozen, InvalidConfiguration
-from annotation.models import Dataset, DatasetRole, Job, Oracle, Project, WorkState
+from annotation.errors import ConfigurationFrozen, InvalidConfiguration, WorkLost
+from annotation.models import Dataset, DatasetRole, Job, Oracle, Project, Survey, WorkState
 from annotation.presets import broken_rules
-from annotation.services import gate_parts, jobs
+from annotation.services import gate_parts, jobs, work
 from annotation.services.projects import ALL_GATE_FIELDS
 from privacy.models import EntryKind, LedgerEntry
 from privacy.normalizers import Normalizer
 from privacy.selectors import guarantee
 from privacy.survey import Frequencies, PoolSurvey
 
-# What a page has time for; `manage.py plan_gate` reads any number.
+logger = logging.getLogger(__name__)
+# What a page has time for; what is larger takes a job.
 SURVEYED_ROWS = 200_000
+MAXIMUM_ATTEMPTS = 3
 KEPT_FIELDS = ("texts_per_contributor",)
 
 
@@ -57,8 +63,65 @@ def choose_gate(*, project: Project, settings: Mapping[str, Any]) -> Project:
     return locked
 
 
-def frequencies_of(dataset: Dataset) -> Frequencies:
-    """Count how often texts are said in the first rows of an upload; as private as the upload itself."""
+def frequencies_of(dataset: Dataset) -> Frequencies | None:
+    """Return how often texts are said in an upload, as private as the upload itself.
+
+    A small one is counted now. A large one takes a job: None until `start_survey` was called and has ended.
+    """
+    if dataset.row_count <= SURVEYED_ROWS:
+        return _count(dataset, lambda read: None)
+    found = Survey.objects.filter(dataset=dataset, normalizer=dataset.project.normalizer).first()
+    return None if found is None or found.frequencies is None else Frequencies.from_json(found.frequencies)
+
+
+def survey_job(dataset: Dataset) -> Job | None:
+    """Return the job that counts a large upload, if one was opened for the rule that holds now."""
+    found = Survey.objects.filter(dataset=dataset, normalizer=dataset.project.normalizer).select_related("job").first()
+    return None if found is None else found.job
+
+
+def start_survey(*, dataset: Dataset, owner: AbstractBaseUser | None = None) -> Job:
+    """Open the job that counts a whole upload; the one that stands, unless it failed or counted by another rule."""
+    with transaction.atomic():
+        locked = Dataset.objects.select_for_update(of=("self",)).select_related("project").get(pk=dataset.pk)
+        standing = survey_job(locked)
+        if standing is not None and standing.state != WorkState.FAILED:
+            return standing
+        Survey.objects.filter(dataset=locked).delete()
+        job = jobs.open_job(project=locked.project, kind=jobs.SURVEY, owner=owner)
+        Survey.objects.create(dataset=locked, job=job, normalizer=locked.project.normalizer)
+    return job
+
+
+def run_survey(*, job_id: UUID | str) -> None:
+    """Count a whole upload in bounded memory; nothing is charged, since only managers of the project see it."""
+    job = Job.objects.get(pk=job_id, kind=jobs.SURVEY)
+    if not work.take_work(row=job):
+        return
+    with work.keep_lease(job) as lease:
+        try:
+            if job.attempt > MAXIMUM_ATTEMPTS:
+                work.fail_work(row=job, error=f"Given up: {MAXIMUM_ATTEMPTS} attempts were killed.")
+                return
+            survey = Survey.objects.select_related("dataset__project").get(job=job)
+            counted = _count(survey.dataset, partial(_tell, lease, survey.dataset))
+            with transaction.atomic():
+                Survey.objects.filter(pk=survey.pk).update(frequencies=counted.to_json())
+                work.finish_work(row=job, progress_done=survey.dataset.row_count, message="The upload is counted.")
+        except WorkLost:
+            logger.warning("survey job %s was taken over, attempt %s stops", job.pk, job.attempt)
+        except Exception as error:
+            # The name of the error only: its message may quote a record.
+            work.fail_work(row=job, error=f"Counting stopped with {type(error).__name__}.")
+            raise
+
+
+def _tell(lease: work.Lease, dataset: Dataset, read: int) -> None:
+    lease.check()
+    lease.report(progress_done=read, progress_total=dataset.row_count, message="Counting the upload.")
+
+
+def _count(dataset: Dataset, tell: gate_parts.Tell) -> Frequencies:
     project = dataset.project
     # A public test set names no contributors: there every record counts as somebody's own.
     named = project.privacy_unit == "contributor" and dataset.role == DatasetRole.POOL
@@ -67,7 +130,7 @@ def frequencies_of(dataset: Dataset) -> Frequencies:
         unit="contributor" if named else "record",
         texts_per_contributor=project.texts_per_contributor if named else None,
         normalizer=Normalizer(project.normalizer),
-        expected_pairs=SURVEYED_ROWS,
+        expected_pairs=max(SURVEYED_ROWS, dataset.row_count),
     )
-    survey.update(gate_parts.records(dataset, lambda read: None, stop=SURVEYED_ROWS))
+    survey.update(gate_parts.records(dataset, tell))
     return survey.frequencies()

@@ -16,8 +16,13 @@ from annotation.models import Job, Project, WorkState
 logger = logging.getLogger(__name__)
 IMPORT = "import"
 GATE = "gate"
+SURVEY = "survey"
 # By name, because tasks call services and not the other way round.
-TASKS = {IMPORT: "annotation.tasks.import_dataset_task", GATE: "annotation.tasks.run_gate_task"}
+TASKS = {
+    IMPORT: "annotation.tasks.import_dataset_task",
+    GATE: "annotation.tasks.run_gate_task",
+    SURVEY: "annotation.tasks.run_survey_task",
+}
 
 
 def open_job(*, project: Project, kind: str, owner: AbstractBaseUser | None = None, send: bool = True) -> Job:

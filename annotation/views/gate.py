@@ -5,17 +5,21 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
 
 from annotation import gate_plan
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration
+from annotation.identity import person_of
 from annotation.models import Dataset, DatasetRole, DatasetState, Oracle, Project
 from annotation.presets import gate_event
 from annotation.project_forms import SMALLEST_DELTA, GateChoiceForm, GatePlanForm
 from annotation.services import gate, gate_planning
 from annotation.views.projects import managed_project
 from privacy.accounting.cost import Cost
+from privacy.planning import PAPER_KS, said_at_least
 from privacy.survey import Frequencies
 
 
@@ -37,6 +41,9 @@ def plan(request: HttpRequest, slug: str) -> HttpResponse:
         "gate": gate.gate_of(project),
         "price": price,
         "frozen": gate_planning.gate_is_frozen(project),
+        "levels": gate_plan.levels(vars(project)),
+        "paper_rows": gate_plan.paper_rows(),
+        "paper_ks": PAPER_KS,
     }
     if not form.is_valid():
         return render(request, "annotation/gate.html", context, status=422)
@@ -45,17 +52,35 @@ def plan(request: HttpRequest, slug: str) -> HttpResponse:
     upload = next((row for row in surveyed if str(row.pk) == source), None)
     frequencies = _frequencies(source, upload)
     shares = gate_plan.passing_shares(offers, frequencies) if frequencies else [None] * len(offers)
+    rows = [{"offer": offer, "passing": passing} for offer, passing in zip(offers, shares, strict=True)]
+    sampled, noisy = gate_plan.recommended([offer for offer in offers if not offer.is_threshold]), offers[-1]
     context |= {
-        "rows": [{"offer": offer, "passing": passing} for offer, passing in zip(offers, shares, strict=True)],
+        "rows": rows,
         "best": gate_plan.recommended(offers),
-        "sampled": gate_plan.recommended([offer for offer in offers if not offer.is_threshold]),
-        "noisy": offers[-1],
+        "sampled": sampled,
+        "noisy": noisy,
         "source": source,
         "upload": upload,
         "private": upload is not None and upload.role == DatasetRole.POOL,
-        "surveyed_rows": gate_planning.SURVEYED_ROWS,
+        "side_by_side": [row["passing"] for row in rows if row["offer"] in (sampled, noisy) and row["passing"]],
+        "frequencies": frequencies,
+        "said": said_at_least(frequencies) if frequencies else [],
+        "nothing_passes": frequencies is not None and max(row.texts for row in shares if row) < 1,
+        "survey_job": None if upload is None or frequencies else gate_planning.survey_job(upload),
     }
     return render(request, "annotation/gate.html", context)
+
+
+@login_required
+@require_POST
+def survey(request: HttpRequest, slug: str, dataset_id: int) -> HttpResponse:
+    """Have a worker count a whole upload, and come back to its page."""
+    project = managed_project(request, slug)
+    found = get_object_or_404(Dataset, project=project, state=DatasetState.READY, pk=dataset_id)
+    if project.oracle != Oracle.CROWD:
+        raise Http404
+    gate_planning.start_survey(dataset=found, owner=person_of(request))
+    return redirect(f"{reverse('annotation:gate', args=[slug])}?source={found.pk}")
 
 
 def _take_over(request: HttpRequest, project: Project) -> HttpResponse:

@@ -83,6 +83,7 @@ def _plan(frequencies: Frequencies, choices: list[GateChoice], options: dict[str
         "contributions": frequencies.contributions,
         "distinct_texts": round(frequencies.distinct_texts),
         "frontier": rows,
+        "said_at_least": [asdict(row) for row in planning.said_at_least(frequencies)],
         "threshold_gate": {"noise": other.noise, "threshold": other.event().threshold} | asdict(threshold),
         "recommendation": planning.recommendation(sampled, best, threshold),
     }
@@ -97,13 +98,17 @@ def _batches(options: dict[str, Any]) -> Iterator[pa.RecordBatch]:
     names = {"text": options["text_column"]}
     if options["unit"] == "contributor":
         names["contributor"] = options["contributor_column"]
-    pool = pyarrow.dataset.dataset(path, format=FORMATS[path.suffix])
-    for name in names.values():
-        if name not in pool.schema.names:
-            raise CommandError(f"{path.name} has no column {name}")
-    for batch in pool.to_batches(columns=list(names.values())):
-        columns = [batch.column(name).cast(pa.large_string()) for name in names.values()]
-        yield pa.RecordBatch.from_arrays(columns, names=list(names))
+    try:
+        pool = pyarrow.dataset.dataset(path, format=FORMATS[path.suffix])
+        for name in names.values():
+            if name not in pool.schema.names:
+                raise CommandError(f"{path.name} has no column {name}")
+        for batch in pool.to_batches(columns=list(names.values())):
+            columns = [batch.column(name).cast(pa.large_string()) for name in names.values()]
+            yield pa.RecordBatch.from_arrays(columns, names=list(names))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        # What Arrow says may quote a record.
+        raise CommandError(f"{path.name} cannot be read: is it {path.suffix[1:]}, and are its texts UTF-8?") from None
 
 
 def _row(choice: GateChoice) -> dict[str, float]:
@@ -130,6 +135,11 @@ def _lines(answer: dict[str, Any]) -> Iterator[str]:
         if "texts" in row:
             passing = f" {row['texts']:>10,.0f} {row['text_share']:>6.1%} {row['contribution_share']:>8.1%}"
         yield f"{row['k']:>5} {row['sampling_rate']:>5} {row['records_needed']:>20,.0f}{passing}"
+    if "said_at_least" in answer:
+        yield "said at least k times, whatever the gate:"
+        for row in answer["said_at_least"]:
+            shares = f"{row['texts']:>10,.0f} {row['text_share']:>6.1%} {row['contribution_share']:>8.1%}"
+            yield f"{row['k']:>5} {'':>26} {shares}"
     if "threshold_gate" in answer:
         other = answer["threshold_gate"]
         passing = f" {other['texts']:>10,.0f} {other['text_share']:>6.1%} {other['contribution_share']:>8.1%}"

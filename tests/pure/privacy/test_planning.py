@@ -24,6 +24,7 @@ from privacy.planning import (
     paper_table,
     passing,
     recommendation,
+    said_at_least,
     threshold_chances,
 )
 from privacy.survey import Frequencies, PoolSurvey
@@ -202,6 +203,11 @@ def test_command_surveys_a_file(tmp_path, ending, unit):
     assert answer["warning"].startswith("NOT PRIVATE")
     assert answer["contributions"] == 20_000 if not unit else answer["contributions"] <= 1500
     assert answer["threshold_gate"]["texts"] > 0
+    counts = Counter(table["said"].to_pylist())
+    if not unit:
+        assert [row["texts"] for row in answer["said_at_least"][:2]] == [
+            sum(count >= k for count in counts.values()) for k in (2, 5)
+        ]
     text = plan(*arguments)
     assert text.startswith("NOT PRIVATE")
     assert "text 1" not in text
@@ -227,3 +233,63 @@ def test_command_names_a_missing_column(tmp_path):
     pa.parquet.write_table(pa.table({"said": ["a"]}), tmp_path / "pool.parquet")
     with pytest.raises(CommandError, match="has no column text"):
         plan("--pool", str(tmp_path / "pool.parquet"))
+
+
+@pytest.mark.parametrize(
+    ("k", "texts", "share", "records"), [(1, 150, 1.0, 1.0), (2, 50, 1 / 3, 250 / 251), (501, 0, 0, 0)]
+)
+def test_said_at_least_counts_without_sampling_or_noise(k, texts, share, records):
+    rich = Frequencies(np.array([1, 500]), np.array([100.0, 50.0]), 150, 25_100)
+    (row,) = said_at_least(rich, [k])
+    assert (row.k, row.texts) == (k, texts)
+    assert row.text_share == pytest.approx(share)
+    assert row.contribution_share == pytest.approx(records)
+
+
+def test_frequencies_survive_being_stored():
+    stored = Frequencies(np.array([1, 500]), np.array([100.5, 50.0]), 150.5, 25_100, 0.7, exact=False)
+    read = Frequencies.from_json(json.loads(json.dumps(stored.to_json())))
+    assert read.counts.dtype == np.int64
+    assert (read.counts.tolist(), read.texts.tolist()) == ([1, 500], [100.5, 50.0])
+    scalars = ("distinct_texts", "contributions", "mean_weight", "exact")
+    assert [getattr(read, name) for name in scalars] == [getattr(stored, name) for name in scalars]
+
+
+def survey_of(tmp_path, table, *arguments):
+    path = tmp_path / "pool.parquet"
+    pa.parquet.write_table(table, path)
+    return plan("--pool", str(path), *arguments)
+
+
+def test_command_says_what_to_do_where_every_text_is_unique(tmp_path):
+    line = survey_of(tmp_path, pa.table({"text": [f"text {n}" for n in range(5000)]})).splitlines()[-1]
+    assert line.startswith("Nothing would pass: a text would have to be said about ")
+    assert "Raise the normaliser level, collect more records, or spend more epsilon." in line
+
+
+def test_command_counts_a_contributor_of_a_million_rows_as_one_person(tmp_path):
+    texts = pa.array([f"text {n}" for n in range(1000)] * 1000)
+    table = pa.table({"text": texts, "contributor": ["loud"] * 1_000_000})
+    cap = ("--unit", "contributor", "--texts-per-contributor", "5", "--json")
+    answer = json.loads(survey_of(tmp_path, table, *cap))
+    assert answer["contributions"] == 5
+    assert answer["threshold_gate"]["texts"] < 1
+
+
+def test_command_drops_empty_texts_and_takes_long_ones(tmp_path):
+    table = pa.table({"text": ["", " ?! ", None, "word " * 200_000, "word " * 200_000]})
+    answer = json.loads(survey_of(tmp_path, table, "--json"))
+    assert (answer["contributions"], answer["distinct_texts"]) == (2, 1)
+
+
+@pytest.mark.parametrize("ending", [".csv", ".jsonl", ".parquet"])
+def test_command_names_a_file_that_is_no_text_and_quotes_nothing(tmp_path, ending):
+    path = tmp_path / f"pool{ending}"
+    if ending == ".parquet":
+        pa.parquet.write_table(pa.table({"text": pa.array([b"my secret \xff"], pa.binary())}), path)
+    else:
+        start, end = (b"text\n", b"\n") if ending == ".csv" else (b'{"text": "', b'"}\n')
+        path.write_bytes(start + b"my secret \xff\xfe" + end)
+    with pytest.raises(CommandError, match="UTF-8") as error:
+        plan("--pool", str(path))
+    assert "secret" not in str(error.value)

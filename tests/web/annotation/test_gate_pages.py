@@ -1,5 +1,6 @@
 """The planner's page, what the data page says when nothing passed, and what annotators read about each gate."""
 
+import math
 import re
 
 import pytest
@@ -8,9 +9,10 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
-from annotation.models import Project, Query, Role
+from annotation.models import Dataset, Project, Query, Role, Survey
 from annotation.presets import PRESETS
-from annotation.services import datasets, gate, projects, queue
+from annotation.services import datasets, gate, gate_planning, projects, queue
+from privacy.planning import PAPER_EPSILONS, PAPER_RATES
 from tests.factories import make_records, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -216,3 +218,126 @@ def test_a_secret_sample_takes_a_price_and_no_limit(manager: User) -> None:
     assert client_of(manager).post(url, values).status_code == 302
     project.refresh_from_db()
     assert (project.labels_limit, project.money_limit, str(project.price_per_label)) == (None, None, "0.5000")
+
+
+def test_both_gates_stand_side_by_side_at_one_price(crowd: Project, manager: User) -> None:
+    response = client_of(manager).get(page(crowd), {"source": "synthetic"})
+    sampled, noisy = response.context["sampled"].gate, response.context["noisy"].gate
+    cap = crowd.texts_per_contributor or 1
+    cost, other = sampled.event(response.context["sampled"].settings["gate_epsilon"]).cost(), noisy.event().cost()
+    assert cost.epsilon == pytest.approx(other.epsilon)
+    assert cost.delta <= other.delta == pytest.approx(response.context["form"].cleaned_data["delta"])
+    assert cap > 1
+    first, second = response.context["side_by_side"]
+    html = text_of(response)
+    section = html[html.index("Side by side") :]
+    for row in (first, second):
+        assert f"{row.texts:,.0f}" in section
+    assert f"{sampled.k} in the sample said it" in section
+    assert "Side by side" in text_of(client_of(manager).get(page(crowd)))
+
+
+def test_the_published_table_has_both_accountings(crowd: Project, manager: User) -> None:
+    html = text_of(client_of(manager).get(page(crowd)))
+    table = html[html.index("The published table, by both") :]
+    table = table[: table.index("</details>")]
+    assert table.count("<tr>") == 1 + 16
+    assert table.count("no proof") == 4 * sum(
+        epsilon < -math.log1p(-rate) for rate in PAPER_RATES for epsilon in PAPER_EPSILONS
+    )
+
+
+def test_every_level_shows_what_annotators_would_see_and_can_be_chosen(crowd: Project, manager: User) -> None:
+    client = client_of(manager)
+    html = text_of(client.get(page(crowd)))
+    section = html[html.index("What annotators see") :]
+    for shown in (
+        "Set an alarm for 7:30 on Monday!",
+        "set an alarm for 7 30 on monday",
+        "&lt;number&gt; &lt;weekday&gt;",
+    ):
+        assert shown in section
+    assert section.count("Show this much") == 3
+    form = section[section.rindex("<form") :]
+    values = dict(re.findall(r'name="(\w+)" value="([^"]*)"', form)) | {"csrfmiddlewaretoken": ""}
+    assert values["normalizer"] == "L3"
+    client.post(page(crowd), values)
+    crowd.refresh_from_db()
+    assert (crowd.normalizer, crowd.gate_k, crowd.gate_kind) == ("L3", 20, "k_anonymity")
+    assert "describe no gate" in text_of(client.post(page(crowd), values | {"normalizer": "L9"}, follow=True))
+
+
+def test_shares_at_each_k_are_those_of_the_upload_and_marked(crowd: Project, manager: User) -> None:
+    texts = ["often"] * 60 + [f"twice {n // 2}" for n in range(60)] + [f"once {n}" for n in range(80)]
+    dataset = make_records(crowd, texts)[0].dataset
+    for number, record in enumerate(dataset.records.order_by("row_number")):
+        type(record).objects.filter(pk=record.pk).update(contributor=number.to_bytes(16, "big"))
+    response = client_of(manager).get(page(crowd), {"source": dataset.pk})
+    said = {row.k: row for row in response.context["said"]}
+    assert (said[2].texts, said[5].texts, said[100].texts) == (31, 1, 0)
+    assert said[2].contribution_share == pytest.approx(120 / 200)
+    assert said[50].text_share == pytest.approx(1 / 111)
+    html = text_of(response)
+    section = html[html.index("How often texts are said") :]
+    assert NOT_PRIVATE in section[: section.index("<table")]
+    assert "counted exactly" in html
+
+
+def test_a_large_upload_is_counted_whole_by_a_worker(
+    crowd: Project, manager: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gate_planning, "SURVEYED_ROWS", 10)
+    dataset = make_records(crowd, ["play jazz"] * 30 + ["stop"])[0].dataset
+    Dataset.objects.filter(pk=dataset.pk).update(row_count=31)
+    dataset.records.update(contributor=b"p" * 16)
+    client, source = client_of(manager), {"source": dataset.pk}
+    survey = reverse("annotation:survey", args=[crowd.slug, dataset.pk])
+    assert "Count the whole upload" in text_of(client.get(page(crowd), source))
+    assert not Survey.objects.exists()
+    assert client.get(survey).status_code == 405
+    for _ in range(2):
+        assert client.post(survey).url.endswith(f"?source={dataset.pk}")
+    job = crowd.jobs.get(kind="survey")
+    html = text_of(client.get(page(crowd), source))
+    assert "A worker counts the whole upload" in html
+    assert "Count the whole upload" not in html
+    gate_planning.run_survey(job_id=job.pk)
+    response = client.get(page(crowd), source)
+    # One person said both: two texts of one contribution each.
+    assert response.context["frequencies"].contributions == 2
+    assert NOT_PRIVATE in text_of(response)
+    Project.objects.filter(pk=crowd.pk).update(normalizer="L2")
+    assert "Count the whole upload" in text_of(client.get(page(crowd), source))
+
+
+def test_only_managers_have_uploads_counted(crowd: Project, manager: User) -> None:
+    dataset = make_records(crowd, ["play jazz"])[0].dataset
+    survey = reverse("annotation:survey", args=[crowd.slug, dataset.pk])
+    for role in (Role.ANNOTATOR, Role.ENGINEER):
+        person = make_user()
+        projects.add_member(project=crowd, user=person, role=role)
+        assert client_of(person).post(survey).status_code == 404
+    other = make_records(opened(manager, "pool-experts"), ["x"])[0].dataset
+    assert client_of(manager).post(reverse("annotation:survey", args=[crowd.slug, other.pk])).status_code == 404
+    own = reverse("annotation:survey", args=[other.project.slug, other.pk])
+    assert client_of(manager).post(own).status_code == 404
+    assert not Survey.objects.exists()
+
+
+def test_a_count_that_breaks_says_so_without_quoting_and_may_be_tried_again(
+    crowd: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset = make_records(crowd, ["my very own secret"])[0].dataset
+    job = gate_planning.start_survey(dataset=dataset)
+
+    def fail(*args: object) -> None:
+        raise ValueError("my very own secret")
+
+    monkeypatch.setattr(gate_planning, "_count", fail)
+    with pytest.raises(ValueError, match="secret"):
+        gate_planning.run_survey(job_id=job.pk)
+    job.refresh_from_db()
+    assert (job.state, job.error) == ("failed", "Counting stopped with ValueError.")
+    monkeypatch.undo()
+    again = gate_planning.start_survey(dataset=dataset)
+    assert again.pk != job.pk

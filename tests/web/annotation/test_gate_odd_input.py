@@ -1,0 +1,148 @@
+"""Odd input where people meet it: the upload form, the new project's form and the gate page, for both gates."""
+
+import json
+import re
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.urls import reverse
+
+from annotation.models import Dataset, GateRun, Project, Query
+from annotation.presets import PRESETS
+from annotation.services import datasets, gate, projects
+
+pytestmark = pytest.mark.django_db(transaction=True)
+OFTEN = 400
+THRESHOLD = {"gate_kind": "threshold", "gate_epsilon": 0.5, "gate_delta": 1e-5, "gate_floor": 2}
+GATES = {"sampled": {}, "noisy": THRESHOLD}
+
+
+@pytest.fixture(autouse=True)
+def sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **kwargs: None)
+
+
+@pytest.fixture
+def manager() -> User:
+    user = User.objects.create_user("manager")
+    user.user_permissions.add(Permission.objects.get(codename="add_project"))
+    return user
+
+
+@pytest.fixture
+def client(manager: User) -> Client:
+    client = Client()
+    client.force_login(manager)
+    return client
+
+
+@pytest.fixture(params=GATES)
+def crowd(request: pytest.FixtureRequest, manager: User) -> Project:
+    names = {"name": "Voice", "classes": ["music", "other"], "question": "What?", "data_kind": "text"}
+    return projects.create_project(preset="voice-crowd", owner=manager, **names, **GATES[request.param])  # type: ignore[arg-type]
+
+
+def people(text: str, number: int = OFTEN) -> bytes:
+    return b"".join(f"{text},person {n}\n".encode() for n in range(number))
+
+
+def upload(client: Client, project: Project, rows: bytes, *, name: str = "pool.csv") -> tuple[Dataset, str]:
+    """Send rows by the form, let the workers read them and the gate run, and return what the data page says."""
+    url = reverse("annotation:data", args=[project.slug])
+    values = {"role": "pool", "text_column": "text", "contributor_column": "who", "has_header": "on"}
+    body = b"text,who\n" + rows if name.endswith(".csv") else rows
+    values |= {"bad_rows": "keep_good", "file": SimpleUploadedFile(name, body)}  # type: ignore[dict-item]
+    assert client.post(url, values).status_code == 302
+    dataset = Dataset.objects.get()
+    datasets.import_dataset(job_id=dataset.job_id)
+    dataset.refresh_from_db()
+    if dataset.gate_job_id:
+        gate.run_gate(job_id=dataset.gate_job_id)
+    return dataset, client.get(url).content.decode()
+
+
+def shown() -> list[str]:
+    return list(Query.objects.values_list("text", flat=True))
+
+
+def test_empty_texts_are_bad_rows_and_the_others_pass(client: Client, crowd: Project) -> None:
+    dataset, page = upload(client, crowd, people("") + people("play jazz") + people('" ?! "'))
+    assert dataset.bad_row_count == OFTEN
+    assert shown() == ["play jazz"]
+    assert "1 text passed the gate" in page
+
+
+@pytest.mark.parametrize("name", ["pool.csv", "pool.jsonl"])
+def test_a_text_of_a_megabyte_is_a_bad_row_with_its_reason_and_the_others_pass(
+    client: Client, crowd: Project, name: str
+) -> None:
+    long = "word " * 210_000
+    if name == "pool.csv":
+        rows = people(long, 1) + people("play jazz")
+    else:
+        said = [long] + ["play jazz"] * OFTEN
+        rows = "\n".join(json.dumps({"text": text, "who": f"person {n}"}) for n, text in enumerate(said)).encode()
+    dataset, page = upload(client, crowd, rows, name=name)
+    assert (dataset.row_count, dataset.bad_row_count) == (OFTEN, 1)
+    report = client.get(reverse("annotation:dataset", args=[crowd.slug, dataset.pk])).content.decode()
+    assert re.search(r"longer than [\d,]+ characters", report)
+    assert "word word" not in page + report
+    assert shown() == ["play jazz"]
+
+
+def test_invalid_utf_8_is_a_bad_row_named_by_its_line_and_never_quoted(client: Client, crowd: Project) -> None:
+    dataset, page = upload(client, crowd, b"my secret \xff\xfe,a\n" + people("play jazz"))
+    assert dataset.bad_row_count == 1
+    report = client.get(reverse("annotation:dataset", args=[crowd.slug, dataset.pk])).content.decode()
+    assert "UTF-8" in report
+    assert "secret" not in page + report
+    assert shown() == ["play jazz"]
+
+
+def test_one_contributor_who_says_everything_says_nothing(client: Client, crowd: Project) -> None:
+    loud = b"".join(b"shouted %d,loud\n" % (n % 20) for n in range(20_000))
+    _dataset, page = upload(client, crowd, loud)
+    assert GateRun.objects.get().passed_count == 0
+    assert "Nothing passed the gate" in page
+
+
+def test_where_all_texts_are_unique_the_page_says_so_and_what_to_do(client: Client, crowd: Project) -> None:
+    rows = b"".join(b"text %d,person %d\n" % (n, n) for n in range(500))
+    dataset, page = upload(client, crowd, rows)
+    assert shown() == []
+    assert "No text was said often enough." in page
+    assert "upload more records at once" in page
+    plan = client.get(reverse("annotation:gate", args=[crowd.slug]), {"source": dataset.pk}).content.decode()
+    assert "Nothing would pass at this price." in plan
+    assert "Collect more records before you upload" in plan
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("gate_k", 1, "Must be at least 2, got 1."),
+        ("gate_k", -5, "2"),
+        ("gate_sampling_rate", 0, "Must lie between 0 and 1, got 0"),
+        ("gate_sampling_rate", 1, "Must lie between 0 and 1, got 1"),
+        ("gate_sampling_rate", -0.1, "Must lie between 0 and 1, got -0.1"),
+        ("gate_sampling_rate", "nan", ""),
+    ],
+)
+def test_k_below_two_and_rates_outside_the_unit_interval_are_refused(
+    client: Client, manager: User, field: str, value: float, said: str
+) -> None:
+    values = dict(PRESETS["voice-crowd"].defaults) | {"name": "Voice", "question": "What?", "classes": "a\nb"}
+    response = client.post(reverse("annotation:new_project", args=["voice-crowd"]), values | {field: value})
+    assert response.status_code == 422
+    assert said in " ".join(response.context["form"].errors[field])
+    assert not Project.objects.exists()
+    names = {"name": "Voice", "classes": ["music", "other"], "question": "What?", "data_kind": "text"}
+    project = projects.create_project(preset="voice-crowd", owner=manager, **names)  # type: ignore[arg-type]
+    before = (project.gate_k, project.gate_sampling_rate)
+    chosen = {"gate_kind": "k_anonymity", "gate_epsilon": 0.5, "gate_k": 30, "gate_sampling_rate": 0.3}
+    answer = client.post(reverse("annotation:gate", args=[project.slug]), chosen | {field: value}, follow=True)
+    assert "The project has this gate now." not in answer.content.decode()
+    project.refresh_from_db()
+    assert (project.gate_k, project.gate_sampling_rate) == before
