@@ -5,20 +5,25 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from annotation.models import Project
+from annotation.models import Project, ReportKind
+from annotation.services.reports import MAX_COMMENT_LENGTH
 
 SKIP_REASONS = {
     "unsure": _("I cannot tell"),
     "no_class": _("No class fits"),
     "language": _("Not in a language I know"),
-    "broken": _("Something is wrong with it"),
+}
+FLAGS = {
+    ReportKind.BROKEN.value: _("Broken: it cannot be read or shown"),
+    ReportKind.SENSITIVE.value: _("Sensitive: nobody should see this"),
 }
 
 
 class LabelForm(forms.Form):
-    """One class, by its position in the project's list."""
+    """One class, by its position in the project's list, and the key of the page it was chosen on."""
 
     choice = forms.IntegerField(min_value=0)
+    key = forms.UUIDField(required=False)
 
     def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -36,3 +41,16 @@ class SkipForm(forms.Form):
     """Why a question is given back."""
 
     reason = forms.ChoiceField(choices=SKIP_REASONS.items())
+
+
+class FlagForm(forms.Form):
+    """What is wrong with a question, and more if somebody wants to say it."""
+
+    kind = forms.ChoiceField(choices=FLAGS.items())
+    comment = forms.CharField(max_length=MAX_COMMENT_LENGTH, required=False)
+
+
+class CommentForm(forms.Form):
+    """What somebody tells the managers about a question."""
+
+    comment = forms.CharField(max_length=MAX_COMMENT_LENGTH)

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from annotation.views import budget, crowd, data, gate, joining, label, projects, tokens
+from annotation.views import budget, crowd, data, gate, joining, label, labelling, projects, tokens
 
 app_name = "annotation"
 urlpatterns = [
@@ -34,11 +34,20 @@ urlpatterns = [
     path("projects/<slug:slug>/budget/", budget.budget, name="budget"),
     path("projects/<slug:slug>/budget/statement.csv", budget.download_statement, name="statement"),
     path("projects/<slug:slug>/budget/<int:account_id>/", budget.change_limit, name="change_limit"),
+    path("projects/<slug:slug>/labelling/", labelling.labelling, name="labelling"),
+    path("projects/<slug:slug>/labelling/guidelines/", labelling.guidelines, name="guidelines"),
+    path("projects/<slug:slug>/labelling/reports/", labelling.reported, name="reported"),
+    path("projects/<slug:slug>/labelling/questions/<int:query_id>/", labelling.decide, name="decide"),
+    path("projects/<slug:slug>/labelling/reports/<int:report_id>/", labelling.resolve, name="resolve"),
     path("tokens/", tokens.tokens, name="tokens"),
     path("tokens/<int:token_id>/revoke/", tokens.revoke, name="revoke_token"),
     path("projects/<slug:slug>/label/", label.label, name="label"),
     path("projects/<slug:slug>/label/undo/", label.undo, name="undo"),
     path("assignments/<uuid:assignment_id>/submit/", label.submit, name="submit"),
     path("assignments/<uuid:assignment_id>/skip/", label.skip, name="skip"),
+    path("projects/<slug:slug>/label/guidelines/", label.read_guidelines, name="read_guidelines"),
+    path("projects/<slug:slug>/label/why/", label.why, name="why"),
+    path("assignments/<uuid:assignment_id>/flag/", label.flag, name="flag"),
+    path("assignments/<uuid:assignment_id>/comment/", label.comment, name="comment"),
     path("assignments/<uuid:assignment_id>/image.png", label.question_image, name="question_image"),
 ]

@@ -4,17 +4,26 @@ from decimal import Decimal
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db import transaction
+from django.db import connection, transaction
 from django.utils.text import slugify
 
 from annotation.errors import InvalidConfiguration
-from annotation.models import Membership, Project, ProjectState, Role, Selection
+from annotation.models import Membership, Oracle, Project, ProjectState, Role, Selection
 from annotation.presets import GATE_FIELDS, PRESETS, broken_rules
-from annotation.services import jobs
+from annotation.services import jobs, queue
 from privacy.models import BudgetAccount
 from privacy.services import ledger
 
 ALL_GATE_FIELDS = ("gate_epsilon", "texts_per_contributor", *GATE_FIELDS["k_anonymity"], *GATE_FIELDS["threshold"])
+LABELLING_FIELDS = (
+    "confirm_answers",
+    "skips_to_set_aside",
+    "answers_per_person",
+    "answers_per_day",
+    "encounter_limit",
+    "quiet_from",
+    "quiet_until",
+)
 ACCOUNT_FIELDS = ("pool_epsilon", "pool_delta", "labels_epsilon")
 
 
@@ -113,6 +122,28 @@ def set_label_budget(
         project.save(update_fields=["labels_limit", "money_limit", "price_per_label", "currency"])
         jobs.send_project_changed(project.pk)
     return project
+
+
+def set_labelling(*, project: Project, **settings: Any) -> Project:
+    """Say how questions are handed out and answered; of `LABELLING_FIELDS`, those that change."""
+    assert set(settings) <= set(LABELLING_FIELDS)
+    with transaction.atomic():
+        locked = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+        newly_limited = settings.get("encounter_limit") is not None and locked.encounter_limit is None
+        for field, value in settings.items():
+            setattr(locked, field, value)
+        locked.save(update_fields=list(settings))
+    # After the commit: from now on every claim notes by itself whom it meets.
+    if newly_limited:
+        _note_encounters(locked)
+    return locked
+
+
+def _note_encounters(project: Project) -> None:
+    """Note whom each person has met so far, since nothing is noted while a project has no limit."""
+    if project.oracle != Oracle.CROWD:
+        with connection.cursor() as cursor:
+            cursor.execute(queue.NOTE_ALL_ENCOUNTERS, {"project": project.pk})
 
 
 def pause_project(*, project: Project) -> Project:

@@ -73,6 +73,16 @@ NOTE_ENCOUNTER = f""", met AS (
     ON CONFLICT DO NOTHING
 )"""  # noqa: S608 - no values
 
+NOTE_ALL_ENCOUNTERS = f"""
+INSERT INTO annotation_encounter (project_id, annotator_id, contributor)
+SELECT DISTINCT assignment.project_id, assignment.annotator_id, {WHOSE}
+FROM annotation_assignment assignment
+JOIN annotation_query query ON query.id = assignment.query_id
+JOIN annotation_record record ON record.id = query.record_id
+WHERE assignment.project_id = %(project)s
+ON CONFLICT DO NOTHING
+"""  # noqa: S608 - no values
+
 
 def claim_statement(*, only: str = "", note: str = "") -> str:
     """Return the statement that leases the next question; `only` narrows the choice, `note` writes beside the lease.
@@ -117,7 +127,10 @@ SELECT {ASSIGNMENT.sql}, {QUERY.sql}, {RECORD.sql},
     (SELECT count(*) FROM annotation_assignment done
      WHERE done.annotator_id = %(user)s AND done.project_id = %(project)s AND done.state = 'labelled'
        AND done.finished_at >= %(midnight)s),
-    (SELECT count(*) FROM annotation_assignment recent
+    (SELECT CASE WHEN count(*) >= %(pace_from)s THEN
+         (3600 * (count(*) - 1)
+          / greatest(1, extract(epoch FROM max(recent.finished_at) - min(recent.finished_at))))::int
+     END FROM annotation_assignment recent
      WHERE recent.annotator_id = %(user)s AND recent.project_id = %(project)s AND recent.state = 'labelled'
        AND recent.finished_at >= now() - make_interval(mins => %(pace_minutes)s)),
     (SELECT count(*) FROM (
@@ -210,9 +223,9 @@ def open_queries(
 def claim_next(*, project: Project, user: AbstractBaseUser) -> Assignment | None:
     """Return the question the person still holds, its lease renewed, else lease them the next free one, or None.
 
-    The assignment carries what a page shows around the question: `done_today` and `done_lately`, the person's own
-    answers, `waiting`, other free questions as far as `selectors.WAITING_SHOWN` counts them, and `guidelines_seen`, the
-    version the person knows. Membership is the caller's to check, with `selectors.projects_of`.
+    The assignment carries what a page shows around the question: `done_today` and `an_hour`, the person's own answers
+    and pace, `waiting`, other free questions as far as `selectors.WAITING_SHOWN` counts them, and `guidelines_seen`,
+    the version the person knows. Membership is the caller's to check, with `selectors.projects_of`.
     """
     if project.state != ProjectState.ACTIVE:
         return None
@@ -244,6 +257,7 @@ def _claim(statement: str, project: Project, user: AbstractBaseUser) -> tuple[As
         "id": uuid4(),
         "midnight": selectors.midnight(),
         "pace_minutes": selectors.PACE_MINUTES,
+        "pace_from": selectors.PACE_FROM_ANSWERS,
         "counted": selectors.WAITING_SHOWN + 1,
         "known_within": KNOWN_WITHIN,
     }
@@ -257,14 +271,12 @@ def _claim(statement: str, project: Project, user: AbstractBaseUser) -> tuple[As
             raise
         return None, True
     assignment, query, record = ASSIGNMENT.build(row), QUERY.build(row), RECORD.build(row)
-    was_chosen, done_today, done_lately, waiting, guidelines_seen = row
+    was_chosen, done_today, an_hour, waiting, guidelines_seen = row
     if assignment is None or query is None:
         return None, was_chosen
     query.record = record
     assignment.project, assignment.query = project, query
-    vars(assignment).update(
-        done_today=done_today, done_lately=done_lately, waiting=waiting, guidelines_seen=guidelines_seen
-    )
+    vars(assignment).update(done_today=done_today, an_hour=an_hour, waiting=waiting, guidelines_seen=guidelines_seen)
     return assignment, False
 
 

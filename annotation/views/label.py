@@ -1,31 +1,35 @@
 """The annotator's page: one question after the other, without a wait between them."""
 
+from base64 import b64encode
 from collections.abc import Callable
 from functools import wraps
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.contrib.auth.views import redirect_to_login
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 from django_htmx.http import HttpResponseClientRedirect
 
-from annotation import selectors
+from annotation import receipts, selectors
 from annotation.errors import NotMember
-from annotation.forms import SKIP_REASONS, LabelForm, SkipForm
+from annotation.forms import FLAGS, SKIP_REASONS, CommentForm, FlagForm, LabelForm, SkipForm
 from annotation.images import png_of
-from annotation.models import Assignment, Project
-from annotation.services import labels, queue
+from annotation.models import Assignment, Project, Record, ReportKind
+from annotation.services import guidelines, labels, queue, reports
 from annotation.views.crowd import end_of_task
 
 View = Callable[..., HttpResponse]
 KEYS = "1234567890"
+# A picture up to this size comes with its question, so that the next one is there at once, too.
+IMAGE_IN_PAGE_BYTES = 48 * 1024
 
 
 def annotator_page(view: View) -> View:
@@ -46,7 +50,11 @@ def annotator_page(view: View) -> View:
 @annotator_page
 def label(request: HttpRequest, slug: str) -> HttpResponse:
     """The question the person holds, else the next one, else why there is none."""
-    project = _desk(request, slug)
+    try:
+        project = _desk(request, slug)
+    except Http404:
+        # The same words whether there is such a project or not.
+        return render(request, "annotation/not_invited.html", status=HTTPStatus.NOT_FOUND)
     return _next_question(request, project, last_choice=project.last_choice)
 
 
@@ -59,9 +67,9 @@ def submit(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
         return _see_other(project)
     form = LabelForm(request.POST, project=project)
     if not form.is_valid():
-        return _next_question(request, project, problem=str(form.errors["choice"][0]))
+        return _next_question(request, project, problem=_first_error(form))
     choice = form.cleaned_data["choice"]
-    labels.submit_label(assignment=assignment, choice=choice)
+    labels.submit_label(assignment=assignment, choice=choice, key=form.cleaned_data["key"])
     if request.htmx:  # type: ignore[attr-defined]
         return _next_question(request, project, last_choice=choice)
     return _see_other(project)
@@ -81,6 +89,43 @@ def skip(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
 
 
 @annotator_page
+def flag(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
+    """Report a question as broken or sensitive instead of answering it."""
+    assignment = _own(request, assignment_id)
+    project = assignment.project
+    if request.method != "POST":
+        return _see_other(project)
+    form = FlagForm(request.POST)
+    if not form.is_valid():
+        return _next_question(request, project, problem=_first_error(form))
+    kind = ReportKind(form.cleaned_data["kind"])
+    reports.flag_question(assignment=assignment, kind=kind, comment=form.cleaned_data["comment"])
+    if not request.htmx:  # type: ignore[attr-defined]
+        return _see_other(project)
+    notice = _("Reported. Nobody is asked about it before a manager has looked.")
+    if kind == ReportKind.BROKEN:
+        notice = _("Reported. A manager sees it.")
+    return _next_question(request, project, last_choice=_desk(request, project.slug).last_choice, notice=notice)
+
+
+@annotator_page
+def comment(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
+    """Tell the managers something about a question, which stays to be answered."""
+    assignment = _own(request, assignment_id)
+    project = assignment.project
+    if request.method != "POST":
+        return _see_other(project)
+    form = CommentForm(request.POST)
+    if not form.is_valid():
+        return _next_question(request, project, problem=_first_error(form))
+    reports.comment_on(assignment=assignment, comment=form.cleaned_data["comment"])
+    if not request.htmx:  # type: ignore[attr-defined]
+        return _see_other(project)
+    last_choice = _desk(request, project.slug).last_choice
+    return _next_question(request, project, last_choice=last_choice, notice=_("Your comment is with the managers."))
+
+
+@annotator_page
 @require_POST
 def undo(request: HttpRequest, slug: str) -> HttpResponse:
     """Take the last answer back and show its question again."""
@@ -93,13 +138,36 @@ def undo(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @annotator_page
+@require_POST
+def read_guidelines(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show guidelines that changed, and note that the person has seen them."""
+    project = _desk(request, slug)
+    guidelines.mark_guidelines_seen(project=project, user=request.user)  # type: ignore[arg-type]
+    if not request.htmx:  # type: ignore[attr-defined]
+        return _see_other(project, "?guidelines=open#guidelines")
+    return _next_question(request, project, last_choice=project.last_choice, with_guidelines=True)
+
+
+@annotator_page
+def why(request: HttpRequest, slug: str) -> HttpResponse:
+    """Say why the person is shown what they are shown, and what it cannot tell about anybody."""
+    project = _desk(request, slug)
+    template = "annotation/_why.html" if request.htmx else "annotation/why.html"  # type: ignore[attr-defined]
+    return render(request, template, {"project": project, "receipt": receipts.receipt_of(project)})
+
+
+@annotator_page
 def question_image(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
     """The image a question is about."""
     mine = selectors.assignments_of(request.user).select_related("query__record__dataset")
     record = get_object_or_404(mine, pk=assignment_id).query.record
     if record is None or not record.dataset.pixels:
         raise Http404
-    return HttpResponse(png_of(Path(record.dataset.pixels.path), record.row_number), content_type="image/png")
+    return HttpResponse(_png(record), content_type="image/png")
+
+
+def _png(record: Record) -> bytes:
+    return png_of(Path(record.dataset.pixels.path), record.row_number)
 
 
 def _desk(request: HttpRequest, slug: str) -> Any:
@@ -116,9 +184,13 @@ def _own(request: HttpRequest, assignment_id: UUID) -> Assignment:
         raise Http404 from absent
 
 
-def _see_other(project: Project) -> HttpResponse:
+def _first_error(form: Any) -> str:
+    return str(next(iter(form.errors.values()))[0])
+
+
+def _see_other(project: Project, suffix: str = "") -> HttpResponse:
     # 303, so that the browser asks for the next question by GET and a reload stores nothing again.
-    page = reverse("annotation:label", args=(project.slug,))
+    page = reverse("annotation:label", args=(project.slug,)) + suffix
     return HttpResponse(status=HTTPStatus.SEE_OTHER, headers={"Location": page})
 
 
@@ -129,40 +201,82 @@ def _next_question(
     last_choice: int | None = None,
     earlier: int | None = None,
     problem: str = "",
+    notice: str = "",
+    with_guidelines: bool = False,
 ) -> HttpResponse:
     if (end := end_of_task(request, project)) is not None:
         return end
     assignment: Any = queue.claim_next(project=project, user=request.user)  # type: ignore[arg-type]
     if assignment is None:
-        return _empty(request, project)
+        return _empty(request, project, notice)
+    if assignment.guidelines_seen is None:
+        # Who comes for the first time is not told of a change.
+        guidelines.mark_guidelines_seen(project=project, user=request.user)  # type: ignore[arg-type]
+    question = selectors.question_of(assignment)
     keys = KEYS.ljust(len(project.classes))
     context = {
         "project": project,
         "assignment": assignment,
-        "question": selectors.question_of(assignment),
+        "question": question,
+        "image_source": _image_in_page(assignment) if question.image_url else None,
+        "key": uuid4(),
         "choices": [(value, keys[value].strip(), name) for value, name in enumerate(project.classes)],
         "reasons": SKIP_REASONS,
+        "flags": FLAGS,
         "done_today": assignment.done_today,
+        "an_hour": _rounded(assignment.an_hour),
         "waiting": assignment.waiting,
         "goal": assignment.done_today + assignment.waiting + 1,
         "more_than": assignment.waiting > selectors.WAITING_SHOWN and selectors.WAITING_SHOWN,
         "last_answer": None if last_choice is None else project.classes[last_choice],
         "earlier": earlier,
         "problem": problem,
+        "notice": notice,
+        "guidelines_changed": not with_guidelines
+        and (assignment.guidelines_seen or project.guidelines_version) < project.guidelines_version,
+        "with_guidelines": with_guidelines,
     }
     return _page(request, context, HTTPStatus.UNPROCESSABLE_ENTITY if problem else HTTPStatus.OK)
 
 
-def _empty(request: HttpRequest, project: Project) -> HttpResponse:
+def _rounded(an_hour: int | None) -> int | None:
+    """Return a pace that does not flicker from one answer to the next."""
+    return an_hour and (10 * round(an_hour / 10) or an_hour)
+
+
+def _image_in_page(assignment: Assignment) -> str | None:
+    """Return the picture itself where it is small, else None: then the browser fetches it."""
+    record = assignment.query.record
+    if record is None or not record.dataset.pixels:
+        return None
+    height, width = assignment.project.image_height or 0, assignment.project.image_width or 0
+    if height * width > IMAGE_IN_PAGE_BYTES:
+        return None
+    return "data:image/png;base64," + b64encode(_png(record)).decode()
+
+
+def _empty(request: HttpRequest, project: Project, notice: str = "") -> HttpResponse:
     state = queue.queue_state(project=project, user=request.user)  # type: ignore[arg-type]
     if request.GET.get("shown") == state:
         return HttpResponse(status=HTTPStatus.NO_CONTENT)
     desk = _desk(request, project.slug)
     last_answer = None if desk.last_choice is None else project.classes[desk.last_choice]
-    context = {"project": project, "state": str(state), "done_today": desk.done_today, "last_answer": last_answer}
+    context = {
+        "project": project,
+        "state": str(state),
+        "done_today": desk.done_today,
+        "last_answer": last_answer,
+        "notice": notice,
+        "zone": timezone.get_current_timezone_name(),
+    }
     return _page(request, context, HTTPStatus.OK)
 
 
 def _page(request: HttpRequest, context: dict[str, Any], status: int) -> HttpResponse:
-    template = "annotation/_label.html" if request.htmx else "annotation/label.html"  # type: ignore[attr-defined]
-    return render(request, template, context, status=status)
+    part = bool(request.htmx)  # type: ignore[attr-defined]
+    if not part or context.get("with_guidelines"):
+        project = context["project"]
+        context["guidelines"] = told = guidelines.current_guidelines(project)
+        context["examples"] = [example | {"class": project.classes[example["choice"]]} for example in told.examples]
+        context["guidelines_open"] = part or request.GET.get("guidelines") == "open"
+    return render(request, "annotation/_label.html" if part else "annotation/label.html", context, status=status)

@@ -1,13 +1,15 @@
-// Keys, focus and what to say when something fails. The page works without this file.
+// Keys, focus, the magnifier, and what to say when something fails. The page works without this file.
 "use strict";
 
 (() => {
   // A second click meant for the last question must not answer one nobody has read yet.
   const TOO_SOON_MS = 300;
+  const WRITING = "textarea, select, input:not([type=radio])";
   let shownAt = -Infinity;
 
   const byId = (id) => document.getElementById(id);
   const tooSoon = () => performance.now() - shownAt < TOO_SOON_MS;
+  const answerAddress = () => byId("answer")?.getAttribute("action");
 
   function announce(text) {
     byId("announcement").textContent = text;
@@ -20,19 +22,29 @@
   function toggle(summary) {
     const details = summary.parentElement;
     details.open = !details.open;
-    const inside = details.open && details.querySelector("button");
+    const inside = details.open && (details.querySelector("[data-first]") || details.querySelector("button"));
     (inside || summary).focus();
   }
 
   function closeAll() {
     for (const details of document.querySelectorAll("details[open]")) details.open = false;
+    enlarge(false);
     byId("question")?.focus();
+  }
+
+  function enlarge(large) {
+    const picture = document.querySelector("#question.picture");
+    if (!picture) return;
+    picture.classList.toggle("enlarged", large);
+    picture.tabIndex = picture.classList.contains("enlarged") ? 0 : -1;
+    picture.focus({ preventScroll: true });
   }
 
   document.addEventListener("keydown", (event) => {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
-    if (event.target.closest("input, textarea, select")) return;
     if (event.key === "Escape") return closeAll();
+    if (event.target.closest(WRITING)) return;
+    if (event.key === "Enter" && event.target.closest("a, button, summary")) return;
     const element = shortcut(event.key.toLowerCase());
     if (!element) return;
     event.preventDefault();
@@ -43,6 +55,12 @@
   document.addEventListener(
     "click",
     (event) => {
+      const zoom = event.target.closest?.(".zoom");
+      if (zoom) {
+        event.preventDefault();
+        enlarge();
+        return;
+      }
       const button = event.target.closest?.("#work button");
       if (!button) return;
       if (tooSoon()) {
@@ -59,11 +77,10 @@
   document.addEventListener("htmx:afterSettle", (event) => {
     if (event.target.id !== "work") return;
     shownAt = performance.now();
-    const question = byId("question");
-    question.focus({ preventScroll: true });
+    byId("question").focus({ preventScroll: true });
     if (byId("work").getBoundingClientRect().top < 0) byId("work").scrollIntoView();
     const words = byId("announcement").dataset;
-    announce(byId("answer") ? words.next : words.empty);
+    announce(byId("notice")?.textContent || (byId("answer") ? words.next : words.empty));
   });
 
   function complain(text) {
@@ -73,20 +90,51 @@
     problem.scrollIntoView({ block: "nearest" });
   }
 
+  function explain(text, status) {
+    const page = new DOMParser().parseFromString(text, "text/html");
+    const reason = page.querySelector("[data-reason]")?.textContent.trim();
+    complain(reason || byId("announcement").dataset.failed);
+    if (status === 409 || status === 404) offerNext();
+  }
+
+  function keepAnswer(request) {
+    if (request?.elt?.id !== "answer") return false;
+    const { choice, key } = request.parameters;
+    outbox.keep(request.path, choice, key);
+    complain(byId("announcement").dataset.offline);
+    return true;
+  }
+
   for (const name of ["htmx:sendError", "htmx:timeout"]) {
     document.addEventListener(name, (event) => {
+      const request = event.detail.requestConfig;
       // The empty page asks again by itself in a few seconds.
-      if (event.detail.requestConfig?.verb !== "get") complain(byId("announcement").dataset.offline);
+      if (request?.verb === "get" || keepAnswer(request)) return;
+      complain(byId("announcement").dataset.failed);
     });
   }
 
   document.addEventListener("htmx:responseError", (event) => {
-    if (event.detail.requestConfig?.verb === "get") return;
-    const page = new DOMParser().parseFromString(event.detail.xhr.responseText, "text/html");
-    const reason = page.querySelector("[data-reason]")?.textContent.trim();
-    complain(reason || byId("announcement").dataset.failed);
-    if (event.detail.xhr.status === 409 || event.detail.xhr.status === 404) offerNext();
+    const request = event.detail.requestConfig;
+    const { status, responseText } = event.detail.xhr;
+    if (request?.verb === "get" || (status >= 500 && keepAnswer(request))) return;
+    outbox.forget(request.path);
+    explain(responseText, status);
   });
+
+  document.addEventListener("htmx:afterRequest", (event) => {
+    if (event.detail.successful && event.detail.requestConfig.elt.id === "answer") {
+      outbox.forget(event.detail.requestConfig.path);
+    }
+  });
+
+  outbox.start(
+    (address, text) => {
+      if (address === answerAddress()) htmx.swap("#work", text, { swapStyle: "outerHTML" });
+      announce(byId("announcement").dataset.sent);
+    },
+    (address, text, status) => explain(text, status),
+  );
 
   function offerNext() {
     const link = document.createElement("a");

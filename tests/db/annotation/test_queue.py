@@ -192,7 +192,7 @@ class TestClaimNext:
         with connection.cursor() as cursor:
             cursor.execute("ANALYZE annotation_query")
             values = {"project": project.pk, "user": person.pk, "seconds": 1, "id": "0" * 32, "counted": 101}
-            values |= {"midnight": selectors.midnight(), "pace_minutes": 10, "known_within": 10}
+            values |= {"midnight": selectors.midnight(), "pace_minutes": 10, "pace_from": 5, "known_within": 10}
             cursor.execute("EXPLAIN " + queue.CLAIM, values)
             plan = "\n".join(line for (line,) in cursor.fetchall())
         assert "annotation_query_queue" in plan

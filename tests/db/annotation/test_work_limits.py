@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from annotation import work_limits
 from annotation.models import Assignment, AssignmentState, Encounter, Record
-from annotation.services import labels, queue
+from annotation.services import labels, projects, queue
 from annotation.services.queue import QueueState
 from tests.factories import make_annotators, make_candidates, make_project, make_records, open_records
 
@@ -156,3 +156,15 @@ def test_without_limits_nothing_is_counted_or_noted(django_assert_num_queries):
     with django_assert_num_queries(1):
         assert queue.claim_next(project=project, user=person).state == AssignmentState.LEASED
     assert not Encounter.objects.exists()
+
+
+def test_a_limit_set_later_counts_whom_people_have_met_before():
+    project = make_project()
+    ask_about(project, ["ann", "bob", "ann", "cay"])
+    (person,) = make_annotators(project, 1)
+    answer(project, person)
+    answer(project, person)
+    project = projects.set_labelling(project=project, encounter_limit=2)
+    assert work_limits.encounters_of(project, person) == 2
+    assert answer(project, person).query.record.text == "of ann"
+    assert answer(project, person) is None

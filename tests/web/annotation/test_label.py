@@ -78,7 +78,9 @@ class TestWhatIsShown:
         project = make_project(selection="secret_sample", selection_rate=0.1)
         (person,) = make_annotators(project, 1)
         open_records(project, 1)
-        assert "A secret coin chose this record." in browser_of(person).get(page(project)).content.decode()
+        html = browser_of(person).get(reverse("annotation:why", args=(project.slug,))).content.decode()
+        assert "A secret coin chose this record" in html
+        assert "please keep that to yourself" in html
 
     @pytest.mark.parametrize(
         ("unit", "sentence"),
@@ -110,7 +112,8 @@ class TestWhatIsShown:
         queue.open_queries(project=project, round_number=1, record_ids=[record.pk])
         (person,) = make_annotators(project, 1)
         html = browser_of(person).get(page(project)).content.decode()
-        assert ">3.5<" in html
+        assert ">3.5 <small" in html
+        assert "of 0 to 9" in html
         assert "not given" in html
         assert "unseen" not in html
 
