@@ -74,14 +74,26 @@
     true,
   );
 
-  document.addEventListener("htmx:afterSettle", (event) => {
-    if (event.target.id !== "work") return;
+  function arrived() {
     shownAt = performance.now();
     byId("question").focus({ preventScroll: true });
     if (byId("work").getBoundingClientRect().top < 0) byId("work").scrollIntoView();
     const words = byId("announcement").dataset;
     announce(byId("notice")?.textContent || (byId("answer") ? words.next : words.empty));
+  }
+
+  document.addEventListener("htmx:afterSettle", (event) => {
+    if (event.target.id === "work") arrived();
   });
+
+  function show(text) {
+    const holder = document.createElement("template");
+    holder.innerHTML = text;
+    const fresh = holder.content.querySelector("#work");
+    byId("work").replaceWith(fresh);
+    htmx.process(fresh);
+    arrived();
+  }
 
   function complain(text) {
     const problem = byId("problem");
@@ -130,7 +142,7 @@
 
   outbox.start(
     (address, text) => {
-      if (address === answerAddress()) htmx.swap("#work", text, { swapStyle: "outerHTML" });
+      if (address === answerAddress()) show(text);
       announce(byId("announcement").dataset.sent);
     },
     (address, text, status) => explain(text, status),
