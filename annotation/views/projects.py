@@ -10,8 +10,9 @@ from django.views.decorators.http import require_POST
 from annotation import selectors, sheets
 from annotation.identity import person_of
 from annotation.models import Membership, Project, Role
+from annotation.pool_forms import PoolProjectForm
 from annotation.presets import PRESETS
-from annotation.project_forms import MemberForm, ProjectForm
+from annotation.project_forms import MemberForm
 from annotation.services import projects
 
 
@@ -55,7 +56,10 @@ def new_project(request: HttpRequest, preset: str) -> HttpResponse:
     if preset not in PRESETS:
         raise Http404
     chosen = PRESETS[preset]
-    form = ProjectForm(request.POST or None, preset=chosen)
+    form = PoolProjectForm(request.POST or None, preset=chosen)
+    if request.method == "POST" and ("show" in request.POST or not form.settings_are_shown(request.POST)):
+        form = PoolProjectForm.shown_for(request.POST, preset=chosen)
+        return render(request, "annotation/new_project.html", {"form": form, "preset": chosen, "changed": True})
     if request.method == "POST" and form.is_valid():
         project = projects.create_project(preset=preset, owner=person_of(request), **form.project_values())
         messages.success(request, _("Project opened. Upload a pool next."))

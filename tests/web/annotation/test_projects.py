@@ -261,3 +261,88 @@ def test_a_refused_gate_says_why_and_can_be_sent_again(crowd: Project, manager: 
     page = client.get(reverse("annotation:data", args=[crowd.slug])).content.decode()
     assert "Nothing passed the gate" in page
     assert "has gone through the gate" in client.post(again, follow=True).content.decode()
+
+
+SELECTION_SETTINGS = {
+    "secret_sample": {"selection_rate", "block_hours", "screened_blocks", "screen_reach"},
+    "top_c": {"selection_epsilon", "round_size", "labels_per_release"},
+    "exposure_capped_screen": {"screen_high", "screen_low", "screen_reach", "exposures", "round_size"},
+    "bernoulli_screen": {"screen_high", "screen_low", "screen_reach", "round_size", "labels_per_release"},
+    "exponential_screen": {"selection_epsilon", "exponential_threshold", "round_size", "labels_per_release"},
+    "version_space_screen": {"screen_high", "screen_low", "half_angle", "round_size", "labels_per_release"},
+    "random": {"round_size", "labels_per_release"},
+}
+ALL_SETTINGS = set.union(*SELECTION_SETTINGS.values())
+
+
+def new_project_page(manager: User, preset: str, data: dict[str, object] | None = None):
+    client = client_of(manager)
+    address = reverse("annotation:new_project", args=[preset])
+    return client.get(address) if data is None else client.post(address, data)
+
+
+def shown_in(response) -> set[str]:
+    return set(response.context["form"].fields)
+
+
+def test_a_page_shows_what_the_preset_uses(manager: User) -> None:
+    shown = shown_in(new_project_page(manager, "pool-experts"))
+    assert shown & ALL_SETTINGS == SELECTION_SETTINGS["secret_sample"]
+    assert not shown & {"columns", "image_height", "training_delta", "smoothing", "step_size", "gate_k"}
+    crowd = shown_in(new_project_page(manager, "voice-crowd"))
+    assert {"gate_k", "gate_sampling_rate", "uncertainty_measure", "repeat_votes", "round_size"} < crowd
+    assert not crowd & {"gate_delta", "gate_floor", "selection_rate", "screen_high", "training_delta"}
+
+
+@pytest.mark.parametrize("selection", SELECTION_SETTINGS)
+def test_a_button_shows_the_settings_of_a_choice_and_keeps_what_was_typed(manager: User, selection: str) -> None:
+    """Without JavaScript: the page comes again, and nothing is checked or opened."""
+    sent = form_of("pool-experts", selection=selection, classes="", name="Kept", show="1")
+    response = new_project_page(manager, "pool-experts", sent)
+    assert response.status_code == 200
+    assert not response.context["form"].errors
+    expected = SELECTION_SETTINGS[selection]
+    assert expected <= shown_in(response) & ALL_SETTINGS <= expected | {"labels_per_release"}
+    page = response.content.decode()
+    assert 'value="Kept"' in page
+    assert "Nothing is opened yet" in page
+    assert not Project.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("choice", "fields"),
+    [
+        ({"estimator": "logistic_gaussian"}, {"training_delta", "regularization"}),
+        ({"estimator": "huber_svm"}, {"smoothing", "regularization"}),
+        ({"estimator": "minibatch_svm"}, {"step_size", "weight_radius"}),
+        ({"data_kind": "table"}, {"columns"}),
+        ({"data_kind": "image"}, {"image_height", "image_width", "feature_dimension"}),
+    ],
+)
+def test_models_and_data_have_their_own_settings(manager: User, choice: dict[str, object], fields: set[str]) -> None:
+    response = new_project_page(manager, "pool-experts", form_of("pool-experts", **choice, show="1"))
+    others = {"training_delta", "smoothing", "step_size", "weight_radius", "columns", "image_height", "image_width"}
+    assert fields <= shown_in(response)
+    assert not shown_in(response) & (others - fields)
+
+
+def test_settings_that_were_never_shown_are_not_confirmed(manager: User) -> None:
+    """Somebody changes the selection and opens the project at once: the page shows the new settings first."""
+    page = new_project_page(manager, "pool-experts")
+    shown = page.context["form"].shown
+    sent = form_of("pool-experts", selection="exposure_capped_screen", shown=shown)
+    again = new_project_page(manager, "pool-experts", sent)
+    assert again.status_code == 200
+    assert not Project.objects.exists()
+    sent |= {"shown": again.context["form"].shown, "screen_high": 0.08, "screen_low": 0.04, "screen_reach": 0.2}
+    assert new_project_page(manager, "pool-experts", sent | {"exposures": 2}).status_code == 302
+    project = Project.objects.get()
+    assert (project.selection, project.screen_high, project.exposures) == ("exposure_capped_screen", 0.08, 2)
+
+
+def test_what_a_choice_does_not_use_stays_at_its_default(manager: User) -> None:
+    """Left over from another choice, a field would otherwise be refused where nobody can see it."""
+    sent = form_of("pool-experts", selection="random", screened_blocks="on", training_delta="1e-6", exposures="0")
+    assert new_project_page(manager, "pool-experts", sent).status_code == 302
+    project = Project.objects.get()
+    assert (project.screened_blocks, project.training_delta, project.exposures) == (False, 0.0, 3)
