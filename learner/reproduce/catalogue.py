@@ -5,6 +5,7 @@ import importlib
 from learner.reproduce.experiment import Experiment, Paper
 
 PAPERS: tuple[str, ...] = (
+    "ghassemi2016",
     "rane2019",
     "chaudhuri2008",
 )

@@ -14,9 +14,22 @@ from matplotlib.figure import Figure
 from learner.reproduce.experiment import Chart, Panel, Series
 
 # Told apart without colour too: each curve has its own dashes or mark. The colours are Okabe and Ito's.
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#000000", "#56b4e9", "#e69f00", "#7f7f7f")
-DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)))
-MARKS = "osD^vPX*"
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#000000", "#56b4e9", "#e69f00", "#7f7f7f", "#8c564b", "#003366")
+DASHES = (
+    "-",
+    "--",
+    "-.",
+    ":",
+    (0, (5, 1)),
+    (0, (3, 1, 1, 1)),
+    (0, (1, 1)),
+    (0, (8, 2)),
+    (0, (2, 3)),
+    (0, (6, 1, 1, 1)),
+)
+MARKS = "osD^vPX*<>"
+# More curves than this get one legend beside the panels, where it covers none of them.
+FEW_CURVES = 4
 STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "dpal",
@@ -25,6 +38,7 @@ STYLE: dict[Any, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
+    "axes.axisbelow": True,
     "grid.color": "#e5e5e5",
     "path.simplify": True,
 }
@@ -35,22 +49,36 @@ def save_chart(chart: Chart, path: Path) -> None:
     """Write one chart."""
     with mpl.rc_context(STYLE):
         width, height = PANEL_INCHES
-        figure = Figure(figsize=(width * len(chart.panels), height), layout="constrained")
+        crowded = max(len(panel.series) for panel in chart.panels) > FEW_CURVES
+        figure = Figure(figsize=(width * len(chart.panels) + 1.8 * crowded, height), layout="constrained")
         FigureCanvasSVG(figure)
+        # The same name looks the same in all panels.
+        names = list(dict.fromkeys(series.label for panel in chart.panels for series in panel.series))
+        places = {name: place % len(COLOURS) for place, name in enumerate(names)}
         for axes, panel in zip(figure.subplots(1, len(chart.panels), squeeze=False)[0], chart.panels, strict=True):
-            _draw(axes, panel)
+            _draw(axes, panel, places)
+            if len(panel.series) > 1 and not crowded:
+                axes.legend(fontsize=7, frameon=False)
+        if crowded:
+            handles = {
+                label: handle
+                for axes in figure.axes
+                for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+            }
+            figure.legend(handles.values(), handles.keys(), loc="outside right upper", fontsize=7, frameon=False)
         buffer = io.StringIO()
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Title": chart.title, "Creator": None})
     path.write_text(_described(buffer.getvalue(), chart.description), encoding="utf-8")
 
 
-def _draw(axes: Axes, panel: Panel) -> None:
+def _draw(axes: Axes, panel: Panel, places: dict[str, int]) -> None:
     bars = [series for series in panel.series if series.style == "bars"]
-    for place, series in enumerate(panel.series):
+    for series in panel.series:
+        place = places[series.label]
         if series.style == "bars":
-            _draw_bars(axes, series, COLOURS[place % 8], bars.index(series), len(bars), named=bool(panel.x_names))
+            _draw_bars(axes, series, COLOURS[place], bars.index(series), len(bars), named=bool(panel.x_names))
         else:
-            _draw_curve(axes, series, place % 8)
+            _draw_curve(axes, series, place)
     axes.set_xlabel(panel.x_label)
     axes.set_ylabel(panel.y_label)
     if panel.title:
@@ -63,8 +91,8 @@ def _draw(axes: Axes, panel: Panel) -> None:
         axes.set_aspect("equal")
     if panel.x_names:
         axes.set_xticks(range(len(panel.x_names)), list(panel.x_names))
-    if len(panel.series) > 1:
-        axes.legend(fontsize=7, frameon=False)
+    if not (panel.x_log or panel.x_names):
+        axes.locator_params(axis="x", nbins=6)
 
 
 def _draw_bars(axes: Axes, series: Series, colour: str, place: int, count: int, *, named: bool) -> None:

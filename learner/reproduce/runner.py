@@ -110,6 +110,8 @@ class Reproduction:
     def _finish(self, paper: Paper, experiment: Experiment) -> None:
         paths = [self._part(paper, experiment, seed) for seed in experiment.seeds]
         parts = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+        # Claims and pages see what a later reader of the file sees, the order of its keys included.
+        result = json.loads(json.dumps(experiment.combine([part["result"] for part in parts]), sort_keys=True))
         kept = {
             "paper": paper.name,
             "experiment": experiment.name,
@@ -122,7 +124,7 @@ class Reproduction:
             "seconds": round(sum(part["seconds"] for part in parts), 1),
             "versions": {"python": platform.python_version()}
             | {name: importlib.metadata.version(name) for name in LIBRARIES},
-            "result": experiment.combine([part["result"] for part in parts]),
+            "result": result,
         }
         kept["claims"] = [
             {"claim": claim.text, "ours": claim.ours, "holds": claim.holds, "rule": claim.rule}
