@@ -62,6 +62,7 @@ class UncertaintyMeasure(models.TextChoices):
     ENTROPY = "entropy", _("entropy of all classes")
     MARGIN = "margin", _("margin between the two likeliest classes")
     LEAST_CONFIDENCE = "least_confidence", _("doubt about the likeliest class")
+    MC_DROPOUT = "mc_dropout", _("disagreement of a network over dropout (extra “deep”)")
 
 
 class Estimator(models.TextChoices):

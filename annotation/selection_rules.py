@@ -1,6 +1,7 @@
 """What each selection and each estimator needs, and the rule that a configuration breaks."""
 
 from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import Any
 
 from privacy.accounting.events import Event, ExponentialScreenEvent, ExposureCappedScreenEvent
@@ -45,6 +46,11 @@ def value_of(settings: Mapping[str, Any], name: str) -> Any:
     return FIELD_DEFAULTS[name] if value is None else value
 
 
+def deep_installed() -> bool:
+    """Say whether the extra `deep` is installed, without loading it."""
+    return find_spec("torch") is not None
+
+
 def broken_selection_rules(settings: Mapping[str, Any]) -> dict[str, str]:
     """Return the rules about the choice of questions that a configuration of a pool breaks, by field."""
     selection, crowd = settings["selection"], settings["oracle"] == "crowd"
@@ -57,6 +63,8 @@ def broken_selection_rules(settings: Mapping[str, Any]) -> dict[str, str]:
         broken["selection"] = (
             "Ranking records without noise reveals them; choose a secret sample, private top-c or random choice."
         )
+    if value_of(settings, "uncertainty_measure") == "mc_dropout" and not deep_installed():
+        broken["uncertainty_measure"] = "MC dropout is not installed on this site: it needs the extra “deep”."
     if not crowd and value_of(settings, "repeat_votes"):
         broken["repeat_votes"] = "Asking again about doubtful answers is free only behind a gate."
     if selection == "secret_sample":

@@ -17,7 +17,11 @@ class ArtifactCorrupt(LearnerError):
     status = 500
 
 
-class EncoderMissing(LearnerError):
+class ExtraMissing(LearnerError):
+    """What was asked for needs an optional library that is not installed."""
+
+
+class EncoderMissing(ExtraMissing):
     """The weights a featuriser names are not installed, or are others than it was made with."""
 
 

@@ -8,11 +8,15 @@ from numpy.typing import NDArray
 from learner.linear_model import LinearModel
 from learner.strategies.base import QueryStrategy, Series
 from learner.strategies.draws import DrawStatistics, check_draws, statistics_over_draws
+from learner.strategies.dropout_network import statistics_over_dropout
 from learner.strategies.scoring import score_blocks
 from privacy.accounting.events import Event, PostProcessingEvent
 from privacy.mechanisms.randomness import RandomSource
 
-Measure = Literal["entropy", "margin", "least_confidence", "variance"]
+Measure = Literal["entropy", "margin", "least_confidence", "variance", "mc_dropout"]
+
+# Measures that take several draws which differ.
+VARYING = ("variance", "mc_dropout")
 
 
 class Uncertainty(QueryStrategy):
@@ -20,10 +24,12 @@ class Uncertainty(QueryStrategy):
 
     Parameters
     ----------
-    measure : {"entropy", "margin", "least_confidence", "variance"}
+    measure : {"entropy", "margin", "least_confidence", "variance", "mc_dropout"}
         Of the class probabilities averaged over the draws: their entropy, one minus the lead of the first class over
         the second, or one minus the probability of the first; these agree on two classes. Or how much the
-        probabilities vary from draw to draw, which takes more than one draw.
+        probabilities vary from draw to draw, which takes more than one draw. "mc_dropout" is the entropy of what a
+        small network says on average, which learned from the released model and in each draw leaves out hidden
+        units; the extra `deep` must be installed.
     draws : int
         Predictions of each candidate, >= 1, each with other weights left out; with 1 the model itself predicts.
     dropout_rate : float
@@ -49,8 +55,8 @@ class Uncertainty(QueryStrategy):
         if measure not in get_args(Measure):
             raise ValueError(f"measure must be one of {get_args(Measure)}, got {measure!r}")
         check_draws(draws, dropout_rate)
-        if measure == "variance" and (draws < 2 or dropout_rate == 0):
-            raise ValueError(f"variance takes at least 2 draws that differ, got {draws} at rate {dropout_rate}")
+        if measure in VARYING and (draws < 2 or dropout_rate == 0):
+            raise ValueError(f"{measure} takes at least 2 draws that differ, got {draws} at rate {dropout_rate}")
         self.measure: Measure = measure
         self.draws = int(draws)
         self.dropout_rate = float(dropout_rate)
@@ -81,7 +87,8 @@ class Uncertainty(QueryStrategy):
     def statistics(self, X: NDArray[np.float32], candidates: NDArray[np.int64], model: LinearModel) -> DrawStatistics:
         """Return how sure the model is of each candidate over the draws."""
         rate = 0.0 if self.draws == 1 else self.dropout_rate
-        return statistics_over_draws(X, candidates, model, draws=self.draws, dropout_rate=rate)
+        predict = statistics_over_dropout if self.measure == "mc_dropout" else statistics_over_draws
+        return predict(X, candidates, model, draws=self.draws, dropout_rate=rate)
 
     def uncertainty_of(self, statistics: DrawStatistics) -> NDArray[np.float64]:
         """Return the uncertainty by the chosen measure, shape (n,), >= 0."""
@@ -90,7 +97,7 @@ class Uncertainty(QueryStrategy):
     def measured(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the uncertainty of each row of class probabilities, shape (rows,), >= 0."""
         uncertainty: NDArray[np.float64]
-        if self.measure == "entropy":
+        if self.measure in ("entropy", "mc_dropout"):
             # 0 ln 0 = 0.
             logs = np.log(probabilities, out=np.zeros_like(probabilities), where=probabilities > 0)
             uncertainty = -(probabilities * logs).sum(axis=1)

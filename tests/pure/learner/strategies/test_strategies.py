@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from learner.linear_model import LinearModel
 from learner.strategies.bernoulli_screen import BernoulliScreen
 from learner.strategies.catalogue import STRATEGIES as NAMED
 from learner.strategies.catalogue import strategy_for
+from learner.strategies.dropout_network import deep_installed
 from learner.strategies.exponential_screen import ExponentialScreen
 from learner.strategies.exposure_capped import ExposureCappedScreen
 from learner.strategies.random import RandomChoice
@@ -40,6 +41,7 @@ STRATEGIES = [
     ExponentialScreen(),
     ExposureCappedScreen(exposures=2),
     ExposureCappedScreen(0.9, 0.3, exposures=2, looks=np.arange(120) % 2),
+    *([Uncertainty("mc_dropout", draws=3)] if deep_installed() else []),
     VersionSpaceScreen(),
     VersionSpaceScreen(method="sampled", half_angle=0.05),
     SecretSample(0.3),
@@ -62,6 +64,7 @@ def chosen(strategy, candidates, n, *, model=BINARY, seed=1):
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda strategy: strategy.describe())
+@settings(deadline=None)  # a strategy may train a network for each query
 @given(candidates=st.lists(st.integers(0, 119), unique=True, max_size=40), n=st.integers(0, 50), seed=st.integers(0, 9))
 def test_picks_are_distinct_candidates_in_the_right_number(strategy, candidates, n, seed):
     picks = chosen(strategy, np.array(candidates, dtype=np.int64), n, seed=seed)
