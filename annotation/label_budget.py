@@ -60,8 +60,10 @@ def answers_limit(project: Project) -> int | None:
 
 def answers_asked(project: Project) -> int:
     """Count the answers that came or are still wanted: every question that was opened takes as many as its overlap."""
-    opened = Query.objects.filter(project=project).exclude(state=QueryState.CANDIDATE)
-    return int(opened.aggregate(answers=Sum("overlap", default=0))["answers"])
+    opened = Query.objects.filter(project=project).exclude(state__in=(QueryState.CANDIDATE, QueryState.GOLD))
+    # A check takes as many answers as it gets, and they are paid like the others.
+    checks = Label.objects.filter(query__project=project, query__state=QueryState.GOLD, superseded_at=None).count()
+    return int(opened.aggregate(answers=Sum("overlap", default=0))["answers"]) + checks
 
 
 def questions_left(project: Project) -> int | None:

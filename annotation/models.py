@@ -861,7 +861,8 @@ class Consensus(models.Model):
         verbose_name_plural = "consensuses"
         constraints = (
             models.CheckConstraint(
-                name="annotation_consensus_majority", condition=Q(agreeing__gte=1, agreeing__lte=F("votes"))
+                name="annotation_consensus_majority",
+                condition=Q(agreeing__lte=F("votes")) & (Q(agreeing__gte=1) | Q(settled_by__isnull=False)),
             ),
         )
         indexes = (models.Index(fields=("project", "id"), name="annotation_consensus_project"),)

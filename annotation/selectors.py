@@ -72,8 +72,14 @@ def assignments_of(user: Person) -> QuerySet[Assignment]:
     return Assignment.objects.filter(Exists(still), annotator=user.pk).select_related("project")
 
 
+def site_midnight() -> datetime:
+    """Return when today began by the site's time zone, whatever clock the viewer says they have."""
+    here = timezone.localtime(timezone=timezone.get_default_timezone())
+    return here.replace(hour=0, minute=0, second=0, microsecond=0)
+
+
 def midnight() -> datetime:
-    """Return when today began, by the site's time zone."""
+    """Return when today began, by the viewer's time zone."""
     return timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
 
 
@@ -131,17 +137,20 @@ class Question:
 
 def question_of(assignment: Assignment) -> Question:
     """Return what the assignment shows; load it with `query__record`, else each part is a query of its own."""
-    query = assignment.query
+    image_url = reverse("annotation:question_image", args=(assignment.pk,))
+    return shown_of(assignment.project, assignment.query, image_url=image_url)
+
+
+def shown_of(project: Project, query: Query, *, image_url: str) -> Question:
+    """Return what a question shows, an image under the address the viewer may open."""
     # A question that came through the gate has no record to look at, whatever the project says.
     if query.record is None:
         return Question(text=query.text)
-    kind = assignment.project.data_kind
-    if kind == DataKind.IMAGE:
-        return Question(image_url=reverse("annotation:question_image", args=(assignment.pk,)))
-    if kind == DataKind.TABLE:
+    if project.data_kind == DataKind.IMAGE:
+        return Question(image_url=image_url)
+    if project.data_kind == DataKind.TABLE:
         payload = query.record.payload or {}
-        names = [column["name"] for column in assignment.project.columns]
-        return Question(fields={name: payload.get(name) for name in names})
+        return Question(fields={column["name"]: payload.get(column["name"]) for column in project.columns})
     return Question(text=query.record.text)
 
 

@@ -92,7 +92,7 @@ def statement_rows(accounts: Iterable[BudgetAccount]) -> Iterator[list[str]]:
 
 def statement_csv(accounts: Iterable[BudgetAccount]) -> Iterator[str]:
     """Return the statement line by line."""
-    writer = csv.writer(_Echo())
+    writer = csv.writer(Echo())
     for row in statement_rows(accounts):
         yield writer.writerow(row)
 
@@ -107,7 +107,7 @@ def safe_cell(value: Any) -> str:
     return f"'{text}" if isinstance(value, str) and text.startswith(FORMULA_STARTS) else text
 
 
-class _Echo:
+class Echo:
     """A file that hands back what is written to it."""
 
     def write(self, text: str) -> str:

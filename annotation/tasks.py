@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from annotation.services import datasets, gate, gate_parts, gate_planning, jobs, queue, rates
+from annotation.services import comparing, datasets, gate, gate_parts, gate_planning, jobs, queue, rates
 
 
 @shared_task(acks_late=True)
@@ -51,3 +51,9 @@ def return_expired_leases_task() -> None:
 def forget_old_counts_task() -> None:
     """Delete what rate limits no longer need."""
     rates.forget_old_counts()
+
+
+@shared_task(acks_late=True)
+def compare_answers_task(*, job_id: str) -> None:
+    """Weigh the answers of a project against each other."""
+    comparing.make_report(job_id=job_id)

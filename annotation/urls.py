@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from annotation.views import budget, crowd, data, gate, joining, label, labelling, projects, tokens
+from annotation.views import budget, crowd, data, gate, joining, label, labelling, projects, quality, tokens
 
 app_name = "annotation"
 urlpatterns = [
@@ -22,6 +22,16 @@ urlpatterns = [
     path("projects/<slug:slug>/people/crowd/", crowd.crowd_links, name="crowd_links"),
     path("projects/<slug:slug>/people/crowd/<int:link_id>/revoke/", crowd.revoke_crowd_link, name="revoke_crowd_link"),
     path("projects/<slug:slug>/label/done/", crowd.crowd_done, name="crowd_done"),
+    path("projects/<slug:slug>/label/mine/", quality.own_statistics, name="own_statistics"),
+    path("projects/<slug:slug>/quality/", quality.quality, name="quality"),
+    path("projects/<slug:slug>/quality/checks/", quality.add_checks, name="add_checks"),
+    path("projects/<slug:slug>/quality/compare/", quality.compare, name="compare_answers"),
+    path("projects/<slug:slug>/quality/people/<int:membership_id>/", quality.set_pause, name="set_pause"),
+    path("projects/<slug:slug>/quality/review/", quality.review_queue, name="review"),
+    path("projects/<slug:slug>/quality/review/<int:query_id>/", quality.settle, name="settle"),
+    path("projects/<slug:slug>/quality/review/<int:query_id>/image.png", quality.review_image, name="review_image"),
+    path("projects/<slug:slug>/quality/payments.csv", quality.payments, name="payments"),
+    path("projects/<slug:slug>/quality/opinions.csv", quality.opinions, name="opinions"),
     path("join/<str:secret>/", joining.join, name="join"),
     path("crowd/<str:token>/", crowd.crowd_start, name="crowd_start"),
     path("projects/<slug:slug>/data/", data.data, name="data"),

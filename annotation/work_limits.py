@@ -31,7 +31,7 @@ def limit_reached(project: Project, user: AbstractBaseUser) -> WorkLimit | None:
     if project.answers_per_person is not None and answered.count() >= project.answers_per_person:
         return WorkLimit.ANSWERS_PER_PERSON
     if project.answers_per_day is not None:
-        today = answered.filter(finished_at__gte=selectors.midnight()).count()
+        today = answered.filter(finished_at__gte=selectors.site_midnight()).count()
         if today >= project.answers_per_day:
             return WorkLimit.ANSWERS_PER_DAY
     if project.encounter_limit is not None and encounters_of(project, user) >= project.encounter_limit:
@@ -50,7 +50,9 @@ def is_quiet(project: Project) -> bool:
     """Say whether the project hands nothing out at this hour of the site's day."""
     if project.quiet_from is None or project.quiet_until is None:
         return False
-    return within(timezone.localtime().time(), project.quiet_from, project.quiet_until)
+    # The site's clock: the viewer's is whatever their browser says.
+    now = timezone.localtime(timezone=timezone.get_default_timezone()).time()
+    return within(now, project.quiet_from, project.quiet_until)
 
 
 def within(now: time, start: time, end: time) -> bool:

@@ -17,11 +17,13 @@ logger = logging.getLogger(__name__)
 IMPORT = "import"
 GATE = "gate"
 SURVEY = "survey"
+COMPARE = "compare"
 # By name, because tasks call services and not the other way round.
 TASKS = {
     IMPORT: "annotation.tasks.import_dataset_task",
     GATE: "annotation.tasks.run_gate_task",
     SURVEY: "annotation.tasks.run_survey_task",
+    COMPARE: "annotation.tasks.compare_answers_task",
 }
 
 

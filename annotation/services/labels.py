@@ -22,7 +22,7 @@ from annotation import selectors
 from annotation.consensus import majority
 from annotation.errors import AlreadyLabelled, InvalidChoice, LeaseExpired, UndoRefused
 from annotation.models import Assignment, AssignmentState, Consensus, Label, Project, Query, QueryState
-from annotation.services import setting_aside
+from annotation.services import gold, review, setting_aside
 
 logger = logging.getLogger(__name__)
 
@@ -89,8 +89,13 @@ def submit_label(*, assignment: Assignment, choice: int, key: UUID | None = None
         if label is None:
             raise LeaseExpired(f"Assignment {assignment.pk} is no longer yours.")
         query = assignment.query
+        if query.state == QueryState.GOLD:
+            gold.judge_member(project=project, user_id=assignment.annotator_id)
+            return label
         votes = [choice] if query.overlap == 1 else _votes(query)
-        if len(votes) == query.overlap:
+        if len(votes) == query.overlap and (
+            majority(votes) is not None or not review.ask_one_more(project=project, query=query)
+        ):
             _close_query(project, query, votes)
     return label
 
@@ -134,10 +139,12 @@ def _reopen(assignment: Assignment) -> Label | None:
         return current.labels.get(superseded_at=None)
     if query.state == QueryState.SET_ASIDE:
         raise LeaseExpired("This question was set aside meanwhile for a manager to look at; nothing was stored.")
-    if query.state != QueryState.OPEN or query.open_slots == 0:
+    if query.state not in (QueryState.OPEN, QueryState.GOLD) or query.open_slots == 0:
         raise LeaseExpired(
             "The time for this question ran out and somebody else has it now, so your answer was not stored."
         )
+    # One more person may have been asked since the page was loaded.
+    assignment.query.overlap = query.overlap
     _end_lease(_held_by(assignment))
     _lease(current, seconds=assignment.project.lease_seconds)
     Query.objects.filter(pk=query.pk).update(open_slots=F("open_slots") - 1)
@@ -215,11 +222,13 @@ def undo_label(*, project: Project, user: AbstractBaseUser) -> Assignment:
         if current.state != AssignmentState.LABELLED:
             raise UndoRefused("This answer was taken back already.")
         consensus = Consensus.objects.filter(query=current.query_id).first()
-        if consensus is not None and consensus.pk <= used_through:
+        is_check = current.query.state == QueryState.GOLD
+        if consensus is not None and consensus.pk <= used_through and not is_check:
             raise UndoRefused("A training has used this answer, so it stays.")
-        if consensus is not None:
+        if consensus is not None and not is_check:
             consensus.delete()
-        Query.objects.filter(pk=current.query_id).exclude(state=QueryState.SET_ASIDE).update(state=QueryState.OPEN)
+        kept = (QueryState.SET_ASIDE, QueryState.GOLD)
+        Query.objects.filter(pk=current.query_id).exclude(state__in=kept).update(state=QueryState.OPEN)
         current.labels.filter(superseded_at=None).update(superseded_at=Now())
         _end_lease(_held_by(current))
         _lease(current, seconds=project.lease_seconds)

@@ -24,6 +24,14 @@ LABELLING_FIELDS = (
     "quiet_from",
     "quiet_until",
 )
+QUALITY_FIELDS = {
+    "gold_share",
+    "gold_minimum",
+    "gold_warn_below",
+    "gold_pause_below",
+    "overlap_limit",
+    "aggregation",
+}
 ACCOUNT_FIELDS = ("pool_epsilon", "pool_delta", "labels_epsilon")
 
 
@@ -144,6 +152,17 @@ def _note_encounters(project: Project) -> None:
     if project.oracle != Oracle.CROWD:
         with connection.cursor() as cursor:
             cursor.execute(queue.NOTE_ALL_ENCOUNTERS, {"project": project.pk})
+
+
+def set_quality(*, project: Project, **fields: Any) -> Project:
+    """Set how answers are checked and compared."""
+    unknown = set(fields) - QUALITY_FIELDS
+    if unknown:
+        raise ValueError(f"no such fields: {sorted(unknown)}")
+    for name, value in fields.items():
+        setattr(project, name, value)
+    project.save(update_fields=[*fields])
+    return project
 
 
 def pause_project(*, project: Project) -> Project:

@@ -15,8 +15,9 @@ from django.db import IntegrityError, connection, transaction
 
 from annotation import label_budget, selectors, work_limits
 from annotation.errors import InvalidConfiguration, LeaseExpired
-from annotation.models import Assignment, Oracle, Project, ProjectState, Query, QueryState, Record, Role
+from annotation.models import Assignment, Membership, Oracle, Project, ProjectState, Query, QueryState, Record, Role
 from annotation.rows import Columns
+from annotation.services import gold
 from annotation.work_limits import WorkLimit
 
 # Ranks of a round stay below this, so a later round never overtakes an earlier one.
@@ -104,7 +105,11 @@ WITH mine AS (
       AND coalesce((
           SELECT earlier.state FROM annotation_assignment earlier
           WHERE earlier.query_id = query.id AND earlier.annotator_id = %(user)s
-      ), 'expired') = 'expired'{only}
+      ), 'expired') = 'expired'
+      AND NOT EXISTS (
+          SELECT 1 FROM annotation_membership member
+          WHERE member.project_id = %(project)s AND member.user_id = %(user)s AND member.role = 'annotator'
+            AND member.paused_at IS NOT NULL){only}
     ORDER BY query.priority, query.id
     LIMIT 1
     FOR NO KEY UPDATE OF query SKIP LOCKED
@@ -181,6 +186,7 @@ class QueueState(StrEnum):
 
     NOT_MEMBER = "not_member"
     PAUSED = "paused"
+    PERSON_PAUSED = "person_paused"
     QUIET_HOURS = "quiet_hours"
     ANSWERS_PER_PERSON = "answers_per_person"
     ANSWERS_PER_DAY = "answers_per_day"
@@ -232,6 +238,8 @@ def claim_next(*, project: Project, user: AbstractBaseUser) -> Assignment | None
     limit = work_limits.limit_reached(project, user)
     if limit is not None and limit != WorkLimit.ENCOUNTERS:
         return None
+    if limit is None:
+        gold.lease_sometimes(project=project, user_id=user.pk)
     statement = _claim_statement_for(project, limit)
     for _ in range(CLAIM_ATTEMPTS):
         assignment, somebody_was_faster = _claim(statement, project, user)
@@ -306,6 +314,8 @@ def queue_state(*, project: Project, user: AbstractBaseUser) -> QueueState:
         return QueueState.NOT_MEMBER
     if project.state == ProjectState.PAUSED:
         return QueueState.PAUSED
+    if Membership.objects.filter(project=project, user=user.pk, role=Role.ANNOTATOR).exclude(paused_at=None).exists():
+        return QueueState.PERSON_PAUSED
     limit = work_limits.limit_reached(project, user)
     if limit is not None:
         return QueueState(limit.value)
@@ -316,6 +326,6 @@ def queue_state(*, project: Project, user: AbstractBaseUser) -> QueueState:
         return QueueState.LABELS_SPENT
     if selectors.budget_is_spent(project):
         return QueueState.BUDGET_SPENT
-    if queries.exclude(state=QueryState.CANDIDATE).exists():
+    if queries.exclude(state__in=(QueryState.CANDIDATE, QueryState.GOLD)).exists():
         return QueueState.MORE_COMING
     return QueueState.WAITING_FOR_FIRST

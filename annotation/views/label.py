@@ -267,7 +267,7 @@ def _empty(request: HttpRequest, project: Project, notice: str = "") -> HttpResp
         "done_today": desk.done_today,
         "last_answer": last_answer,
         "notice": notice,
-        "zone": timezone.get_current_timezone_name(),
+        "zone": timezone.get_default_timezone_name(),
     }
     return _page(request, context, HTTPStatus.OK)
 
