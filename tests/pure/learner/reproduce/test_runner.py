@@ -211,3 +211,12 @@ def test_the_command_refuses_a_folder_that_is_not_there(capsys: pytest.CaptureFi
     with pytest.raises(SystemExit):
         main(["--data", "/nowhere/at/all"])
     assert "--data" in capsys.readouterr().err
+
+
+def test_two_processes_give_what_one_gives(tmp_path: Path) -> None:
+    for processes in (1, 2):
+        Reproduction(tmp_path / str(processes), Data(), True, processes, lambda line: None).reproduce(["chaudhuri2008"])
+    one, two = (
+        json.loads((tmp_path / name / "chaudhuri2008" / "table.json").read_text())["result"] for name in ("1", "2")
+    )
+    assert one == two
