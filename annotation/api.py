@@ -1,23 +1,28 @@
 """REST routes of annotation: projects, uploads, jobs, questions, the ledger."""
 
+import json
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 from ninja import Field, File, Form, Router, Schema, Status, UploadedFile
+from ninja.errors import HttpError
 from ninja.security import HttpBearer
 
 from annotation import selectors, sheets
+from annotation.errors import InvalidRecords
 from annotation.identity import person_of
 from annotation.models import Assignment, BadRows, Dataset, DatasetRole, Job, Project, Role
-from annotation.services import datasets, labels, queue, tokens
+from annotation.services import datasets, labels, queue, streams, tokens
 from annotation.services.tokens import Scope
 from privacy import selectors as privacy_selectors
 
 router = Router()
+LONGEST_KEY = 200
 
 
 class BearerToken(HttpBearer):
@@ -95,13 +100,30 @@ class UploadIn(Schema):
     name: str = Field("", max_length=200)
 
 
+class RecordsIn(Schema):
+    """Records of a stream in the order they came: `{"text": ...}` each, or an object of the declared columns."""
+
+    records: list[dict[str, Any]]
+
+
+class RecordsOut(Schema):
+    """What was stored: each record has a slot of its own; whether one is asked about is not said."""
+
+    accepted: int
+    first_slot: int
+
+
 class AssignmentOut(Schema):
-    """A question leased to the caller."""
+    """A question leased to the caller.
+
+    Where `guess` names a class, the question is whether it is right, and `classes` are the two answers to that.
+    """
 
     id: UUID
     leased_until: datetime
     question: str
     classes: list[str]
+    guess: str | None
     text: str | None
     fields: dict[str, Any] | None
     image_url: str | None
@@ -204,6 +226,49 @@ def list_datasets(request: HttpRequest, slug: str) -> Any:
     return Dataset.objects.filter(project=project).select_related("job").order_by("-id")
 
 
+@router.post(
+    "projects/{slug}/records",
+    response={202: RecordsOut, 200: RecordsOut},
+    summary="Post records to a stream; each is examined once",
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": RecordsIn.model_json_schema()}},
+        },
+        "parameters": [
+            {
+                "in": "header",
+                "name": "Idempotency-Key",
+                "schema": {"type": "string", "maxLength": 200},
+                "description": "Sent again with the same key, records are stored once, and the answer is 200.",
+            }
+        ],
+    },
+)
+def post_records(request: HttpRequest, slug: str) -> Any:
+    require_scope(request, Scope.DATASETS_WRITE)
+    project = _project(request, slug, Role.MANAGER)
+    key = request.headers.get("Idempotency-Key", "")
+    if len(key) > LONGEST_KEY:
+        raise HttpError(422, f"Idempotency-Key: is longer than {LONGEST_KEY} characters")
+    receipt = streams.post_records(project=project, records=_records_in(request), key=key)
+    return Status(200 if receipt.repeated else 202, receipt)
+
+
+def _records_in(request: HttpRequest) -> list[Any]:
+    """Read the body without a model of each record, which would cost more than examining them."""
+    if int(request.headers.get("Content-Length") or 0) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+        raise HttpError(413, f"A request may hold {settings.DATA_UPLOAD_MAX_MEMORY_SIZE:,} bytes at most.")
+    try:
+        body = json.loads(request.body)
+    except (ValueError, RecursionError):
+        raise InvalidRecords([], "The body is not valid JSON.") from None
+    if not (isinstance(body, dict) and isinstance(body.get("records"), list)):
+        raise InvalidRecords([], "The body must be an object with a list called records.")
+    records: list[Any] = body["records"]
+    return records
+
+
 @router.get("jobs/{job_id}", response=JobOut, summary="Progress of a job")
 def get_job(request: HttpRequest, job_id: UUID) -> Any:
     require_scope(request, Scope.DATASETS_WRITE)
@@ -227,7 +292,8 @@ def claim_assignment(request: HttpRequest, slug: str) -> Any:
         id=assignment.id,
         leased_until=assignment.leased_until,
         question=project.question,
-        classes=project.classes,
+        classes=selectors.answers_of(project),
+        guess=selectors.guess_of(assignment),
         text=shown.text,
         fields=dict(shown.fields) if shown.fields is not None else None,
         image_url=shown.image_url,

@@ -1,5 +1,8 @@
 """Everything the annotation layer refuses to do, by name."""
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 
 class AnnotationError(Exception):
     """Base of all refusals of the annotation layer; `status` is the HTTP status that fits."""
@@ -65,5 +68,31 @@ class LinkEnded(AnnotationError):
 
 class TooOften(AnnotationError):
     """Something was tried more often than is allowed in a while."""
+
+    status = 429
+
+
+class NotAStream(AnnotationError):
+    """The project takes uploads, not records one by one."""
+
+
+class InvalidRecords(AnnotationError):
+    """Posted records break a rule; nothing was stored. `errors` names rows, fields and rules, never content."""
+
+    status = 422
+
+    def __init__(self, errors: Sequence[Mapping[str, Any]], message: str) -> None:
+        super().__init__(message)
+        self.errors = list(errors)
+
+
+class IdempotencyKeyReused(AnnotationError):
+    """The key stands for other records than those it came with now."""
+
+    status = 422
+
+
+class StreamFull(AnnotationError):
+    """More records wait to be examined than the site keeps."""
 
     status = 429

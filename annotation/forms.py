@@ -5,6 +5,7 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from annotation import selectors
 from annotation.models import Project, ReportKind
 from annotation.services.reports import MAX_COMMENT_LENGTH
 
@@ -27,7 +28,7 @@ class LabelForm(forms.Form):
 
     def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._classes = len(project.classes)
+        self._classes = len(selectors.answers_of(project))
 
     def clean_choice(self) -> int:
         """Refuse a class the project does not have."""

@@ -7,7 +7,8 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models import DataKind, Estimator, Features, GateKind, Oracle, Selection, UncertaintyMeasure
-from annotation.presets import GATE_FIELDS, Preset
+from annotation.preset import Preset
+from annotation.presets import GATE_FIELDS
 from annotation.project_forms import ProjectForm
 from annotation.selection_rules import FIELD_DEFAULTS, GAUSSIAN, MOST_EXPOSURES, POOL_ESTIMATORS, SCREENS
 

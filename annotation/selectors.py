@@ -12,8 +12,10 @@ from django.db.models import Exists, F, IntegerField, OuterRef, Q, QuerySet, Sub
 from django.db.models.functions import Now
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from annotation.models import (
+    Arrival,
     Assignment,
     AssignmentState,
     DataKind,
@@ -21,6 +23,7 @@ from annotation.models import (
     Project,
     Query,
     QueryState,
+    QuestionKind,
     Role,
     Selection,
 )
@@ -135,6 +138,19 @@ class Question:
     image_url: str | None = None
 
 
+def answers_of(project: Project) -> list[str]:
+    """Return what a question of the project can be answered, in the order of the buttons and of `Label.choice`."""
+    if project.question_kind == QuestionKind.CONFIRM:
+        return [gettext("Yes, it is right"), gettext("No, it is wrong")]
+    return list(project.classes)
+
+
+def guess_of(assignment: Assignment) -> str | None:
+    """Return the class the annotator is asked to confirm, None where a class is chosen."""
+    guess = assignment.query.guess
+    return None if guess is None else str(assignment.project.classes[guess])
+
+
 def question_of(assignment: Assignment) -> Question:
     """Return what the assignment shows; load it with `query__record`, else each part is a query of its own."""
     image_url = reverse("annotation:question_image", args=(assignment.pk,))
@@ -155,7 +171,12 @@ def shown_of(project: Project, query: Query, *, image_url: str) -> Question:
 
 
 def budget_is_spent(project: Project) -> bool:
-    """Say whether the account that pays for training could not pay for one more release."""
+    """Say whether the account that pays for training could not pay for one more release.
+
+    A stream pays once for all of its releases, before its first question.
+    """
+    if project.arrival == Arrival.STREAM:
+        return False
     left = guarantee(project.labels_account or project.pool_account)
     epsilon = project.training_epsilon
     if project.selection == Selection.SECRET_SAMPLE:

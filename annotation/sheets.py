@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from django.db.models import Count, Max, OuterRef, Prefetch, QuerySet, Subquery
 from django.db.models.functions import Coalesce
@@ -11,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.amounts import delta_words, epsilon_words
-from annotation.models import Dataset, GateRun, Label, Membership, Oracle, PrivacyUnit, Project
+from annotation.models import DataKind, Dataset, DatasetRole, GateRun, Label, Membership, Oracle, PrivacyUnit, Project
 from annotation.selectors import Person, projects_of
 from annotation.spending import SpendingTable, spending_tables
 from privacy.accounting.events import event_from_json
@@ -21,6 +22,7 @@ from privacy.numerical import has_numerical_epsilon, known_numerical_epsilon, nu
 from privacy.selectors import Guarantee, forecast, guarantee, statement
 
 STATEMENT_LINES = 200
+STREAM_JOB = "stream"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +53,25 @@ def memberships_of(project: Project) -> QuerySet[Membership]:
     )
 
 
+def slots_of(project: Project) -> int:
+    """Return how many records came to a stream."""
+    return Dataset.objects.get(project=project, role=DatasetRole.POOL).row_count
+
+
+def example_record(project: Project) -> dict[str, Any]:
+    """Return a made-up record of the form the project takes."""
+    if project.data_kind == DataKind.TEXT:
+        return {"text": "…"}
+    return {
+        column["name"]: column["categories"][0] if "categories" in column else column["low"]
+        for column in project.columns
+    }
+
+
 def uploads_of(project: Project) -> QuerySet[Dataset]:
-    """Return the uploads with their job and gate runs, newest first."""
+    """Return the uploads with their job and gate runs, newest first; what a stream takes is no upload."""
     runs = Prefetch("gate_runs", GateRun.objects.order_by("pk"))
-    uploads = Dataset.objects.filter(project=project).select_related("job", "gate_job")
+    uploads = Dataset.objects.filter(project=project).exclude(job__kind=STREAM_JOB).select_related("job", "gate_job")
     return uploads.prefetch_related(runs).order_by("-pk")
 
 

@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from annotation.services import comparing, datasets, gate, gate_parts, gate_planning, jobs, queue, rates
+from annotation.services import comparing, datasets, gate, gate_parts, gate_planning, jobs, queue, rates, streams
 
 
 @shared_task(acks_late=True)
@@ -57,3 +57,9 @@ def forget_old_counts_task() -> None:
 def compare_answers_task(*, job_id: str) -> None:
     """Weigh the answers of a project against each other."""
     comparing.make_report(job_id=job_id)
+
+
+@shared_task
+def forget_old_posts_task() -> None:
+    """Delete what is left of posts that were examined long ago."""
+    streams.forget_old_posts()

@@ -10,7 +10,7 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 
 from annotation.api import BearerToken
 from annotation.api import router as annotation_router
-from annotation.errors import AnnotationError
+from annotation.errors import AnnotationError, InvalidRecords
 from learner.api import router as learner_router
 from learner.errors import LearnerError
 from privacy.errors import BudgetExceeded, PrivacyError
@@ -72,4 +72,5 @@ def other(request: HttpRequest, error: HttpError) -> HttpResponse:
 def refused(request: HttpRequest, error: Exception) -> HttpResponse:
     """Answer 402 for a spent budget; other refusals carry their own status."""
     status = 402 if isinstance(error, BudgetExceeded) else getattr(error, "status", 409)
-    return _problem(request, status, str(error))
+    extra = {"errors": error.errors} if isinstance(error, InvalidRecords) else {}
+    return _problem(request, status, str(error), **extra)

@@ -233,6 +233,7 @@ HEAVY_TASKS = (
     "annotation.tasks.collect_gate_parts_task",
     "learner.tasks.run_round_task",
     "learner.tasks.train_model_task",
+    "learner.tasks.run_stream_task",
 )
 CELERY_TASK_ROUTES = {name: {"queue": "heavy"} for name in HEAVY_TASKS}
 CELERY_BEAT_SCHEDULE = {
@@ -247,6 +248,7 @@ CELERY_BEAT_SCHEDULE = {
 } | {
     "send-stalled-jobs-again": {"task": "annotation.tasks.resend_stalled_jobs_task", "schedule": 5.0},
     "forget-read-uploads": {"task": "annotation.tasks.forget_read_uploads_task", "schedule": 60.0},
+    "forget-old-posts": {"task": "annotation.tasks.forget_old_posts_task", "schedule": 3600.0},
     "return-expired-leases": {"task": "annotation.tasks.return_expired_leases_task", "schedule": 10.0},
     "forget-old-counts": {"task": "annotation.tasks.forget_old_counts_task", "schedule": 3600.0},
     "advance-projects": {"task": "learner.tasks.advance_projects_task", "schedule": 5.0},
@@ -261,6 +263,10 @@ HEARTBEAT_LIMIT_SECONDS = int(os.environ.get("HEARTBEAT_LIMIT_SECONDS", 600))
 DISK_FREE_LIMIT_MEBIBYTES = int(os.environ.get("DISK_FREE_LIMIT_MEBIBYTES", 512))
 # Who may read /metrics: the bearer of this token; without one, programs on the same machine.
 METRICS_TOKEN = os.environ.get("METRICS_TOKEN", "")
+
+# Records a stream keeps for examination, and how many one request may bring.
+STREAM_BACKLOG_RECORDS = int(os.environ.get("STREAM_BACKLOG_RECORDS", 1_000_000))
+STREAM_POST_RECORDS = 20_000
 
 # A running job, round or training renews its lease; one that has not done so for this long is taken over.
 WORK_LEASE_SECONDS = int(os.environ.get("WORK_LEASE_SECONDS", 30))

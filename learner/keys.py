@@ -2,9 +2,9 @@
 
 from uuid import NAMESPACE_URL, UUID, uuid5
 
-from learner.models import Round, TrainingRun
+from learner.models import Round, Stream, TrainingRun
 
 
-def key_of(row: Round | TrainingRun, attempt: int, *, part: str = "") -> UUID:
+def key_of(row: Round | TrainingRun | Stream, attempt: int, *, part: str = "") -> UUID:
     """Return the idempotency key of one attempt: the next one draws new noise, so it pays anew."""
     return uuid5(NAMESPACE_URL, f"dpal:{row._meta.model_name}:{row.pk}:{attempt}:{part}")

@@ -12,11 +12,12 @@ from enum import StrEnum
 from django.db.models import Max
 
 from annotation.label_budget import questions_left
-from annotation.models import Features, Oracle, Project, Query, QueryState, Selection
+from annotation.models import Arrival, Features, Oracle, Project, Query, QueryState, Selection
 from learner import pool_selectors, secret_selectors, selectors
 from learner.blocks import block_rates
 from learner.configuration import first_block_rate, projection_event, screen_of, secret_sample_of, strategy_of
 from learner.models import FeatureProjection, ModelRelease, ReleaseState, Round, TrainingRun
+from learner.policies import UpdatePolicy, labels_for_next_release
 from privacy.accounting.event import Event
 from privacy.charges import price
 from privacy.models import BudgetAccount, Filter
@@ -105,7 +106,12 @@ class Purse:
 
 
 def plan_forecast(project: Project) -> PlanForecast | None:
-    """Walk the plan from where the project stands; None while work runs, whose outcome is not in the account yet."""
+    """Walk the plan from where the project stands; None while work runs, whose outcome is not in the account yet.
+
+    None for a stream, too: it pays once, and then for whatever comes.
+    """
+    if project.arrival == Arrival.STREAM:
+        return None
     for work in (Round, TrainingRun):
         if work.objects.filter(project=project, state__in=selectors.UNFINISHED).exists():
             return None
@@ -158,7 +164,8 @@ def _open_stages(project: Project) -> Iterator[Stage]:
     """Choose rounds until enough labels wait, train, and begin again, until nothing is left to ask."""
     training = selectors.training_event(project)
     counts = selectors.question_counts(project)
-    waiting = counts.unused + counts.open
+    waiting, used = counts.unused + counts.open, counts.agreed - counts.unused
+    policy = UpdatePolicy(project.update_policy)
     left = _questions_left(project)
     has_model = ModelRelease.objects.filter(project=project, state=ReleaseState.RELEASED).exists()
     series = selectors.round_series(project)
@@ -168,7 +175,10 @@ def _open_stages(project: Project) -> Iterator[Stage]:
             # At least this many in the mean, if every coin shows the smaller rate.
             left = min(left, int(-math.expm1(screen.exposures * math.log1p(-float(screen.low))) * left))
             screen = None
-        while waiting < project.labels_per_release and left:
+        target = labels_for_next_release(
+            policy, labels_at_last_release=used, labels_per_release=project.labels_per_release
+        )
+        while used + waiting < target and left:
             picks = min(project.round_size, left)
             strategy = strategy_of(project, project.selection)
             if strategy.needs_model and not has_model:
@@ -182,7 +192,7 @@ def _open_stages(project: Project) -> Iterator[Stage]:
         if not waiting:
             return
         yield Stage(False, training)
-        waiting, has_model = 0, True
+        waiting, used, has_model = 0, used + waiting, True
 
 
 def _secret_stages(project: Project) -> Iterator[Stage]:

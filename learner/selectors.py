@@ -9,8 +9,19 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation import selectors as annotation_selectors
 from annotation.label_budget import questions_left
-from annotation.models import Consensus, Oracle, Project, ProjectState, Query, QueryState, Role, Selection, WorkState
-from learner import pool_selectors, secret_selectors
+from annotation.models import (
+    Arrival,
+    Consensus,
+    Oracle,
+    Project,
+    ProjectState,
+    Query,
+    QueryState,
+    Role,
+    Selection,
+    WorkState,
+)
+from learner import pool_selectors, secret_selectors, stream_configuration, stream_selectors
 from learner.blocks import block_rates
 from learner.configuration import (
     estimator_of,
@@ -98,6 +109,8 @@ def trained_on(run: TrainingRun) -> TrainedOn:
     Visible rounds: the questions asked when it was started; how many of them got an agreed answer depends on what the
     records hold. A secret block: the size of the pool and the rate of the coins, which are public, and nothing else.
     """
+    if run.stream_batches is not None:
+        return stream_selectors.trained_on(run)
     if run.block is not None:
         sample = secret_sample_of(run.project, block=run.block.block or 0)
         return TrainedOn(pool_size=run.block.requested, rate=sample.rate)
@@ -155,12 +168,41 @@ def project_status(project: Project) -> ProjectStatus:
         return ProjectStatus(
             Step.TRAINING, f"Version {training.version} is being trained on {training.labels_used} labels."
         )
+    if project.arrival == Arrival.STREAM:
+        return _stream_step(project)
     choosing = Round.objects.filter(project=project, state__in=UNFINISHED).first()
     if choosing is not None and choosing.block is not None:
         return ProjectStatus(Step.CHOOSING, f"Secret coins choose the questions of block {choosing.block}.")
     if choosing is not None:
         return ProjectStatus(Step.CHOOSING, f"The questions of round {choosing.number} are being chosen.")
     return _due_step(project)
+
+
+def _stream_step(project: Project) -> ProjectStatus:
+    """Say what a stream waits for; a worker does whatever is due by itself."""
+    version = stream_selectors.releases_made(project)
+    if project.maximum_releases is not None and version >= project.maximum_releases:
+        return ProjectStatus(Step.FINISHED, f"Finished: version {version} is the last one planned.")
+    if stream_selectors.failed_releases(project) >= stream_selectors.MAX_FAILED_RELEASES:
+        return ProjectStatus(Step.STUCK, f"Releasing version {version + 1} failed several times.")
+    stream = stream_selectors.stream_of(project)
+    paid = stream is not None and stream.entry_id is not None
+    if not paid and not can_pay(project.pool_account, [stream_configuration.stream_event(project)]):
+        return ProjectStatus(
+            Step.CANNOT_PAY,
+            f"The whole stream pays once, and the budget {project.pool_account.label} is too small for that: "
+            f"{guarantee(project.pool_account).left_wording} left. Records wait. A manager can raise its limit.",
+        )
+    if stream_selectors.has_work(project):
+        return ProjectStatus(Step.CHOOSING, "Records are being examined.")
+    if stream is None or not stream_selectors.waits_for_answers(project, stream):
+        return ProjectStatus(Step.WAITING_FOR_POOL, "Every record that came was examined; post more.")
+    if questions_left(project) == 0:
+        return ProjectStatus(Step.LABELS_SPENT, "The annotation budget is spent. A manager can raise its limit.")
+    if project.hides_selection:
+        return ProjectStatus(Step.LABELLING, "A window waits for its public time; its update is made then.")
+    counts = question_counts(project)
+    return ProjectStatus(Step.LABELLING, f"{counts.open} questions are open; batches update the model in their order.")
 
 
 def _due_step(project: Project) -> ProjectStatus:
@@ -175,7 +217,7 @@ def _due_step(project: Project) -> ProjectStatus:
     screened = screen_of(project) is not None and next_strategy(project) == project.selection
     left = affordable != 0 and pool_selectors.has_candidates(project, screened=screened)
     missing = labels_needed(
-        UpdatePolicy.PER_ROUND,
+        UpdatePolicy(project.update_policy),
         labels_now=counts.agreed,
         labels_at_last_release=counts.agreed - counts.unused,
         labels_per_release=project.labels_per_release,

@@ -52,7 +52,8 @@ def examine(
     policy: BatchPolicy,
     model: LinearModel | None,
     rng: RandomSource,
-    stop_at_batch: bool = False,
+    most_batches: int | None = None,
+    most_selected: int | None = None,
 ) -> Examination:
     """Decide about the next records of a stream.
 
@@ -73,22 +74,29 @@ def examine(
         The last RELEASED model; never one trained without noise.
     rng : RandomSource
         Source of the coins.
-    stop_at_batch : bool
-        Stop where the first batch closes, so that its update can change the model for the records after it.
-        Their coins, never seen by anybody, are flipped anew later.
+    most_batches : int, optional
+        Stop where so many batches are closed, >= 1, so that their updates can change the model for the records after
+        them. The coins of these, never seen by anybody, are flipped anew later.
+    most_selected : int, optional
+        Stop after so many selected records, >= 1; only where selection is visible, since stopping tells.
 
     Raises
     ------
     ValueError
-        If a slot would be skipped, or a needed model is missing.
+        If a slot would be skipped, a needed model is missing, or no batch may close.
     """
+    for name, most in (("most_batches", most_batches), ("most_selected", most_selected)):
+        if most is not None and most < 1:
+            raise ValueError(f"{name} must be >= 1, got {most}")
     if first_slot > state.next_slot:
         raise ValueError(f"slots {state.next_slot} to {first_slot - 1} were not examined yet")
     passed = min(state.next_slot - first_slot, len(records))
     rows = np.arange(passed, len(records), dtype=np.int64)
     decisions = np.ones(rows.size, dtype=np.bool_) if examiner is None else examiner.decide(records, rows, model, rng)
+    if most_selected is not None and decisions.sum() > most_selected:
+        decisions = decisions[: np.flatnonzero(decisions)[most_selected - 1] + 1]
     following, batches = policy.advance(state, decisions)
-    if stop_at_batch and batches:
-        decisions = decisions[: batches[0].end - state.next_slot]
+    if most_batches is not None and len(batches) > most_batches - 1:
+        decisions = decisions[: batches[most_batches - 1].end - state.next_slot]
         following, batches = policy.advance(state, decisions)
     return Examination(passed + np.flatnonzero(decisions), passed + len(decisions), batches, following)

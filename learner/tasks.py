@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from learner.services import rounds, training
+from learner.services import rounds, streams, training
 
 
 @shared_task
@@ -27,3 +27,9 @@ def run_round_task(*, round_id: int) -> None:
 def train_model_task(*, run_id: str) -> None:
     """Train and release a model."""
     training.train_model(run_id=run_id)
+
+
+@shared_task
+def run_stream_task(*, project_id: int) -> None:
+    """Examine what arrived at a stream, and learn from what was answered."""
+    streams.run_stream(project_id=project_id)

@@ -16,7 +16,18 @@ from django.core.files.storage import default_storage
 from django.db import connection, transaction
 
 from annotation.errors import InvalidUpload, UploadRefused, WorkLost
-from annotation.models import BadRows, DataKind, Dataset, DatasetRole, DatasetState, Job, Oracle, PrivacyUnit, Project
+from annotation.models import (
+    Arrival,
+    BadRows,
+    DataKind,
+    Dataset,
+    DatasetRole,
+    DatasetState,
+    Job,
+    Oracle,
+    PrivacyUnit,
+    Project,
+)
 from annotation.parsers.pixel_file import PixelFile
 from annotation.parsers.reading import Upload
 from annotation.parsers.rows import BadRow, Layout
@@ -51,6 +62,8 @@ def receive_upload(
     """
     if role not in DatasetRole.values:
         raise InvalidUpload(f"role: must be one of {', '.join(DatasetRole.values)}")
+    if role == DatasetRole.POOL and project.arrival == Arrival.STREAM:
+        raise InvalidUpload("role: a stream takes its private records one by one, from the REST interface")
     if bad_rows not in BadRows.values:
         raise InvalidUpload(f"bad_rows: must be one of {', '.join(BadRows.values)}")
     if file.size > settings.UPLOAD_MAX_BYTES:

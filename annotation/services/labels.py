@@ -77,8 +77,9 @@ def submit_label(*, assignment: Assignment, choice: int, key: UUID | None = None
     sent from: what arrives again after it was taken back does not come back to life.
     """
     project = assignment.project
-    if not 0 <= choice < len(project.classes):
-        raise InvalidChoice(f"There are {len(project.classes)} classes to choose from.")
+    possible = len(selectors.answers_of(project))
+    if not 0 <= choice < possible:
+        raise InvalidChoice(f"There are {possible} answers to choose from.")
     with transaction.atomic():
         label = _answer(assignment, choice, key)
         if label is None:

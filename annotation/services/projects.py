@@ -8,9 +8,9 @@ from django.db import connection, transaction
 from django.utils.text import slugify
 
 from annotation.errors import InvalidConfiguration
-from annotation.models import Membership, Oracle, Project, ProjectState, Role, Selection
+from annotation.models import Arrival, Membership, Oracle, Project, ProjectState, Role, Selection
 from annotation.presets import GATE_FIELDS, PRESETS, broken_rules
-from annotation.services import jobs, queue
+from annotation.services import jobs, queue, streams
 from privacy.models import BudgetAccount
 from privacy.services import ledger
 
@@ -75,6 +75,8 @@ def create_project(
             **values,
         )
         add_member(project=project, user=owner, role=Role.MANAGER)
+        if project.arrival == Arrival.STREAM:
+            streams.open_stream(project=project)
     return project
 
 

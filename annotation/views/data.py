@@ -1,5 +1,6 @@
 """Uploading pools and public test sets, and how each upload went."""
 
+import json
 from typing import Any
 
 from django.contrib import messages
@@ -14,7 +15,7 @@ from annotation import sheets
 from annotation.errors import InvalidUpload
 from annotation.identity import person_of
 from annotation.label_budget import label_budget as budget_of_labels
-from annotation.models import Dataset, Project
+from annotation.models import Arrival, Dataset, Project
 from annotation.project_forms import LabelBudgetForm, UploadForm
 from annotation.services import datasets, gate, projects
 from annotation.views.projects import managed_project
@@ -42,7 +43,19 @@ def data(request: HttpRequest, slug: str) -> HttpResponse:
             messages.success(request, _("Upload received; its rows are being read."))
             return redirect("annotation:data", slug=slug)
     context = {"project": project, "form": form, "labels": budget_of_labels(project)} | _uploads(project)
+    if project.arrival == Arrival.STREAM:
+        context |= _stream(request, project)
     return render(request, "annotation/data.html", context, status=422 if form.errors else 200)
+
+
+def _stream(request: HttpRequest, project: Project) -> dict[str, Any]:
+    """Return how many records came, which is public, and how to post more."""
+    example = {"records": [sheets.example_record(project)]}
+    return {
+        "slots": sheets.slots_of(project),
+        "posting_url": request.build_absolute_uri(reverse("api:post_records", args=[project.slug])),
+        "example": json.dumps(example, ensure_ascii=False),
+    }
 
 
 def _in_progress(upload: Dataset) -> bool:

@@ -213,14 +213,16 @@ def _next_question(
         # Who comes for the first time is not told of a change.
         guidelines.mark_guidelines_seen(project=project, user=request.user)  # type: ignore[arg-type]
     question = selectors.question_of(assignment)
-    keys = KEYS.ljust(len(project.classes))
+    answers = selectors.answers_of(project)
+    keys = KEYS.ljust(len(answers))
     context = {
         "project": project,
         "assignment": assignment,
         "question": question,
         "image_source": _image_in_page(assignment) if question.image_url else None,
         "key": uuid4(),
-        "choices": [(value, keys[value].strip(), name) for value, name in enumerate(project.classes)],
+        "choices": [(value, keys[value].strip(), name) for value, name in enumerate(answers)],
+        "guess": selectors.guess_of(assignment),
         "reasons": SKIP_REASONS,
         "flags": FLAGS,
         "done_today": assignment.done_today,
@@ -228,7 +230,7 @@ def _next_question(
         "waiting": assignment.waiting,
         "goal": assignment.done_today + assignment.waiting + 1,
         "more_than": assignment.waiting > selectors.WAITING_SHOWN and selectors.WAITING_SHOWN,
-        "last_answer": None if last_choice is None else project.classes[last_choice],
+        "last_answer": None if last_choice is None else answers[last_choice],
         "earlier": earlier,
         "problem": problem,
         "notice": notice,
@@ -260,7 +262,7 @@ def _empty(request: HttpRequest, project: Project, notice: str = "") -> HttpResp
     if request.GET.get("shown") == state:
         return HttpResponse(status=HTTPStatus.NO_CONTENT)
     desk = _desk(request, project.slug)
-    last_answer = None if desk.last_choice is None else project.classes[desk.last_choice]
+    last_answer = None if desk.last_choice is None else selectors.answers_of(project)[desk.last_choice]
     context = {
         "project": project,
         "state": str(state),

@@ -9,11 +9,12 @@ from django.views.decorators.http import require_POST
 
 from annotation import selectors, sheets
 from annotation.identity import person_of
-from annotation.models import Membership, Project, Role
+from annotation.models import Arrival, Membership, Project, Role
 from annotation.pool_forms import PoolProjectForm
 from annotation.presets import PRESETS
-from annotation.project_forms import MemberForm
+from annotation.project_forms import MemberForm, ProjectForm
 from annotation.services import projects
+from annotation.stream_forms import StreamProjectForm
 
 
 def managed_project(request: HttpRequest, slug: str) -> Project:
@@ -56,13 +57,20 @@ def new_project(request: HttpRequest, preset: str) -> HttpResponse:
     if preset not in PRESETS:
         raise Http404
     chosen = PRESETS[preset]
-    form = PoolProjectForm(request.POST or None, preset=chosen)
-    if request.method == "POST" and ("show" in request.POST or not form.settings_are_shown(request.POST)):
-        form = PoolProjectForm.shown_for(request.POST, preset=chosen)
-        return render(request, "annotation/new_project.html", {"form": form, "preset": chosen, "changed": True})
+    if chosen.defaults.get("arrival") == Arrival.STREAM:
+        form: ProjectForm = StreamProjectForm(request.POST or None, preset=chosen)
+    else:
+        form = pool_form = PoolProjectForm(request.POST or None, preset=chosen)
+        if request.method == "POST" and ("show" in request.POST or not pool_form.settings_are_shown(request.POST)):
+            form = PoolProjectForm.shown_for(request.POST, preset=chosen)
+            return render(request, "annotation/new_project.html", {"form": form, "preset": chosen, "changed": True})
     if request.method == "POST" and form.is_valid():
         project = projects.create_project(preset=preset, owner=person_of(request), **form.project_values())
-        messages.success(request, _("Project opened. Upload a pool next."))
+        stream = project.arrival == Arrival.STREAM
+        messages.success(
+            request,
+            _("Project opened. Post its records next.") if stream else _("Project opened. Upload a pool next."),
+        )
         return redirect("annotation:data", slug=project.slug)
     status = 422 if form.errors else 200
     return render(request, "annotation/new_project.html", {"form": form, "preset": chosen}, status=status)

@@ -155,7 +155,7 @@ def played_stream(
             policy=policy,
             model=model,
             rng=rng,
-            stop_at_batch=True,
+            most_batches=1,
         )
         state = seen.state
         for closed in seen.batches:

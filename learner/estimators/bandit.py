@@ -129,13 +129,6 @@ class BanditMutualInformationOGD(NoisyGradientDescent):
             )
         return self
 
-    def start(self, n_features: int) -> Self:
-        """Start from zero weights, before the first guess."""
-        if self.classes is None:
-            raise ValueError("classes must be declared before the first guess")
-        self._begin(n_features, self._declared_classes())
-        return self
-
     def guess(self, row: ArrayLike) -> Guess:
         """Draw a direction and return the class of one row, shape (n_features,), at the moved weights."""
         direction = self._directions(1)[0]

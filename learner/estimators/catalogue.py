@@ -84,6 +84,13 @@ KINDS: Mapping[str, _Kind] = {
 }
 
 
+# Streams alone have these: they take each record once, as it comes.
+ONLINE: Mapping[str, str] = {
+    "mi_ogd": "logistic regression by noisy online gradient descent",
+    "bandit_ogd": "logistic regression by noisy online gradient descent from confirmations",
+}
+
+
 def estimator_for(
     name: str,
     training: Training,
@@ -108,4 +115,4 @@ def estimator_for(
 
 def words_for(name: str) -> str:
     """Return what a model card says of an estimator."""
-    return KINDS[name].words
+    return ONLINE[name] if name in ONLINE else KINDS[name].words

@@ -53,6 +53,14 @@ class NoisyGradientDescent(StreamingLinearClassifier):
         self._learn(*self._examples(X, y, classes=classes, begin=False))
         return self
 
+    def pass_over(self, users: int = 1) -> Self:
+        """Take a step of noise alone for each user who gave no answer, so that no step tells whether there was one."""
+        for start in range(0, users, NOISE_USERS):
+            for steps in self._noise(min(NOISE_USERS, users - start)):
+                self._take(np.zeros_like(self.weights_), steps)
+        self._publish()
+        return self
+
     def event_for(self, n_features: int) -> Event:
         """Return what one user's contribution, and so the whole stream, must be charged, before any row is read.
 

@@ -50,6 +50,13 @@ class StreamingLinearClassifier(LinearLogisticClassifier):
         shares: Array = softmax(values, axis=1)
         return shares
 
+    def start(self, n_features: int) -> Self:
+        """Start from zero weights, whose classes the constructor declares, before anything is learned."""
+        if self.classes is None:
+            raise ValueError("classes must be declared before the start")
+        self._begin(n_features, self._declared_classes())
+        return self
+
     def state(self) -> dict[str, Any]:
         """Return everything learned so far as JSON values; together with the parameters it replaces the object."""
         return {

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 from django.conf import settings
@@ -29,7 +29,7 @@ from learner.services import features
 from learner.signatures import Signer
 from privacy.accounting.event import event_from_json
 from privacy.accounting.units import atto_spent, nano_spent
-from privacy.models import BudgetAccount, LedgerEntry
+from privacy.models import BudgetAccount, EntryKind, LedgerEntry
 from privacy.selectors import guarantee
 
 
@@ -61,7 +61,11 @@ class StagedRelease:
 
 @contextmanager
 def staged_release(
-    run: TrainingRun, model: LinearModel, featurizer: Featurizer, *, entries: Sequence[LedgerEntry]
+    run: TrainingRun,
+    model: LinearModel,
+    featurizer: Featurizer,
+    *,
+    entries: Sequence[LedgerEntry],
 ) -> Iterator[StagedRelease]:
     """Write a release's files where nobody looks; what was not published on leaving is removed."""
     project = run.project
@@ -88,7 +92,7 @@ def staged_release(
     }
     privacy: Privacy = {
         "oracle": "crowd" if project.oracle == Oracle.CROWD else "trusted",
-        "questions_shown": run.block is None,
+        "questions_shown": not project.hides_selection,
         "accounts": accounts,
         "entries": [_line(entry) for entry in entries],
     }
@@ -107,7 +111,11 @@ def signer() -> Signer:
 
 
 def publish(
-    run: TrainingRun, staged: StagedRelease, *, entry: LedgerEntry, lineage: Sequence[LedgerEntry]
+    run: TrainingRun,
+    staged: StagedRelease,
+    *,
+    entry: LedgerEntry,
+    lineage: Sequence[LedgerEntry],
 ) -> ModelRelease:
     """Store the release and move its files into place, as the last step of the transaction that commits its cost."""
     project = run.project
@@ -117,7 +125,7 @@ def publish(
         version=run.version,
         training_run=run,
         estimator=project.estimator,
-        event=entry.parent.event if entry.parent else {},
+        event=_paid_event(entry),
         weights=staged.model.to_json(),
         features=json.loads(staged.featurizer.to_json()),
         folder=name,
@@ -133,6 +141,14 @@ def publish(
     shutil.rmtree(target, ignore_errors=True)
     staged.folder.rename(target)
     return release
+
+
+def _paid_event(entry: LedgerEntry) -> dict[str, Any]:
+    """Return the event whose price an entry stands for: its reservation's, or that of the entry it descends from."""
+    paid = entry.parent
+    while paid is not None and paid.kind == EntryKind.COMMIT:
+        paid = paid.parent
+    return dict(paid.event) if paid is not None else {}
 
 
 def evaluate_release(*, release: ModelRelease) -> None:

@@ -12,10 +12,10 @@ from django.db.models.functions import Now
 from numpy.typing import NDArray
 
 from annotation.label_budget import questions_left
-from annotation.models import Consensus, Oracle, Project, ProjectState, Selection, WorkState
+from annotation.models import Arrival, Consensus, Oracle, Project, ProjectState, Selection, WorkState
 from annotation.services import labels, queue
 from annotation.services.work import finish_work
-from learner import pool_selectors, secret_selectors, selectors
+from learner import pool_selectors, secret_selectors, selectors, stream_selectors
 from learner.configuration import featurizer_of, screen_of, strategy_of
 from learner.errors import NothingToAsk
 from learner.linear_model import LinearModel
@@ -23,7 +23,7 @@ from learner.models import Round, TrainingRun
 from learner.pool_selectors import Examples
 from learner.selectors import ProjectStatus, Step
 from learner.services import attempts, features, ranked_pool, releases, screen_rounds, secret_rounds
-from learner.services.dispatch import RUN_ROUND_TASK, TRAIN_MODEL_TASK, send_on_commit
+from learner.services.dispatch import RUN_ROUND_TASK, RUN_STREAM_TASK, TRAIN_MODEL_TASK, send_on_commit
 from privacy.mechanisms.randomness import SecureRandom
 from privacy.models import LedgerEntry
 from privacy.services import ledger
@@ -34,6 +34,8 @@ RESEND_AFTER = timedelta(seconds=5)
 
 def advance_project(*, project_id: int) -> ProjectStatus:
     """Take the project's next step, if one is due, and return where it stands; any worker may call this at any time."""
+    if Project.objects.filter(pk=project_id, arrival=Arrival.STREAM).exists():
+        return _advance_stream(Project.objects.select_related("pool_account").get(pk=project_id))
     with transaction.atomic():
         # One at a time for each project: the second caller sees what the first one started.
         project = Project.objects.select_for_update(no_key=True).get(pk=project_id)
@@ -45,6 +47,13 @@ def advance_project(*, project_id: int) -> ProjectStatus:
         else:
             return status
         return selectors.project_status(project)
+
+
+def _advance_stream(project: Project) -> ProjectStatus:
+    """Send a worker to a stream that has something to do; the stream's own lock keeps several of them apart."""
+    if stream_selectors.has_work(project):
+        send_on_commit(RUN_STREAM_TASK, project_id=project.pk)
+    return selectors.project_status(project)
 
 
 def advance_projects() -> None:

@@ -15,7 +15,7 @@ from learner.features.base import Featurizer
 from learner.linear_model import LinearModel, Multiclass
 from learner.models import ModelRelease, TrainingRun
 from learner.pool_selectors import Examples
-from learner.services import attempts, features, projections, releases
+from learner.services import attempts, features, projections, releases, stream_releases
 from learner.services.dispatch import send_on_commit
 from privacy.accounting.event import Event
 from privacy.errors import SimulationNotReleasable
@@ -30,6 +30,9 @@ def train_model(*, run_id: str) -> None:
     run = TrainingRun.objects.select_related(*related).get(pk=run_id)
     with attempts.attempt_at(run) as lease:
         if lease is None:
+            return
+        if run.stream_batches is not None:
+            stream_releases.release_version(run, lease)
             return
         featurizer = features.ready_featurizer(run.project)
         # A secret block builds on the release before it, which is public: disjoint blocks share no record.

@@ -68,7 +68,7 @@ def test_a_gap_is_refused():
 
 @pytest.mark.parametrize("policy", [FixedBatches(5), FixedWindows(20), ImmediateUpdates()])
 def test_stopping_leaves_the_rest_for_the_next_model(policy):
-    done = run(0, 300, BatchState(), policy=policy, stop_at_batch=True)
+    done = run(0, 300, BatchState(), policy=policy, most_batches=1)
     assert len(done.batches) == 1
     assert done.state.next_slot == done.examined == done.batches[0].end < 300
     assert done.state.open_slots == ()

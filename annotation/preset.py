@@ -1,0 +1,18 @@
+"""What a preset is."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A named configuration: what it is for, who is protected from whom, and its defaults."""
+
+    key: str
+    title: str
+    sentence: str
+    oracle: str
+    data_kinds: tuple[str, ...]
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    cost: str = ""

@@ -1,0 +1,131 @@
+"""The form of a new project whose records arrive one by one."""
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from annotation.models import Selection, UpdatePolicy
+from annotation.preset import Preset
+from annotation.project_forms import ProjectForm
+from annotation.stream_rules import ONLINE_ESTIMATORS, STREAM_POLICIES
+
+WINDOWS = ("window_length", "window_denominator")
+# What a pool alone has: rounds, blocks, trainings on everything.
+OF_POOLS = (
+    "selection_rate",
+    "block_hours",
+    "round_size",
+    "overlap",
+    "labels_per_release",
+    "regularization",
+    "image_height",
+    "image_width",
+    "features_epsilon",
+)
+OF_BATCHES = (
+    "training_epsilon",
+    "selection",
+    "selection_epsilon",
+    "screen_high",
+    "screen_low",
+    "screen_reach",
+    "exponential_threshold",
+    "update_policy",
+    "step_size",
+    "drop_unselected",
+    *WINDOWS,
+)
+OF_ONLINE_LEARNING = ("noise_sigma", "expected_answers", "training_delta")
+
+
+class StreamProjectForm(ProjectForm):
+    """What a stream needs beside every project's task and budget; what its learner does not use is not shown."""
+
+    screen_high = forms.FloatField(
+        label=_("Screen: rate near the boundary"), help_text=_("Larger rates ask more and cost more for every skip.")
+    )
+    screen_low = forms.FloatField(
+        label=_("Screen: rate elsewhere"), help_text=_("The ratio of the two rates is what a selection tells.")
+    )
+    screen_reach = forms.FloatField(
+        label=_("Screen: what is near"), help_text=_("Distance from the boundary, for two rates.")
+    )
+    exponential_threshold = forms.FloatField(
+        label=_("Screen: where the rate begins to fall"), help_text=_("Distance, for the falling rate; below 1.")
+    )
+    window_length = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=10_000_000,
+        label=_("Window or batch"),
+        help_text=_("Records of a window, answers of a batch (at least 50), or records of the first doubling block."),
+    )
+    window_denominator = forms.IntegerField(
+        required=False,
+        min_value=1,
+        label=_("Hidden windows: denominator"),
+        help_text=_("About as many as a window selects; public, so that the true number stays hidden."),
+    )
+    window_hours = forms.IntegerField(
+        min_value=1,
+        max_value=10_000,
+        label=_("Hours to answer"),
+        help_text=_("A batch makes its update then, whatever is answered; a hidden window exactly then."),
+    )
+    windows_ahead = forms.IntegerField(
+        min_value=1,
+        max_value=10_000,
+        label=_("Batches that may wait for answers"),
+        help_text=_("Beyond them, further records wait to be examined by a newer model."),
+    )
+    updates_per_release = forms.IntegerField(
+        min_value=1, max_value=1_000_000, label=_("Updates per release"), help_text=_("Releases cost nothing further.")
+    )
+    drop_unselected = forms.BooleanField(
+        required=False, label=_("Keep no record that nobody is asked about"), help_text=_("It is gone once examined.")
+    )
+    step_size = forms.FloatField(label=_("Step of an update"))
+    weight_radius = forms.FloatField(
+        label=_("Radius of the weights"),
+        help_text=_("20 to 80 for batches; in a unit ball hardly anything is learned."),
+    )
+    average_iterates = forms.BooleanField(required=False, label=_("Release the average of all updates"))
+    noise_sigma = forms.FloatField(
+        label=_("Noise of each coordinate"), help_text=_("What the stream costs follows from it.")
+    )
+    expected_answers = forms.IntegerField(
+        min_value=1, max_value=2**31 - 1, label=_("Answers to expect"), help_text=_("Sets the step; public.")
+    )
+    training_delta = forms.FloatField(
+        label=_("Delta of the stream"), help_text=_("At which its epsilon is stated; the pool's limit must exceed it.")
+    )
+
+    def __init__(self, *args: Any, preset: Preset, **kwargs: Any) -> None:
+        super().__init__(*args, preset=preset, **kwargs)
+        online = preset.defaults["estimator"] in ONLINE_ESTIMATORS
+        for field in (*OF_POOLS, *(OF_BATCHES if online else OF_ONLINE_LEARNING)):
+            self.fields.pop(field, None)
+        if not online:
+            self._restrict("selection", (Selection.BERNOULLI_SCREEN, Selection.EXPONENTIAL_SCREEN, Selection.ALL))
+            self._restrict("update_policy", tuple(UpdatePolicy(policy) for policy in STREAM_POLICIES))
+            self.fields["training_epsilon"].label = _("Epsilon of one update")
+            self.fields["training_epsilon"].help_text = _(
+                "Each record feeds one update at most, so the stream pays it once."
+            )
+            self.fields["selection_epsilon"].label = _("Screen: epsilon of the falling rate")
+            self.fields["selection_epsilon"].help_text = _("Log ratio of its largest to its smallest rate.")
+
+    def _restrict(self, field: str, offered: "tuple[Selection | UpdatePolicy, ...]") -> None:
+        choice = self.fields[field]
+        assert isinstance(choice, forms.ChoiceField)
+        choice.choices = [(option.value, option.label) for option in offered]
+
+    def clean_update_policy(self) -> str:
+        """Take the preset's where nothing is chosen."""
+        return self.cleaned_data["update_policy"] or str(self.preset.defaults["update_policy"])
+
+    def values(self) -> dict[str, Any]:
+        """Return the preset's values with those of the form on top; an empty window is a choice, too."""
+        chosen = {field: self.cleaned_data.get(field) for field in WINDOWS if field in self.fields}
+        return {**super().values(), **chosen}

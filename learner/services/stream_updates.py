@@ -1,0 +1,156 @@
+"""Updates of a stream: in the order of the batches, each from the answers that came in its time."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from django.db.models import Max
+
+from annotation.models import Consensus, DataKind, Project, Query, QueryState
+from annotation.services import labels
+from learner import stream_selectors
+from learner.configuration import featurizer_of
+from learner.estimators.bandit import BanditMutualInformationOGD, Guess
+from learner.estimators.mi_ogd import MutualInformationOGD
+from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
+from learner.estimators.streaming import StreamingLinearClassifier
+from learner.features.base import Featurizer
+from learner.models import Stream, StreamBatch, StreamGuess, TrainingRun
+from learner.services.dispatch import TRAIN_MODEL_TASK, send_on_commit
+from learner.stream_configuration import learner_of
+from privacy.errors import SimulationNotReleasable
+from privacy.services.faults import fault_point
+
+# Answers of one question of a `confirm` project, in the order of its buttons.
+CONFIRMED = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One agreed answer and the record it is about."""
+
+    record: Any
+    choice: int
+    query_id: int
+
+
+def update_stream(*, project: Project, stream: Stream) -> bool:
+    """Make every update that is due up to the next release, and start that; return whether anything changed."""
+    if stream_selectors.release_is_running(project):
+        return False
+    if stream_selectors.release_is_due(project, stream):
+        start_release(project=project, stream=stream)
+        return True
+    batches = stream_selectors.due_batches(project, stream)
+    if not batches:
+        return False
+    # Whoever takes an answer back locks the project first, too: what is used here stays as it is.
+    Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+    numbers = [batch.number for batch in batches]
+    _withdraw_unanswered(project, numbers)
+    featurizer = featurizer_of(project)
+    learner = current_learner(project, stream, featurizer)
+    _learn(project, learner, batches, _answers(project, numbers), featurizer)
+    if learner.simulated_:
+        raise SimulationNotReleasable("The noise came from a seed, so the weights carry no guarantee.")
+    stream.learner_state = learner.state()
+    stream.batches_used = numbers[-1]
+    stream.save(update_fields=["learner_state", "batches_used"])
+    fault_point("stream_updated")
+    return True
+
+
+def current_learner(project: Project, stream: Stream, featurizer: Featurizer) -> StreamingLinearClassifier:
+    """Return the learner as it was after the last update."""
+    learner = learner_of(project, featurizer)
+    if stream.learner_state is None:
+        return learner.start(featurizer.dimension)
+    return learner.resume(stream.learner_state)
+
+
+def start_release(*, project: Project, stream: Stream) -> TrainingRun:
+    """Have a worker release the weights as they are; no update is made before it has."""
+    last = (
+        TrainingRun.objects.filter(project=project, release__isnull=False).aggregate(last=Max("version"))["last"] or 0
+    )
+    started = TrainingRun.objects.create(
+        project=project,
+        version=last + 1,
+        stream_batches=stream.batches_used,
+        last_consensus_id=project.labels_used_through,
+        labels_used=Consensus.objects.filter(project=project, query__round_number__lte=stream.batches_used).count(),
+    )
+    send_on_commit(TRAIN_MODEL_TASK, run_id=str(started.pk))
+    return started
+
+
+def _withdraw_unanswered(project: Project, numbers: list[int]) -> None:
+    """Take back the questions nobody agreed on in time, and fix the answers of the others."""
+    left = Query.objects.filter(project=project, round_number__in=numbers).exclude(
+        state__in=(QueryState.CLOSED, QueryState.WITHDRAWN)
+    )
+    for number in sorted({query.round_number or 0 for query in left.only("round_number")}):
+        labels.withdraw_questions(project=project, round_number=number)
+    agreed = Consensus.objects.filter(project=project, query__round_number__in=numbers)
+    last = agreed.aggregate(last=Max("pk"))["last"]
+    if last is not None:
+        labels.mark_labels_used(project=project, last_consensus_id=last)
+        project.refresh_from_db(fields=["labels_used_through"])
+
+
+def _answers(project: Project, numbers: list[int]) -> dict[int, list[Answer]]:
+    """Return the agreed answers of each batch, in the order of arrival."""
+    content = "query__record__text" if project.data_kind == DataKind.TEXT else "query__record__payload"
+    agreed = Consensus.objects.filter(project=project, query__round_number__in=numbers).order_by("query__priority")
+    found: dict[int, list[Answer]] = defaultdict(list)
+    for number, record, choice, query_id in agreed.values_list("query__round_number", content, "choice", "query_id"):
+        found[number].append(Answer(record, choice, query_id))
+    return found
+
+
+def _learn(
+    project: Project,
+    learner: StreamingLinearClassifier,
+    batches: list[StreamBatch],
+    answers: dict[int, list[Answer]],
+    featurizer: Featurizer,
+) -> None:
+    if isinstance(learner, BanditMutualInformationOGD):
+        _learn_confirmations(learner, batches, answers)
+        return
+    everything = [answer for batch in batches for answer in answers.get(batch.number, [])]
+    rows = (
+        featurizer.transform([answer.record for answer in everything])
+        if everything
+        else np.empty((0, featurizer.dimension), dtype=np.float32)
+    )
+    choices = np.array([answer.choice for answer in everything], dtype=np.int64)
+    place = 0
+    for batch in batches:
+        own = slice(place, place := place + len(answers.get(batch.number, [])))
+        if isinstance(learner, MiniBatchPrivateSVM):
+            # Divided by the number that was asked, which shows, and not by how many of them were answered, which would
+            # tell something of what the records hold.
+            denominator = project.window_denominator or batch.questions
+            learner.partial_fit(rows[own], choices[own], denominator=denominator)
+        elif isinstance(learner, MutualInformationOGD):
+            if len(choices[own]):
+                learner.partial_fit(rows[own], choices[own])
+            else:
+                learner.pass_over()
+
+
+def _learn_confirmations(
+    learner: BanditMutualInformationOGD, batches: list[StreamBatch], answers: dict[int, list[Answer]]
+) -> None:
+    wanted = [answer.query_id for batch in batches for answer in answers.get(batch.number, [])]
+    directions = dict(StreamGuess.objects.filter(query__in=wanted).values_list("query_id", "direction"))
+    for batch in batches:
+        given = answers.get(batch.number, [])
+        for answer in given:
+            # Only the direction tells what the step is; which class it led to was the annotator's to know.
+            guess = Guess(0, tuple(directions[answer.query_id]))
+            learner.learn(guess, confirmed=answer.choice == CONFIRMED)
+        if not given:
+            learner.pass_over()

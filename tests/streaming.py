@@ -1,0 +1,90 @@
+"""Projects that take a stream, and the people and workers that move them."""
+
+from itertools import count
+from typing import Any
+
+import numpy as np
+from django.contrib.auth.models import User
+from django.db import connection
+
+from annotation.models import Membership, Project, Query, Record, Role, WorkState
+from annotation.services import labels, projects, queue
+from annotation.services import streams as posts
+from learner.models import ModelRelease, StreamBatch, TrainingRun
+from learner.services import streams, training
+
+CLASSES = ["honest", "fraud"]
+COLUMNS = [{"name": name, "low": -1.0, "high": 1.0} for name in ("amount", "hour", "distance")]
+_numbers = count(1)
+
+
+def open_stream(owner: User, preset: str = "fraud-stream", **settings: Any) -> Project:
+    """Open a stream of table rows that the sign of their amount decides."""
+    values = {"data_kind": "table", "columns": COLUMNS, "classes": CLASSES, "maximum_releases": 3} | settings
+    return projects.create_project(
+        name=f"{preset} {next(_numbers)}", preset=preset, owner=owner, question="Is this fraud?", **values
+    )
+
+
+def rows(number: int, *, seed: int = 1) -> list[dict[str, float]]:
+    """Return rows whose amount is well above or below 0."""
+    rng = np.random.default_rng(seed)
+    values = rng.uniform(-1, 1, size=(number, 3))
+    values[:, 0] = np.where(rng.random(number) < 0.5, 1, -1) * rng.uniform(0.3, 1, number)
+    return [dict(zip(("amount", "hour", "distance"), row, strict=True)) for row in np.round(values, 4).tolist()]
+
+
+def truth_of(record: Record) -> int:
+    """Return the class of a row."""
+    assert record.payload is not None
+    return int(record.payload["amount"] > 0)
+
+
+def answer(project: Project, annotator: User, *, at_most: int = 10**9) -> int:
+    """Answer what is open truthfully: the class, or whether the guess is right; return how many those were."""
+    Membership.objects.get_or_create(project=project, user=annotator, role=Role.ANNOTATOR)
+    answered = 0
+    while answered < at_most and (assignment := queue.claim_next(project=project, user=annotator)) is not None:
+        query = Query.objects.select_related("record").get(pk=assignment.query_id)
+        assert query.record is not None
+        truth = truth_of(query.record)
+        labels.submit_label(assignment=assignment, choice=truth if query.guess is None else int(truth != query.guess))
+        answered += 1
+    return answered
+
+
+def work_off(project: Project) -> None:
+    """Do what workers would until nothing is due."""
+    for _ in range(1000):
+        streams.run_stream(project_id=project.pk)
+        run = TrainingRun.objects.filter(project=project, state=WorkState.WAITING).first()
+        if run is None:
+            return
+        training.train_model(run_id=str(run.pk))
+    raise AssertionError("there is always something to do")
+
+
+def let_time_pass(project: Project) -> None:
+    """Let the public time of every closed batch come."""
+    StreamBatch.objects.filter(stream__project=project).update(closes_at="2020-01-01T00:00:00Z")
+
+
+def run_to_release(project: Project, annotator: User, *, version: int, records: int = 400) -> ModelRelease:
+    """Post, work and answer until a version is out."""
+    for turn in range(500):
+        released = ModelRelease.objects.filter(project=project, version=version).first()
+        if released is not None:
+            return released
+        if not posts.waiting_posts(project.pk).exists():
+            posts.post_records(project=project, records=rows(records, seed=turn))
+        work_off(project)
+        answer(project, annotator)
+        work_off(project)
+    raise AssertionError(f"version {version} was not released")
+
+
+def one_value(statement: str, *values: Any) -> Any:
+    """Return the single value a statement finds."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+        return cursor.fetchone()[0]

@@ -1,0 +1,199 @@
+"""Posting records over REST, opening a stream by its form, and every page a manager and an annotator sees of one."""
+
+import json
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.test import Client
+from django.urls import reverse
+
+from annotation.models import Label, Project, Query, RecordPost, Role
+from annotation.services import projects, tokens
+from annotation.services.tokens import Scope
+from tests import streaming
+from tests.factories import make_project, make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def manager():
+    user = make_user()
+    user.user_permissions.add(Permission.objects.get(codename="add_project"))
+    return user
+
+
+def client_of(user, *scopes):
+    _, secret = tokens.create_token(user=user, name="t", scopes=list(scopes), lifetime=timedelta(days=1))
+    return Client(headers={"Authorization": f"Bearer {secret}"})
+
+
+def post(client, project, records, **headers):
+    return client.post(
+        f"/api/v1/projects/{project.slug}/records",
+        json.dumps({"records": records}),
+        content_type="application/json",
+        headers=headers,
+    )
+
+
+def test_records_are_taken_and_a_retry_changes_nothing(manager):
+    project = streaming.open_stream(manager)
+    client = client_of(manager, Scope.DATASETS_WRITE)
+    records = streaming.rows(3)
+    first = post(client, project, records, **{"Idempotency-Key": "a"})
+    again = post(client, project, records, **{"Idempotency-Key": "a"})
+    assert (first.status_code, again.status_code) == (202, 200)
+    assert first.json() == again.json() == {"accepted": 3, "first_slot": 0}
+    other = post(client, project, records[:2], **{"Idempotency-Key": "a"})
+    assert other.status_code == 422
+    assert RecordPost.objects.count() == 1
+
+
+def test_what_cannot_be_read_is_named_by_row_field_and_rule(manager):
+    project = streaming.open_stream(manager)
+    client = client_of(manager, Scope.DATASETS_WRITE)
+    bad = streaming.rows(1)[0] | {"amount": "a secret"}
+    answer = post(client, project, [streaming.rows(1)[0], bad])
+    assert answer.status_code == 422
+    assert answer["Content-Type"] == "application/problem+json"
+    assert answer.json()["errors"] == [{"row": 2, "field": "amount", "rule": "is not a finite number"}]
+    assert "a secret" not in answer.content.decode()
+    for body in (b"{", b"[]", b'{"records": 1}', b'{"records": []}'):
+        url = f"/api/v1/projects/{project.slug}/records"
+        assert client.post(url, body, content_type="application/json").status_code == 422
+    assert not RecordPost.objects.exists()
+
+
+def test_a_long_key_and_a_large_body_are_refused(manager, settings):
+    project = streaming.open_stream(manager)
+    client = client_of(manager, Scope.DATASETS_WRITE)
+    assert post(client, project, streaming.rows(1), **{"Idempotency-Key": "k" * 201}).status_code == 422
+    settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 10
+    assert post(client, project, streaming.rows(1)).status_code == 413
+    assert not RecordPost.objects.exists()
+
+
+def test_only_managers_with_the_scope_post(manager):
+    project = streaming.open_stream(manager)
+    assert post(Client(), project, streaming.rows(1)).status_code == 401
+    assert post(client_of(manager, Scope.PROJECTS_READ), project, streaming.rows(1)).status_code == 403
+    annotator = make_user()
+    projects.add_member(project=project, user=annotator, role=Role.ANNOTATOR)
+    assert post(client_of(annotator, Scope.DATASETS_WRITE), project, streaming.rows(1)).status_code == 404
+    assert post(client_of(make_user(), Scope.DATASETS_WRITE), project, streaming.rows(1)).status_code == 404
+    pool = make_project(owner=manager)
+    projects.add_member(project=pool, user=manager, role=Role.MANAGER)
+    assert post(client_of(manager, Scope.DATASETS_WRITE), pool, streaming.rows(1)).status_code == 409
+
+
+FORM = {
+    "name": "Frauds",
+    "question": "Is this fraud?",
+    "classes": "honest\nfraud",
+    "data_kind": "table",
+    "columns": "amount: 0 to 10\ncountry: NO, SE",
+}
+
+
+def shown_in(page):
+    """Return what a browser would send of the form as it is."""
+    form = page.context["form"]
+    shown = {name: form.get_initial_for_field(field, name) for name, field in form.fields.items()}
+    return {name: value for name, value in shown.items() if value is not None}
+
+
+@pytest.mark.parametrize("preset", ["fraud-stream", "full-information-ogd", "confirm-or-reject"])
+def test_each_preset_opens_from_its_form_as_it_is_shown(manager, client, preset):
+    client.force_login(manager)
+    url = reverse("annotation:new_project", args=[preset])
+    page = client.get(url)
+    shown = shown_in(page)
+    answer = client.post(url, shown | FORM)
+    assert answer.status_code == 302, answer.context["form"].errors
+    project = Project.objects.get()
+    assert (project.arrival, project.preset) == ("stream", preset)
+    assert b"pays once" in page.content
+
+
+def test_a_form_names_the_rule_that_is_broken(manager, client):
+    client.force_login(manager)
+    url = reverse("annotation:new_project", args=["fraud-stream"])
+    shown = shown_in(client.get(url)) | FORM
+    refused = client.post(url, shown | {"update_policy": "flsw_hidden", "window_length": 500})
+    assert refused.status_code == 422
+    assert "fixed public number" in refused.context["form"].errors["window_denominator"][0]
+    hidden = {"update_policy": "flsw_hidden", "window_length": 500, "window_denominator": 25, "training_epsilon": 4.0}
+    assert client.post(url, shown | hidden).status_code == 302
+    project = Project.objects.get()
+    assert project.hides_selection
+    assert project.window_denominator == 25
+    immediate = {"name": "Other", "update_policy": "immediate", "window_length": ""}
+    assert client.post(url, shown | immediate).status_code == 302
+
+
+PAGES = (
+    "learner:overview",
+    "learner:standing",
+    "learner:releases",
+    "annotation:data",
+    "annotation:budget",
+    "annotation:people",
+)
+
+
+@pytest.mark.parametrize("policy", [{}, {"update_policy": "flsw_hidden", "window_denominator": 5, "window_length": 60}])
+def test_every_page_of_a_stream_opens_at_every_stage(manager, client, policy):
+    client.force_login(manager)
+    project = streaming.open_stream(manager, **{"window_length": 10, "updates_per_release": 1} | policy)
+
+    def visit():
+        for page in PAGES:
+            assert client.get(reverse(page, args=[project.slug])).status_code == 200, page
+
+    visit()
+    streaming.posts.post_records(project=project, records=streaming.rows(400))
+    visit()
+    streaming.work_off(project)
+    visit()
+    streaming.answer(project, manager)
+    streaming.let_time_pass(project)
+    streaming.work_off(project)
+    visit()
+    assert project.releases.exists()
+    assert client.get(reverse("learner:release", args=[project.slug, 1])).status_code == 200
+    reader = client_of(manager, Scope.MODELS_READ)
+    for route in ("models", "models/1", "rounds"):
+        assert reader.get(f"/api/v1/projects/{project.slug}/{route}").status_code == 200
+
+
+def test_the_label_page_asks_to_confirm_the_guess(manager, client):
+    project = streaming.open_stream(manager, "confirm-or-reject")
+    streaming.posts.post_records(project=project, records=streaming.rows(3))
+    streaming.work_off(project)
+    client.force_login(manager)
+    projects.add_member(project=project, user=manager, role=Role.ANNOTATOR)
+    page = client.get(reverse("annotation:label", args=[project.slug]))
+    guess = streaming.CLASSES[Query.objects.order_by("priority").first().guess]
+    assert page.context["guess"] == guess
+    assert [name for _, _, name in page.context["choices"]] == ["Yes, it is right", "No, it is wrong"]
+    submit = reverse("annotation:submit", args=[page.context["assignment"].pk])
+    assert client.post(submit, {"choice": 2}).status_code == 422
+    assert client.post(submit, {"choice": 1}).status_code in (200, 303)
+    assert Label.objects.get().choice == 1
+
+
+def test_the_api_shows_the_guess(manager):
+    project = streaming.open_stream(manager, "confirm-or-reject")
+    projects.add_member(project=project, user=manager, role=Role.ANNOTATOR)
+    streaming.posts.post_records(project=project, records=streaming.rows(1))
+    streaming.work_off(project)
+    client = client_of(manager, Scope.LABELS_WRITE)
+    shown = client.post(f"/api/v1/projects/{project.slug}/assignments").json()
+    assert shown["guess"] in streaming.CLASSES
+    assert len(shown["classes"]) == 2
+    answer = client.post(
+        f"/api/v1/assignments/{shown['id']}/label", json.dumps({"choice": 0}), content_type="application/json"
+    )
+    assert answer.status_code == 200
