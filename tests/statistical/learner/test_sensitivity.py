@@ -102,9 +102,12 @@ def test_minimisers(private, plain, adjacency):
     assert 0.5 <= np.linalg.norm(pair[0] - pair[1]) / stated(50.0) <= 1
 
 
-@pytest.mark.parametrize("adjacency", ["null", "replace"])
+@pytest.mark.parametrize(
+    # With a Gaussian tilt a replacement is charged as two steps and has no sensitivity of its own.
+    ("method", "adjacency"),
+    [("objective", "null"), ("objective", "replace"), ("gaussian", "null")],
+)
 @pytest.mark.parametrize("private", [pair[0] for pair in PAIRS], ids=["logistic", "huber"])
-@pytest.mark.parametrize("method", ["objective", "gaussian"])
 def test_tilts_and_their_jacobian(method, private, adjacency):
     """Objective perturbation: one record shifts the tilt that gives a minimiser, and stretches the map around it."""
     rng = np.random.default_rng(20_250_503)
