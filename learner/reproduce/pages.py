@@ -45,14 +45,15 @@ def write_index(papers: Sequence[tuple[Paper, dict[str, Json]]], output: Path) -
         "Made by `make reproduce`; do not edit. Every page says with which settings, seeds and runs; each answer is a "
         "stated rule applied to the figures.",
         "",
-        "| paper | claim | our figure | holds |",
-        "|---|---|---|---|",
+        "| paper | experiment | claim | our figure | holds |",
+        "|---|---|---|---|---|",
     ]
     for paper, results in papers:
         for experiment in paper.experiments:
             if experiment.name in results:
                 lines += [
-                    f"| [{paper.name}]({paper.name}.md) | {claim.text} | {claim.ours} | {ANSWER[claim.holds]} |"
+                    f"| [{paper.name}]({paper.name}.md) | {experiment.title} | {claim.text} | {claim.ours} "
+                    f"| {ANSWER[claim.holds]} |"
                     for claim in experiment.claims(results[experiment.name]["result"])
                 ]
     (output / INDEX).write_text("\n".join(lines) + "\n", encoding="utf-8")

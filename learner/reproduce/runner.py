@@ -60,7 +60,8 @@ class Reproduction:
         (self.output / paper.name).mkdir(parents=True, exist_ok=True)
         waiting: list[tuple[Experiment, int]] = []
         for experiment in paper.experiments:
-            if self._kept(paper, experiment) is not None:
+            if (kept := self._kept(paper, experiment)) is not None:
+                self._judge(paper, experiment, kept)
                 self.say(f"{paper.name} {experiment.name}: kept from an earlier run")
             elif experiment.needs_data and self.data.folder is None:
                 self.say(f"{paper.name} {experiment.name}: left out, it needs a data folder")
@@ -126,14 +127,21 @@ class Reproduction:
             | {name: importlib.metadata.version(name) for name in LIBRARIES},
             "result": result,
         }
-        kept["claims"] = [
-            {"claim": claim.text, "ours": claim.ours, "holds": claim.holds, "rule": claim.rule}
-            for claim in experiment.claims(kept["result"])
-        ]
-        kept["costs"] = experiment.costs(kept["result"])
-        _write_json(self._result(paper, experiment), kept)
+        self._judge(paper, experiment, kept)
         for path in paths:
             path.unlink()
+
+    def _judge(self, paper: Paper, experiment: Experiment, kept: Json) -> None:
+        """Apply the rules to a result, which costs nothing and so is done to kept ones too, and keep the answers."""
+        answers = {
+            "claims": [
+                {"claim": claim.text, "ours": claim.ours, "holds": claim.holds, "rule": claim.rule}
+                for claim in experiment.claims(kept["result"])
+            ],
+            "costs": experiment.costs(kept["result"]),
+        }
+        if answers != {name: kept.get(name) for name in answers}:
+            _write_json(self._result(paper, experiment), kept | answers)
 
     def _kept(self, paper: Paper, experiment: Experiment) -> Json | None:
         """Return the kept result if it was made with these settings, seeds and version."""

@@ -161,6 +161,18 @@ def test_the_page_shows_claim_figure_answer_settings_seeds_and_cost(tmp_path: Pa
     assert str(tmp_path) not in page
 
 
+def test_a_rule_that_changed_is_applied_to_the_kept_result(
+    tmp_path: Path, flips: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reproduction(tmp_path, []).reproduce(["bernoulli1713"])
+    CALLS.clear()
+    monkeypatch.setattr(Coins, "claims", lambda self, result: [Claim("Coins are gold.", "none", False, "weight")])
+    reproduction(tmp_path, []).reproduce(["bernoulli1713"])
+    kept = json.loads((tmp_path / "bernoulli1713" / "coins.json").read_text())
+    assert (CALLS, [claim["claim"] for claim in kept["claims"]]) == ([], ["Coins are gold."])
+    assert "Coins are gold." in (tmp_path / "bernoulli1713.md").read_text()
+
+
 def test_what_does_not_hold_is_said(tmp_path: Path, flips: dict[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Coins, "run", lambda self, seed, data: {"heads": 1.0})
     reproduction(tmp_path, []).reproduce(["bernoulli1713"])
