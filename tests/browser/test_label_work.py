@@ -133,23 +133,26 @@ class TestNothingLost:
         shows(again, "record 1")
         assert current_choices() == [1]
 
-    def test_what_one_person_left_is_not_sent_by_another(self, project, enter):
+    def test_what_one_person_left_is_not_sent_by_another(self, project, enter, live_server):
         open_records(project, 2)
         first, second = make_annotators(project, 2)
         page = enter(project, first)
         page.context.set_offline(True)
         press(page, "2")
         expect(page.get_by_role("alert")).to_contain_text("kept in this browser")
+        context = page.context
+        page.close()
         client = Client()
         client.force_login(second)
         session = client.cookies[settings.SESSION_COOKIE_NAME].value
-        cookie = {"name": settings.SESSION_COOKIE_NAME, "value": session, "url": page.url}
-        page.context.add_cookies([cookie])
-        page.context.set_offline(False)
-        page.goto(page.url)
-        shows(page, "record 1")
-        page.wait_for_timeout(1000)
+        context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}])
+        context.set_offline(False)
+        again = context.new_page()
+        again.goto(address(live_server, project))
+        shows(again, "record 1")
+        again.wait_for_timeout(500)
         assert current_choices() == []
+        assert again.evaluate("localStorage.length") == 1
 
     def test_a_lease_that_ran_out_is_renewed_while_the_question_is_free(self, project, enter):
         open_records(project, 2)
