@@ -60,6 +60,7 @@ ROWS = (
     ),
     Row("random", "random choice, objective perturbation", recipes.visible_random),
     Row("screened-secret-half", "secret half, then screened secret half", recipes.screened_secret_half),
+    Row("principal-directions", "30 private directions, then a secret sample", recipes.principal_secret_sample),
     Row("top-c", "top-c in two stages", recipes.top_c),
     Row("minibatch", "descent on random batches of 50", recipes.minibatch),
     Row("paper-flmb", "batches of 5 in a unit ball, noise for replacement", presets.paper_stream),

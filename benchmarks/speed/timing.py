@@ -27,7 +27,8 @@ class Line:
 
     def to_json(self) -> dict[str, Any]:
         """Return the line as plain values."""
-        return {**asdict(self), "kept": self.kept}
+        told = {name: None if value != value else value for name, value in asdict(self).items()}  # no NaN in JSON
+        return {**told, "kept": self.kept}
 
     def __str__(self) -> str:
         wanted = "" if self.limit is None else f"{'>=' if self.at_least else '<='} {self.limit:g}"

@@ -6,18 +6,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.trials.tasks import Task
+from benchmarks.trials.tasks import Task, unit_rows
 from learner.estimators.baseline import LogisticRegressionBaseline
 from learner.estimators.logistic import PrivateLogisticRegression
 from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
+from learner.features.principal import principal_directions
 from learner.linear_model import LinearModel
 from learner.strategies.secret_sample import ScreenedSecretSample, SecretSample
 from learner.strategies.top_c import TopC
 from privacy.accounting.events import Event, RandomChoiceEvent
+from privacy.accounting.events_features import second_moments_event
 from privacy.mechanisms.randomness import SimulationRandom
+from privacy.mechanisms.second_moments import release_second_moments
 
 FITTING = {"regularization": 1.0, "classes": [0, 1], "intercept_scaling": 0.2}
 NAMES = ("no", "yes")
+PRINCIPAL_COLUMNS = 30
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,18 @@ def secret_sample(task: Task, labels: int, epsilon: float, seed: int) -> Outcome
     estimator = PrivateLogisticRegression(inner, random_state=seed, **FITTING).fit(task.X[rows], task.y[rows])
     events = [sample.event_for(pool_size=len(task.X), picks=labels, series="single")]
     return outcome(task, released(estimator), len(rows), [*events, sample.release_event(estimator.privacy_event_)])
+
+
+def principal_secret_sample(task: Task, labels: int, epsilon: float, seed: int) -> Outcome:
+    """Spend a quarter on principal directions of the whole pool, the rest on a secret sample of projected rows."""
+    event = second_moments_event(epsilon / 4, task.X.shape[1])
+    moments = release_second_moments([task.X], event, rng=SimulationRandom(10_000 + seed))
+    directions = principal_directions(moments, min(PRINCIPAL_COLUMNS, task.X.shape[1]))
+    narrow = Task(
+        task.name, unit_rows(task.X @ directions.T), task.y, unit_rows(task.test_rows @ directions.T), task.test_labels
+    )
+    done = secret_sample(narrow, labels, spendable(epsilon - event.cost().epsilon), seed)
+    return Outcome(done.error, done.labels, math.fsum([done.epsilon, event.cost().epsilon]))
 
 
 def screened_secret_half(task: Task, labels: int, epsilon: float, seed: int) -> Outcome:

@@ -1,0 +1,41 @@
+"""Which features and measures a configuration may name, by what is installed and what a record is."""
+
+import pytest
+
+from annotation import presets, selection_rules
+from annotation.presets import PRESETS, broken_rules
+
+TEXTS = {**PRESETS["voice-crowd"].defaults, "oracle": "crowd", "data_kind": "text", "classes": ["a", "b"]}
+IMAGES = {**PRESETS["pool-experts"].defaults, "oracle": "trusted", "data_kind": "image", "classes": ["a", "b"]}
+
+
+@pytest.mark.parametrize("installed", [False, True])
+def test_an_encoder_must_be_installed_and_reads_texts(monkeypatch, installed):
+    monkeypatch.setattr(presets, "encoder_installed", lambda: installed)
+    assert ("features" in broken_rules(TEXTS | {"features": "encoder"})) == (not installed)
+    assert "features" in broken_rules(IMAGES | {"features": "encoder"})
+
+
+@pytest.mark.parametrize("installed", [False, True])
+def test_dropout_must_be_installed(monkeypatch, installed):
+    monkeypatch.setattr(selection_rules, "deep_installed", lambda: installed)
+    broken = broken_rules(TEXTS | {"uncertainty_measure": "mc_dropout"})
+    assert ("uncertainty_measure" in broken) == (not installed)
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"features": "principal"}, "features_epsilon"),
+        ({"features": "principal", "features_epsilon": 5.0}, "features_epsilon"),
+        ({"features": "principal", "features_epsilon": 0.5, "data_kind": "text"}, "features"),
+        ({"features_epsilon": 0.5}, "features_epsilon"),
+    ],
+)
+def test_principal_directions_are_paid_for_by_a_trusted_pool_of_images(change, field):
+    assert field in broken_rules(IMAGES | change)
+
+
+def test_what_has_a_proof_is_accepted():
+    assert broken_rules(IMAGES | {"features": "principal", "features_epsilon": 0.5}) == {}
+    assert broken_rules(IMAGES) == {}
