@@ -133,7 +133,10 @@ def test_language_and_zone_are_kept_by_the_browser():
     kept = client.post("/preferences/", {"language": "de", "zone": "Europe/Oslo", "next": "//evil.example"})
     assert kept["Location"] == reverse("annotation:projects")
     assert client.cookies["timezone"].value == "Europe/Oslo"
-    assert '<html lang="de"' in client.get("/login/").content.decode()
+    page = client.get("/login/").content.decode()
+    assert '<html lang="de"' in page
+    assert "Anmelden" in page
+    assert "Log in" not in page
     assert client.post("/preferences/", {"language": "xx", "zone": "Mars/Olympus"}).status_code == 422
 
 

@@ -1,0 +1,34 @@
+"""`manage.py compile_translations`: list what is not translated and compile the catalogues."""
+
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandParser
+
+from dpal_site.catalogues import compile_catalogue, messages_in, read_catalogue
+
+PACKAGES = ("dpal_site", "learner", "annotation", "privacy")
+
+
+class Command(BaseCommand):
+    """Compile the catalogues under `locale/`; with `--missing` print the messages that lack a translation."""
+
+    help = "Compile locale/*/LC_MESSAGES/django.po and list the messages without a translation."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Take one flag."""
+        parser.add_argument("--missing", action="store_true", help="print what is not translated, as empty entries")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Do it for every language."""
+        marked = messages_in(settings.BASE_DIR / package for package in PACKAGES)
+        for path in sorted((settings.BASE_DIR / "locale").glob("*/LC_MESSAGES/django.po")):
+            catalogue = read_catalogue(path)
+            path.with_suffix(".mo").write_bytes(compile_catalogue(catalogue))
+            missing = [message for message in marked if not all(catalogue.get(message.key, [""]))]
+            gone = set(catalogue) - {message.key for message in marked} - {""}
+            self.stdout.write(f"{path.parent.parent.name}: {len(missing)} of {len(marked)} missing, {len(gone)} unused")
+            if options["missing"]:
+                for message in sorted(missing, key=lambda item: item.text):
+                    self.stdout.write(f"{message.text!r} {message.plural!r}")
