@@ -54,6 +54,7 @@ class Selection(models.TextChoices):
     VERSION_SPACE_SCREEN = "version_space_screen", _("screen by what released models leave undecided")
     UNCERTAINTY = "uncertainty", _("uncertainty of the gate's output")
     ALL = "all", _("every record of a stream")
+    REPEAT_VOTES = "repeat_votes", _("more answers to doubtful questions")
 
 
 class UncertaintyMeasure(models.TextChoices):

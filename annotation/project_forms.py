@@ -333,7 +333,7 @@ class UploadForm(forms.Form):
         required=False,
         max_length=200,
         label=_("Label column"),
-        help_text=_("Public test sets only; a pool has no labels."),
+        help_text=_("Public uploads only; a pool has no labels."),
     )
     has_header = forms.BooleanField(
         required=False,

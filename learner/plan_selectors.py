@@ -16,7 +16,7 @@ from annotation.models import Arrival, Features, Oracle, Project, Query, QuerySt
 from learner import pool_selectors, secret_selectors, selectors
 from learner.blocks import block_rates
 from learner.configuration import first_block_rate, projection_event, screen_of, secret_sample_of, strategy_of
-from learner.models import FeatureProjection, ModelRelease, ReleaseState, Round, TrainingRun
+from learner.models import FeatureProjection, ModelRelease, Round, TrainingRun
 from learner.policies import UpdatePolicy, labels_for_next_release
 from privacy.accounting.event import Event
 from privacy.charges import price
@@ -167,7 +167,7 @@ def _open_stages(project: Project) -> Iterator[Stage]:
     waiting, used = counts.unused + counts.open, counts.agreed - counts.unused
     policy = UpdatePolicy(project.update_policy)
     left = _questions_left(project)
-    has_model = ModelRelease.objects.filter(project=project, state=ReleaseState.RELEASED).exists()
+    has_model = selectors.can_score(project)
     series = selectors.round_series(project)
     screen = screen_of(project)
     while True:
@@ -214,7 +214,7 @@ def _questions_left(project: Project) -> int:
     """Count what may still be asked."""
     if project.oracle == Oracle.CROWD:
         candidates = Query.objects.filter(project=project, state=QueryState.CANDIDATE).count()
-    elif screen_of(project) is not None and ModelRelease.objects.filter(project=project).exists():
+    elif screen_of(project) is not None and selectors.can_score(project):
         candidates = pool_selectors.looks_left(project)
     else:
         candidates = pool_selectors.unasked_records(project).count()

@@ -9,7 +9,18 @@ from django.db import connection
 from django.db.models import QuerySet, Sum
 from numpy.typing import NDArray
 
-from annotation.models import Consensus, Dataset, DatasetRole, DatasetState, Oracle, Project, Query, QueryState, Record
+from annotation.models import (
+    Consensus,
+    Dataset,
+    DatasetRole,
+    DatasetState,
+    Features,
+    Oracle,
+    Project,
+    Query,
+    QueryState,
+    Record,
+)
 from learner.models import Round, ScreenLooks
 from privacy.models import LedgerEntry
 
@@ -32,6 +43,17 @@ def pool_datasets(project: Project) -> QuerySet[Dataset]:
     if project.oracle == Oracle.CROWD:
         ready = ready.filter(gate_runs__queries__isnull=False).distinct()
     return ready.select_related("project").order_by("pk")
+
+
+def start_datasets(project: Project) -> QuerySet[Dataset]:
+    """Return the public uploads with labels that may start the first model, oldest first.
+
+    Principal directions are found in the pool, so nothing can be trained in them before they are paid for.
+    """
+    if project.features == Features.PRINCIPAL:
+        return Dataset.objects.none()
+    ready = Dataset.objects.filter(project=project, role=DatasetRole.PUBLIC_START, state=DatasetState.READY)
+    return ready.filter(records__label__isnull=False).distinct().select_related("project").order_by("pk")
 
 
 def unasked_records(project: Project) -> QuerySet[Record]:

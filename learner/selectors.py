@@ -21,7 +21,7 @@ from annotation.models import (
     Selection,
     WorkState,
 )
-from learner import pool_selectors, secret_selectors, stream_configuration, stream_selectors
+from learner import pool_selectors, repeat_selectors, secret_selectors, stream_configuration, stream_selectors
 from learner.blocks import block_rates
 from learner.configuration import (
     estimator_of,
@@ -168,9 +168,6 @@ def project_status(project: Project) -> ProjectStatus:
         return ProjectStatus(
             Step.TRAINING, f"Version {training.version} is being trained on {training.labels_used} labels."
         )
-    newest = releases_of(project).first()
-    if newest is not None and newest.state == ReleaseState.CANDIDATE:
-        return _candidate_status(newest)
     if project.arrival == Arrival.STREAM:
         return _stream_step(project)
     choosing = Round.objects.filter(project=project, state__in=UNFINISHED).first()
@@ -208,12 +205,6 @@ def _stream_step(project: Project) -> ProjectStatus:
     return ProjectStatus(Step.LABELLING, f"{counts.open} questions are open; batches update the model in their order.")
 
 
-def _candidate_status(candidate: ModelRelease) -> ProjectStatus:
-    if candidate.held_back:
-        return ProjectStatus(Step.STUCK, f"Version {candidate.version} is held back. {candidate.held_back}")
-    return ProjectStatus(Step.TRAINING, f"Version {candidate.version} is trained and being checked.")
-
-
 def _due_step(project: Project) -> ProjectStatus:
     newest = releases_of(project).first()
     version = newest.version if newest else 0
@@ -223,8 +214,13 @@ def _due_step(project: Project) -> ProjectStatus:
         return _due_secret_step(project, version)
     counts = question_counts(project)
     affordable = questions_left(project)
-    screened = screen_of(project) is not None and next_strategy(project) == project.selection
-    left = affordable != 0 and pool_selectors.has_candidates(project, screened=screened)
+    strategy = next_strategy(project)
+    if strategy == Selection.REPEAT_VOTES:
+        affordable = repeat_selectors.affordable_repeats(project)
+    screened = screen_of(project) is not None and strategy == project.selection
+    left = affordable != 0 and (
+        strategy == Selection.REPEAT_VOTES or pool_selectors.has_candidates(project, screened=screened)
+    )
     missing = labels_needed(
         UpdatePolicy(project.update_policy),
         labels_now=counts.agreed,
@@ -316,9 +312,11 @@ def _if_paid(project: Project, step: Step, sentence: str) -> ProjectStatus:
         return ProjectStatus(step, sentence)
     left = guarantee(paying).left_wording
     wanted = "the next questions and the model trained on them" if step == Step.ASK else "the next model"
+    still_open = question_counts(project).open
+    kept = f" Answers are kept, and {still_open} questions are open." if still_open else " Answers are kept."
     return ProjectStatus(
         Step.CANNOT_PAY,
-        f"The budget {paying.label} has {left} left, too little for {wanted}. A manager can raise its limit.",
+        f"The budget {paying.label} has {left} left, too little for {wanted}.{kept} A manager can raise its limit.",
     )
 
 
@@ -346,9 +344,19 @@ def _next_secret_event(project: Project) -> Event:
 
 
 def next_strategy(project: Project) -> str:
-    """Return what chooses the next round: chance, until a model is released."""
+    """Return what chooses the next round: chance, until a model is released or public examples start one.
+
+    A crowd project with half of its texts asked asks again first where answers leave a doubt.
+    """
+    if repeat_selectors.asks_again(project):
+        return Selection.REPEAT_VOTES
     strategy = strategy_of(project, project.selection)
-    return Selection.RANDOM if strategy.needs_model and latest_release(project) is None else strategy.name
+    return strategy.name if not strategy.needs_model or can_score(project) else Selection.RANDOM
+
+
+def can_score(project: Project) -> bool:
+    """Say whether there is a released or a public model to score with."""
+    return latest_release(project) is not None or pool_selectors.start_datasets(project).exists()
 
 
 def next_round_event(project: Project) -> Event:

@@ -45,6 +45,9 @@ def open_trusted(owner: User, **settings: Any) -> Project:
         "selection_epsilon": 0.25,
         "pool_epsilon": 20.0,
         "maximum_releases": 3,
+        "estimator": "logistic",
+        "training_delta": 0.0,
+        "pool_delta": 0.0,
     }
     return _open("pool-experts", owner, values | settings)
 

@@ -10,6 +10,7 @@ from django.utils.text import slugify
 from annotation.errors import InvalidConfiguration
 from annotation.models import Arrival, Membership, Oracle, Project, ProjectState, Role, Selection
 from annotation.presets import GATE_FIELDS, PRESETS, broken_rules
+from annotation.selection_rules import GAUSSIAN, POOL_ESTIMATORS
 from annotation.services import jobs, queue, streams
 from privacy.models import BudgetAccount
 from privacy.services import ledger
@@ -32,6 +33,8 @@ QUALITY_FIELDS = {
     "overlap_limit",
     "aggregation",
 }
+# Whoever chooses one of these gives the delta of the preset's estimator up.
+WITHOUT_DELTA = tuple(name for name in POOL_ESTIMATORS if name not in GAUSSIAN)
 ACCOUNT_FIELDS = ("pool_epsilon", "pool_delta", "labels_epsilon")
 
 
@@ -53,6 +56,8 @@ def create_project(
         "data_kind": data_kind,
         "classes": classes,
     }
+    if values.get("estimator") in WITHOUT_DELTA and "training_delta" not in settings:
+        values["training_delta"] = 0.0
     if broken := broken_rules(values):
         raise InvalidConfiguration("; ".join(f"{field}: {rule}" for field, rule in broken.items()))
     kept = ("gate_epsilon", "texts_per_contributor", *GATE_FIELDS[values["gate_kind"]])

@@ -11,7 +11,7 @@ from learner.linear_model import LinearModel
 from learner.models import ModelRelease
 from learner.pool_selectors import Examples
 from learner.ranked_pool import AnnotationBudget, RankedExamplePool
-from learner.services import features
+from learner.services import features, warm_start
 from learner.strategies.uncertainty import Uncertainty
 from privacy.mechanisms.randomness import SecureRandom
 
@@ -19,16 +19,19 @@ from privacy.mechanisms.randomness import SecureRandom
 def open_pool(
     project: Project, candidates: Examples, *, strategy: str, model: ModelRelease | None
 ) -> RankedExamplePool:
-    """Rank the candidates by the released model, or put them in random order while there is none.
+    """Rank the candidates by the released model or one of public examples, or put them in random order without any.
 
     Parameters are the strategy's name and the release that a round was opened with, never a newer one.
     """
     chooser = strategy_of(project, strategy)
     budget = annotation_budget(project)
     count = len(candidates.ids)
-    if isinstance(chooser, Uncertainty) and model is not None:
+    weights = LinearModel.from_json(model.weights) if model else None
+    if weights is None and chooser.needs_model:
+        weights = warm_start.start_model(project)
+    if isinstance(chooser, Uncertainty) and weights is not None:
         X = features.stacked_features(candidates.datasets, dimension=featurizer_of(project).dimension)
-        statistics = chooser.statistics(X, candidates.rows, LinearModel.from_json(model.weights))
+        statistics = chooser.statistics(X, candidates.rows, weights)
         uncertainty = chooser.uncertainty_of(statistics)
         return RankedExamplePool(candidates.ids, uncertainty, statistics.confidence, budget=budget)
     blank = np.empty((count, 0), dtype=np.float32)

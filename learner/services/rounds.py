@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 
 from annotation.label_budget import questions_left
 from annotation.models import Arrival, Consensus, Oracle, Project, ProjectState, Selection, WorkState
-from annotation.services import labels, queue
+from annotation.services import labels, queue, repeats
 from annotation.services.work import finish_work
-from learner import pool_selectors, secret_selectors, selectors, stream_selectors
+from learner import pool_selectors, repeat_selectors, secret_selectors, selectors, stream_selectors
 from learner.configuration import featurizer_of, screen_of, strategy_of
 from learner.errors import NothingToAsk
 from learner.linear_model import LinearModel
 from learner.models import Round, TrainingRun
 from learner.pool_selectors import Examples
 from learner.selectors import ProjectStatus, Step
-from learner.services import attempts, features, ranked_pool, release_gate, releases, screen_rounds, secret_rounds
+from learner.services import attempts, features, ranked_pool, releases, screen_rounds, secret_rounds, warm_start
 from learner.services.dispatch import RUN_ROUND_TASK, RUN_STREAM_TASK, TRAIN_MODEL_TASK, send_on_commit
 from privacy.mechanisms.randomness import SecureRandom
 from privacy.models import LedgerEntry
@@ -60,8 +60,6 @@ def advance_projects() -> None:
     """Advance every active project, and send again what no worker holds: its task or its worker was lost."""
     for project_id in Project.objects.filter(state=ProjectState.ACTIVE).values_list("pk", flat=True):
         advance_project(project_id=project_id)
-    for release_id in release_gate.unchecked_releases().values_list("pk", flat=True):
-        release_gate.check_release(release_id=release_id)
     for release in releases.unmeasured_releases():
         releases.evaluate_release(release=release)
     for round_id in _unheld(Round.objects.all()).values_list("pk", flat=True):
@@ -80,13 +78,14 @@ def _start_round(project: Project) -> Round:
     if secret_selectors.labels_in_secret(project):
         return secret_rounds.start_block(project)
     strategy = selectors.next_strategy(project)
-    affordable = questions_left(project)
+    again = strategy == Selection.REPEAT_VOTES
+    affordable = repeat_selectors.affordable_repeats(project) if again else questions_left(project)
     last = Round.objects.filter(project=project).aggregate(number=Max("number"))["number"] or 0
     started = Round.objects.create(
         project=project,
         number=last + 1,
         strategy=strategy,
-        model=None if strategy == Selection.RANDOM else selectors.latest_release(project),
+        model=None if again or strategy == Selection.RANDOM else selectors.latest_release(project),
         requested=project.round_size if affordable is None else min(project.round_size, affordable),
     )
     send_on_commit(RUN_ROUND_TASK, round_id=started.pk)
@@ -124,9 +123,13 @@ def run_round(*, round_id: int) -> None:
         if chosen.block is not None:
             secret_rounds.ask_block(chosen)
             return
+        if chosen.strategy == Selection.REPEAT_VOTES:
+            _ask_again(chosen)
+            return
         screen = screen_of(chosen.project)
-        if screen is not None and chosen.model is not None and chosen.strategy == screen.name:
-            screen_rounds.ask_screened(chosen, screen, LinearModel.from_json(chosen.model.weights))
+        model = _scoring_model(chosen)
+        if screen is not None and model is not None and chosen.strategy == screen.name:
+            screen_rounds.ask_screened(chosen, screen, model)
             return
         candidates = pool_selectors.candidates_of(chosen.project)
         if not len(candidates.ids):
@@ -178,6 +181,24 @@ def _ask_crowd(chosen: Round, candidates: Examples) -> None:
         _finish(chosen, entries[-1], selected=len(ids))
 
 
+def _ask_again(chosen: Round) -> None:
+    """Ask for more answers where those there are leave a doubt; only answers to gate output are looked at."""
+    project = chosen.project
+    ids = [query.pk for query in repeat_selectors.doubtful_questions(project)[: chosen.requested]]
+    if not ids:
+        raise NothingToAsk("No answer leaves a doubt any more.")
+    with transaction.atomic():
+        repeats.ask_again(project=project, round_number=chosen.number, query_ids=ids)
+        entries = attempts.record_free_use(
+            chosen,
+            gates=pool_selectors.gate_entries(list(pool_selectors.pool_datasets(project))),
+            operation="repeat votes",
+            purpose=f"choose the questions of round {chosen.number}",
+            output_digest=_digest(np.array(ids, dtype=np.int64)),
+        )
+        _finish(chosen, entries[-1], selected=len(ids))
+
+
 def _choose(chosen: Round, candidates: Examples) -> NDArray[np.int64]:
     """Return ids in the order to ask; the released model of the round scores, never a newer or a cleaner one."""
     strategy = strategy_of(chosen.project, chosen.strategy)
@@ -185,11 +206,18 @@ def _choose(chosen: Round, candidates: Examples) -> NDArray[np.int64]:
         blank = np.empty((len(candidates.ids), 0), dtype=np.float32)
         places = np.arange(len(candidates.ids), dtype=np.int64)
         return candidates.ids[strategy.query(blank, places, None, chosen.requested, SecureRandom())]
-    model = LinearModel.from_json(chosen.model.weights) if chosen.model else None
+    model = _scoring_model(chosen)
     X = features.stacked_features(candidates.datasets, dimension=featurizer_of(chosen.project).dimension)
     rows = strategy.query(X, candidates.rows, model, chosen.requested, SecureRandom())
     order = np.argsort(candidates.rows)
     return candidates.ids[order[np.searchsorted(candidates.rows, rows, sorter=order)]]
+
+
+def _scoring_model(chosen: Round) -> LinearModel | None:
+    """Return the release the round was opened with, or the model of public examples where there was none."""
+    if chosen.model is not None:
+        return LinearModel.from_json(chosen.model.weights)
+    return None if chosen.strategy == Selection.RANDOM else warm_start.start_model(chosen.project)
 
 
 def _digest(ids: NDArray[np.int64]) -> str:

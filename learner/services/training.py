@@ -1,6 +1,7 @@
 """One private training: reserve, read labels and features, fit, and release in the transaction that commits."""
 
 import numpy as np
+from django.conf import settings
 from django.db import transaction
 
 from annotation.models import Oracle
@@ -14,7 +15,8 @@ from learner.features.base import Featurizer
 from learner.linear_model import LinearModel, Multiclass
 from learner.models import ModelRelease, TrainingRun
 from learner.pool_selectors import Examples
-from learner.services import attempts, features, projections, release_gate, releases, stream_releases
+from learner.services import attempts, features, projections, releases, stream_releases, warm_start
+from learner.services.dispatch import send_on_commit
 from privacy.accounting.event import Event
 from privacy.errors import SimulationNotReleasable
 from privacy.models import LedgerEntry
@@ -35,7 +37,7 @@ def train_model(*, run_id: str) -> None:
         featurizer = features.ready_featurizer(run.project)
         # A secret block builds on the release before it, which is public: disjoint blocks share no record.
         prior = selectors.latest_release(run.project) if run.block else None
-        start = LinearModel.from_json(prior.weights) if prior else None
+        start = LinearModel.from_json(prior.weights) if prior else warm_start.start_model(run.project)
         estimator = estimator_of(run.project, featurizer, prior=start)
         reservation = attempts.reserve(
             run,
@@ -60,9 +62,9 @@ def train_model(*, run_id: str) -> None:
                         purpose=f"train version {run.version} on gate output",
                         output_digest=staged.digest,
                     )
-                candidate = releases.publish(run, staged, entry=entry, lineage=[*descent, entry])
+                releases.publish(run, staged, entry=entry, lineage=[*descent, entry])
+                send_on_commit(settings.PROJECT_CHANGED_TASK, project_id=run.project_id)
                 fault_point("training_published")
-        release_gate.check_release(release_id=candidate.pk)
 
 
 def _event(run: TrainingRun, estimator: PrivateEstimator, featurizer: Featurizer) -> Event:

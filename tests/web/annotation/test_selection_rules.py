@@ -47,10 +47,10 @@ def test_the_rules_know_the_fields_and_what_they_default_to():
         ({"estimator": "logistic_baseline"}, "estimator"),
         ({"estimator": "mi_ogd", "training_delta": 1e-6}, "estimator"),
         ({"estimator": "minibatch_svm"}, "estimator"),
-        ({"estimator": "logistic_gaussian"}, "training_delta"),
+        ({"estimator": "logistic_gaussian", "training_delta": 0.0}, "training_delta"),
         ({"estimator": "logistic", "training_delta": 1e-6}, "training_delta"),
         ({"estimator": "huber_svm", "smoothing": 0.0}, "smoothing"),
-        ({"estimator": "huber_svm_gaussian", "training_delta": 1e-6, "selection": "random"}, "pool_delta"),
+        ({"selection": "random", "training_delta": 1e-5}, "pool_delta"),
     ],
 )
 def test_a_combination_without_a_proof_names_its_field(changes, field):
@@ -73,8 +73,8 @@ def test_what_reads_records_or_has_a_delta_is_nothing_for_a_crowd(changes):
         {"selection": "exponential_screen"},
         {"selection": "version_space_screen", "feature_dimension": 19},
         {"screened_blocks": True},
-        {"selection": "random", "estimator": "minibatch_svm"},
-        {"estimator": "huber_svm_output"},
+        {"selection": "random", "estimator": "minibatch_svm", "training_delta": 0.0},
+        {"estimator": "huber_svm_output", "training_delta": 0.0},
     ],
 )
 def test_every_choice_of_a_pool_with_experts_opens_with_its_defaults(changes):

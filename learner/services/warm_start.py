@@ -1,0 +1,58 @@
+"""A first model from public examples: rounds score with it until a release does better, trainings lean on it.
+
+It is made of public rows alone, so it costs nothing; and because it is no release, it needs no noise and nobody may
+download it.
+"""
+
+import logging
+
+import numpy as np
+from django.db import transaction
+
+from annotation.models import Dataset, Project, Record
+from learner import pool_selectors
+from learner.configuration import INTERCEPT_SCALING, featurizer_of
+from learner.estimators.baseline import LogisticRegressionBaseline
+from learner.linear_model import LinearModel
+from learner.models import WarmStart
+from learner.services import features
+
+logger = logging.getLogger(__name__)
+
+
+def start_model(project: Project) -> LinearModel | None:
+    """Return the model of the newest public start upload, trained now if it never was; None without one.
+
+    A start in other features than the project's is left aside: its weights would mean something else.
+    """
+    dataset = pool_selectors.start_datasets(project).last()
+    if dataset is None:
+        return None
+    version = featurizer_of(project).version
+    stored = WarmStart.objects.filter(dataset=dataset).first() or _train(dataset)
+    return LinearModel.from_json(stored.weights) if stored.features_version == version else None
+
+
+def _train(dataset: Dataset) -> WarmStart:
+    project = dataset.project
+    known = Record.objects.filter(dataset=dataset, label__isnull=False).order_by("row_number")
+    table = np.array(list(known.values_list("row_number", "label")), dtype=np.int64)
+    X = features.open_features(dataset)[table[:, 0]]
+    twin = LogisticRegressionBaseline(
+        project.regularization, classes=list(range(len(project.classes))), intercept_scaling=INTERCEPT_SCALING
+    )
+    twin.fit(np.asarray(X), table[:, 1])
+    model = LinearModel(twin.coef_, twin.intercept_, tuple(project.classes))
+    with transaction.atomic():
+        # Two workers find the same weights; one row names them.
+        stored, made = WarmStart.objects.get_or_create(
+            dataset=dataset,
+            defaults={
+                "weights": model.to_json(),
+                "features_version": featurizer_of(project).version,
+                "examples": len(table),
+            },
+        )
+    if made:
+        logger.info("project %s starts from %s public examples", project.pk, len(table))
+    return stored

@@ -1,0 +1,82 @@
+"""Retraining as far as the account can pay: the forecast says so before, and afterwards only the models stop."""
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from annotation.models import Consensus, Query, QueryState
+from annotation.services import queue
+from learner.models import ModelRelease
+from learner.plan_selectors import plan_forecast
+from learner.selectors import Step, project_status
+from learner.services import rounds
+from privacy.services import ledger
+from tests import learning
+from tests.factories import add_members, make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def owner():
+    return make_user()
+
+
+@pytest.fixture
+def short_of_money(owner):
+    """A project whose account pays for one model, with more questions open than that model waits for."""
+    project = learning.open_trusted(
+        owner, selection="random", round_size=30, labels_per_release=12, pool_epsilon=3.0, maximum_releases=None
+    )
+    learning.fill_trusted(project)
+    return project
+
+
+def overview_of(project, person) -> str:
+    client = Client()
+    client.force_login(person)
+    return client.get(reverse("learner:overview", args=[project.slug])).content.decode()
+
+
+def test_the_forecast_is_shown_before_anything_is_spent(short_of_money, owner):
+    told = plan_forecast(short_of_money)
+    assert told.releases == 1
+    assert told.sentence in overview_of(short_of_money, owner)
+    assert "1 more release, then it is too little for the next model" in told.sentence
+
+
+def test_answers_keep_coming_when_no_model_can_be_paid_and_the_page_says_why(short_of_money, owner):
+    project, person = short_of_money, make_user()
+    learning.work_off(project)
+    learning.label_everything(project, person, at_most=12)
+    learning.work_off(project)
+    learning.label_everything(project, person, at_most=12)
+    assert rounds.advance_project(project_id=project.pk).step == Step.CANNOT_PAY
+    assert ModelRelease.objects.count() == 1
+    before = Consensus.objects.count()
+    open_before = Query.objects.filter(state=QueryState.OPEN).count()
+    add_members(project, other := make_user())
+    assert queue.claim_next(project=project, user=other) is not None
+    assert learning.label_everything(project, person, at_most=3) == 3
+    assert Consensus.objects.count() == before + 3
+    project.refresh_from_db()
+    status = project_status(project)
+    assert (
+        f"too little for the next model. Answers are kept, and {open_before - 3} questions are open." in status.sentence
+    )
+    page = overview_of(project, owner)
+    assert status.sentence in page
+    assert "pays for 0 more rounds and 0 more releases" in page
+
+
+def test_a_raised_limit_trains_on_everything_that_came_in_meanwhile(short_of_money, owner):
+    project, person = short_of_money, make_user()
+    learning.work_off(project)
+    learning.label_everything(project, person, at_most=12)
+    learning.work_off(project)
+    learning.label_everything(project, person, at_most=15)
+    assert rounds.advance_project(project_id=project.pk).step == Step.CANNOT_PAY
+    account = project.pool_account
+    ledger.change_limit(account=account, epsilon_limit=5, delta_limit=0, actor=owner, reason="one more model")
+    learning.work_off(project, version=2)
+    assert list(ModelRelease.objects.order_by("version").values_list("version", "labels_used")) == [(1, 12), (2, 27)]

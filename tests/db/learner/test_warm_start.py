@@ -1,0 +1,91 @@
+"""Public examples start the first model: chosen by at once, leaned on, and free."""
+
+import numpy as np
+import pytest
+
+from annotation.models import Record
+from learner.linear_model import LinearModel
+from learner.models import ModelRelease, Round, WarmStart
+from learner.plan_selectors import plan_forecast
+from learner.services import training, warm_start
+from tests import learning
+from tests.factories import make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def start_with(project, *, number=40, seed=9) -> None:
+    texts = learning.sentences(number, seed=seed)
+    rows = [[text, learning.CLASSES[learning.truth_of(text)]] for text in texts]
+    learning.upload(project, rows, ["text", "label"], role="public_start")
+
+
+def test_without_public_examples_the_first_round_is_random():
+    project = learning.open_trusted(make_user())
+    learning.fill_trusted(project)
+    assert warm_start.start_model(project) is None
+    learning.work_off(project)
+    assert Round.objects.get().strategy == "random"
+
+
+@pytest.mark.parametrize("selection", ["top_c", "exposure_capped_screen"])
+def test_the_first_round_scores_with_the_public_model_and_only_the_choice_is_paid(selection):
+    project = learning.open_trusted(make_user(), selection=selection, screen_high=0.5, screen_low=0.2)
+    learning.fill_trusted(project)
+    start_with(project)
+    assert plan_forecast(project).next_round.kind == selection
+    learning.work_off(project)
+    chosen = Round.objects.get()
+    assert (chosen.strategy, chosen.model, chosen.selected) == (selection, None, 12)
+    assert [entry.mechanism for entry in learning.entries(project, "reserve")] == [selection]
+    stored = WarmStart.objects.get()
+    assert stored.examples == 40
+    assert not ModelRelease.objects.exists()
+
+
+def test_the_public_model_is_made_of_public_rows_alone_and_once(monkeypatch):
+    """Another pool under the same start gives the same weights; a second look trains nothing."""
+    weights = []
+    for seed in (1, 2):
+        project = learning.open_trusted(make_user())
+        learning.upload(project, [[text] for text in learning.sentences(50, seed=seed)], ["text"])
+        start_with(project)
+        weights.append(warm_start.start_model(project).to_json())
+    assert weights[0] == weights[1]
+    monkeypatch.setattr(warm_start, "_train", lambda dataset: 1 / 0)
+    assert warm_start.start_model(project).to_json() == weights[1]
+    assert learning.entries(project, "reserve") == []
+
+
+def test_trainings_lean_on_the_public_model(monkeypatch):
+    project = learning.open_trusted(make_user(), selection="random")
+    learning.fill_trusted(project)
+    start_with(project)
+    seen = []
+    real = training.estimator_of
+
+    def remember(*args, prior, **kwargs):
+        seen.append(prior)
+        return real(*args, prior=prior, **kwargs)
+
+    monkeypatch.setattr(training, "estimator_of", remember)
+    learning.run_to_release(project, make_user(), version=1)
+    start = LinearModel.from_json(WarmStart.objects.get().weights)
+    assert np.array_equal(seen[0].coef, start.coef)
+
+
+def test_other_features_than_the_projects_are_left_aside():
+    project = learning.open_trusted(make_user())
+    start_with(project)
+    assert warm_start.start_model(project).dimension == 16
+    WarmStart.objects.update(features_version="older")
+    assert warm_start.start_model(project) is None
+
+
+def test_a_crowd_project_ranks_its_first_round_by_the_public_model():
+    project = learning.open_crowd(make_user())
+    learning.fill_crowd(project)
+    start_with(project)
+    learning.work_off(project)
+    assert Round.objects.get().strategy == "uncertainty"
+    assert Record.objects.filter(dataset__role="public_start", query__isnull=False).count() == 0
