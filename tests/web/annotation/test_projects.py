@@ -288,7 +288,8 @@ def shown_in(response) -> set[str]:
 def test_a_page_shows_what_the_preset_uses(manager: User) -> None:
     shown = shown_in(new_project_page(manager, "pool-experts"))
     assert shown & ALL_SETTINGS == SELECTION_SETTINGS["secret_sample"]
-    assert not shown & {"columns", "image_height", "training_delta", "smoothing", "step_size", "gate_k"}
+    assert {"training_delta", "smoothing", "regularization"} < shown
+    assert not shown & {"columns", "image_height", "step_size", "gate_k"}
     crowd = shown_in(new_project_page(manager, "voice-crowd"))
     assert {"gate_k", "gate_sampling_rate", "uncertainty_measure", "repeat_votes", "round_size"} < crowd
     assert not crowd & {"gate_delta", "gate_floor", "selection_rate", "screen_high", "training_delta"}
@@ -320,7 +321,8 @@ def test_a_button_shows_the_settings_of_a_choice_and_keeps_what_was_typed(manage
     ],
 )
 def test_models_and_data_have_their_own_settings(manager: User, choice: dict[str, object], fields: set[str]) -> None:
-    response = new_project_page(manager, "pool-experts", form_of("pool-experts", **choice, show="1"))
+    sent = form_of("pool-experts", estimator="logistic") | choice | {"show": "1"}
+    response = new_project_page(manager, "pool-experts", sent)
     others = {"training_delta", "smoothing", "step_size", "weight_radius", "columns", "image_height", "image_width"}
     assert fields <= shown_in(response)
     assert not shown_in(response) & (others - fields)
@@ -342,7 +344,8 @@ def test_settings_that_were_never_shown_are_not_confirmed(manager: User) -> None
 
 def test_what_a_choice_does_not_use_stays_at_its_default(manager: User) -> None:
     """Left over from another choice, a field would otherwise be refused where nobody can see it."""
-    sent = form_of("pool-experts", selection="random", screened_blocks="on", training_delta="1e-6", exposures="0")
+    left_over = {"screened_blocks": "on", "training_delta": "1e-6", "exposures": "0"}
+    sent = form_of("pool-experts", selection="random", estimator="logistic") | left_over
     assert new_project_page(manager, "pool-experts", sent).status_code == 302
     project = Project.objects.get()
     assert (project.screened_blocks, project.training_delta, project.exposures) == (False, 0.0, 3)
