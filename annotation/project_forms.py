@@ -7,6 +7,7 @@ from typing import Any
 
 from django import forms
 from django.contrib.auth.models import User
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from annotation.gate_plan import EXAMPLE_TEXT, Offer, offers
@@ -252,7 +253,7 @@ class ProjectForm(forms.Form):
         if values["data_kind"] == DataKind.IMAGE and not (values.get("image_height") and values.get("image_width")):
             self.add_error("image_height", _("Images need a height and a width."))
         for field, rule in broken_rules(values).items():
-            self.add_error(field if field in self.fields else None, rule)
+            self.add_error(field if field in self.fields else None, gettext(rule))
         return self.cleaned_data
 
     def values(self) -> dict[str, Any]:

@@ -5,6 +5,7 @@ message has no translation.
 """
 
 import ast
+import builtins
 import re
 import struct
 from collections.abc import Iterable, Iterator
@@ -14,6 +15,7 @@ from pathlib import Path
 PLURAL = "\0"
 # Names under which messages are marked in Python, by how many strings each takes.
 SINGULAR = {"_", "gettext", "gettext_lazy", "gettext_noop"}
+PRESET_WORDS = {"title", "sentence", "cost"}
 PLURALS = {"ngettext", "ngettext_lazy"}
 STRING = r"""u?('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")"""
 MARK = re.compile(rf"(?<!p)\b(?:_|gettext|ngettext)\(\s*{STRING}(?:\s*,\s*{STRING})?")
@@ -46,14 +48,44 @@ def messages_in(folders: Iterable[Path]) -> set[Message]:
 
 def _in_python(source: str) -> Iterator[Message]:
     for node in ast.walk(ast.parse(source)):
-        if not isinstance(node, ast.Call):
-            continue
-        name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
-        wanted = 1 if name in SINGULAR else 2 if name in PLURALS else 0
-        texts = [part.value for part in node.args[:wanted] if isinstance(part, ast.Constant)]
-        strings = [text for text in texts if isinstance(text, str)]
-        if wanted and len(strings) == wanted:
-            yield Message(*strings)
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+            yield from _refusal(node.exc)
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+            yield from _broken_rule(node.targets[0], node.value)
+        elif isinstance(node, ast.Call):
+            yield from _marked(node)
+
+
+def _name_of(called: ast.expr) -> str:
+    return called.id if isinstance(called, ast.Name) else getattr(called, "attr", "")
+
+
+def _strings(parts: Iterable[ast.expr]) -> list[str]:
+    return [part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+
+
+def _marked(call: ast.Call) -> Iterator[Message]:
+    name = _name_of(call.func)
+    wanted = 1 if name in SINGULAR else 2 if name in PLURALS else 0
+    strings = _strings(call.args[:wanted])
+    if wanted and len(strings) == wanted:
+        yield Message(*strings)
+    if name == "Preset":
+        # Pure modules know no gettext; the page translates what it shows of a preset, and a page doubles percent signs.
+        for text in _strings(word.value for word in call.keywords if word.arg in PRESET_WORDS):
+            yield Message(text.replace("%", "%%"))
+
+
+def _refusal(error: ast.Call) -> Iterator[Message]:
+    """Find whole sentences of our own errors: the page that shows a refusal translates them."""
+    if not hasattr(builtins, _name_of(error.func)):
+        yield from (Message(text) for text in _strings(error.args[:1]) if text.endswith("."))
+
+
+def _broken_rule(target: ast.Subscript, rule: ast.expr) -> Iterator[Message]:
+    """Find the rules a configuration can break: the form that shows them translates them."""
+    if _name_of(target.value) == "broken":
+        yield from map(Message, _strings([rule]))
 
 
 def _in_template(path: Path) -> Iterator[Message]:

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from annotation.errors import AnnotationError
 from dpal_site.monitoring import context
@@ -94,5 +95,5 @@ class RefusalMiddleware:
         """Answer 402 for a spent budget and 409 for any other refusal; anything else is a fault of ours."""
         if isinstance(error, PrivacyError | AnnotationError | LearnerError):
             status = 402 if isinstance(error, BudgetExceeded) else getattr(error, "status", 409)
-            return render(request, "refused.html", {"reason": str(error)}, status=status)
+            return render(request, "refused.html", {"reason": gettext(str(error) or "-")}, status=status)
         return None

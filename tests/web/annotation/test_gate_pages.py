@@ -189,8 +189,9 @@ def test_annotators_read_what_their_gate_does(
     query = Query.objects.get()
     queue.open_queries(project=project, round_number=1, query_ids=[query.pk])
     projects.add_member(project=project, user=manager, role=Role.ANNOTATOR)
-    html = text_of(client_of(manager).get(reverse("annotation:label", args=[project.slug])))
-    receipt = html[html.index('<div class="receipt">') : html.index('<form id="answer"')]
+    pages = (client_of(manager).get(reverse(f"annotation:{name}", args=[project.slug])) for name in ("label", "why"))
+    label, why = (text_of(page) for page in pages)
+    receipt = label[label.index('class="receipt"') : label.index('<form id="answer"')] + why
     assert said in receipt
     assert unsaid not in receipt
 

@@ -218,3 +218,10 @@ def test_tries_are_counted_by_window():
     rates.count_try(what="y", who="a", limit=3, seconds=-1)
     rates.count_try(what="y", who="a", limit=1, seconds=60)
     assert rates.forget_old_counts() == 0
+
+
+def test_a_refusal_speaks_the_readers_language(crowd, manager):
+    client = web(manager)
+    client.cookies["django_language"] = "de"
+    page = client.get(reverse("annotation:join", args=["wrong"]))
+    assert "Diese Einladung gibt es nicht" in page.content.decode()
