@@ -92,6 +92,11 @@ class Annotator:
         self._cookies = {"sessionid": session}
         self._read(self._ask("GET", page))
 
+    def back_at_work(self) -> Callable[[], bool]:
+        """Open a connection anew, as a browser does after a pause, and return what a step is."""
+        self._http.close()
+        return self.answer
+
     def answer(self) -> bool:
         """Answer the question shown and take in the next; false when there is none."""
         if self._submit is None:
@@ -269,9 +274,9 @@ def measure(
         address = site.start_web(host.free_port(), workers=2).removeprefix("http://")
         site.wait_until_ready()
         browsers = [Annotator(address, session, page) for session in sessions]
-        at_once(8, 1.0, lambda n: browsers[n].answer)  # lets the workers open their connections
+        at_once(8, 1.0, lambda n: browsers[n].back_at_work())  # lets the workers open their connections
         for level in LEVELS:
-            over_http.append(at_once(level, seconds, lambda n: browsers[n].answer))
+            over_http.append(at_once(level, seconds, lambda n: browsers[n].back_at_work()))
             fill_raw(queue_length)
             raw.append(at_once(level, seconds, raw_step))
             if studio is not None:

@@ -2,17 +2,21 @@
 
 from base64 import b64encode
 from collections.abc import Callable
-from functools import wraps
+from functools import lru_cache, wraps
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
+from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
 from django.http import Http404, HttpRequest, HttpResponse
+from django.middleware.csrf import get_token
 from django.shortcuts import get_object_or_404, render
+from django.template.loader import render_to_string
 from django.urls import reverse
-from django.utils import timezone
+from django.utils import timezone, translation
+from django.utils.safestring import mark_safe
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
@@ -30,6 +34,8 @@ View = Callable[..., HttpResponse]
 KEYS = "1234567890"
 # A picture up to this size comes with its question, so that the next one is there at once, too.
 IMAGE_IN_PAGE_BYTES = 48 * 1024
+NO_QUESTION = UUID(int=0)
+STAND_IN = "of-the-request"
 
 
 def annotator_page(view: View) -> View:
@@ -223,8 +229,7 @@ def _next_question(
         "key": uuid4(),
         "choices": [(value, keys[value].strip(), name) for value, name in enumerate(answers)],
         "guess": selectors.guess_of(assignment),
-        "reasons": SKIP_REASONS,
-        "flags": FLAGS,
+        "instead": _instead_of_answering(request, assignment),
         "done_today": assignment.done_today,
         "an_hour": _rounded(assignment.an_hour),
         "waiting": assignment.waiting,
@@ -239,6 +244,23 @@ def _next_question(
         "with_guidelines": with_guidelines,
     }
     return _page(request, context, HTTPStatus.UNPROCESSABLE_ENTITY if problem else HTTPStatus.OK)
+
+
+@lru_cache(maxsize=64)
+def _ways_out(language: str) -> str:
+    """Return the forms for skipping, flagging and commenting, with a stand-in for the question's id and the token.
+
+    They are the same for everybody and each question, so rendering them for each answer would be most of its time.
+    """
+    context = {"assignment_id": NO_QUESTION, "token": STAND_IN, "reasons": SKIP_REASONS, "flags": FLAGS}
+    with translation.override(language):
+        return render_to_string("annotation/_label_instead.html", context)
+
+
+def _instead_of_answering(request: HttpRequest, assignment: Assignment) -> str:
+    forms = _ways_out(translation.get_language() or settings.LANGUAGE_CODE)
+    # Both are letters, digits and hyphens, made by us.
+    return mark_safe(forms.replace(str(NO_QUESTION), str(assignment.pk)).replace(STAND_IN, get_token(request)))  # noqa: S308
 
 
 def _rounded(an_hour: int | None) -> int | None:
