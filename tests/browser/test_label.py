@@ -358,7 +358,8 @@ def test_every_scene_is_accessible_in_light_and_dark_at_a_desk_and_on_a_phone(pr
         wide = page.evaluate("document.documentElement.scrollWidth")
         assert wide <= viewport["width"], f"{wide} px in a window of {viewport['width']} px"
     small = page.evaluate(
-        """[...document.querySelectorAll("button, summary, .bar a, .tabs a, a.button, label.choice, input:not([type=hidden], [type=radio])")]
+        """[...document.querySelectorAll(
+               "button, summary, .bar a, .tabs a, a.button, label.choice, input:not([type=hidden], [type=radio])")]
              .filter(element => element.checkVisibility() && element.getBoundingClientRect().height < 44)
              .map(element => element.textContent.trim() + " " + element.getBoundingClientRect().height)"""
     )
