@@ -2,12 +2,11 @@
 
 import os
 import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 
 from prometheus_client import multiprocess
-
-from dpal_site.embedded import servers
 
 workers = int(os.environ.get("WEB_CONCURRENCY", 2))
 # Threads keep a process answering while one request waits for the database.
@@ -18,14 +17,13 @@ control_socket_disable = True
 # The heartbeat file must not wait for a disk.
 worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108
 
-_metrics = servers.var_dir() / "metrics" / str(os.getpid())
-os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(_metrics)
+# Where the processes of this server count together; of no use to any other.
+os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix="dpal-metrics-")
 
 
-def on_starting(server: Any) -> None:
-    """Begin to count from nothing, as a restarted process does."""
-    shutil.rmtree(_metrics.parent, ignore_errors=True)
-    _metrics.mkdir(parents=True, mode=0o700)
+def on_exit(server: Any) -> None:
+    """Leave nothing behind."""
+    shutil.rmtree(os.environ["PROMETHEUS_MULTIPROC_DIR"], ignore_errors=True)
 
 
 def child_exit(server: Any, worker: Any) -> None:

@@ -7,13 +7,14 @@ from urllib.parse import unquote, urlsplit
 from django.core.exceptions import ImproperlyConfigured
 from kombu import Queue
 
+from dpal_site import environment
 from dpal_site.embedded import servers
 from dpal_site.mail import mail_settings
 from dpal_site.monitoring import logs
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = servers.var_dir()
-EMBEDDED = not os.environ.get("DATABASE_URL")
+EMBEDDED = not environment.read("DATABASE_URL")
 
 DEBUG = os.environ.get("DEBUG") == "1"
 ALLOWED_HOSTS = os.environ.get("ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]").split(",")
@@ -22,7 +23,7 @@ CSRF_TRUSTED_ORIGINS = [origin for origin in os.environ.get("CSRF_TRUSTED_ORIGIN
 
 def _secret(name: str) -> str:
     """Read a secret from the environment; only an embedded site may make its own, kept under `var/`."""
-    if value := os.environ.get(name):
+    if value := environment.read(name):
         return value
     if EMBEDDED:
         return servers.local_secret(name.lower().replace("_", "-"))
@@ -97,7 +98,7 @@ TEMPLATES = [
     },
 ]
 
-DATABASES = {"default": servers.database_settings(os.environ.get("DATABASE_URL"))}
+DATABASES = {"default": servers.database_settings(environment.read("DATABASE_URL"))}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTH_PASSWORD_VALIDATORS = [
@@ -149,7 +150,7 @@ SOCIALACCOUNT_PROVIDERS: dict[str, dict[str, object]] = {
                 "provider_id": "oidc",
                 "name": os.environ.get("OIDC_NAME", "OpenID"),
                 "client_id": os.environ.get("OIDC_CLIENT_ID", ""),
-                "secret": os.environ.get("OIDC_CLIENT_SECRET", ""),
+                "secret": environment.read("OIDC_CLIENT_SECRET"),
                 "settings": {"server_url": OIDC_ISSUER},
             }
         ]
@@ -163,7 +164,7 @@ FORM_TARGETS = [f"{parts.scheme}://{parts.netloc}" for parts in [urlsplit(OIDC_I
 # All processes count together what is rate-limited; the table comes with the migrations.
 CACHES = {"default": {"BACKEND": "django.core.cache.backends.db.DatabaseCache", "LOCATION": "site_cache"}}
 
-vars().update(mail_settings(os.environ.get("EMAIL_URL", ""), folder=VAR_DIR / "mail"))
+vars().update(mail_settings(environment.read("EMAIL_URL"), folder=VAR_DIR / "mail"))
 
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("de", "Deutsch")]
@@ -175,7 +176,8 @@ USE_I18N = True
 USE_TZ = True
 
 STATIC_URL = "/static/"
-STATIC_ROOT = VAR_DIR / "static"
+# An image collects them once, where no running process can write.
+STATIC_ROOT = Path(os.environ.get("DPAL_STATIC") or VAR_DIR / "static")
 STATICFILES_DIRS = [BASE_DIR / "dpal_site" / "static"]
 
 
@@ -212,7 +214,7 @@ SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 
-CELERY_BROKER_URL = os.environ.get("CELERY_BROKER_URL") or servers.broker_url()
+CELERY_BROKER_URL = environment.read("CELERY_BROKER_URL") or servers.broker_url()
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
@@ -262,7 +264,7 @@ PROJECT_CHANGED_TASK = "learner.tasks.advance_project_task"
 HEARTBEAT_LIMIT_SECONDS = int(os.environ.get("HEARTBEAT_LIMIT_SECONDS", 600))
 DISK_FREE_LIMIT_MEBIBYTES = int(os.environ.get("DISK_FREE_LIMIT_MEBIBYTES", 512))
 # Who may read /metrics: the bearer of this token; without one, programs on the same machine.
-METRICS_TOKEN = os.environ.get("METRICS_TOKEN", "")
+METRICS_TOKEN = environment.read("METRICS_TOKEN")
 
 # Records a stream keeps for examination, and how many one request may bring.
 STREAM_BACKLOG_RECORDS = int(os.environ.get("STREAM_BACKLOG_RECORDS", 1_000_000))

@@ -1,0 +1,31 @@
+# One image for every process of the site; docker-compose.yml starts it with different commands.
+FROM python:3.11.13-slim-bookworm AS libraries
+ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
+WORKDIR /build
+COPY requirements.runtime.lock.txt ./
+RUN python -m venv /opt/dpal \
+    && /opt/dpal/bin/pip install --quiet --require-hashes --requirement requirements.runtime.lock.txt \
+    && /opt/dpal/bin/pip uninstall --quiet --yes pip setuptools \
+    && find /opt/dpal -type d \( -name tests -o -name test \) -prune -exec rm -rf {} +
+
+FROM python:3.11.13-slim-bookworm AS site
+ENV PATH=/opt/dpal/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 \
+    DPAL_VAR=/var/lib/dpal DPAL_STATIC=/srv/dpal/static LOG_FORMAT=json
+RUN groupadd --system --gid 10001 dpal \
+    && useradd --system --uid 10001 --gid dpal --home-dir /var/lib/dpal --shell /usr/sbin/nologin dpal \
+    && install -d -o dpal -g dpal -m 0700 /var/lib/dpal
+WORKDIR /srv/dpal
+COPY --from=libraries /opt/dpal /opt/dpal
+COPY manage.py pyproject.toml ./
+COPY dpal_site ./dpal_site
+COPY learner ./learner
+COPY annotation ./annotation
+COPY privacy ./privacy
+# No server and no secret is needed to collect static files; what stands here is forgotten with the layer's command.
+RUN DPAL_NO_SERVERS=1 DPAL_VAR=/tmp/collect python manage.py collectstatic --no-input --verbosity 0 \
+    && rm -rf /tmp/collect
+USER 10001:10001
+EXPOSE 8000
+HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
+    CMD ["python", "-m", "dpal_site.healthcheck", "web"]
+CMD ["gunicorn", "--config", "python:dpal_site.gunicorn_settings", "--bind", "0.0.0.0:8000", "dpal_site.wsgi:application"]

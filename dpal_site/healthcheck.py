@@ -1,0 +1,53 @@
+"""`python -m dpal_site.healthcheck web|worker|beat`: is the process beside this one doing its work? Exit code 0 or 1.
+
+For a container's health check: it starts nothing and, but for the worker's answer, loads no application.
+"""
+
+import http.client
+import os
+import socket
+import sys
+import time
+from pathlib import Path
+
+READINESS = "/readyz?check=database&check=disk"
+SCHEDULE = "/tmp/celerybeat-schedule"  # noqa: S108 - where docker-compose.yml puts it
+# The clock writes down what it sent every three minutes.
+BEAT_SILENCE_SECONDS = 600
+
+
+def web() -> bool:
+    """Ask the web server for its own readiness."""
+    try:
+        connection = http.client.HTTPConnection("127.0.0.1", int(os.environ.get("PORT", "8000")), timeout=4)
+        connection.request("GET", READINESS)
+        return connection.getresponse().status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+
+
+def worker() -> bool:
+    """Ask this host's worker through the broker whether it lives."""
+    from dpal_site.celery import app  # noqa: PLC0415 - the other checks need none of it
+
+    answers = app.control.ping(destination=[f"celery@{socket.gethostname()}"], timeout=10)
+    return bool(answers)
+
+
+def beat() -> bool:
+    """Look at when the clock last wrote its schedule."""
+    written = [path.stat().st_mtime for path in Path(SCHEDULE).parent.glob(f"{Path(SCHEDULE).name}*")]
+    return bool(written) and time.time() - max(written) < BEAT_SILENCE_SECONDS
+
+
+def main(arguments: list[str]) -> int:
+    """Run one check by name."""
+    checks = {"web": web, "worker": worker, "beat": beat}
+    if len(arguments) != 1 or arguments[0] not in checks:
+        print(f"usage: python -m dpal_site.healthcheck {'|'.join(checks)}", file=sys.stderr)
+        return 2
+    return 0 if checks[arguments[0]]() else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,106 @@
+"""What a container engine would read: the image's recipe, the compose file, and the lock of the image."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import compose_spec
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[3]
+COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+SERVICES = COMPOSE["services"]
+OWN = ("migrate", "web", "worker", "helper", "beat")
+
+
+def pinned(name):
+    lines = (ROOT / name).read_text().splitlines()
+    return {tuple(line.split(" ")[0].split("==")) for line in lines if re.match(r"[a-zA-Z0-9]", line)}
+
+
+def merged():
+    """Return the file with YAML's merges done and every variable at its default, as an engine reads it."""
+    return re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", yaml.safe_dump(COMPOSE, sort_keys=False))
+
+
+def test_the_compose_file_follows_the_specification():
+    compose_spec.PyCompose.from_yaml(merged())
+
+
+def test_the_check_of_the_specification_can_fail():
+    broken = merged().replace("healthcheck:", "healthchek:", 1)
+    with pytest.raises(Exception, match="healthchek"):
+        compose_spec.PyCompose.from_yaml(broken)
+
+
+def test_the_dockerfile_passes_its_linter(tmp_path):
+    hadolint = Path(sys.executable).with_name("hadolint")
+    good = subprocess.run([hadolint, ROOT / "Dockerfile"], capture_output=True, text=True)
+    assert good.returncode == 0, good.stdout
+    planted = tmp_path / "Dockerfile"
+    planted.write_text("FROM python:latest\nRUN cd /tmp && sudo pip install django\n")
+    assert subprocess.run([hadolint, planted], capture_output=True).returncode == 1
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_every_service_is_confined(name):
+    service = SERVICES[name]
+    assert service["read_only"] is True
+    assert service["cap_drop"] == ["ALL"]
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    user, _, group = service["user"].partition(":")
+    assert int(user) > 0
+    assert int(group) > 0
+    assert set(service["deploy"]["resources"]["limits"]) == {"cpus", "memory"}
+    assert "healthcheck" in service or name == "web"  # the image's own
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_secrets_come_from_files(name):
+    service = SERVICES[name]
+    plain = {"SECRET_KEY", "PSEUDONYM_KEY", "SIGNING_KEY", "DATABASE_URL", "CELERY_BROKER_URL", "POSTGRES_PASSWORD"}
+    assert not plain & set(service.get("environment", ()))
+    assert set(service["secrets"]) <= set(COMPOSE["secrets"])
+    files = [value for value in service.get("environment", {}).values() if str(value).startswith("/run/secrets/")]
+    assert {Path(value).name for value in files} <= set(service["secrets"])
+
+
+def test_images_are_pinned():
+    images = [service["image"] for service in SERVICES.values()]
+    images += re.findall(r"^FROM (\S+)", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    assert all(re.search(r":\d+\.\d+", image) for image in images), images
+
+
+def test_only_the_web_server_is_reached_from_outside_and_only_on_this_host():
+    assert [name for name in SERVICES if "ports" in SERVICES[name]] == ["web"]
+    assert SERVICES["web"]["ports"] == ["${BIND:-127.0.0.1}:${PORT:-8000}:8000"]
+
+
+def test_the_image_holds_the_same_versions_and_no_tools():
+    everything, runtime = pinned("requirements.lock.txt"), pinned("requirements.runtime.lock.txt")
+    assert runtime <= everything
+    names = {name for name, _ in runtime}
+    assert not names & {"pytest", "mypy", "ruff", "playwright", "hypothesis"}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = {re.match(r"[\w.-]+", each)[0].lower().replace("_", "-") for each in project["dependencies"]}
+    assert wanted <= names
+
+
+def test_secrets_are_made_once(tmp_path):
+    def make():
+        command = ["sh", ROOT / "deploy" / "secrets.sh"]
+        subprocess.run(
+            command, check=True, capture_output=True, env={"SECRETS": str(tmp_path), "PATH": "/usr/bin:/bin"}
+        )
+        return {path.name: path.read_text() for path in tmp_path.iterdir()}
+
+    first = make()
+    assert set(first) == set(COMPOSE["secrets"])
+    assert make() == first
+    assert first["postgres_password"] in first["database_url"]
+    assert first["valkey_password"] in first["broker_url"]
+    assert len(set(first.values())) == len(first)
+    assert all(len(value) >= 64 for value in first.values())
