@@ -260,6 +260,9 @@ CELERY_BEAT_SCHEDULE = {
 # By name, because `annotation` must not import `learner`.
 PROJECT_CHANGED_TASK = "learner.tasks.advance_project_task"
 
+# Fits on each side of the audit that every mechanism passes before a release of it is offered.
+CANARY_TRIALS = int(os.environ.get("CANARY_TRIALS", 1500))
+
 # Readiness: how long a queue may be silent (heavy work of every worker included), and the space files need.
 HEARTBEAT_LIMIT_SECONDS = int(os.environ.get("HEARTBEAT_LIMIT_SECONDS", 600))
 DISK_FREE_LIMIT_MEBIBYTES = int(os.environ.get("DISK_FREE_LIMIT_MEBIBYTES", 512))

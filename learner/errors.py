@@ -37,3 +37,7 @@ class ReasonMissing(LearnerError):
     """What cannot be undone needs a reason that stays with it."""
 
     status = 422
+
+
+class NotReleased(LearnerError):
+    """A candidate has not passed the release gate, so nobody may have its files."""

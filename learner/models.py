@@ -225,8 +225,9 @@ class TrainingRun(models.Model):
 
 
 class ReleaseState(models.TextChoices):
-    """Whether a release is offered."""
+    """Whether a release is offered: a candidate waits for the release gate, or is held back by it."""
 
+    CANDIDATE = "candidate", _("candidate")
     RELEASED = "released", _("released")
     RETIRED = "retired", _("retired")
 
@@ -237,7 +238,7 @@ class ModelRelease(models.Model):
     project = models.ForeignKey(Project, models.PROTECT, related_name="releases")
     version = models.PositiveIntegerField()
     training_run = models.OneToOneField(TrainingRun, models.PROTECT, related_name="release")
-    state = models.CharField(max_length=10, choices=ReleaseState.choices, default=ReleaseState.RELEASED)
+    state = models.CharField(max_length=10, choices=ReleaseState.choices, default=ReleaseState.CANDIDATE)
     estimator = models.CharField(max_length=60)
     event = models.JSONField(help_text=_("The accountant's event of the training."))
     weights = models.JSONField(help_text=_("Released coefficients, as in weights.json."))
@@ -249,18 +250,42 @@ class ModelRelease(models.Model):
     lineage = models.ManyToManyField("privacy.LedgerEntry", related_name="releases")
     labels_used = models.PositiveIntegerField()
     retired_reason = models.CharField(max_length=300, blank=True)
+    # What the release gate looked at, by name; empty until it was asked, and why it holds a candidate back.
+    checks = models.JSONField(default=dict, blank=True)
+    held_back = models.CharField(max_length=1000, blank=True)
+    released_at = models.DateTimeField(null=True, blank=True)
+    configuration = models.JSONField(default=dict, help_text=_("The project's settings at the time."))
+    environment = models.JSONField(default=dict, help_text=_("Versions of the code and of the libraries."))
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         constraints = (
             models.UniqueConstraint(fields=("project", "version"), name="learner_release_version"),
             models.CheckConstraint(
-                name="learner_release_retired_with_reason", condition=Q(state="released") ^ ~Q(retired_reason="")
+                name="learner_release_retired_with_reason", condition=Q(state="retired") ^ Q(retired_reason="")
+            ),
+            models.CheckConstraint(
+                name="learner_release_passed_the_gate",
+                condition=~Q(state="released") | Q(released_at__isnull=False, held_back=""),
             ),
         )
 
     def __str__(self) -> str:
         return f"{self.project_id} v{self.version}"
+
+
+class MechanismAudit(models.Model):
+    """A canary's verdict on an estimator with its parameters, under one version of the code; asked once."""
+
+    fingerprint = models.CharField(max_length=64, primary_key=True)
+    estimator = models.CharField(max_length=60)
+    charged_epsilon = models.FloatField()
+    epsilon_lower_bound = models.FloatField()
+    trials = models.PositiveIntegerField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return f"canary of {self.estimator}"
 
 
 class Evaluation(models.Model):

@@ -168,6 +168,9 @@ def project_status(project: Project) -> ProjectStatus:
         return ProjectStatus(
             Step.TRAINING, f"Version {training.version} is being trained on {training.labels_used} labels."
         )
+    newest = releases_of(project).first()
+    if newest is not None and newest.state == ReleaseState.CANDIDATE:
+        return _candidate_status(newest)
     if project.arrival == Arrival.STREAM:
         return _stream_step(project)
     choosing = Round.objects.filter(project=project, state__in=UNFINISHED).first()
@@ -203,6 +206,12 @@ def _stream_step(project: Project) -> ProjectStatus:
         return ProjectStatus(Step.LABELLING, "A window waits for its public time; its update is made then.")
     counts = question_counts(project)
     return ProjectStatus(Step.LABELLING, f"{counts.open} questions are open; batches update the model in their order.")
+
+
+def _candidate_status(candidate: ModelRelease) -> ProjectStatus:
+    if candidate.held_back:
+        return ProjectStatus(Step.STUCK, f"Version {candidate.version} is held back. {candidate.held_back}")
+    return ProjectStatus(Step.TRAINING, f"Version {candidate.version} is trained and being checked.")
 
 
 def _due_step(project: Project) -> ProjectStatus:

@@ -19,6 +19,7 @@ from django.utils import timezone
 from annotation.models import Dataset, DatasetRole, DatasetState, Oracle, Project, Record
 from learner import selectors
 from learner.artifacts import write_artifacts
+from learner.environment import environment
 from learner.errors import ArtifactCorrupt, ReasonMissing
 from learner.estimators.catalogue import words_for
 from learner.features.base import Featurizer
@@ -133,6 +134,8 @@ def publish(
         guarantee=staged.accounts,
         entry=entry,
         labels_used=run.labels_used,
+        configuration=configuration_of(project),
+        environment=environment(),
     )
     release.lineage.set(lineage)
     _store_scores(release, staged.scores)
@@ -149,6 +152,21 @@ def _paid_event(entry: LedgerEntry) -> dict[str, Any]:
     while paid is not None and paid.kind == EntryKind.COMMIT:
         paid = paid.parent
     return dict(paid.event) if paid is not None else {}
+
+
+def configuration_of(project: Project) -> dict[str, Any]:
+    """Return a project's settings as they are now, without what changes by itself."""
+    moving = {"id", "state", "labels_used_through"}
+    fields = [field for field in project._meta.concrete_fields if not field.is_relation and field.name not in moving]
+    values = {
+        field.name: field.value_to_string(project) for field in fields if field.value_from_object(project) is not None
+    }
+    return {**values, "classes": project.classes, "columns": project.columns}
+
+
+def folder_of(release: ModelRelease) -> Path:
+    """Return the folder of a release's files."""
+    return _path_of(release.folder)
 
 
 def evaluate_release(*, release: ModelRelease) -> None:

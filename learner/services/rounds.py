@@ -22,7 +22,16 @@ from learner.linear_model import LinearModel
 from learner.models import Round, TrainingRun
 from learner.pool_selectors import Examples
 from learner.selectors import ProjectStatus, Step
-from learner.services import attempts, features, ranked_pool, releases, screen_rounds, secret_rounds, warm_start
+from learner.services import (
+    attempts,
+    features,
+    ranked_pool,
+    release_gate,
+    releases,
+    screen_rounds,
+    secret_rounds,
+    warm_start,
+)
 from learner.services.dispatch import RUN_ROUND_TASK, RUN_STREAM_TASK, TRAIN_MODEL_TASK, send_on_commit
 from privacy.mechanisms.randomness import SecureRandom
 from privacy.models import LedgerEntry
@@ -60,6 +69,8 @@ def advance_projects() -> None:
     """Advance every active project, and send again what no worker holds: its task or its worker was lost."""
     for project_id in Project.objects.filter(state=ProjectState.ACTIVE).values_list("pk", flat=True):
         advance_project(project_id=project_id)
+    for release_id in release_gate.unchecked_releases().values_list("pk", flat=True):
+        release_gate.check_release(release_id=release_id)
     for release in releases.unmeasured_releases():
         releases.evaluate_release(release=release)
     for round_id in _unheld(Round.objects.all()).values_list("pk", flat=True):

@@ -1,6 +1,5 @@
 """Versions of a stream: the weights after an update, published under what the whole stream has paid."""
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import F
 
@@ -10,8 +9,7 @@ from learner.errors import NotEnoughLabels
 from learner.keys import key_of
 from learner.linear_model import LinearModel
 from learner.models import Stream, TrainingRun
-from learner.services import attempts, releases
-from learner.services.dispatch import send_on_commit
+from learner.services import attempts, release_gate, releases
 from learner.stream_configuration import learner_of
 from privacy.errors import SimulationNotReleasable
 from privacy.services import ledger
@@ -43,7 +41,7 @@ def release_version(run: TrainingRun, lease: Lease) -> None:
                 output_digest=staged.digest,
                 key=key_of(run, run.attempt),
             )
-            releases.publish(run, staged, entry=entry, lineage=[stream.entry, entry])
+            candidate = releases.publish(run, staged, entry=entry, lineage=[stream.entry, entry])
             Stream.objects.filter(pk=stream.pk).update(batches_released=F("batches_used"))
-            send_on_commit(settings.PROJECT_CHANGED_TASK, project_id=project.pk)
             fault_point("training_published")
+    release_gate.check_release(release_id=candidate.pk)

@@ -1,7 +1,6 @@
 """One private training: reserve, read labels and features, fit, and release in the transaction that commits."""
 
 import numpy as np
-from django.conf import settings
 from django.db import transaction
 
 from annotation.models import Oracle
@@ -15,8 +14,7 @@ from learner.features.base import Featurizer
 from learner.linear_model import LinearModel, Multiclass
 from learner.models import ModelRelease, TrainingRun
 from learner.pool_selectors import Examples
-from learner.services import attempts, features, projections, releases, stream_releases, warm_start
-from learner.services.dispatch import send_on_commit
+from learner.services import attempts, features, projections, release_gate, releases, stream_releases, warm_start
 from privacy.accounting.event import Event
 from privacy.errors import SimulationNotReleasable
 from privacy.models import LedgerEntry
@@ -62,9 +60,9 @@ def train_model(*, run_id: str) -> None:
                         purpose=f"train version {run.version} on gate output",
                         output_digest=staged.digest,
                     )
-                releases.publish(run, staged, entry=entry, lineage=[*descent, entry])
-                send_on_commit(settings.PROJECT_CHANGED_TASK, project_id=run.project_id)
+                candidate = releases.publish(run, staged, entry=entry, lineage=[*descent, entry])
                 fault_point("training_published")
+        release_gate.check_release(release_id=candidate.pk)
 
 
 def _event(run: TrainingRun, estimator: PrivateEstimator, featurizer: Featurizer) -> Event:

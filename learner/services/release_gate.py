@@ -1,0 +1,119 @@
+"""The last gate: a candidate is released once its cost, its ledger, its mechanism and its files are checked."""
+
+import json
+import logging
+
+from django.conf import settings
+from django.db.models import QuerySet
+from django.db.models.functions import Now
+
+from annotation.models import Arrival
+from learner.artifacts import verify_release
+from learner.canary import LinearEstimator, fingerprint, send_canary
+from learner.configuration import estimator_of
+from learner.environment import code_version
+from learner.errors import ArtifactCorrupt
+from learner.features.base import featurizer_from_json
+from learner.models import MechanismAudit, ModelRelease, ReleaseState
+from learner.selectors import accounts_of
+from learner.services import releases
+from learner.services.dispatch import send_on_commit
+from learner.stream_configuration import learner_of
+from privacy.models import EntryKind
+from privacy.services.audit import audit_accounts
+from privacy.services.counter import site_counter
+
+logger = logging.getLogger(__name__)
+PAID_FOR = (EntryKind.COMMIT, EntryKind.POST_PROCESSING)
+
+
+def check_release(*, release_id: int) -> ModelRelease:
+    """Look at everything, note what was found, and offer the release if all of it holds."""
+    release = ModelRelease.objects.select_related("project__pool_account", "project__labels_account").get(pk=release_id)
+    if release.state != ReleaseState.CANDIDATE:
+        return release
+    found = {
+        "entries": _entries(release),
+        "ledger": _ledger(release),
+        "mechanism": _mechanism(release),
+        "files": _files(release),
+    }
+    wrong = " ".join(problem for problem in found.values() if problem)
+    candidate = ModelRelease.objects.filter(pk=release.pk, state=ReleaseState.CANDIDATE)
+    checks = {name: problem or "passed" for name, problem in found.items()}
+    if wrong:
+        logger.warning("release %s is held back: %s", release.pk, ", ".join(name for name, bad in found.items() if bad))
+        candidate.update(checks=checks, held_back=wrong[:1000])
+    else:
+        candidate.update(checks=checks, held_back="", state=ReleaseState.RELEASED, released_at=Now())
+        send_on_commit(settings.PROJECT_CHANGED_TASK, project_id=release.project_id)
+    release.refresh_from_db()
+    return release
+
+
+def unchecked_releases() -> QuerySet[ModelRelease]:
+    """Return candidates whose worker died before it could ask."""
+    return ModelRelease.objects.filter(state=ReleaseState.CANDIDATE, held_back="")
+
+
+def _entries(release: ModelRelease) -> str:
+    unpaid = release.lineage.exclude(kind__in=PAID_FOR).count()
+    # A version of a stream is free itself and descends from what the whole stream paid.
+    paid = release.lineage.filter(kind=EntryKind.COMMIT).exists()
+    if unpaid or not paid or release.entry.kind not in PAID_FOR:
+        return "Not every ledger entry it descends from is committed."
+    return ""
+
+
+def _ledger(release: ModelRelease) -> str:
+    marks = site_counter().marks()
+    for account in accounts_of(release.project):
+        for verdict in audit_accounts(scope=account.scope, marks=marks):
+            if verdict.differing:
+                return f"The audit of the ledger account {account.label!r} found {verdict.differing} differences."
+    return ""
+
+
+def _mechanism(release: ModelRelease) -> str:
+    verdict = mechanism_audit(release)
+    if verdict.epsilon_lower_bound <= verdict.charged_epsilon:
+        return ""
+    return (
+        f"The canary audit shows that {verdict.estimator} leaks at least epsilon {verdict.epsilon_lower_bound:.3g} "
+        f"where {verdict.charged_epsilon:.3g} is charged."
+    )
+
+
+def mechanism_audit(release: ModelRelease) -> MechanismAudit:
+    """Return the canary's verdict on the estimator of a release, asked once for each configuration and code version."""
+    estimator = _estimator_of(release)
+    key = fingerprint(estimator, code=code_version(), trials=settings.CANARY_TRIALS)
+    known = MechanismAudit.objects.filter(pk=key).first()
+    if known is not None:
+        return known
+    canary = send_canary(estimator, trials=settings.CANARY_TRIALS)
+    verdict, _ = MechanismAudit.objects.get_or_create(
+        pk=key,
+        defaults={
+            "estimator": type(estimator).__name__,
+            "charged_epsilon": canary.charged,
+            "epsilon_lower_bound": canary.audit.epsilon_lower_bound,
+            "trials": canary.audit.trials,
+        },
+    )
+    return verdict
+
+
+def _estimator_of(release: ModelRelease) -> LinearEstimator:
+    featurizer = featurizer_from_json(json.dumps(release.features))
+    if release.project.arrival == Arrival.STREAM:
+        return learner_of(release.project, featurizer)
+    return estimator_of(release.project, featurizer)
+
+
+def _files(release: ModelRelease) -> str:
+    try:
+        digests = verify_release(releases.folder_of(release), public_key=releases.signer().public_key)
+    except ArtifactCorrupt as error:
+        return f"Its files do not verify: {error}."
+    return "" if digests == release.digests else "Its files are not those that were committed."

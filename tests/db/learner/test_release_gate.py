@@ -1,0 +1,127 @@
+"""Nothing is offered that was not paid for, audited and checked."""
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+
+from learner import selectors
+from learner.models import MechanismAudit, ModelRelease, ReleaseState
+from learner.selectors import Step
+from learner.services import release_gate, releases, rounds
+from tests import learning
+from tests.factories import make_user
+
+# Puts the ledger's own rules back as they were.
+ENABLING = """
+    SELECT format('ALTER TABLE privacy_ledgerentry ENABLE %s TRIGGER %I',
+                  CASE tgenabled WHEN 'A' THEN 'ALWAYS' WHEN 'R' THEN 'REPLICA' ELSE '' END, tgname)
+    FROM pg_trigger WHERE NOT tgisinternal AND tgrelid = 'privacy_ledgerentry'::regclass
+"""
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def project(broker):
+    project = learning.open_trusted(make_user())
+    learning.fill_trusted(project)
+    return project
+
+
+def candidate_of(project, monkeypatch):
+    """Train a version whose worker dies before it could ask the gate."""
+    with monkeypatch.context() as patch:
+        patch.setattr(release_gate, "check_release", lambda **_: None)
+        return learning.run_to_release(project, make_user(), version=1)
+
+
+def test_a_sound_release_passes_and_says_what_was_checked(project):
+    release = learning.run_to_release(project, make_user(), version=1)
+    assert release.state == ReleaseState.RELEASED
+    assert release.checks == dict.fromkeys(("entries", "ledger", "mechanism", "files"), "passed")
+    assert release.released_at >= release.created_at
+    assert release.environment["dpal"].startswith("0.1.0+")
+    assert release.configuration["selection"] == project.selection
+    verdict = MechanismAudit.objects.get()
+    assert verdict.epsilon_lower_bound <= verdict.charged_epsilon
+
+
+def test_the_canary_is_asked_once_for_a_configuration(project, monkeypatch):
+    release = learning.run_to_release(project, make_user(), version=1)
+    monkeypatch.setattr(release_gate, "send_canary", lambda *_, **__: pytest.fail("asked again"))
+    assert release_gate.mechanism_audit(release) == MechanismAudit.objects.get()
+
+
+def test_a_candidate_whose_worker_died_is_checked_by_the_clock(project, monkeypatch):
+    release = candidate_of(project, monkeypatch)
+    assert release.state == ReleaseState.CANDIDATE
+    assert selectors.latest_release(project) is None
+    assert selectors.project_status(project).step == Step.TRAINING
+    rounds.advance_projects()
+    release.refresh_from_db()
+    assert release.state == ReleaseState.RELEASED
+
+
+class TestHeldBack:
+    def check(self, release, reason):
+        found = release_gate.check_release(release_id=release.pk)
+        assert found.state == ReleaseState.CANDIDATE
+        assert reason in found.held_back
+        status = selectors.project_status(found.project)
+        assert status.step == Step.STUCK
+        assert reason in status.sentence
+        return found
+
+    def test_a_changed_file(self, project, monkeypatch):
+        release = candidate_of(project, monkeypatch)
+        (releases.folder_of(release) / "card.md").write_text("epsilon 0")
+        found = self.check(release, "card.md")
+        assert found.checks["files"] != "passed"
+        assert found.checks["ledger"] == "passed"
+
+    def test_a_changed_ledger(self, project, monkeypatch):
+        release = candidate_of(project, monkeypatch)
+        with connection.cursor() as cursor:
+            cursor.execute(ENABLING)
+            enabling = [statement for (statement,) in cursor.fetchall()]
+            cursor.execute("ALTER TABLE privacy_ledgerentry DISABLE TRIGGER USER")
+            cursor.execute("UPDATE privacy_ledgerentry SET purpose = 'x' WHERE id = %s", [release.entry.parent_id])
+            for statement in enabling:
+                cursor.execute(statement)
+        self.check(release, "differences")
+
+    def test_a_mechanism_that_leaks(self, project, monkeypatch):
+        release = candidate_of(project, monkeypatch)
+        MechanismAudit.objects.all().delete()
+        real = release_gate.send_canary
+
+        def leaking(estimator, *, trials):
+            canary = real(estimator, trials=trials)
+            return type(canary)(-1.0, canary.audit)
+
+        monkeypatch.setattr(release_gate, "send_canary", leaking)
+        self.check(release, "canary audit")
+
+    def test_a_held_back_candidate_can_be_checked_again(self, project, monkeypatch):
+        release = candidate_of(project, monkeypatch)
+        card = releases.folder_of(release) / "card.md"
+        content = card.read_bytes()
+        card.write_text("epsilon 0")
+        self.check(release, "card.md")
+        card.write_bytes(content)
+        assert release_gate.check_release(release_id=release.pk).state == ReleaseState.RELEASED
+
+
+class TestDatabase:
+    def refuses(self, release, **fields):
+        with pytest.raises(IntegrityError), transaction.atomic():
+            ModelRelease.objects.filter(pk=release.pk).update(**fields)
+
+    def test_only_the_gate_changes_a_candidate(self, project, monkeypatch):
+        release = candidate_of(project, monkeypatch)
+        self.refuses(release, weights={})
+        self.refuses(release, state="released")
+        self.refuses(release, state="retired")
+
+    def test_a_release_never_becomes_a_candidate_again(self, project):
+        release = learning.run_to_release(project, make_user(), version=1)
+        self.refuses(release, state="candidate")
+        self.refuses(release, checks={})
