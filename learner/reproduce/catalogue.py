@@ -6,6 +6,7 @@ from learner.reproduce.experiment import Experiment, Paper
 
 PAPERS: tuple[str, ...] = (
     "ghassemi2016",
+    "zhang2018",
     "rane2019",
     "chaudhuri2008",
 )
