@@ -235,6 +235,7 @@ HEAVY_TASKS = (
     "annotation.tasks.collect_gate_parts_task",
     "learner.tasks.run_round_task",
     "learner.tasks.train_model_task",
+    "learner.tasks.check_release_task",
     "learner.tasks.run_stream_task",
 )
 CELERY_TASK_ROUTES = {name: {"queue": "heavy"} for name in HEAVY_TASKS}

@@ -11,22 +11,28 @@ from ninja import Router, Schema
 from annotation.api import require_scope
 from annotation.models import Project
 from annotation.services.tokens import Scope
-from learner import selectors
+from learner import release_selectors, selectors
 from learner.downloads import file_response
 from learner.intervals import wilson_interval
 from learner.models import Evaluation, ModelRelease, Round
+from learner.services import releases
 
 router = Router()
 
 
 class EvaluationOut(Schema):
-    """Accuracy on one public test set, with its 95 % interval."""
+    """How well a release does on one public test set, with 95 % intervals.
+
+    `measures` holds macro-F1, the expected calibration error, the bins behind it, the confusion matrix (rows are true
+    classes, in the order of the weights) and the recall of each class.
+    """
 
     dataset: str
     examples: int
     correct: int
     accuracy: float
     interval: tuple[float, float]
+    measures: dict[str, Any]
 
 
 class FileOut(Schema):
@@ -48,7 +54,8 @@ class LineageOut(Schema):
 
 
 class ModelOut(Schema):
-    """A released model; `guarantee` holds each account's limit and what was spent of it at the release.
+    """A released model, or a candidate that waits for the release gate; `guarantee` holds each account's limit and what
+    was spent of it at the release. `checks` says what the gate found, `held_back` why it offers no files.
 
     Of a secret sample the size of the pool and the rate of its coins are given instead of the questions asked.
     """
@@ -56,12 +63,18 @@ class ModelOut(Schema):
     version: int
     state: str
     retired_reason: str
+    checks: dict[str, str]
+    held_back: str
+    released_at: datetime | None
     estimator: str
     questions_asked: int | None
     pool_size: int | None
     sampling_rate: float | None
     created_at: datetime
     guarantee: list[dict[str, Any]]
+    configuration: dict[str, Any]
+    environment: dict[str, str]
+    public_key: str
     evaluations: list[EvaluationOut]
     files: list[FileOut]
     lineage: list[LineageOut]
@@ -125,12 +138,18 @@ def _model(release: ModelRelease) -> dict[str, Any]:
         "version": version,
         "state": release.state,
         "retired_reason": release.retired_reason,
+        "checks": release.checks,
+        "held_back": release.held_back,
+        "released_at": release.released_at,
         "estimator": release.estimator,
         "questions_asked": used.questions,
         "pool_size": used.pool_size,
         "sampling_rate": used.rate,
         "created_at": release.created_at,
         "guarantee": release.guarantee,
+        "configuration": release_selectors.shown_configuration(release),
+        "environment": release.environment,
+        "public_key": releases.signer().public_key,
         "evaluations": [_evaluation(evaluation) for evaluation in release.evaluations.all()],
         "files": [
             {"name": name, "sha256": digest, "url": reverse("api:get_file", args=(slug, str(version), name))}
@@ -156,6 +175,7 @@ def _evaluation(evaluation: Evaluation) -> dict[str, Any]:
         "correct": evaluation.correct,
         "accuracy": evaluation.correct / evaluation.examples,
         "interval": wilson_interval(evaluation.correct, evaluation.examples),
+        "measures": evaluation.measures,
     }
 
 

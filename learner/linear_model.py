@@ -85,9 +85,14 @@ class LinearModel:
 
     def predict(self, X: ArrayLike) -> list[str]:
         """Return the name of the leading class of each row."""
-        values = self.decision_function(X)
-        leaders = (values > 0).astype(np.intp) if values.ndim == 1 else values.argmax(axis=1)
-        return [self.classes[leader] for leader in leaders]
+        return [self.classes[leader] for leader in self.leaders(self.decision_function(X))]
+
+    def leaders(self, decision_values: NDArray[np.floating]) -> NDArray[np.intp]:
+        """Return the number of the leading class for decision values, shape (n,)."""
+        if decision_values.ndim == 1:
+            return (decision_values > 0).astype(np.intp)
+        leaders: NDArray[np.intp] = decision_values.argmax(axis=1)
+        return leaders
 
     def to_json(self) -> dict[str, Any]:
         """Return the content of weights.json; Python's shortest float notation keeps every bit."""

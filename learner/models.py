@@ -295,6 +295,8 @@ class Evaluation(models.Model):
     dataset = models.ForeignKey(Dataset, models.PROTECT, related_name="evaluations")
     examples = models.PositiveIntegerField()
     correct = models.PositiveIntegerField()
+    # Macro-F1, calibration and confusion with their intervals, as `learner.evaluation` gives them.
+    measures = models.JSONField(default=dict, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from learner.services import rounds, streams, training
+from learner.services import release_gate, rounds, streams, training
 
 
 @shared_task
@@ -33,3 +33,9 @@ def train_model_task(*, run_id: str) -> None:
 def run_stream_task(*, project_id: int) -> None:
     """Examine what arrived at a stream, and learn from what was answered."""
     streams.run_stream(project_id=project_id)
+
+
+@shared_task
+def check_release_task(*, release_id: int) -> None:
+    """Ask the release gate about a candidate once more."""
+    release_gate.check_release(release_id=release_id)

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from learner import pool_views, views
+from learner import pool_views, release_views, views
 
 app_name = "learner"
 urlpatterns = [
@@ -11,7 +11,18 @@ urlpatterns = [
     path("projects/<slug:slug>/overview/close-block/", views.close_block, name="close_block"),
     path("projects/<slug:slug>/data/pool/", pool_views.ranked_pool, name="ranked_pool"),
     path("projects/<slug:slug>/releases/", views.release_list, name="releases"),
-    path("projects/<slug:slug>/releases/<int:version>/", views.release, name="release"),
+    path("projects/<slug:slug>/releases/<int:version>/", release_views.release, name="release"),
+    path("projects/<slug:slug>/releases/<int:version>/check/", release_views.check_again, name="check_again"),
+    path(
+        "projects/<slug:slug>/releases/<int:version>/plots/accuracy.svg",
+        release_views.accuracy_plot,
+        name="accuracy_plot",
+    ),
+    path(
+        "projects/<slug:slug>/releases/<int:version>/plots/<str:kind>-<int:dataset_id>.svg",
+        release_views.measure_plot,
+        name="measure_plot",
+    ),
     path("projects/<slug:slug>/releases/<int:version>/retire/", views.retire, name="retire"),
     path("projects/<slug:slug>/releases/<int:version>/files/<str:name>", views.release_file, name="release_file"),
 ]

@@ -56,7 +56,8 @@ def _project(request: HttpRequest, slug: str) -> Project:
     return get_object_or_404(selectors.projects_with_models(request.user), slug=slug)
 
 
-def _release(request: HttpRequest, slug: str, version: int) -> ModelRelease:
+def release_of(request: HttpRequest, slug: str, version: int) -> ModelRelease:
+    """Return a release of a project whose releases the person may see."""
     return get_object_or_404(selectors.releases_of(_project(request, slug)), version=version)
 
 
@@ -76,9 +77,9 @@ def _percent(evaluation: Evaluation) -> Measured:
     return Measured(evaluation.dataset.name, evaluation.examples, accuracy, 100 * low, 100 * high)
 
 
-def _may_manage(request: HttpRequest, project: Project) -> bool:
-    managing = Membership.objects.filter(project=project, user=request.user.pk, role=Role.MANAGER)
-    return bool(getattr(request.user, "is_superuser", False)) or managing.exists()
+def may_manage(request: HttpRequest, project: Project) -> bool:
+    """Say whether the person manages the project."""
+    return Membership.objects.filter(project=project, user=request.user.pk, role=Role.MANAGER).exists()
 
 
 def _standing(project: Project) -> dict[str, Any]:
@@ -99,7 +100,7 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
     How many questions are answered or disputed depends on what the records hold, so it is for those inside.
     """
     project = _project(request, slug)
-    if not _may_manage(request, project):
+    if not may_manage(request, project):
         return redirect("learner:releases", slug=slug)
     context = _standing(project) | {
         "sheets": sheets.budget_sheets(project),
@@ -115,7 +116,7 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
 def standing(request: HttpRequest, slug: str) -> HttpResponse:
     """The moving part of the overview alone."""
     project = _project(request, slug)
-    if not _may_manage(request, project):
+    if not may_manage(request, project):
         raise Http404
     return render(request, "learner/_standing.html", _standing(project))
 
@@ -124,32 +125,15 @@ def standing(request: HttpRequest, slug: str) -> HttpResponse:
 def release_list(request: HttpRequest, slug: str) -> HttpResponse:
     """Every release, newest first."""
     project = _project(request, slug)
-    status = selectors.project_status(project) if _may_manage(request, project) else None
+    status = selectors.project_status(project) if may_manage(request, project) else None
     return render(request, "learner/releases.html", {"project": project, "rows": _rows(project), "status": status})
-
-
-@login_required
-def release(request: HttpRequest, slug: str, version: int) -> HttpResponse:
-    """One release: its promise, how well it does, where it comes from, its files."""
-    found = _release(request, slug, version)
-    context = {
-        "project": found.project,
-        "release": found,
-        "used": selectors.trained_on(found.training_run),
-        "measured": _measured(found),
-        "sheets": sheets.budget_sheets(found.project),
-        "lineage": [Costed.of(entry, entry) for entry in selectors.lineage_of(found)],
-        "files": sorted(found.digests.items()),
-        "may_manage": _may_manage(request, found.project),
-    }
-    return render(request, "learner/release.html", context)
 
 
 @login_required
 def retire(request: HttpRequest, slug: str, version: int) -> HttpResponse:
     """Take a release back, with a reason."""
-    found = _release(request, slug, version)
-    if not _may_manage(request, found.project):
+    found = release_of(request, slug, version)
+    if not may_manage(request, found.project):
         raise PermissionDenied(_("Only a manager of the project can retire a release."))
     if request.method == "POST":
         releases.retire_release(release=found, reason=request.POST.get("reason", ""))
@@ -162,7 +146,7 @@ def retire(request: HttpRequest, slug: str, version: int) -> HttpResponse:
 def close_block(request: HttpRequest, slug: str) -> HttpResponse:
     """Close the open secret block before its time; what is not agreed on by then counts as empty."""
     project = _project(request, slug)
-    if not _may_manage(request, project):
+    if not may_manage(request, project):
         raise PermissionDenied(_("Only a manager of the project can close a block."))
     block = secret_selectors.open_block(project)
     if block is None:
@@ -178,4 +162,4 @@ def close_block(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 def release_file(request: HttpRequest, slug: str, version: int, name: str) -> HttpResponse | FileResponse:
     """Download a file."""
-    return file_response(request, _release(request, slug, version), name)
+    return file_response(request, release_of(request, slug, version), name)

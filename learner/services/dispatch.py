@@ -10,6 +10,7 @@ from kombu.exceptions import OperationalError
 logger = logging.getLogger(__name__)
 RUN_ROUND_TASK = "learner.tasks.run_round_task"
 TRAIN_MODEL_TASK = "learner.tasks.train_model_task"
+CHECK_RELEASE_TASK = "learner.tasks.check_release_task"
 RUN_STREAM_TASK = "learner.tasks.run_stream_task"
 
 

@@ -4,6 +4,7 @@ import json
 import logging
 
 from django.conf import settings
+from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
@@ -17,7 +18,7 @@ from learner.features.base import featurizer_from_json
 from learner.models import MechanismAudit, ModelRelease, ReleaseState
 from learner.selectors import accounts_of
 from learner.services import releases
-from learner.services.dispatch import send_on_commit
+from learner.services.dispatch import CHECK_RELEASE_TASK, send_on_commit
 from learner.stream_configuration import learner_of
 from privacy.models import EntryKind
 from privacy.services.audit import audit_accounts
@@ -49,6 +50,15 @@ def check_release(*, release_id: int) -> ModelRelease:
         send_on_commit(settings.PROJECT_CHANGED_TASK, project_id=release.project_id)
     release.refresh_from_db()
     return release
+
+
+def ask_again(*, release: ModelRelease) -> None:
+    """Have a candidate that was held back checked anew, by a worker; nothing happens to what is released."""
+    with transaction.atomic():
+        held = ModelRelease.objects.filter(pk=release.pk, state=ReleaseState.CANDIDATE)
+        # Without a reason it counts as unchecked, so that the beat sees to it where the task is lost.
+        if held.update(held_back="", checks={}):
+            send_on_commit(CHECK_RELEASE_TASK, release_id=release.pk)
 
 
 def unchecked_releases() -> QuerySet[ModelRelease]:

@@ -22,6 +22,7 @@ from learner.artifacts import write_artifacts
 from learner.environment import environment
 from learner.errors import ArtifactCorrupt, ReasonMissing
 from learner.estimators.catalogue import words_for
+from learner.evaluation import count_outcomes, measures
 from learner.features.base import Featurizer
 from learner.linear_model import LinearModel
 from learner.model_card import AccountTerms, Card, EntryLine, Privacy
@@ -36,11 +37,12 @@ from privacy.selectors import guarantee
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How many of a public test set's examples a model gets right."""
+    """How well a model does on a public test set."""
 
     dataset: Dataset
     examples: int
     correct: int
+    measures: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,19 +222,25 @@ def public_test_sets(project: Project) -> QuerySet[Dataset]:
 
 
 def score_model(model: LinearModel, dataset: Dataset) -> Score:
-    """Count what the model gets right of the public examples whose class is known."""
+    """Measure the model on the public examples whose class is known."""
     known = Record.objects.filter(dataset=dataset, label__isnull=False).order_by("row_number")
     table = np.array(list(known.values_list("row_number", "label")), dtype=np.int64)
     X = features.open_features(dataset)[table[:, 0]]
-    names = np.array(model.predict(X), dtype=object)
-    truth = np.array(model.classes, dtype=object)[table[:, 1]]
-    return Score(dataset, examples=len(table), correct=int((names == truth).sum()))
+    values = model.decision_function(X)
+    counts = count_outcomes(model.probabilities(values), model.leaders(values), table[:, 1])
+    return Score(dataset, len(table), int(np.trace(counts.confusion)), measures(counts))
 
 
 def _store_scores(release: ModelRelease, scores: Sequence[Score]) -> None:
     Evaluation.objects.bulk_create(
         [
-            Evaluation(release=release, dataset=score.dataset, examples=score.examples, correct=score.correct)
+            Evaluation(
+                release=release,
+                dataset=score.dataset,
+                examples=score.examples,
+                correct=score.correct,
+                measures=score.measures,
+            )
             for score in scores
         ],
         # Two workers may measure the same; they find the same.

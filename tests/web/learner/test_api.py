@@ -41,6 +41,13 @@ def test_models_are_listed_newest_first_with_their_guarantee(project):
     assert newest["questions_asked"] == 24
     measured = newest["evaluations"][0]
     assert measured["accuracy"] == measured["correct"] / measured["examples"]
+    assert measured["measures"]["macro_f1"]["low"] <= measured["measures"]["macro_f1"]["value"]
+    assert newest["checks"] == dict.fromkeys(("entries", "ledger", "mechanism", "files"), "passed")
+    assert newest["released_at"] >= newest["created_at"]
+    assert newest["environment"]["dpal"]
+    assert newest["public_key"] == releases.signer().public_key
+    assert newest["configuration"]["selection"] == "top_c"
+    assert "guidelines" not in newest["configuration"]
     low, high = measured["interval"]
     assert low <= measured["accuracy"] <= high
     assert {entry["kind"] for entry in newest["lineage"]} == {"commit"}
@@ -105,6 +112,7 @@ def told_outside(project, blocks, monkeypatch) -> list[str]:
     assert chosen["closes_at"] > chosen["created_at"]
     assert {len(file.pop("sha256")) for file in model["files"]} == {64}
     model.pop("created_at")
+    model.pop("released_at")
     for moment in ("created_at", "finished_at", "closes_at"):
         chosen.pop(moment)
     for line in model["lineage"]:

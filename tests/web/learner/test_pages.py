@@ -9,10 +9,13 @@ from django.urls import reverse
 from annotation.models import Role
 from annotation.services import projects
 from learner.models import ModelRelease, ReleaseState
+from learner.services import release_gate, releases
 from tests import learning
 from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+KINDS = ("reliability", "confusion")
 
 
 @pytest.fixture
@@ -50,9 +53,14 @@ def pages(project, version: int) -> list[str]:
     return [*of_project, *of_release, reverse("learner:release_file", args=(project.slug, version, "card.md"))]
 
 
-def test_engineers_managers_and_superusers_see_releases(project, release, manager):
-    superuser = make_user(is_superuser=True)
-    for client in (member(project, Role.ENGINEER), client_of(manager), client_of(superuser)):
+def plots(project, release) -> list[str]:
+    dataset = release.evaluations.get().dataset_id
+    drawn = [reverse("learner:measure_plot", args=(project.slug, 1, kind, dataset)) for kind in KINDS]
+    return [reverse("learner:accuracy_plot", args=(project.slug, 1)), *drawn]
+
+
+def test_engineers_and_managers_see_releases(project, release, manager):
+    for client in (member(project, Role.ENGINEER), client_of(manager)):
         for page in pages(project, 1):
             response = client.get(page)
             assert response.status_code == 200, page
@@ -69,12 +77,14 @@ def test_progress_is_for_managers(project, release, manager):
     for page in pages(project, 1)[:2]:
         shown = engineer.get(page).content.decode()
         assert "agreed on" not in shown
-        assert "labels" not in shown
+        assert "agreed labels" not in shown.lower()
 
 
 def test_for_annotators_and_strangers_there_are_none(project, release):
-    for client in (member(project, Role.ANNOTATOR), client_of(make_user())):
-        for page in pages(project, 1):
+    # An administrator of the site is a stranger, too, until somebody lets them in.
+    administrator = client_of(make_user(is_superuser=True, is_staff=True))
+    for client in (member(project, Role.ANNOTATOR), client_of(make_user()), administrator):
+        for page in [*pages(project, 1), *plots(project, release)]:
             assert client.get(page).status_code == 404, page
     assert Client().get(pages(project, 1)[0]).status_code == 302
 
@@ -112,8 +122,8 @@ def test_the_overview_says_what_is_missing(manager):
     shown = client.get(page).content.decode()
     assert "12 questions are open; 12 more labels start version 1" in shown
     assert "random" in shown
-    releases = client.get(reverse("learner:releases", args=(project.slug,))).content.decode()
-    assert "No model is released yet" in releases
+    listed = client.get(reverse("learner:releases", args=(project.slug,))).content.decode()
+    assert "No model is released yet" in listed
 
 
 def test_only_a_manager_retires_a_release_and_says_why(project, release, manager):
@@ -161,3 +171,73 @@ def test_a_manager_closes_a_block_early(manager):
 def test_the_overview_says_how_far_the_budget_goes(project, release, manager):
     page = client_of(manager).get(reverse("learner:overview", args=(project.slug,))).content.decode()
     assert "the budget pays for 2 more rounds and 2 more releases, and the plan is complete." in page
+
+
+def test_plots_are_pictures_of_what_was_measured(project, release):
+    client = member(project, Role.ENGINEER)
+    for plot in plots(project, release):
+        response = client.get(plot)
+        assert response["Content-Type"] == "image/svg+xml"
+        assert b"<desc>" in response.content
+    dataset = release.evaluations.get().dataset_id
+    for kind, number in (("other", dataset), ("confusion", dataset + 1)):
+        assert client.get(reverse("learner:measure_plot", args=(project.slug, 1, kind, number))).status_code == 404
+
+
+def test_a_page_has_the_numbers_the_key_and_what_changed(project, manager):
+    learning.run_to_release(project, make_user(), version=2)
+    engineer, managing = member(project, Role.ENGINEER), client_of(manager)
+    address = reverse("learner:release", args=(project.slug, 2))
+    shown, inside = (client.get(address).content.decode() for client in (engineer, managing))
+    release = project.releases.get(version=2)
+    found = release.evaluations.get().measures
+    for page in (shown, inside):
+        assert releases.signer().public_key in page
+        assert release.environment["dpal"] in page
+        assert f"{100 * found['macro_f1']['value']:.1f} %" in page
+        assert "What changed since version 1" in page
+        assert "Distance the weights moved" in page
+        assert "spent epsilon" in page
+        assert "guidelines</code>" not in page
+    assert "Labels agreed on" in inside
+    assert "Labels agreed on" not in shown
+
+
+class TestCandidate:
+    @pytest.fixture
+    def held(self, project, monkeypatch) -> ModelRelease:
+        with monkeypatch.context() as patch:
+            patch.setattr(release_gate, "check_release", lambda **_: None)
+            candidate = learning.run_to_release(project, make_user(), version=1)
+        (releases.folder_of(candidate) / "card.md").write_text("epsilon 0")
+        return release_gate.check_release(release_id=candidate.pk)
+
+    def test_its_page_says_why_and_offers_no_file(self, project, held, manager):
+        page = reverse("learner:release", args=(project.slug, 1))
+        engineer = member(project, Role.ENGINEER)
+        for client, offered in ((client_of(manager), True), (engineer, False)):
+            shown = client.get(page).content.decode()
+            assert "Held back" in shown
+            assert "card.md do not match the manifest" in shown
+            assert ("Check again" in shown) is offered
+            assert reverse("learner:release_file", args=(project.slug, 1, "weights.json")) not in shown
+        assert engineer.get(pages(project, 1)[2]).status_code == 409
+
+    def test_a_manager_has_it_checked_again(self, project, held, manager, monkeypatch):
+        sent = []
+        monkeypatch.setattr("learner.services.dispatch.current_app.send_task", lambda task, **_: sent.append(task))
+        address = reverse("learner:check_again", args=(project.slug, 1))
+        assert member(project, Role.ENGINEER).post(address).status_code == 403
+        assert client_of(make_user()).post(address).status_code == 404
+        assert client_of(manager).get(address).status_code == 405
+        assert sent == []
+        assert client_of(manager).post(address).status_code == 302
+        assert sent == ["learner.tasks.check_release_task"]
+        assert release_gate.unchecked_releases().get() == held
+        assert "Being checked" in client_of(manager).get(pages(project, 1)[1]).content.decode()
+
+    def test_what_is_released_is_not_checked_again(self, project, release, manager):
+        client_of(manager).post(reverse("learner:check_again", args=(project.slug, 1)))
+        release.refresh_from_db()
+        assert release.state == ReleaseState.RELEASED
+        assert release.checks["files"] == "passed"

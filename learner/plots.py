@@ -1,0 +1,116 @@
+"""Plots of a release as SVG: the same bytes for the same numbers, readable in print and without colour."""
+
+import io
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from xml.sax.saxutils import escape
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+STYLE = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "dpal",
+    "font.family": "sans-serif",
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#e5e5e5",
+}
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#000000")
+MARKS = "osD^v"
+# In a larger matrix the numbers would not be readable; the table beside it has them.
+LABELLED_CLASSES = 12
+
+
+def accuracy_plot(history: Mapping[str, Sequence[tuple[int, float, float, float]]], *, title: str, words: str) -> bytes:
+    """Draw accuracy over versions.
+
+    Parameters
+    ----------
+    history : mapping of str to sequences of (version, share, low, high)
+        One curve for each public test set.
+    title, words : str
+        Title and description inside the picture, for who cannot see it.
+    """
+    figure, axes = _figure()
+    for place, (name, points) in enumerate(history.items()):
+        versions, share, low, high = (np.array(column) for column in zip(*points, strict=True))
+        axes.errorbar(
+            versions,
+            share,
+            yerr=np.maximum([share - low, high - share], 0),
+            fmt=f"{MARKS[place % len(MARKS)]}-",
+            color=COLOURS[place % len(COLOURS)],
+            label=_plain(name),
+            capsize=3,
+        )
+    axes.set_xlabel("version")
+    axes.set_ylabel("accuracy")
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.legend(fontsize=8, frameon=False)
+    return _svg(figure, title, words)
+
+
+def reliability_plot(bins: Sequence[Mapping[str, Any]], *, title: str, words: str) -> bytes:
+    """Draw the share of right predictions against how sure the model was; `bins` as `learner.evaluation` makes them."""
+    figure, axes = _figure()
+    confidence, share, low, high = (
+        np.array([row[name] for row in bins]) for name in ("confidence", "value", "low", "high")
+    )
+    axes.plot([0, 1], [0, 1], "--", color="#7f7f7f", label="as sure as right")
+    spread = np.maximum([share - low, high - share], 0)
+    axes.errorbar(confidence, share, yerr=spread, fmt="o", color=COLOURS[0], label="measured", capsize=3)
+    axes.set(xlabel="mean probability of the predicted class", ylabel="share predicted rightly", xlim=(0, 1.02))
+    axes.set_ylim(0, 1.02)
+    axes.legend(fontsize=8, frameon=False)
+    return _svg(figure, title, words)
+
+
+def confusion_plot(confusion: Sequence[Sequence[int]], classes: Sequence[str], *, title: str, words: str) -> bytes:
+    """Draw the confusion matrix; rows are true classes and shaded by their own sum."""
+    figure, axes = _figure()
+    counts = np.array(confusion, dtype=float)
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
+    axes.grid(visible=False)
+    axes.set(xlabel="predicted", ylabel="true")
+    if len(classes) <= LABELLED_CLASSES:
+        names = [_plain(name) for name in classes]
+        axes.set_xticks(range(len(names)), names, rotation=30, ha="right")
+        axes.set_yticks(range(len(names)), names)
+        for (row, column), number in np.ndenumerate(counts):
+            colour = "white" if shares[row, column] > 0.5 else "black"
+            axes.text(column, row, f"{number:.0f}", ha="center", va="center", color=colour)
+    return _svg(figure, title, words)
+
+
+def _figure() -> "tuple[Figure, Any]":
+    import matplotlib as mpl  # noqa: PLC0415 - slow import
+    from matplotlib.backends.backend_svg import FigureCanvasSVG  # noqa: PLC0415 - slow import
+    from matplotlib.figure import Figure  # noqa: PLC0415 - slow import
+
+    with mpl.rc_context(STYLE):  # type: ignore[arg-type]
+        figure = Figure(figsize=(5.2, 3.6), layout="constrained")
+        FigureCanvasSVG(figure)
+        return figure, figure.subplots()
+
+
+def _svg(figure: "Figure", title: str, words: str) -> bytes:
+    import matplotlib as mpl  # noqa: PLC0415 - slow import
+
+    buffer = io.StringIO()
+    with mpl.rc_context(STYLE):  # type: ignore[arg-type]
+        figure.savefig(buffer, format="svg", metadata={"Date": None, "Title": title, "Creator": None})
+    svg = re.sub(r"<metadata>.*?</metadata>\s*", "", buffer.getvalue(), flags=re.DOTALL)
+    return svg.replace("</title>", f"</title>\n <desc>{escape(words)}</desc>", 1).encode()
+
+
+def _plain(name: str) -> str:
+    """Keep a dollar sign in a name from being read as a formula."""
+    return name.replace("$", r"\$")

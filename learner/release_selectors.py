@@ -1,0 +1,100 @@
+"""What may be shown of a release, and how it differs from the version before."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from annotation.models import Project
+from learner import selectors
+from learner.comparison import WeightsChange, changed_values, weights_change
+from learner.intervals import wilson_interval
+from learner.linear_model import LinearModel
+from learner.models import Evaluation, ModelRelease
+from learner.secret_selectors import TrainedOn
+
+# Names and times say nothing about a model, and guidelines may quote a record.
+KEPT_INSIDE = frozenset({"created_at", "guidelines", "name", "slug"})
+GUARANTEE_NUMBERS = ("limit_epsilon", "limit_delta", "spent_epsilon", "spent_delta")
+
+
+@dataclass(frozen=True, slots=True)
+class Accuracy:
+    """Accuracy on one public test set as shares, with its 95 % interval."""
+
+    dataset: str
+    examples: int
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What differs between a release and the version before it.
+
+    `used` holds the questions asked or the law of the coins of either version; `labels` the labels trained on, None
+    where they stay secret.
+    """
+
+    before: ModelRelease
+    weights: WeightsChange | None
+    accuracies: list[tuple[str, Accuracy | None, Accuracy | None]]
+    used: tuple[TrainedOn, TrainedOn]
+    labels: tuple[int, int] | None
+    configuration: list[tuple[str, Any, Any]]
+    environment: list[tuple[str, Any, Any]]
+    guarantee: list[tuple[str, Any, Any]]
+
+
+def shown_configuration(release: ModelRelease) -> dict[str, Any]:
+    """Return the settings a release was made with that may leave the project's inside."""
+    return {name: value for name, value in sorted(release.configuration.items()) if name not in KEPT_INSIDE}
+
+
+def accuracy_of(evaluation: Evaluation) -> Accuracy:
+    """Return an evaluation's accuracy with its interval."""
+    low, high = wilson_interval(evaluation.correct, evaluation.examples)
+    share = evaluation.correct / evaluation.examples
+    return Accuracy(evaluation.dataset.name, evaluation.examples, share, low, high)
+
+
+def accuracy_history(project: Project, *, up_to: int) -> list[tuple[int, Accuracy]]:
+    """Return version and accuracy on each public test set, oldest version first."""
+    found = selectors.releases_of(project).filter(version__lte=up_to).order_by("version")
+    return [(release.version, accuracy_of(evaluation)) for release in found for evaluation in release.evaluations.all()]
+
+
+def version_before(release: ModelRelease) -> ModelRelease | None:
+    """Return the newest release older than this one, retired or not."""
+    return selectors.releases_of(release.project).filter(version__lt=release.version).first()
+
+
+def difference(release: ModelRelease, *, inside: bool) -> Difference | None:
+    """Compare a release with the version before; `inside` says whether the viewer may see numbers of labels."""
+    before = version_before(release)
+    if before is None:
+        return None
+    old, new = (
+        {evaluation.dataset_id: accuracy_of(evaluation) for evaluation in one.evaluations.all()}
+        for one in (before, release)
+    )
+    used = (selectors.trained_on(before.training_run), selectors.trained_on(release.training_run))
+    # A secret sample hides how many answered, from managers' numbers that travel in screenshots, too.
+    countable = inside and all(part.questions is not None for part in used)
+    return Difference(
+        before=before,
+        weights=weights_change(LinearModel.from_json(before.weights), LinearModel.from_json(release.weights)),
+        accuracies=[((new.get(key) or old[key]).dataset, old.get(key), new.get(key)) for key in sorted(old | new)],
+        used=used,
+        labels=(before.labels_used, release.labels_used) if countable else None,
+        configuration=changed_values(shown_configuration(before), shown_configuration(release)),
+        environment=changed_values(before.environment, release.environment),
+        guarantee=changed_values(_guarantee_numbers(before), _guarantee_numbers(release)),
+    )
+
+
+def _guarantee_numbers(release: ModelRelease) -> dict[str, Any]:
+    return {
+        f"{account['protects']}: {name.replace('_', ' ')}": account[name]
+        for account in release.guarantee
+        for name in GUARANTEE_NUMBERS
+    }

@@ -1,0 +1,107 @@
+"""The page of one release: its state, promise, measures, origin, files, and what changed since the version before."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from annotation import sheets
+from learner import plots, release_selectors, selectors
+from learner.models import Evaluation, ModelRelease, ReleaseState
+from learner.services import release_gate, releases
+from learner.signatures import key_id
+from learner.views import Costed, may_manage, release_of
+
+
+@login_required
+def release(request: HttpRequest, slug: str, version: int) -> HttpResponse:
+    """Everything there is to know about a release before it is trusted."""
+    found = release_of(request, slug, version)
+    managing = may_manage(request, found.project)
+    signer = releases.signer()
+    context = {
+        "project": found.project,
+        "release": found,
+        "checks": sorted(found.checks.items()),
+        "used": selectors.trained_on(found.training_run),
+        "measured": [_measured(evaluation, found) for evaluation in found.evaluations.all()],
+        "history": release_selectors.accuracy_history(found.project, up_to=version),
+        "sheets": sheets.budget_sheets(found.project),
+        "difference": release_selectors.difference(found, inside=managing),
+        "lineage": [Costed.of(entry, entry) for entry in selectors.lineage_of(found)],
+        "files": sorted(found.digests.items()),
+        "offered": found.state != ReleaseState.CANDIDATE,
+        "configuration": release_selectors.shown_configuration(found),
+        "environment": sorted(found.environment.items()),
+        "public_key": signer.public_key,
+        "key_id": key_id(signer.public_key),
+        "may_manage": managing,
+        "api_address": request.build_absolute_uri(reverse("api:get_model", args=(slug, str(version)))),
+    }
+    return render(request, "learner/release.html", context)
+
+
+def _measured(evaluation: Evaluation, release: ModelRelease) -> dict[str, Any]:
+    """Return an evaluation as the page shows it; one made before there were measures has its accuracy alone."""
+    found = evaluation.measures
+    classes = release.weights["classes"]
+    return {
+        "dataset": evaluation.dataset,
+        "accuracy": release_selectors.accuracy_of(evaluation),
+        "measures": found,
+        "classes": classes,
+        "rows": list(zip(classes, found["confusion"], found["recall"], strict=True)) if found else [],
+    }
+
+
+@require_POST
+@login_required
+def check_again(request: HttpRequest, slug: str, version: int) -> HttpResponse:
+    """Have a candidate that is held back checked once more."""
+    found = release_of(request, slug, version)
+    if not may_manage(request, found.project):
+        raise PermissionDenied(_("Only a manager of the project can ask for another check."))
+    release_gate.ask_again(release=found)
+    messages.success(request, _("The release is being checked again."))
+    return redirect("learner:release", slug=slug, version=version)
+
+
+@login_required
+def accuracy_plot(request: HttpRequest, slug: str, version: int) -> HttpResponse:
+    """Accuracy on public data over the versions up to this one."""
+    found = release_of(request, slug, version)
+    history: dict[str, list[tuple[int, float, float, float]]] = {}
+    for number, accuracy in release_selectors.accuracy_history(found.project, up_to=version):
+        history.setdefault(accuracy.dataset, []).append((number, accuracy.value, accuracy.low, accuracy.high))
+    if not history:
+        raise Http404
+    words = _("One point for each version and public test set, with 95 % intervals; the page has the numbers.")
+    return _svg(plots.accuracy_plot(history, title=_("Accuracy on public data by version"), words=words))
+
+
+@login_required
+def measure_plot(request: HttpRequest, slug: str, version: int, kind: str, dataset_id: int) -> HttpResponse:
+    """Calibration or confusion on one public test set."""
+    found = release_of(request, slug, version)
+    evaluation = get_object_or_404(found.evaluations.select_related("dataset"), dataset_id=dataset_id)
+    if not evaluation.measures or kind not in ("reliability", "confusion"):
+        raise Http404
+    if kind == "reliability":
+        words = _("How often predictions are right against how sure the model was; the page has the numbers.")
+        return _svg(plots.reliability_plot(evaluation.measures["reliability"], title=_("Calibration"), words=words))
+    words = _("Examples by true and predicted class; the page has the numbers.")
+    drawn = plots.confusion_plot(
+        evaluation.measures["confusion"], found.weights["classes"], title=_("Confusion matrix"), words=words
+    )
+    return _svg(drawn)
+
+
+def _svg(body: bytes) -> HttpResponse:
+    # What a plot shows of a version may grow by a test set that is uploaded later, so it is not kept for long.
+    return HttpResponse(body, content_type="image/svg+xml", headers={"Cache-Control": "private, max-age=60"})

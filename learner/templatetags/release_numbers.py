@@ -1,0 +1,21 @@
+"""Template filters for the measures of a release."""
+
+from typing import Any
+
+from django import template
+
+register = template.Library()
+
+
+@register.filter
+def percent(share: float) -> str:
+    """Write a share as a percentage with one decimal."""
+    return f"{100 * share:.1f} %"
+
+
+@register.filter
+def six_digits(value: Any) -> str:
+    """Write a number with six significant digits, whatever else as it is, and nothing as a dash."""
+    if value is None:
+        return "–"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
