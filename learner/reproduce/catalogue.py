@@ -8,6 +8,7 @@ PAPERS: tuple[str, ...] = (
     "ghassemi2016",
     "zhang2018",
     "rane2019",
+    "feyisetan2019",
     "chaudhuri2008",
 )
 

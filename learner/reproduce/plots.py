@@ -10,6 +10,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 from learner.reproduce.experiment import Chart, Panel, Series
 
@@ -85,6 +86,7 @@ def _draw(axes: Axes, panel: Panel, places: dict[str, int]) -> None:
         axes.set_title(panel.title, fontsize=9)
     if panel.x_log:
         axes.set_xscale("log")
+        _name_few_places(axes, panel)
     if panel.y_log:
         axes.set_yscale("log")
     if panel.equal:
@@ -93,6 +95,15 @@ def _draw(axes: Axes, panel: Panel, places: dict[str, int]) -> None:
         axes.set_xticks(range(len(panel.x_names)), list(panel.x_names))
     if not (panel.x_log or panel.x_names):
         axes.locator_params(axis="x", nbins=6)
+
+
+def _name_few_places(axes: Axes, panel: Panel) -> None:
+    """Where a logarithmic axis spans less than two powers of ten, name the places that occur, or only the powers."""
+    places = sorted({x for series in panel.series for x in series.x if x > 0})
+    if places and places[-1] < 100 * places[0]:
+        axes.xaxis.set_minor_formatter(NullFormatter())
+        if len(places) <= 8:
+            axes.set_xticks(places, [f"{place:g}" for place in places])
 
 
 def _draw_bars(axes: Axes, series: Series, colour: str, place: int, count: int, *, named: bool) -> None:
