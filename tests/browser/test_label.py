@@ -196,14 +196,14 @@ class TestTrouble:
         page = at("/login/")
         page.get_by_label("User name").fill(annotator.username)
         page.get_by_label("Password").fill("correct horse battery")
-        page.get_by_role("button", name="Log in").click()
+        page.get_by_role("button", name="Log in", exact=True).click()
         page = at("annotation:label", project.slug)
         page.context.clear_cookies(name=settings.SESSION_COOKIE_NAME)
         choice(page, "Music").click()
         expect(page.get_by_role("heading", name="Log in")).to_be_visible()
         page.get_by_label("User name").fill(annotator.username)
         page.get_by_label("Password").fill("correct horse battery")
-        page.get_by_role("button", name="Log in").click()
+        page.get_by_role("button", name="Log in", exact=True).click()
         expect(page.locator("#question")).to_have_text("record 0")
 
 
@@ -315,7 +315,7 @@ def show_wrong_login(project, at):
     page = show_login(project, at)
     page.get_by_label("User name").fill("ada")
     page.get_by_label("Password").fill("guess")
-    page.get_by_role("button", name="Log in").click()
+    page.get_by_role("button", name="Log in", exact=True).click()
     return page
 
 
