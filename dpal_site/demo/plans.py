@@ -129,6 +129,10 @@ def trusted_budget(
     return {
         "selection": "top_c",
         "selection_epsilon": selection_epsilon,
+        # Over so few features a Gaussian tilt is no shorter, and this one has no delta.
+        "estimator": "logistic",
+        "training_delta": 0.0,
+        "pool_delta": 0.0,
         "training_epsilon": training_epsilon,
         "pool_epsilon": math.ceil(planned + 2 * training_epsilon),
     }
