@@ -54,13 +54,16 @@ def answer(project: Project, annotator: User, *, at_most: int = 10**9) -> int:
 
 
 def work_off(project: Project) -> None:
-    """Do what workers would until nothing is due."""
+    """Do what workers would until nothing is due, work that another left behind included, once its lease lapsed."""
     for _ in range(1000):
         streams.run_stream(project_id=project.pk)
-        run = TrainingRun.objects.filter(project=project, state=WorkState.WAITING).first()
+        run = TrainingRun.objects.filter(project=project, state__in=(WorkState.WAITING, WorkState.RUNNING)).first()
         if run is None:
             return
         training.train_model(run_id=str(run.pk))
+        run.refresh_from_db()
+        if run.state == WorkState.RUNNING:
+            return
     raise AssertionError("there is always something to do")
 
 

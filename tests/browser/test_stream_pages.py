@@ -1,0 +1,65 @@
+"""The pages of streams, in both themes, on a desk and on a phone: axe finds nothing, nothing scrolls sideways."""
+
+from typing import TYPE_CHECKING
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.conf import settings
+from django.contrib.auth.models import Permission
+from django.test import Client
+from django.urls import reverse
+
+from annotation.models import Label, Role
+from annotation.services import projects
+from annotation.services.streams import post_records
+from dpal_site.embedded.processes import Supervisor
+from tests import streaming
+from tests.factories import make_user
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+
+
+@pytest.mark.parametrize(
+    ("size", "scheme"), [({"width": 1280, "height": 800}, "light"), ({"width": 320, "height": 640}, "dark")]
+)
+def test_pages_of_a_stream_are_clean(page: "Page", live_site: Supervisor, size: dict[str, int], scheme: str) -> None:
+    manager = make_user("manager")
+    manager.user_permissions.add(Permission.objects.get(codename="add_project"))
+    project = streaming.open_stream(manager, "confirm-or-reject")
+    projects.add_member(project=project, user=manager, role=Role.ANNOTATOR)
+    post_records(project=project, records=streaming.rows(3))
+    streaming.work_off(project)
+    client = Client()
+    client.force_login(manager)
+    cookie = client.cookies[settings.SESSION_COOKIE_NAME]
+    page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_site.url}])
+    page.set_viewport_size(size)
+    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    found = {}
+    for path in (
+        *(reverse("annotation:new_project", args=[preset]) for preset in ("fraud-stream", "confirm-or-reject")),
+        reverse("annotation:data", args=[project.slug]),
+        reverse("learner:overview", args=[project.slug]),
+        reverse("annotation:budget", args=[project.slug]),
+        reverse("annotation:label", args=[project.slug]),
+    ):
+        response = page.goto(live_site.url + path)
+        assert response is not None
+        assert response.status == 200, path
+        violations = Axe().run(page, options={"runOnly": WCAG}).response["violations"]
+        wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        problems = [f"{item['id']}: {item['nodes'][0]['html'][:150]}" for item in violations]
+        if problems or wide:
+            found[path] = (problems, wide)
+    assert not found
+    # The last page is the desk: one key confirms the guess, and the next question comes.
+    guess = page.locator("#guess").inner_text()
+    assert any(name in guess for name in streaming.CLASSES)
+    with page.expect_response("**/submit/"):
+        page.keyboard.press("1")
+    page.wait_for_selector("#guess")
+    assert Label.objects.get().choice == 0
