@@ -1,0 +1,123 @@
+"""From the first record posted over REST to the third release: senders, annotators and workers, each over HTTP."""
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from io import StringIO
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+
+from annotation.models import Query, Role
+from annotation.services import projects, tokens
+from annotation.services.tokens import Scope
+from learner.models import ModelRelease
+from learner.selectors import Step, project_status
+from tests import learning, streaming
+from tests.factories import make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+RECORDS = 60
+
+
+def client_of(user, *scopes: Scope) -> Client:
+    _, secret = tokens.create_token(user=user, name="journey", scopes=list(scopes), lifetime=timedelta(days=1))
+    return Client(headers={"Authorization": f"Bearer {secret}"})
+
+
+def send(client: Client, path: str, body: object = None, **headers: str):
+    return client.post(f"/api/v1/{path}", json.dumps(body or {}), content_type="application/json", headers=headers)
+
+
+def truth_of(shown: dict) -> int:
+    """Answer as somebody who knows: the class, or whether the guess names it."""
+    truth = int(shown["fields"]["amount"] > 0)
+    return truth if shown["guess"] is None else int(shown["guess"] != streaming.CLASSES[truth])
+
+
+def answer_everything(client: Client, slug: str) -> int:
+    answered = 0
+    while (claimed := send(client, f"projects/{slug}/assignments")).status_code == 200:
+        shown = claimed.json()
+        given = send(client, f"assignments/{shown['id']}/label", {"choice": truth_of(shown)})
+        assert given.status_code == 200
+        answered += 1
+    assert claimed.status_code == 204
+    return answered
+
+
+def travel(preset: str, *, meanwhile: Callable[..., None] = lambda project: None, **fields):
+    """Post, examine, answer and release until the third version; return the project and the number of answers."""
+    manager, annotator = make_user(), make_user()
+    project = streaming.open_stream(manager, preset, **fields)
+    projects.add_member(project=project, user=annotator, role=Role.ANNOTATOR)
+    sender = client_of(manager, Scope.DATASETS_WRITE)
+    expert = client_of(annotator, Scope.LABELS_WRITE)
+    answered = 0
+    for turn in range(60):
+        body = {"records": streaming.rows(RECORDS, seed=turn)}
+        for expected in (202, 200):
+            sent = send(sender, f"projects/{project.slug}/records", body, **{"Idempotency-Key": f"turn {turn}"})
+            assert (sent.status_code, sent.json()) == (expected, {"accepted": RECORDS, "first_slot": turn * RECORDS})
+        streaming.work_off(project)
+        answered += answer_everything(expert, project.slug)
+        meanwhile(project)
+        streaming.work_off(project)
+        if ModelRelease.objects.filter(project=project, version=3).exists():
+            break
+    reader = client_of(manager, Scope.MODELS_READ, Scope.LEDGER_READ)
+    models = reader.get(f"/api/v1/projects/{project.slug}/models").json()
+    assert [model["version"] for model in models] == [3, 2, 1]
+    assert project_status(project).step == Step.FINISHED
+    (account,) = reader.get(f"/api/v1/projects/{project.slug}/ledger").json()
+    assert 0 < account["epsilon_spent"] <= account["epsilon_limit"]
+    assert len(learning.entries(project, "reserve")) == len(learning.entries(project, "commit")) == 1
+    assert learning.open_reservations(project) == 0
+    file = reader.get(f"/api/v1/projects/{project.slug}/models/3/files/privacy.json")
+    promise = json.loads(b"".join(file.streaming_content))
+    file.close()
+    assert [account["limit_epsilon"] for account in promise["accounts"]] == [account["epsilon_limit"]]
+    call_command("audit_ledger", stdout=StringIO())
+    return project, answered, models, promise
+
+
+def test_a_fraud_stream_releases_three_models():
+    project, answered, models, promise = travel(
+        "fraud-stream", window_length=10, updates_per_release=2, screen_high=0.4, screen_low=0.2, pool_epsilon=2.5
+    )
+    assert answered == Query.objects.filter(project=project, state="closed").count()
+    assert [model["questions_asked"] for model in models] == [60, 40, 20]
+    assert promise["questions_shown"] is True
+    assert models[0]["estimator"] == "minibatch_svm"
+
+
+def test_a_hidden_fraud_stream_releases_three_models_and_says_no_count():
+    project, answered, models, promise = travel(
+        "fraud-stream",
+        meanwhile=streaming.let_time_pass,
+        update_policy="flsw_hidden",
+        window_length=50,
+        window_denominator=5,
+        updates_per_release=1,
+    )
+    assert [model["questions_asked"] for model in models] == [None] * 3
+    assert [model["pool_size"] for model in models] == [150, 100, 50]
+    assert promise["questions_shown"] is False
+    assert str(answered) not in json.dumps(promise)
+    assert learning.entries(project, "commit")[0].parent.event["selection_visible"] is False
+
+
+def test_full_information_online_learning_releases_three_models():
+    project, answered, models, _ = travel("full-information-ogd", updates_per_release=50)
+    assert models[0]["questions_asked"] == 150
+    assert answered >= 150
+    assert learning.entries(project, "commit")[0].mi_nano > 0
+
+
+def test_confirming_or_rejecting_releases_three_models():
+    project, answered, models, _ = travel("confirm-or-reject", updates_per_release=50)
+    assert models[0]["estimator"] == "bandit_ogd"
+    assert Query.objects.filter(project=project, guess=None).count() == 0
+    assert answered >= 150
+    assert learning.entries(project, "commit")[0].mi_nano > 0
