@@ -1,10 +1,11 @@
 """Response headers every page carries, and refusals turned into pages."""
 
 import logging
+import re
 import time
 import zoneinfo
 from collections.abc import Callable
-from functools import cache
+from functools import lru_cache
 
 import structlog
 from django.conf import settings
@@ -27,6 +28,7 @@ POLICY = (
     "frame-ancestors 'none'"
 )
 ZONE_COOKIE = "timezone"
+ZONE_NAME = re.compile(r"[A-Za-z0-9_+/-]{1,64}")
 
 
 class ContentSecurityPolicyMiddleware:
@@ -72,14 +74,19 @@ class TimeZoneMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         name = request.COOKIES.get(ZONE_COOKIE, "")
-        with timezone.override(_zones().get(name)):
+        with timezone.override(_zone(name)):
             return self.get_response(request)
 
 
-@cache
-def _zones() -> dict[str, zoneinfo.ZoneInfo]:
-    """Return all zones by name; whatever else a cookie holds is no zone."""
-    return {name: zoneinfo.ZoneInfo(name) for name in zoneinfo.available_timezones()}
+@lru_cache(maxsize=1024)
+def _zone(name: str) -> zoneinfo.ZoneInfo | None:
+    """Return the zone of this name; whatever else a cookie holds is none."""
+    if not ZONE_NAME.fullmatch(name):
+        return None
+    try:
+        return zoneinfo.ZoneInfo(name)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        return None
 
 
 class RefusalMiddleware:
