@@ -177,7 +177,7 @@ def test_a_passkey_is_added_and_logs_in(page, address, manager):
     assert problems(page) == []
     page.context.clear_cookies()
     page.goto(address + reverse("login"))
-    page.get_by_role("button", name="Log in with a passkey").click()
+    page.get_by_role("button", name="Use a passkey").click()
     page.wait_for_url(address + "/")
     page.goto(address + reverse("mfa_index"))
     assert "You have added 1 security key" in page.content()
