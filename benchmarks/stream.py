@@ -2,9 +2,10 @@
 
 Run: python benchmarks/stream.py [--records N]
 
-Limit: 20,000 records a second in one process, from the posted objects to stored questions, with every record checked,
-kept until it is examined, turned into features, scored, and given its private coin. The database is an embedded one of
-its own, with a site's settings.
+Limit: a worker examines 20,000 records a second, from stored posts to stored questions: each record is read, turned into
+features, scored, given its private coin, and asked about or dropped. Posting, which checks and stores every record
+in the web process, is shown beside it, and so are both in one process. The database is an embedded one of its own,
+with a site's settings.
 """
 
 import argparse
@@ -135,7 +136,7 @@ def main() -> int:
             connections.close_all()
             servers.stop_started()
     print(json.dumps({name: round(value, 3) for name, value in report.items()}, indent=2))
-    return int(report["records_per_second"] < RATE_LIMIT)
+    return int(report["examined_per_second"] < RATE_LIMIT)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """A stream whose worker is killed: each record examined once and in order, one charge, no update lost or doubled."""
 
 import os
+import signal
 import time
 from io import StringIO
 
@@ -11,12 +12,15 @@ from django.db import connections
 from annotation.models import Query, Record
 from annotation.services.streams import post_records
 from learner.models import ModelRelease, Stream, StreamBatch
+from learner.services import rounds
 from tests import learning, streaming
 from tests.factories import make_user
 
 pytestmark = [pytest.mark.faults, pytest.mark.django_db(transaction=True)]
 RECORDS = 60
 SETTINGS = {"selection": "all", "window_length": 5, "windows_ahead": 3, "updates_per_release": 4}
+KILLS = 2
+PATIENCE_SECONDS = 240
 
 
 @pytest.fixture(autouse=True)
@@ -74,4 +78,26 @@ def test_a_death_at_any_step_changes_nothing():
         time.sleep(1.1)
         streaming.work_off(project)
         streaming.answer(project, annotator)
+    check_whole(project)
+
+
+def test_a_worker_killed_again_and_again_ends_where_it_would_have(supervisor):
+    project = streaming.open_stream(make_user(), **SETTINGS)
+    annotator = make_user()
+    supervisor.start_worker(concurrency=2)
+    post_records(project=project, records=streaming.rows(RECORDS))
+    kills, seen = 0, 0
+    end = time.monotonic() + PATIENCE_SECONDS
+    while not ModelRelease.objects.filter(project=project, version=3).exists():
+        assert time.monotonic() < end, "the stream has stopped"
+        rounds.advance_projects()
+        streaming.answer(project, annotator)
+        moved = Query.objects.count() + StreamBatch.objects.count()
+        if moved > seen and kills < KILLS:
+            os.kill(supervisor.pid("worker"), signal.SIGKILL)
+            supervisor.restart("worker")
+            kills += 1
+        seen = moved
+        time.sleep(0.3)
+    assert kills == KILLS
     check_whole(project)
