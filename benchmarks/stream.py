@@ -2,7 +2,7 @@
 
 Run: python benchmarks/stream.py [--records N]
 
-Limit: a worker examines 20,000 records a second, from stored posts to stored questions: each record is read, turned into
+Limit: a worker examines 20,000 records a second, from stored posts to stored questions: each is read, turned into
 features, scored, given its private coin, and asked about or dropped. Posting, which checks and stores every record
 in the web process, is shown beside it, and so are both in one process. The database is an embedded one of its own,
 with a site's settings.
