@@ -7,22 +7,23 @@ from uuid import UUID
 
 from django.conf import settings
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
-from ninja import Field, File, Form, Router, Schema, Status, UploadedFile
+from ninja import Field, File, Form, Query, Router, Schema, Status, UploadedFile
 from ninja.errors import HttpError
 from ninja.security import HttpBearer
 
 from annotation import selectors, sheets
 from annotation.errors import InvalidRecords
+from annotation.idempotent_api import IDEMPOTENT, LONGEST_KEY, idempotent
 from annotation.identity import person_of
 from annotation.models import Assignment, BadRows, Dataset, DatasetRole, Job, Project, Role
-from annotation.services import datasets, labels, queue, streams, tokens
+from annotation.pagination import Page, page_of
+from annotation.services import datasets, labels, queue, rates, streams, tokens
 from annotation.services.tokens import Scope
 from privacy import selectors as privacy_selectors
 
 router = Router()
-LONGEST_KEY = 200
 
 
 class BearerToken(HttpBearer):
@@ -31,6 +32,7 @@ class BearerToken(HttpBearer):
     def authenticate(self, request: HttpRequest, token: str) -> Any:
         found = tokens.find_token(secret=token)
         if found is not None:
+            rates.count_try(what="api", who=str(found.pk), limit=settings.API_REQUESTS_PER_MINUTE, seconds=60)
             request.user = found.user
         return found
 
@@ -190,9 +192,9 @@ def _project(request: HttpRequest, slug: str, *roles: Role) -> Project:
 
 
 @router.get("projects", response=list[ProjectOut], summary="The caller's projects")
-def list_projects(request: HttpRequest) -> Any:
+def list_projects(request: HttpRequest, response: HttpResponse, page: Query[Page]) -> Any:
     require_scope(request, Scope.PROJECTS_READ)
-    return selectors.projects_of(request.user).order_by("slug")
+    return page_of(selectors.projects_of(request.user).order_by("slug"), page, request=request, response=response)
 
 
 @router.get("projects/{slug}", response=ProjectOut, summary="One project")
@@ -201,7 +203,13 @@ def get_project(request: HttpRequest, slug: str) -> Any:
     return _project(request, slug)
 
 
-@router.post("projects/{slug}/datasets", response={202: DatasetOut}, summary="Upload a file; a job reads it")
+@router.post(
+    "projects/{slug}/datasets",
+    response={202: DatasetOut},
+    summary="Upload a file; a job reads it",
+    openapi_extra=IDEMPOTENT,
+)
+@idempotent
 def upload_dataset(request: HttpRequest, slug: str, file: File[UploadedFile], form: Form[UploadIn]) -> Any:
     require_scope(request, Scope.DATASETS_WRITE)
     project = _project(request, slug, Role.MANAGER)
@@ -220,10 +228,11 @@ def upload_dataset(request: HttpRequest, slug: str, file: File[UploadedFile], fo
 
 
 @router.get("projects/{slug}/datasets", response=list[DatasetOut], summary="Uploads of a project")
-def list_datasets(request: HttpRequest, slug: str) -> Any:
+def list_datasets(request: HttpRequest, response: HttpResponse, slug: str, page: Query[Page]) -> Any:
     require_scope(request, Scope.DATASETS_WRITE)
     project = _project(request, slug, Role.MANAGER)
-    return Dataset.objects.filter(project=project).select_related("job").order_by("-id")
+    found = Dataset.objects.filter(project=project).select_related("job").order_by("-id")
+    return page_of(found, page, request=request, response=response)
 
 
 @router.post(
@@ -280,7 +289,9 @@ def get_job(request: HttpRequest, job_id: UUID) -> Any:
     "projects/{slug}/assignments",
     response={200: AssignmentOut, 204: None},
     summary="Claim the next question; 204 when there is none",
+    openapi_extra=IDEMPOTENT,
 )
+@idempotent
 def claim_assignment(request: HttpRequest, slug: str) -> Any:
     require_scope(request, Scope.LABELS_WRITE)
     project = _project(request, slug, Role.ANNOTATOR)
@@ -304,13 +315,22 @@ def _own_assignment(request: HttpRequest, assignment_id: UUID) -> Assignment:
     return get_object_or_404(selectors.assignments_of(request.user), pk=assignment_id)
 
 
-@router.post("assignments/{assignment_id}/label", response=LabelOut, summary="Answer a question")
+@router.post(
+    "assignments/{assignment_id}/label", response=LabelOut, summary="Answer a question", openapi_extra=IDEMPOTENT
+)
+@idempotent
 def label_assignment(request: HttpRequest, assignment_id: UUID, body: LabelIn) -> Any:
     require_scope(request, Scope.LABELS_WRITE)
     return labels.submit_label(assignment=_own_assignment(request, assignment_id), choice=body.choice)
 
 
-@router.post("assignments/{assignment_id}/skip", response={204: None}, summary="Give a question back")
+@router.post(
+    "assignments/{assignment_id}/skip",
+    response={204: None},
+    summary="Give a question back",
+    openapi_extra=IDEMPOTENT,
+)
+@idempotent
 def skip_assignment(request: HttpRequest, assignment_id: UUID, body: SkipIn) -> Any:
     require_scope(request, Scope.LABELS_WRITE)
     labels.skip_assignment(assignment=_own_assignment(request, assignment_id), reason=body.reason)

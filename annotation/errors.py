@@ -71,6 +71,16 @@ class TooOften(AnnotationError):
 
     status = 429
 
+    def __init__(self, message: str, *, retry_after_seconds: int = 60) -> None:
+        super().__init__(message)
+        self.retry_after_seconds = retry_after_seconds
+
+
+class KeyReused(AnnotationError):
+    """An Idempotency-Key came with another request than before."""
+
+    status = 422
+
 
 class NotAStream(AnnotationError):
     """The project takes uploads, not records one by one."""

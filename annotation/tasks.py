@@ -2,7 +2,18 @@
 
 from celery import shared_task
 
-from annotation.services import comparing, datasets, gate, gate_parts, gate_planning, jobs, queue, rates, streams
+from annotation.services import (
+    comparing,
+    datasets,
+    gate,
+    gate_parts,
+    gate_planning,
+    idempotency,
+    jobs,
+    queue,
+    rates,
+    streams,
+)
 
 
 @shared_task(acks_late=True)
@@ -61,5 +72,6 @@ def compare_answers_task(*, job_id: str) -> None:
 
 @shared_task
 def forget_old_posts_task() -> None:
-    """Delete what is left of posts that were examined long ago."""
+    """Delete what is left of posts that were examined long ago, and answers whose keys have lapsed."""
     streams.forget_old_posts()
+    idempotency.forget_old_answers()

@@ -10,7 +10,7 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 
 from annotation.api import BearerToken
 from annotation.api import router as annotation_router
-from annotation.errors import AnnotationError, InvalidRecords
+from annotation.errors import AnnotationError, InvalidRecords, TooOften
 from learner.api import router as learner_router
 from learner.errors import LearnerError
 from privacy.errors import BudgetExceeded, PrivacyError
@@ -73,4 +73,7 @@ def refused(request: HttpRequest, error: Exception) -> HttpResponse:
     """Answer 402 for a spent budget; other refusals carry their own status."""
     status = 402 if isinstance(error, BudgetExceeded) else getattr(error, "status", 409)
     extra = {"errors": error.errors} if isinstance(error, InvalidRecords) else {}
-    return _problem(request, status, str(error), **extra)
+    response = _problem(request, status, str(error), **extra)
+    if isinstance(error, TooOften):
+        response.headers["Retry-After"] = str(error.retry_after_seconds)
+    return response

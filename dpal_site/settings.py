@@ -270,6 +270,9 @@ DISK_FREE_LIMIT_MEBIBYTES = int(os.environ.get("DISK_FREE_LIMIT_MEBIBYTES", 512)
 # Who may read /metrics: the bearer of this token; without one, programs on the same machine.
 METRICS_TOKEN = environment.read("METRICS_TOKEN")
 
+# Requests to the REST interface that one token may make in a minute, counted over all processes.
+API_REQUESTS_PER_MINUTE = int(os.environ.get("API_REQUESTS_PER_MINUTE", 1200))
+
 # Records a stream keeps for examination, and how many one request may bring.
 STREAM_BACKLOG_RECORDS = int(os.environ.get("STREAM_BACKLOG_RECORDS", 1_000_000))
 STREAM_POST_RECORDS = 20_000

@@ -1,23 +1,27 @@
 """REST routes of the learner: released models with their guarantee, their files, and the rounds."""
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
-from ninja import Router, Schema
+from ninja import Field, Query, Router, Schema
 
 from annotation.api import require_scope
 from annotation.models import Project
+from annotation.pagination import Page, page_of
 from annotation.services.tokens import Scope
 from learner import release_selectors, selectors
-from learner.downloads import file_response
+from learner.downloads import RETIRED_WARNING, file_response
 from learner.intervals import wilson_interval
-from learner.models import Evaluation, ModelRelease, Round
-from learner.services import releases
+from learner.models import Evaluation, ModelRelease, ReleaseState, Round
+from learner.services import predictions, releases
 
 router = Router()
+LARGEST_BATCH = 1000
+LONGEST_TEXT = 20_000
 
 
 class EvaluationOut(Schema):
@@ -80,6 +84,24 @@ class ModelOut(Schema):
     lineage: list[LineageOut]
 
 
+class PredictIn(Schema):
+    """Records to predict: texts, or rows of the declared columns, as the project holds; nothing of them is kept."""
+
+    texts: list[Annotated[str, Field(max_length=LONGEST_TEXT)]] | None = Field(
+        None, min_length=1, max_length=LARGEST_BATCH
+    )
+    rows: list[dict[str, Any]] | None = Field(None, min_length=1, max_length=LARGEST_BATCH)
+
+
+class PredictOut(Schema):
+    """A class for each record in the order sent, and the probabilities of all classes in the order of `classes`."""
+
+    version: int
+    classes: list[str]
+    labels: list[str]
+    probabilities: list[list[float]]
+
+
 class RoundOut(Schema):
     """One choice of questions; how many a secret block asks stays inside."""
 
@@ -112,8 +134,9 @@ def _release(request: HttpRequest, slug: str, version: str) -> ModelRelease:
 
 
 @router.get("projects/{slug}/models", response=list[ModelOut], summary="Released models, newest first")
-def list_models(request: HttpRequest, slug: str) -> Any:
-    return [_model(release) for release in selectors.releases_of(_project(request, slug))]
+def list_models(request: HttpRequest, response: HttpResponse, slug: str, page: Query[Page]) -> Any:
+    found = selectors.releases_of(_project(request, slug))
+    return [_model(release) for release in page_of(found, page, request=request, response=response)]
 
 
 @router.get("projects/{slug}/models/{version}", response=ModelOut, summary="One released model, or the latest")
@@ -122,13 +145,26 @@ def get_model(request: HttpRequest, slug: str, version: str) -> Any:
 
 
 @router.get("projects/{slug}/models/{version}/files/{name}", summary="A file of a released model")
-def get_file(request: HttpRequest, slug: str, version: str, name: str) -> HttpResponse | FileResponse:
+def get_file(request: HttpRequest, slug: str, version: str, name: str) -> HttpResponseBase:
     return file_response(request, _release(request, slug, version), name)
 
 
+@router.post(
+    "projects/{slug}/models/{version}/predict", response=PredictOut, summary="Try a released model on a few records"
+)
+def predict(request: HttpRequest, response: HttpResponse, slug: str, version: str, body: PredictIn) -> Any:
+    release = _release(request, slug, version)
+    labels, probabilities = predictions.predict_records(release=release, texts=body.texts, rows=body.rows)
+    if release.state == ReleaseState.RETIRED:
+        response.headers["Warning"] = RETIRED_WARNING
+    classes = release.weights["classes"]
+    return {"version": release.version, "classes": classes, "labels": labels, "probabilities": probabilities.tolist()}
+
+
 @router.get("projects/{slug}/rounds", response=list[RoundOut], summary="How questions were chosen, newest first")
-def list_rounds(request: HttpRequest, slug: str) -> Any:
-    return [_round(chosen) for chosen in selectors.rounds_of(_project(request, slug))]
+def list_rounds(request: HttpRequest, response: HttpResponse, slug: str, page: Query[Page]) -> Any:
+    found = selectors.rounds_of(_project(request, slug))
+    return [_round(chosen) for chosen in page_of(found, page, request=request, response=response)]
 
 
 def _model(release: ModelRelease) -> dict[str, Any]:

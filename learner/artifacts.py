@@ -21,6 +21,7 @@ from learner.features.matrix import file_sha256
 from learner.linear_model import LinearModel
 from learner.model_card import Card, Privacy, render_card
 from learner.onnx_export import onnx_bytes
+from learner.privacy_document import privacy_document
 from learner.signatures import Signer, check_signature
 
 MANIFEST = "manifest.json"
@@ -70,7 +71,7 @@ def write_artifacts(
         "weights.json": json_bytes(model.to_json()),
         "features.json": json_bytes({**json.loads(featurizer.to_json()), "version": featurizer.version}),
         "card.md": render_card(model, feature_kind=featurizer.kind, card=card, privacy=privacy).encode(),
-        "privacy.json": json_bytes(dict(privacy)),
+        "privacy.json": json_bytes(privacy_document(privacy)),
     }
     files = {name: {"sha256": hashlib.sha256(body).hexdigest(), "bytes": len(body)} for name, body in contents.items()}
     contents[MANIFEST] = json_bytes({"schema": "dpal-manifest/1", "files": files})

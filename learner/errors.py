@@ -39,5 +39,11 @@ class ReasonMissing(LearnerError):
     status = 422
 
 
+class InputNotFitting(LearnerError):
+    """What is to be predicted is not what the project's records are."""
+
+    status = 422
+
+
 class NotReleased(LearnerError):
     """A candidate has not passed the release gate, so nobody may have its files."""

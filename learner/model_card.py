@@ -21,6 +21,9 @@ class Metric(TypedDict):
     dataset: str
     examples: int
     accuracy: float
+    interval: tuple[float, float]
+    macro_f1: float
+    calibration_error: float
 
 
 class Card(TypedDict):
@@ -69,6 +72,8 @@ class Privacy(TypedDict):
     questions_shown: bool
     accounts: list[AccountTerms]
     entries: list[EntryLine]
+    # Hash of the last ledger entry by what the account protects, when the files were written.
+    heads: dict[str, str]
 
 
 COVERED = {
@@ -165,17 +170,20 @@ def _trained_on(card: Card) -> str:
     )
 
 
-def _view(privacy: Privacy) -> str:
+def view_of(privacy: Privacy) -> str:
     """Return whose view of the project the guarantee is about."""
     return privacy["oracle"] if privacy["questions_shown"] else "secret"
 
 
 def front_matter(*, feature_kind: str, card: Card, privacy: Privacy) -> list[str]:
     """Return YAML lines; each value is JSON, which YAML reads as it is."""
+    tag = PIPELINE_TAGS[feature_kind]
     fields: dict[str, Any] = {
         "library_name": "sklearn",
-        "pipeline_tag": PIPELINE_TAGS[feature_kind],
-        "tags": ["differential-privacy", "sklearn", "skops"],
+        # Whose model it is, its owner says; a card that guessed would grant rights nobody gave.
+        "license": "unknown",
+        "pipeline_tag": tag,
+        "tags": ["differential-privacy", "sklearn", "skops", "onnx", tag],
         "model_name": card["name"],
         "version": card["version"],
         "privacy": [
@@ -187,9 +195,24 @@ def front_matter(*, feature_kind: str, card: Card, privacy: Privacy) -> list[str
             }
             for account in privacy["accounts"]
         ],
-        "metrics": [{"accuracy": metric["accuracy"], "dataset": metric["dataset"]} for metric in card["metrics"]],
+        "metrics": ["accuracy", "f1"],
+        "model-index": [
+            {"name": card["name"], "results": [_result(metric, task=tag) for metric in card["metrics"]]},
+        ],
     }
     return ["---", *(f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in fields.items()), "---", ""]
+
+
+def _result(metric: Metric, *, task: str) -> dict[str, Any]:
+    return {
+        "task": {"type": task},
+        "dataset": {"type": "public-test-set", "name": metric["dataset"]},
+        "metrics": [
+            {"type": "accuracy", "name": "Accuracy", "value": metric["accuracy"], "verified": False},
+            {"type": "f1", "name": "Macro F1", "value": metric["macro_f1"], "verified": False},
+            {"type": "expected_calibration_error", "value": metric["calibration_error"], "verified": False},
+        ],
+    }
 
 
 def guarantee(privacy: Privacy) -> list[str]:
@@ -214,8 +237,8 @@ def guarantee(privacy: Privacy) -> list[str]:
         for account in privacy["accounts"]
     ]
     lines += table(("protects", "unit", "filter", "limit (epsilon, delta)", "spent when released"), rows)
-    lines += ["", f"Covered: {COVERED[_view(privacy)]}.", "", "Not covered:", ""]
-    lines += [f"- {sentence}" for sentence in NOT_COVERED[_view(privacy)]]
+    lines += ["", f"Covered: {COVERED[view_of(privacy)]}.", "", "Not covered:", ""]
+    lines += [f"- {sentence}" for sentence in NOT_COVERED[view_of(privacy)]]
     return lines
 
 
@@ -223,8 +246,17 @@ def accuracy(metrics: list[Metric]) -> list[str]:
     """Return the table of public test sets; a private one would have to be paid for."""
     if not metrics:
         return ["No public test set was given, and measuring on private records would cost privacy."]
-    rows = [(metric["dataset"], str(metric["examples"]), f"{metric['accuracy']:.4f}") for metric in metrics]
-    return table(("data set", "examples", "accuracy"), rows)
+    rows = [
+        (
+            metric["dataset"],
+            str(metric["examples"]),
+            f"{metric['accuracy']:.4f} ({metric['interval'][0]:.4f} to {metric['interval'][1]:.4f})",
+            f"{metric['macro_f1']:.4f}",
+            f"{metric['calibration_error']:.4f}",
+        )
+        for metric in metrics
+    ]
+    return table(("data set", "examples", "accuracy (95 % interval)", "macro-F1", "calibration error"), rows)
 
 
 def table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:

@@ -6,7 +6,8 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 
@@ -160,6 +161,6 @@ def close_block(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 @login_required
-def release_file(request: HttpRequest, slug: str, version: int, name: str) -> HttpResponse | FileResponse:
+def release_file(request: HttpRequest, slug: str, version: int, name: str) -> HttpResponseBase:
     """Download a file."""
     return file_response(request, release_of(request, slug, version), name)

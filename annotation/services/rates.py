@@ -12,7 +12,7 @@ VALUES (%(key)s, 1, now() + make_interval(secs => %(seconds)s))
 ON CONFLICT (key) DO UPDATE SET
     tries = CASE WHEN counted.ends_at < now() THEN 1 ELSE counted.tries + 1 END,
     ends_at = CASE WHEN counted.ends_at < now() THEN excluded.ends_at ELSE counted.ends_at END
-RETURNING tries
+RETURNING tries, ceil(extract(epoch FROM counted.ends_at - now()))::int
 """
 
 
@@ -22,9 +22,11 @@ def count_try(*, what: str, who: str, limit: int, seconds: int) -> None:
     key = hashlib.blake2b(f"{what}\0{who}".encode(), digest_size=16).hexdigest()
     with connection.cursor() as cursor:
         cursor.execute(COUNT, {"key": key, "seconds": seconds})
-        (tries,) = cursor.fetchone()
+        tries, seconds_left = cursor.fetchone()
     if tries > limit:
-        raise TooOften("This was tried too often. Wait a few minutes and try again.")
+        raise TooOften(
+            "This was tried too often. Wait a few minutes and try again.", retry_after_seconds=max(1, seconds_left)
+        )
 
 
 def forget_old_counts() -> int:

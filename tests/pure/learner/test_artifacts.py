@@ -33,7 +33,16 @@ CARD = {
     "pool_size": None,
     "sampling_rate": None,
     "created_at": "2025-03-01T10:00:00Z",
-    "metrics": [{"dataset": "public intents", "examples": 500, "accuracy": 0.8125}],
+    "metrics": [
+        {
+            "dataset": "public intents",
+            "examples": 500,
+            "accuracy": 0.8125,
+            "interval": (0.776, 0.844),
+            "macro_f1": 0.75,
+            "calibration_error": 0.05,
+        }
+    ],
 }
 PRIVACY = {
     "oracle": "crowd",
@@ -53,6 +62,7 @@ PRIVACY = {
     "entries": [
         {"id": "17", "kind": "k_anonymity_gate", "summary": "the gate", "epsilon": 0.75, "delta": 2.5e-7},
     ],
+    "heads": {"the pool of voice queries": "ab" * 32},
 }
 
 
@@ -199,7 +209,7 @@ def test_card_states_the_limit_as_the_guarantee_and_the_spending_beside_it(tmp_p
     assert "(2, 1e-06)-differential privacy for two data sets that differ in one contributor" in text
     assert "| the pool of voice queries | contributor | pure | 2, 1e-06 | 0.75, 2.5e-07 |" in text
     assert "| 17 | k\\_anonymity\\_gate | the gate | 0.75 | 2.5e-07 |" in text
-    assert "| public intents | 500 | 0.8125 |" in text
+    assert "| public intents | 500 | 0.8125 (0.7760 to 0.8440) | 0.7500 | 0.0500 |" in text
     assert "Not covered:" in text
 
 
@@ -213,7 +223,33 @@ def test_card_front_matter_is_complete(tmp_path):
     assert fields["library_name"] == "sklearn"
     assert fields["pipeline_tag"] == "text-classification"
     assert fields["privacy"] == [{"epsilon": 2.0, "delta": 1e-6, "unit": "contributor", "adjacency": "null"}]
-    assert fields["metrics"] == [{"accuracy": 0.8125, "dataset": "public intents"}]
+    assert fields["license"] == "unknown"
+    assert fields["metrics"] == ["accuracy", "f1"]
+    (indexed,) = fields["model-index"]
+    assert indexed["name"] == CARD["name"]
+    (result,) = indexed["results"]
+    assert result["task"] == {"type": "text-classification"}
+    assert result["dataset"] == {"type": "public-test-set", "name": "public intents"}
+    assert [(one["type"], one["value"]) for one in result["metrics"]][:2] == [("accuracy", 0.8125), ("f1", 0.75)]
+
+
+def test_privacy_json_says_who_is_protected_from_whom_how_and_by_how_much(tmp_path):
+    write(tmp_path / "release")
+    body = json.loads((tmp_path / "release" / "privacy.json").read_text(encoding="utf-8"))
+    assert body["schema"] == "dpal-privacy/2"
+    assert body["deployment"]["model"] == "central"
+    assert body["deployment"]["mechanisms"] == [{"name": "k_anonymity_gate", "uses": 1}]
+    assert "not trusted" in body["deployment"]["trust"]
+    (account,) = body["accounts"]
+    assert account["unit_of_privacy"] == "contributor"
+    assert account["neighbouring_data_sets"].startswith("two data sets that differ in one contributor")
+    assert account["flavour"] == "approximate DP by a pure filter"
+    assert account["guarantee"] == {"epsilon": 2.0, "delta": 1e-6}
+    assert account["spent_when_released"] == {"epsilon": 0.75, "delta": 2.5e-7}
+    assert account["chain_head"] == "ab" * 32
+    assert body["entries"] == PRIVACY["entries"]
+    assert any("database" in sentence for sentence in body["not_covered"])
+    assert body["covered"]
 
 
 def test_card_says_so_where_nothing_was_measured(tmp_path):
