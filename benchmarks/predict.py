@@ -15,8 +15,8 @@ os.environ.setdefault("DPAL_NO_SERVERS", "1")
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dpal_site.settings")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import django  # noqa: E402 - the settings come first
-import numpy as np  # noqa: E402 - the settings come first
+import django
+import numpy as np
 
 django.setup()
 
