@@ -8,22 +8,26 @@ from uuid import UUID
 from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from ninja import Field, File, Form, Query, Router, Schema, Status, UploadedFile
 from ninja.errors import HttpError
 from ninja.security import HttpBearer
 
 from annotation import selectors, sheets
+from annotation.downloads import labels_response
 from annotation.errors import InvalidRecords
 from annotation.idempotent_api import IDEMPOTENT, LONGEST_KEY, idempotent
 from annotation.identity import person_of
 from annotation.models import Assignment, BadRows, Dataset, DatasetRole, Job, Project, Role
 from annotation.pagination import Page, page_of
 from annotation.services import datasets, labels, queue, rates, streams, tokens
+from annotation.services.label_export import MEDIA_TYPES, ExportFormat
 from annotation.services.tokens import Scope
 from privacy import selectors as privacy_selectors
 
 router = Router()
+LABEL_MEDIA_TYPES = list(MEDIA_TYPES.values())
 
 
 class BearerToken(HttpBearer):
@@ -335,6 +339,23 @@ def skip_assignment(request: HttpRequest, assignment_id: UUID, body: SkipIn) -> 
     require_scope(request, Scope.LABELS_WRITE)
     labels.skip_assignment(assignment=_own_assignment(request, assignment_id), reason=body.reason)
     return Status(204, None)
+
+
+@router.get(
+    "projects/{slug}/labels",
+    summary="Every answer as a file, streamed",
+    openapi_extra={
+        "responses": {200: {"description": "The file", "content": {name: {} for name in LABEL_MEDIA_TYPES}}}
+    },
+)
+def export_labels(
+    request: HttpRequest,
+    slug: str,
+    format: ExportFormat = ExportFormat.JSON_LINES,  # noqa: A002
+    history: bool = False,
+) -> HttpResponseBase:
+    require_scope(request, Scope.LABELS_READ)
+    return labels_response(_project(request, slug, Role.MANAGER), format, history=history)
 
 
 @router.get("projects/{slug}/ledger", response=list[AccountOut], summary="Accounts and every entry")

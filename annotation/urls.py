@@ -2,7 +2,19 @@
 
 from django.urls import path
 
-from annotation.views import budget, crowd, data, gate, joining, label, labelling, projects, quality, tokens
+from annotation.views import (
+    budget,
+    crowd,
+    data,
+    gate,
+    joining,
+    label,
+    label_files,
+    labelling,
+    projects,
+    quality,
+    tokens,
+)
 
 app_name = "annotation"
 urlpatterns = [
@@ -38,6 +50,7 @@ urlpatterns = [
     path("projects/<slug:slug>/data/uploads/", data.uploads, name="uploads"),
     path("projects/<slug:slug>/data/<int:dataset_id>/", data.dataset, name="dataset"),
     path("projects/<slug:slug>/data/<int:dataset_id>/gate/", data.start_gate, name="start_gate"),
+    path("projects/<slug:slug>/data/labels/<str:format>/", label_files.download_labels, name="download_labels"),
     path("projects/<slug:slug>/gate/", gate.plan, name="gate"),
     path("projects/<slug:slug>/gate/survey/<int:dataset_id>/", gate.survey, name="survey"),
     path("projects/<slug:slug>/data/answers/", data.label_budget, name="label_budget"),

@@ -21,6 +21,7 @@ class Scope(StrEnum):
     PROJECTS_READ = "projects:read"
     DATASETS_WRITE = "datasets:write"
     LABELS_WRITE = "labels:write"
+    LABELS_READ = "labels:read"
     LEDGER_READ = "ledger:read"
     MODELS_READ = "models:read"
 
