@@ -255,6 +255,7 @@ CELERY_BEAT_SCHEDULE = {
     "return-expired-leases": {"task": "annotation.tasks.return_expired_leases_task", "schedule": 10.0},
     "forget-old-counts": {"task": "annotation.tasks.forget_old_counts_task", "schedule": 3600.0},
     "advance-projects": {"task": "learner.tasks.advance_projects_task", "schedule": 5.0},
+    "tell-webhooks": {"task": "learner.tasks.record_webhooks_task", "schedule": 10.0},
     "charge-stale-reservations": {"task": "privacy.tasks.charge_stale_reservations_task", "schedule": 60.0},
 }
 # Called with project_id whenever gate output, pool rows or consensus labels may let a project take its next step.
@@ -272,6 +273,13 @@ METRICS_TOKEN = environment.read("METRICS_TOKEN")
 
 # Requests to the REST interface that one token may make in a minute, counted over all processes.
 API_REQUESTS_PER_MINUTE = int(os.environ.get("API_REQUESTS_PER_MINUTE", 1200))
+
+# Hosts that webhooks may be sent to, by comma, `host:port` where the port is not 443; none unless somebody lists them.
+WEBHOOK_HOSTS = [host.strip().lower() for host in os.environ.get("WEBHOOK_HOSTS", "").split(",") if host.strip()]
+# Certificates that sign those of the hosts, where the usual authorities do not.
+WEBHOOK_CA_FILE = os.environ.get("WEBHOOK_CA_FILE", "")
+# The one host:port of this machine that tests may send to; nothing in the environment can set it.
+WEBHOOK_LOOPBACK_IN_TESTS = ""
 
 # Records a stream keeps for examination, and how many one request may bring.
 STREAM_BACKLOG_RECORDS = int(os.environ.get("STREAM_BACKLOG_RECORDS", 1_000_000))

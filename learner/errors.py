@@ -39,6 +39,12 @@ class ReasonMissing(LearnerError):
     status = 422
 
 
+class WebhookRefused(LearnerError):
+    """An address is none that the site may send to."""
+
+    status = 422
+
+
 class InputNotFitting(LearnerError):
     """What is to be predicted is not what the project's records are."""
 

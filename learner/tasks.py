@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from learner.services import release_gate, rounds, streams, training
+from learner.services import release_gate, rounds, streams, training, webhooks
 
 
 @shared_task
@@ -39,3 +39,16 @@ def run_stream_task(*, project_id: int) -> None:
 def check_release_task(*, release_id: int) -> None:
     """Ask the release gate about a candidate once more."""
     release_gate.check_release(release_id=release_id)
+
+
+@shared_task
+def record_webhooks_task() -> None:
+    """Write down what webhooks are to be told, and hand on what is due."""
+    webhooks.record_events()
+    webhooks.send_due()
+
+
+@shared_task
+def send_webhook_task(*, delivery_id: str) -> None:
+    """Try to send one message to a webhook."""
+    webhooks.send_delivery(delivery_id=delivery_id)

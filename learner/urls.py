@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from learner import pool_views, release_views, views
+from learner import pool_views, release_views, views, webhook_views
 
 app_name = "learner"
 urlpatterns = [
@@ -11,6 +11,15 @@ urlpatterns = [
     path("projects/<slug:slug>/overview/close-block/", views.close_block, name="close_block"),
     path("projects/<slug:slug>/data/pool/", pool_views.ranked_pool, name="ranked_pool"),
     path("projects/<slug:slug>/releases/", views.release_list, name="releases"),
+    path("projects/<slug:slug>/releases/webhooks/", webhook_views.webhook_page, name="webhooks"),
+    path(
+        "projects/<slug:slug>/releases/webhooks/<int:webhook_id>/remove/", webhook_views.remove, name="remove_webhook"
+    ),
+    path(
+        "projects/<slug:slug>/releases/webhooks/deliveries/<uuid:delivery_id>/",
+        webhook_views.send_again,
+        name="send_webhook_again",
+    ),
     path("projects/<slug:slug>/releases/<int:version>/", release_views.release, name="release"),
     path("projects/<slug:slug>/releases/<int:version>/check/", release_views.check_again, name="check_again"),
     path(

@@ -1,0 +1,249 @@
+"""Webhooks, from the page to a real HTTPS server and back: signed, sent again, given up, never redirected or misled."""
+
+import datetime
+import hashlib
+import hmac
+import ipaddress
+import json
+import ssl
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from django.conf import settings as site_settings
+from django.db.models.functions import Now
+from django.test import Client
+from django.urls import reverse
+
+from annotation.models import Role
+from annotation.services import projects
+from learner.services import webhooks
+from learner.webhook_models import DeliveryState, Webhook, WebhookDelivery
+from tests import learning
+from tests.factories import make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def sent(monkeypatch):
+    """Nothing reaches a broker."""
+    tasks = []
+    monkeypatch.setattr("learner.services.dispatch.current_app.send_task", lambda task, **_: tasks.append(task))
+    return tasks
+
+
+class Receiver(HTTPServer):
+    """A web server of the test's own that answers what it is told to."""
+
+    def __init__(self, certificate: ssl.SSLContext) -> None:
+        self.statuses: list[int] = []
+        self.taken: list[tuple[dict[str, str], bytes]] = []
+        receiver = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                receiver.taken.append((dict(self.headers), body))
+                self.send_response(receiver.statuses.pop(0) if receiver.statuses else 204)
+                self.send_header("Location", "https://127.0.0.1/elsewhere")
+                self.end_headers()
+
+            def log_message(self, *args: object) -> None:
+                pass
+
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.socket = certificate.wrap_socket(self.socket, server_side=True)
+
+    @property
+    def name(self) -> str:
+        return f"127.0.0.1:{self.server_address[1]}"
+
+
+@pytest.fixture
+def receiver(tmp_path, settings):
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "receiver")])
+    now = datetime.datetime.now(datetime.UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    (tmp_path / "certificate.pem").write_bytes(certificate.public_bytes(pem))
+    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    (tmp_path / "key.pem").write_bytes(private)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "certificate.pem", tmp_path / "key.pem")
+    with Receiver(context) as server:
+        serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        serving.start()
+        settings.WEBHOOK_HOSTS = [server.name]
+        settings.WEBHOOK_LOOPBACK_IN_TESTS = server.name
+        settings.WEBHOOK_CA_FILE = str(tmp_path / "certificate.pem")
+        yield server
+        server.shutdown()
+        serving.join()
+
+
+@pytest.fixture
+def manager():
+    return make_user()
+
+
+@pytest.fixture
+def project(manager):
+    return learning.open_trusted(manager)
+
+
+def client_of(person) -> Client:
+    client = Client()
+    client.force_login(person)
+    return client
+
+
+def test_nothing_on_this_machine_is_allowed_by_default():
+    assert site_settings.WEBHOOK_LOOPBACK_IN_TESTS == ""
+    assert site_settings.WEBHOOK_HOSTS == []
+
+
+def test_a_release_is_told_once_signed_and_can_be_sent_again(project, manager, receiver, sent):
+    client, page = client_of(manager), reverse("learner:webhooks", args=[project.slug])
+    url = f"https://{receiver.name}/hook"
+    added = client.post(page, {"url": url, "events": ["release", "round", "budget"]})
+    webhook = Webhook.objects.get()
+    secret = webhooks.secret_of(webhook)
+    assert secret in added.content.decode()
+    assert added["Cache-Control"] == "no-store"
+    assert secret not in client.get(page).content.decode()
+    assert secret.encode() not in bytes(webhook.salt)
+
+    learning.fill_trusted(project)
+    learning.run_to_release(project, make_user(), version=1)
+    assert webhooks.record_events() == 2
+    assert webhooks.record_events() == 0
+    sent.clear()
+    webhooks.send_due()
+    assert sent == ["learner.tasks.send_webhook_task"] * 2
+    delivery = WebhookDelivery.objects.get(event="release")
+    webhooks.send_delivery(delivery_id=str(delivery.pk))
+    delivery.refresh_from_db()
+    assert (delivery.state, delivery.answer, delivery.attempts) == (DeliveryState.SENT, "HTTP 204", 1)
+    ((headers, body),) = receiver.taken
+    told = json.loads(body)
+    assert told == {"schema": "dpal-event/1", "event": "release", "project": project.slug, "version": 1}
+    assert headers["DPAL-Delivery"] == str(delivery.pk)
+    moment, made = (part.split("=")[1] for part in headers["DPAL-Signature"].split(","))
+    expected = hmac.new(secret.encode(), f"{moment}.".encode() + body, hashlib.sha256).hexdigest()
+    assert hmac.compare_digest(made, expected)
+
+    webhooks.send_delivery(delivery_id=str(delivery.pk))
+    assert len(receiver.taken) == 1
+    shown = client.get(page).content.decode()
+    assert "HTTP 204" in shown
+    assert client.post(reverse("learner:send_webhook_again", args=[project.slug, delivery.pk])).status_code == 302
+    webhooks.send_delivery(delivery_id=str(delivery.pk))
+    assert [headers["DPAL-Delivery"] for headers, _ in receiver.taken] == [str(delivery.pk)] * 2
+    assert receiver.taken[1][1] == body
+
+    # At 80 % of the limit, once for each limit.
+    account = project.pool_account
+    spent = webhooks.guarantee(account).epsilon_spent
+    assert not WebhookDelivery.objects.filter(event="budget").exists()
+    webhooks.BUDGET_SHARE, share = spent / 20.0, webhooks.BUDGET_SHARE
+    try:
+        assert webhooks.record_events() == 1
+        assert webhooks.record_events() == 0
+    finally:
+        webhooks.BUDGET_SHARE = share
+    assert json.loads(WebhookDelivery.objects.get(event="budget").body)["limit_epsilon"] == 20.0
+
+
+def waiting(project, receiver) -> WebhookDelivery:
+    webhook, _ = webhooks.add_webhook(project=project, url=f"https://{receiver.name}/", events=["round"])
+    return WebhookDelivery.objects.create(webhook=webhook, event="round", subject="round 1", body="{}")
+
+
+def test_what_is_not_taken_is_tried_again_with_growing_pauses_and_given_up(project, receiver):
+    delivery = waiting(project, receiver)
+    receiver.statuses = [500, 302, 404]
+    pauses = []
+    for _ in range(3):
+        webhooks.send_delivery(delivery_id=str(delivery.pk))
+        delivery.refresh_from_db()
+        pauses.append(delivery.next_at - webhooks.timezone.now())
+        webhooks.send_delivery(delivery_id=str(delivery.pk))
+        WebhookDelivery.objects.filter(pk=delivery.pk).update(next_at=Now())
+    # The redirect was not followed: three requests, all to the address itself.
+    assert len(receiver.taken) == 3
+    assert [round(pause.total_seconds(), -1) for pause in pauses] == [30, 60, 120]
+    assert (delivery.state, delivery.answer) == (DeliveryState.WAITING, "HTTP 404")
+    WebhookDelivery.objects.filter(pk=delivery.pk).update(attempts=webhooks.MAX_ATTEMPTS - 1)
+    receiver.statuses = [503]
+    webhooks.send_delivery(delivery_id=str(delivery.pk))
+    delivery.refresh_from_db()
+    assert (delivery.state, delivery.answer) == (DeliveryState.GIVEN_UP, "HTTP 503")
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "reason"),
+    [
+        ("WEBHOOK_LOOPBACK_IN_TESTS", "", "not public"),
+        ("WEBHOOK_HOSTS", [], "not allowed"),
+        ("WEBHOOK_CA_FILE", "", "SSLCertVerificationError"),
+    ],
+)
+def test_a_host_that_is_no_longer_trusted_gets_nothing(project, receiver, settings, setting, value, reason):
+    delivery = waiting(project, receiver)
+    setattr(settings, setting, value)
+    webhooks.send_delivery(delivery_id=str(delivery.pk))
+    delivery.refresh_from_db()
+    assert reason in delivery.answer
+    assert receiver.taken == []
+
+
+def test_a_removed_webhook_hears_nothing_more(project, manager, receiver):
+    delivery = waiting(project, receiver)
+    client, webhook = client_of(manager), delivery.webhook
+    assert client.post(reverse("learner:remove_webhook", args=[project.slug, webhook.pk])).status_code == 302
+    assert client.post(reverse("learner:remove_webhook", args=[project.slug, webhook.pk])).status_code == 404
+    client.post(reverse("learner:send_webhook_again", args=[project.slug, delivery.pk]))
+    webhooks.send_delivery(delivery_id=str(delivery.pk))
+    assert webhooks.record_events() == 0
+    assert receiver.taken == []
+
+
+def test_only_managers_see_and_change_webhooks(project, manager, receiver):
+    delivery = waiting(project, receiver)
+    page = reverse("learner:webhooks", args=[project.slug])
+    change = [
+        reverse("learner:remove_webhook", args=[project.slug, delivery.webhook_id]),
+        reverse("learner:send_webhook_again", args=[project.slug, delivery.pk]),
+    ]
+    engineer = make_user()
+    projects.add_member(project=project, user=engineer, role=Role.ENGINEER)
+    other = make_user()
+    elsewhere = learning.open_trusted(other)
+    for client in (client_of(engineer), client_of(make_user(is_superuser=True)), client_of(other)):
+        assert client.get(page).status_code == 404
+        assert [client.post(address).status_code for address in change] == [404, 404]
+    # A manager of another project cannot reach it by that project's address.
+    crossed = reverse("learner:remove_webhook", args=[elsewhere.slug, delivery.webhook_id])
+    assert client_of(other).post(crossed).status_code == 404
+    for url, events in (("http://x/", ["round"]), ("https://evil.example/", ["round"]), (delivery.webhook.url, [])):
+        answer = client_of(manager).post(page, {"url": url, "events": events})
+        assert answer.status_code == 422
+        assert 'role="alert"' in answer.content.decode()
+    assert Webhook.objects.count() == 1
