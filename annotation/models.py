@@ -211,6 +211,9 @@ class Project(models.Model):
     screen_high = models.FloatField(default=0.1, help_text=_("Probability of a question near the boundary."))
     screen_low = models.FloatField(default=0.05, help_text=_("Probability of a question elsewhere."))
     screen_reach = models.FloatField(default=0.1, help_text=_("Distance from the boundary that counts as near."))
+    screen_shrinks = models.BooleanField(
+        default=False, help_text=_("After t updates of a stream, near means a distance of at most 1/t.")
+    )
     exponential_threshold = models.FloatField(
         default=0.5, help_text=_("Distance below which the exponential screen treats all alike.")
     )
@@ -396,6 +399,11 @@ class Project(models.Model):
                     windows_ahead__gte=1,
                     updates_per_release__gte=1,
                 ),
+            ),
+            # Only a stream with two rates has updates and a slab that they can make narrower.
+            models.CheckConstraint(
+                name="annotation_project_screen_shrinks",
+                condition=Q(screen_shrinks=False) | Q(arrival="stream", selection="bernoulli_screen"),
             ),
             # What asks for confirmations learns from them, and nothing else can.
             models.CheckConstraint(

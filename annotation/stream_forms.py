@@ -30,6 +30,7 @@ OF_BATCHES = (
     "screen_high",
     "screen_low",
     "screen_reach",
+    "screen_shrinks",
     "exponential_threshold",
     "update_policy",
     "step_size",
@@ -50,6 +51,11 @@ class StreamProjectForm(ProjectForm):
     )
     screen_reach = forms.FloatField(
         label=_("Screen: what is near"), help_text=_("Distance from the boundary, for two rates.")
+    )
+    screen_shrinks = forms.BooleanField(
+        required=False,
+        label=_("Screen: what is near shrinks with the updates"),
+        help_text=_("After t updates, near is a distance of at most 1/t. It costs the same: the rates are charged."),
     )
     exponential_threshold = forms.FloatField(
         label=_("Screen: where the rate begins to fall"), help_text=_("Distance, for the falling rate; below 1.")

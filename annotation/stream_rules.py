@@ -14,6 +14,7 @@ STREAM_POLICIES: Final = ("immediate", "flsw", "flsw_hidden", "flmb", "doubling"
 POOL_POLICIES: Final = ("per_round", "doubling")
 # Fields that describe a stream; a pool keeps their defaults.
 STREAM_FIELDS: Final = (
+    "screen_shrinks",
     "drop_unselected",
     "update_policy",
     "window_length",
@@ -85,6 +86,8 @@ def _broken_in_a_pool(settings: Mapping[str, Any]) -> dict[str, str]:
         broken["update_policy"] = "A pool trains per round or when labels double; windows and batches need a stream."
     if settings["selection"] == "all":
         broken["selection"] = "Only a stream asks about every record."
+    if settings.get("screen_shrinks"):
+        broken["screen_shrinks"] = "What is near shrinks with the updates of a stream; a pool has none."
     if settings.get("question_kind", "choose") != "choose":
         broken["question_kind"] = "Confirmations teach online learning only, which needs a stream."
     if settings.get("estimator") in ONLINE_ESTIMATORS:
@@ -107,6 +110,8 @@ def _broken_shape(settings: Mapping[str, Any]) -> dict[str, str]:
         broken["estimator"] = (
             "The records of a stream pay once, so each may feed one noisy step; this estimator reads all labels again."
         )
+    if settings.get("screen_shrinks") and settings["selection"] != "bernoulli_screen":
+        broken["screen_shrinks"] = "Only the screen of two rates has a slab that updates can make narrower."
     if settings.get("overlap", 1) != 1:
         broken["overlap"] = "A record of a stream is answered by one person: its answer feeds one step."
     if (settings.get("question_kind", "choose") == "confirm") != (settings.get("estimator") == "bandit_ogd"):

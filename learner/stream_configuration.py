@@ -12,13 +12,21 @@ from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
 from learner.estimators.streaming import StreamingLinearClassifier
 from learner.features.base import Featurizer
 from learner.policies import BatchPolicy, DoublingBlocks, FixedBatches, FixedWindows, ImmediateUpdates
+from learner.strategies.bernoulli_screen import BernoulliScreen, shrinking_threshold
 from learner.strategies.screen import Screen
 from privacy.accounting.events import Event, MinibatchSgdEvent, StreamEvent
 
 
-def screen_of(project: Project) -> Screen | None:
-    """Return the screen that decides about each record, None where all are asked about."""
-    return None if project.selection == Selection.ALL else configuration.screen_of(project)
+def screen_of(project: Project, *, updates: int = 0) -> Screen | None:
+    """Return the screen that decides about each record after so many updates, None where all are asked about.
+
+    The number of updates is public, and what is charged are the rates, so a slab that it makes narrower costs the same.
+    """
+    if project.selection == Selection.ALL:
+        return None
+    if project.screen_shrinks:
+        return BernoulliScreen(project.screen_high, project.screen_low, threshold=shrinking_threshold(updates))
+    return configuration.screen_of(project)
 
 
 def policy_of(project: Project) -> BatchPolicy:

@@ -113,7 +113,7 @@ def _examine(project: Project, stream: Stream) -> bool:
         rows,
         first_slot=stream.next_slot,
         state=BatchState(stream.next_slot, stream.batches_closed, tuple(stream.open_slots)),
-        examiner=screen_of(project),
+        examiner=screen_of(project, updates=stream.batches_used),
         policy=policy_of(project),
         model=LinearModel(learner.coef_, learner.intercept_, tuple(project.classes), "softmax"),
         rng=SecureRandom(),

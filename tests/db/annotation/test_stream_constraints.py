@@ -32,6 +32,7 @@ HIDDEN = {"update_policy": "flsw_hidden", "window_length": 100, "window_denomina
         {"update_policy": "immediate", "window_length": None},
         {"selection": "all", "estimator": "bandit_ogd", "question_kind": "confirm", "training_delta": 1e-6},
         {"selection": "exponential_screen", "selection_epsilon": 1.0},
+        {"screen_shrinks": True},
     ],
 )
 def test_a_stream_with_what_it_needs_is_stored(fields):
@@ -55,6 +56,10 @@ def test_a_stream_with_what_it_needs_is_stored(fields):
         ({"selection": "exponential_screen"}, "annotation_project_selection_fits_oracle"),
         ({"question_kind": "confirm"}, "annotation_project_confirm_is_bandit"),
         ({"overlap": 2}, "annotation_project_stream"),
+        (
+            {"selection": "exponential_screen", "selection_epsilon": 1.0, "screen_shrinks": True},
+            "annotation_project_screen_shrinks",
+        ),
         ({"estimator": "mi_ogd"}, "annotation_project_training_delta"),
         ({"estimator": "bandit_ogd", "training_delta": 1e-6}, "annotation_project_confirm_is_bandit"),
         (HIDDEN | {"labels_limit": 9}, "annotation_project_limit_tells_nothing"),
@@ -83,7 +88,13 @@ def test_what_a_stream_paid_for_never_changes():
     stored.update(screen_high=0.4)
     ledger.reserve(account=project.pool_account, event=RandomChoiceEvent(1), purpose="test", key=uuid4())
     stored.update(windows_ahead=3)
-    for change in ({"screen_high": 0.5}, {"training_epsilon": 2.0}, {"classes": ["a", "b"]}, {"window_hours": 1}):
+    for change in (
+        {"screen_high": 0.5},
+        {"screen_shrinks": True},
+        {"training_epsilon": 2.0},
+        {"classes": ["a", "b"]},
+        {"window_hours": 1},
+    ):
         with pytest.raises(IntegrityError, match="how a stream selects and learns never changes"), transaction.atomic():
             stored.update(**change)
 

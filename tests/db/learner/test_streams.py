@@ -1,5 +1,6 @@
 """Streams in motion: each record once and in order, one charge, hidden windows that tell nothing, updates in order."""
 
+import math
 import threading
 
 import numpy as np
@@ -231,6 +232,29 @@ def test_the_screen_scores_with_the_weights_as_they_are():
     )
     assert right.mean() > 0.9
     assert ModelRelease.objects.get(version=3).weights["coef"] == learner.coef_.tolist()
+
+
+def test_what_is_near_shrinks_with_the_released_updates_at_the_same_price(monkeypatch):
+    reached = []
+    real = streams.screen_of
+
+    def remember(project, *, updates):
+        screen = real(project, updates=updates)
+        reached.append((updates, -math.log(screen.threshold)))
+        return screen
+
+    monkeypatch.setattr(streams, "screen_of", remember)
+    fast = {"screen_high": 0.2, "screen_low": 0.1, "window_length": 5, "updates_per_release": 2}
+    shrinking = streaming.open_stream(make_user(), screen_shrinks=True, **fast)
+    assert stream_event(shrinking) == stream_event(streaming.open_stream(make_user(), **fast))
+    streaming.run_to_release(shrinking, make_user(), version=3)
+    assert {updates for updates, _ in reached} >= {0, 4}
+    assert all(reach == pytest.approx(1 / max(1, updates)) for updates, reach in reached)
+    assert learning.entries(shrinking, "reserve")[0].event == stream_event(shrinking).to_json()
+    # Far from the boundary the coin follows: after ten updates a row at distance 1/2 has the lower rate.
+    rows, model = np.array([[0.5]], dtype=np.float32), LinearModel(np.array([[1.0]]), np.zeros(1), ("no", "yes"))
+    wanted = [real(shrinking, updates=t).probabilities(rows, np.array([0]), model)[0] for t in (0, 10)]
+    assert wanted == pytest.approx([0.2, 0.1])
 
 
 def test_confirmations_keep_the_direction_behind_each_guess():
