@@ -22,6 +22,7 @@ from annotation.models import Assignment, DatasetRole, Membership, Project, Quer
 from annotation.services import invitations, projects, queue, tokens
 from annotation.services.tokens import Scope
 from dpal_site.api import api
+from learner.webhook_models import Webhook, WebhookDelivery
 from tests import learning
 from tests.factories import make_records, make_user, open_records
 
@@ -94,6 +95,9 @@ PAGES = {
     "learner:measure_plot": INSIDE,
     "learner:retire": ONLY_MANAGERS,
     "learner:release_file": INSIDE,
+    "learner:webhooks": MANAGERS,
+    "learner:remove_webhook": MANAGERS,
+    "learner:send_webhook_again": MANAGERS,
     "preferences": "++++++",
 }
 # Open to whoever holds the address or knows a secret; each has tests of its own.
@@ -135,7 +139,7 @@ BODIES: dict[str, Any] = {
     "post_records": {"records": [{"text": "hello"}]},
     "label_assignment": {"choice": 0},
     "skip_assignment": {},
-    "predict": {"records": [{"text": "hello"}]},
+    "predict": {"texts": ["hello"]},
 }
 
 
@@ -196,7 +200,13 @@ class Scene:
         )
         pool = self.project.datasets.filter(role=DatasetRole.POOL).earliest("pk")
         evaluated = self.project.datasets.filter(role=DatasetRole.PUBLIC_TEST).first() or pool
+        webhook = Webhook.objects.create(
+            project=self.project, url="https://hooks.example/", events=["round"], salt=b"s"
+        )
+        delivery = WebhookDelivery.objects.create(webhook=webhook, event="round", subject="round 1", body="{}")
         self.arguments: dict[str, Any] = {
+            "webhook_id": webhook.pk,
+            "delivery_id": delivery.pk,
             "slug": self.project.slug,
             "preset": "pool-experts",
             "membership_id": self.lease_membership.pk,

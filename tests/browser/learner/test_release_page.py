@@ -1,0 +1,57 @@
+"""The page of a release, its plots and its webhooks: axe finds nothing, and nothing scrolls sideways."""
+
+from typing import TYPE_CHECKING
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.conf import settings
+from django.test import Client
+from django.urls import reverse
+
+from dpal_site.embedded.processes import Supervisor
+from learner.webhook_models import Webhook, WebhookDelivery
+from tests import learning
+from tests.factories import make_user
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+VIEWS = (({"width": 1280, "height": 800}, "light"), ({"width": 320, "height": 640}, "dark"))
+
+
+def test_a_release_and_its_webhooks(page: "Page", live_site: Supervisor) -> None:
+    manager = make_user()
+    project = learning.open_trusted(manager)
+    learning.fill_trusted(project)
+    learning.run_to_release(project, make_user(), version=2)
+    webhook = Webhook.objects.create(project=project, url="https://hooks.example.org/", events=["round"], salt=b"s")
+    WebhookDelivery.objects.create(
+        webhook=webhook, event="round", subject="round 1", body="{}", state="given_up", answer="HTTP 500"
+    )
+    client = Client()
+    client.force_login(manager)
+    cookie = client.cookies[settings.SESSION_COOKIE_NAME]
+    page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_site.url}])
+    paths = [reverse("learner:release", args=[project.slug, 2]), reverse("learner:webhooks", args=[project.slug])]
+    for size, scheme in VIEWS:
+        page.set_viewport_size(size)
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        for path in paths:
+            response = page.goto(live_site.url + path)
+            assert response is not None
+            assert response.status == 200
+            for summary in page.locator("main summary").all():
+                summary.click()
+            violations = Axe().run(page, options={"runOnly": RULES}).response["violations"]
+            assert [f"{item['id']}: {item['nodes'][0]['html'][:150]}" for item in violations] == [], (path, scheme)
+            assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
+    page.goto(live_site.url + paths[0])
+    for picture in page.locator("figure.plot img").all():
+        picture.scroll_into_view_if_needed()
+        page.wait_for_function(
+            "picture => picture.complete && picture.naturalWidth > 100", arg=picture.element_handle()
+        )
+        assert picture.get_attribute("alt")
+    assert page.locator("figure.plot img").count() == 3
