@@ -17,6 +17,7 @@ from annotation.models import (
     DataKind,
     Dataset,
     DatasetRole,
+    Estimator,
     Features,
     GateKind,
     Oracle,
@@ -351,7 +352,10 @@ class UploadForm(forms.Form):
         if project.arrival == Arrival.STREAM:
             role = self.fields["role"]
             assert isinstance(role, forms.ChoiceField)
-            role.choices = [(key, label) for key, label in DatasetRole.choices if key == DatasetRole.PUBLIC_TEST]
+            offered = [DatasetRole.PUBLIC_TEST] + [DatasetRole.PUBLIC_START] * (
+                project.estimator != Estimator.BANDIT_OGD
+            )
+            role.choices = [(key, label) for key, label in DatasetRole.choices if key in offered]
         if project.data_kind == DataKind.TEXT:
             self.fields["text_column"].required = True
         else:

@@ -23,6 +23,7 @@ from annotation.models import (
     Dataset,
     DatasetRole,
     DatasetState,
+    Estimator,
     Job,
     Oracle,
     PrivacyUnit,
@@ -33,6 +34,7 @@ from annotation.parsers.reading import Upload
 from annotation.parsers.rows import BadRow, Layout
 from annotation.services import gate, jobs, work
 from annotation.services.record_copy import RECORD_COPY, RecordWriter
+from privacy.models import EntryKind, LedgerEntry
 
 logger = logging.getLogger(__name__)
 BAD_ROWS_KEPT = 1000
@@ -64,6 +66,8 @@ def receive_upload(
         raise InvalidUpload(f"role: must be one of {', '.join(DatasetRole.values)}")
     if role == DatasetRole.POOL and project.arrival == Arrival.STREAM:
         raise InvalidUpload("role: a stream takes its private records one by one, from the REST interface")
+    if role == DatasetRole.PUBLIC_START and (rule := broken_start_rule(project)):
+        raise InvalidUpload(f"role: {rule}")
     if bad_rows not in BadRows.values:
         raise InvalidUpload(f"bad_rows: must be one of {', '.join(BadRows.values)}")
     if file.size > settings.UPLOAD_MAX_BYTES:
@@ -88,6 +92,17 @@ def receive_upload(
     except BaseException:
         default_storage.delete(kept)
         raise
+
+
+def broken_start_rule(project: Project) -> str:
+    """Say why public examples cannot start the project's model; empty where they can."""
+    if project.arrival != Arrival.STREAM:
+        return ""
+    if project.estimator == Estimator.BANDIT_OGD:
+        return "learning from confirmations starts from zero weights, so public examples cannot start it"
+    if LedgerEntry.objects.filter(account=project.pool_account_id, kind=EntryKind.RESERVE).exists():
+        return "the stream has begun; public examples start only what has learned nothing yet"
+    return ""
 
 
 def layout_of(project: Project, role: str, mapping: Mapping[str, Any]) -> Layout:

@@ -129,6 +129,9 @@ class BanditMutualInformationOGD(NoisyGradientDescent):
             )
         return self
 
+    def _start_at(self, weights: Array) -> None:
+        raise ValueError("learning from confirmations starts from zero weights")
+
     def guess(self, row: ArrayLike) -> Guess:
         """Draw a direction and return the class of one row, shape (n_features,), at the moved weights."""
         direction = self._directions(1)[0]

@@ -103,6 +103,11 @@ class NoisyGradientDescent(StreamingLinearClassifier):
         self._theta -= (np.rint(clipped / self.grid) + noise) * self.grid
         self._count(project_to_ball(self._step_size() * self._theta, self._reach()))
 
+    def _start_at(self, weights: Array) -> None:
+        """Start the lazy sum where it leads to the weights; what one user adds to it is bounded and noisy as ever."""
+        super()._start_at(weights)
+        self._theta = weights / self._step_size()
+
     def _reach(self) -> float:
         """Return the radius of the ball that holds the weights."""
         return float(self.radius)

@@ -32,6 +32,7 @@ class StreamingLinearClassifier(LinearLogisticClassifier):
 
     random_state: RandomSource | np.random.Generator | int | None
     average: bool
+    radius: float
 
     @abstractmethod
     def event_for(self, n_features: int) -> Event:
@@ -56,6 +57,39 @@ class StreamingLinearClassifier(LinearLogisticClassifier):
             raise ValueError("classes must be declared before the start")
         self._begin(n_features, self._declared_classes())
         return self
+
+    def start_from(self, coef: ArrayLike, intercept: ArrayLike) -> Self:
+        """Start from weights that public examples alone have led to, or from their nearest point in the ball.
+
+        Parameters
+        ----------
+        coef : array-like of shape (n_vectors, n_features)
+            Weights as `coef_` has them; no private record may have had a part in them.
+        intercept : array-like of shape (n_vectors,)
+            Intercepts as `intercept_` has them.
+
+        Raises
+        ------
+        ValueError
+            If the shapes do not fit the declared classes or a number is not finite.
+        """
+        weights, offsets = np.array(coef, dtype=np.float64), np.array(intercept, dtype=np.float64)
+        if weights.ndim != 2 or offsets.shape != weights.shape[:1]:
+            raise ValueError(f"weights and intercepts do not fit, got shapes {weights.shape} and {offsets.shape}")
+        if not (np.isfinite(weights).all() and np.isfinite(offsets).all()):
+            raise ValueError("weights must be finite")
+        self.start(weights.shape[1])
+        if self.fit_intercept:
+            weights = np.column_stack([weights, offsets / self.intercept_scaling])
+        if weights.shape != self.weights_.shape:
+            raise ValueError(f"the classes need weights of shape {self.weights_.shape}, got {weights.shape}")
+        self._start_at(project_to_ball(weights, self.radius))
+        self._publish()
+        return self
+
+    def _start_at(self, weights: Array) -> None:
+        """Take public weights for the iterate before the first update."""
+        self.weights_ = weights
 
     def state(self) -> dict[str, Any]:
         """Return everything learned so far as JSON values; together with the parameters it replaces the object."""

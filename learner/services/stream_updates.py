@@ -17,6 +17,7 @@ from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
 from learner.estimators.streaming import StreamingLinearClassifier
 from learner.features.base import Featurizer
 from learner.models import Stream, StreamBatch, StreamGuess, TrainingRun
+from learner.services import warm_start
 from learner.services.dispatch import TRAIN_MODEL_TASK, send_on_commit
 from learner.stream_configuration import learner_of
 from privacy.errors import SimulationNotReleasable
@@ -62,11 +63,14 @@ def update_stream(*, project: Project, stream: Stream) -> bool:
 
 
 def current_learner(project: Project, stream: Stream, featurizer: Featurizer) -> StreamingLinearClassifier:
-    """Return the learner as it was after the last update."""
+    """Return the learner as it was after the last update, before the first as public examples start it."""
     learner = learner_of(project, featurizer)
-    if stream.learner_state is None:
+    if stream.learner_state is not None:
+        return learner.resume(stream.learner_state)
+    first = warm_start.start_model(project)
+    if first is None:
         return learner.start(featurizer.dimension)
-    return learner.resume(stream.learner_state)
+    return learner.start_from(first.coef, first.intercept)
 
 
 def start_release(*, project: Project, stream: Stream) -> TrainingRun:

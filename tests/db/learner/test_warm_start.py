@@ -3,12 +3,16 @@
 import numpy as np
 import pytest
 
+from annotation.errors import InvalidUpload
 from annotation.models import Record
+from annotation.services.streams import post_records
+from learner.configuration import featurizer_of
 from learner.linear_model import LinearModel
-from learner.models import ModelRelease, Round, WarmStart
+from learner.models import ModelRelease, Round, Stream, WarmStart
 from learner.plan_selectors import plan_forecast
-from learner.services import training, warm_start
-from tests import learning
+from learner.services import stream_updates, streams, training, warm_start
+from learner.stream_configuration import stream_event
+from tests import learning, streaming
 from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -89,3 +93,52 @@ def test_a_crowd_project_ranks_its_first_round_by_the_public_model():
     learning.work_off(project)
     assert Round.objects.get().strategy == "uncertainty"
     assert Record.objects.filter(dataset__role="public_start", query__isnull=False).count() == 0
+
+
+def start_stream(project, *, number=60) -> None:
+    rows = [[str(row[name]) for name in row] + [streaming.CLASSES[row["amount"] > 0]] for row in streaming.rows(number)]
+    learning.upload(project, rows, ["amount", "hour", "distance", "label"], role="public_start")
+
+
+@pytest.mark.parametrize("preset", ["fraud-stream", "full-information-ogd"])
+def test_public_examples_start_a_stream_that_is_charged_as_ever(preset, monkeypatch):
+    project = streaming.open_stream(make_user(), preset)
+    start_stream(project)
+    start = LinearModel.from_json(warm_start.start_model(project).to_json())
+    scored_with = []
+    real = streams.examine
+    monkeypatch.setattr(
+        streams, "examine", lambda *a, model, **k: scored_with.append(model) or real(*a, model=model, **k)
+    )
+    post_records(project=project, records=streaming.rows(40, seed=3))
+    streaming.work_off(project)
+    first = scored_with[0]
+    assert first.coef / np.linalg.norm(first.coef) == pytest.approx(start.coef / np.linalg.norm(start.coef))
+    tested = streaming.rows(200, seed=99)
+    right = first.predict(featurizer_of(project).transform(tested)) == np.array(
+        [streaming.CLASSES[row["amount"] > 0] for row in tested]
+    )
+    assert right.mean() > 0.9
+    assert not ModelRelease.objects.exists()
+    reservation = learning.entries(project, "reserve")
+    assert [entry.event for entry in reservation] == [stream_event(project).to_json()]
+
+
+def test_what_a_stream_has_learned_is_never_replaced_by_its_start():
+    project = streaming.open_stream(make_user(), selection="all", window_length=5)
+    start_stream(project)
+    post_records(project=project, records=streaming.rows(5))
+    streaming.work_off(project)
+    streaming.answer(project, make_user())
+    streaming.work_off(project)
+    stream = Stream.objects.get()
+    learner = stream_updates.current_learner(project, stream, featurizer_of(project))
+    assert (learner.updates_, learner.weights_.tolist()) == (1, stream.learner_state["weights"])
+    with pytest.raises(InvalidUpload, match="the stream has begun"):
+        start_stream(project)
+
+
+def test_confirmations_take_no_start():
+    project = streaming.open_stream(make_user(), "confirm-or-reject")
+    with pytest.raises(InvalidUpload, match="starts from zero weights"):
+        start_stream(project)

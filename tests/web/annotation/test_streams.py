@@ -168,6 +168,15 @@ def test_every_page_of_a_stream_opens_at_every_stage(manager, client, policy):
         assert reader.get(f"/api/v1/projects/{project.slug}/{route}").status_code == 200
 
 
+@pytest.mark.parametrize(("preset", "roles"), [("fraud-stream", 2), ("confirm-or-reject", 1)])
+def test_the_upload_form_offers_a_start_where_one_helps(manager, client, preset, roles):
+    project = streaming.open_stream(manager, preset)
+    client.force_login(manager)
+    form = client.get(reverse("annotation:data", args=[project.slug])).context["form"]
+    offered = [key for key, _ in form.fields["role"].choices]
+    assert offered == ["public_test", "public_start"][:roles]
+
+
 def test_the_label_page_asks_to_confirm_the_guess(manager, client):
     project = streaming.open_stream(manager, "confirm-or-reject")
     streaming.posts.post_records(project=project, records=streaming.rows(3))

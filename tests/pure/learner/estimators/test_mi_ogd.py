@@ -19,6 +19,7 @@ from learner.estimators.bandit import (
     uniform_directions,
 )
 from learner.estimators.mi_ogd import MutualInformationOGD, OnlineGradientBaseline
+from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
 from privacy.accounting.events import event_from_json
 from privacy.mechanisms.randomness import SimulationRandom
 
@@ -187,6 +188,41 @@ def test_guesses_are_kept_as_json_and_answered_in_any_order(n_classes):
     assert estimator.score(X, y) > 0.6
     inside = estimator.radius - 1.5
     assert np.linalg.norm(estimator.weights_) <= inside * (1 + 1e-12)
+
+
+def test_public_weights_start_what_noise_then_moves():
+    learner = MutualInformationOGD(1.0, radius=5.0, horizon=100, classes=[0, 1], intercept_scaling=0.2, random_state=1)
+    learner.start_from([[1.0, -2.0]], [0.1])
+    assert learner.coef_.tolist() == [[1.0, -2.0]]
+    assert learner.intercept_ == pytest.approx([0.1])
+    assert not learner.releasable
+    price = learner.privacy_event_
+    again = MutualInformationOGD(**learner.get_params()).resume(json.loads(json.dumps(learner.state())))
+    steps = [one.partial_fit([[0.6, 0.8]], [1]).weights_ for one in (learner, again)]
+    assert np.array_equal(*steps)
+    # One step moves little: the start is not forgotten, as it would be if the sum of gradients began at zero.
+    assert np.linalg.norm(steps[0] - [[1.0, -2.0, 0.5]]) < 3
+    assert learner.privacy_event_ == price == MutualInformationOGD(**learner.get_params()).start(2).privacy_event_
+
+
+@pytest.mark.parametrize("estimator_class", [MutualInformationOGD, MiniBatchPrivateSVM])
+def test_a_start_outside_the_ball_is_drawn_into_it_and_odd_ones_are_refused(estimator_class):
+    learner = estimator_class(radius=2.0, classes=[0, 1, 2], fit_intercept=False, random_state=1)
+    learner.start_from(np.full((3, 4), 5.0), np.zeros(3))
+    assert np.linalg.norm(learner.weights_) == pytest.approx(2.0)
+    for coef, intercept in (
+        (np.zeros((1, 4)), np.zeros(1)),
+        (np.zeros((3, 4)), np.zeros(2)),
+        (np.zeros(4), np.zeros(1)),
+        (np.full((3, 4), np.nan), np.zeros(3)),
+    ):
+        with pytest.raises(ValueError, match="weights"):
+            learner.start_from(coef, intercept)
+
+
+def test_confirmations_start_from_zero():
+    with pytest.raises(ValueError, match="zero weights"):
+        BanditMutualInformationOGD(classes=[0, 1]).start_from([[1.0, 0.0]], [0.0])
 
 
 def test_few_confirmations_are_warned_about():
