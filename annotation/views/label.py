@@ -26,7 +26,7 @@ from annotation import receipts, selectors
 from annotation.errors import NotMember
 from annotation.forms import FLAGS, SKIP_REASONS, CommentForm, FlagForm, LabelForm, SkipForm
 from annotation.images import png_of
-from annotation.models import Assignment, Project, Record, ReportKind
+from annotation.models import Assignment, Project, QuestionKind, Record, ReportKind
 from annotation.services import guidelines, labels, queue, reports
 from annotation.views.crowd import end_of_task
 
@@ -227,7 +227,9 @@ def _next_question(
         "question": question,
         "image_source": _image_in_page(assignment) if question.image_url else None,
         "key": uuid4(),
-        "choices": [(value, keys[value].strip(), name) for value, name in enumerate(answers)],
+        "choices": [
+            (value, keys[value].strip(), _shortcuts(project, value), name) for value, name in enumerate(answers)
+        ],
         "guess": selectors.guess_of(assignment),
         "instead": _instead_of_answering(request, assignment),
         "done_today": assignment.done_today,
@@ -244,6 +246,14 @@ def _next_question(
         "with_guidelines": with_guidelines,
     }
     return _page(request, context, HTTPStatus.UNPROCESSABLE_ENTITY if problem else HTTPStatus.OK)
+
+
+def _shortcuts(project: Project, value: int) -> str:
+    """Return the keys that give an answer, apart by spaces: its number, and the letter of a yes or a no."""
+    number = KEYS[value : value + 1]
+    if project.question_kind != QuestionKind.CONFIRM:
+        return number
+    return f"{number} {(_('Y'), _('N'))[value].lower()}"
 
 
 @lru_cache(maxsize=64)

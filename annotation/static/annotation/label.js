@@ -16,7 +16,8 @@
   }
 
   function shortcut(key) {
-    return [...document.querySelectorAll("main [data-shortcut]")].find((element) => element.dataset.shortcut === key);
+    const known = [...document.querySelectorAll("main [data-shortcut]")];
+    return known.find((element) => element.dataset.shortcut.split(" ").includes(key));
   }
 
   function toggle(summary) {

@@ -1,0 +1,103 @@
+"""Saying whether the model's guess is right: keys, the list of keys, both themes, a desk and a phone."""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.conf import settings
+from django.test import Client
+from django.urls import reverse
+from playwright.sync_api import expect
+
+from annotation.models import Label, Project, Role
+from annotation.services import projects
+from annotation.services.streams import post_records
+from tests import streaming
+from tests.factories import make_user
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+SIZES = ({"width": 1100, "height": 800}, {"width": 320, "height": 640})
+# Longer than the page takes a second click for one meant for the last question.
+READ_MS = 350
+
+
+@pytest.fixture
+def project():
+    manager = make_user("manager")
+    made = streaming.open_stream(manager, "confirm-or-reject")
+    projects.add_member(project=made, user=manager, role=Role.ANNOTATOR)
+    post_records(project=made, records=streaming.rows(12))
+    streaming.work_off(made)
+    return made
+
+
+@pytest.fixture
+def desk(page, live_server, project):
+    """Open the label page of the one person who answers."""
+    client = Client()
+    client.force_login(project.created_by)
+    cookie = client.cookies[settings.SESSION_COOKIE_NAME]
+    page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_server.url}])
+
+    def go():
+        page.goto(live_server.url + reverse("annotation:label", args=[project.slug]))
+        return page
+
+    return go
+
+
+def answer(page, *keys):
+    """Press the keys of one answer, and wait until its question is gone."""
+    shown = page.locator("#answer").get_attribute("action")
+    page.wait_for_timeout(READ_MS)
+    for key in keys:
+        page.keyboard.press(key)
+    page.wait_for_function("shown => document.querySelector('#answer')?.getAttribute('action') !== shown", arg=shown)
+
+
+def choices():
+    return list(Label.objects.order_by("pk").values_list("choice", flat=True))
+
+
+def test_numbers_and_letters_answer(desk):
+    page = desk()
+    for key in ("1", "2", "y", "n"):
+        answer(page, key)
+    assert choices() == [0, 1, 0, 1]
+    page.wait_for_timeout(READ_MS)
+    page.keyboard.press("3")
+    page.keyboard.press("?")
+    expect(page.get_by_text("say that the guess is wrong")).to_be_visible()
+    expect(page.get_by_text("answer with the first ten classes")).to_have_count(0)
+    assert len(choices()) == 4
+
+
+def test_letters_follow_the_language(desk, live_server):
+    page = desk()
+    page.context.add_cookies([{"name": settings.LANGUAGE_COOKIE_NAME, "value": "de", "url": live_server.url}])
+    page = desk()
+    for key in ("j", "n"):
+        answer(page, key)
+    assert choices() == [0, 1]
+
+
+def test_where_answers_are_confirmed_enter_stores_them(desk, project):
+    Project.objects.filter(pk=project.pk).update(confirm_answers=True)
+    page = desk()
+    answer(page, "n", "Enter")
+    assert choices() == [1]
+
+
+@pytest.mark.parametrize("confirm_answers", [False, True])
+def test_it_is_accessible_everywhere(desk, project, confirm_answers):
+    Project.objects.filter(pk=project.pk).update(confirm_answers=confirm_answers)
+    page = desk()
+    assert page.locator(".choices").get_attribute("aria-labelledby") == "ask guess"
+    for size in SIZES:
+        page.set_viewport_size(size)
+        heights = page.locator(".choice").evaluate_all("all => all.map(one => one.getBoundingClientRect().height)")
+        assert len(heights) == 2
+        assert min(heights) >= 44
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+            found = Axe().run(page)
+            assert found.violations_count == 0, found.generate_report()
+        assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
