@@ -152,10 +152,10 @@ def _broken_screen_rules(settings: Mapping[str, Any]) -> dict[str, str]:
     if settings["selection"] == "version_space_screen":
         if not 0 < value_of(settings, "half_angle") < 1.57:
             broken["half_angle"] = f"Must lie between 0 and 1.57, got {value_of(settings, 'half_angle')}."
-        if _features_of(settings) >= LARGEST_VERSION_SPACE:
+        if features_of(settings) >= LARGEST_VERSION_SPACE:
             broken["feature_dimension"] = (
                 f"A version space is told apart in up to {LARGEST_VERSION_SPACE - 1} features, got "
-                f"{_features_of(settings)}: above, nearly every record is undecided."
+                f"{features_of(settings)}: above, nearly every record is undecided."
             )
     return broken
 
@@ -185,7 +185,7 @@ def _unpayable_screen(settings: Mapping[str, Any]) -> dict[str, str]:
     return {"pool_epsilon": f"The looks of this screen cost epsilon {cost.epsilon:.3g}, more than the limit."}
 
 
-def _features_of(settings: Mapping[str, Any]) -> int:
+def features_of(settings: Mapping[str, Any]) -> int:
     """Return the number of features: of a table, one for each number, and for each category and all others."""
     if settings["data_kind"] != "table":
         return int(settings["feature_dimension"])

@@ -8,13 +8,27 @@ from typing import Any
 
 from django.db.models import Count, Max, OuterRef, Prefetch, QuerySet, Subquery
 from django.db.models.functions import Coalesce
+from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.amounts import delta_words, epsilon_words
-from annotation.models import DataKind, Dataset, DatasetRole, GateRun, Label, Membership, Oracle, PrivacyUnit, Project
+from annotation.models import (
+    Consensus,
+    DataKind,
+    Dataset,
+    DatasetRole,
+    Estimator,
+    GateRun,
+    Label,
+    Membership,
+    Oracle,
+    PrivacyUnit,
+    Project,
+)
 from annotation.selectors import Person, projects_of
 from annotation.spending import SpendingTable, spending_tables
+from annotation.stream_rules import ENOUGH_CONFIRMATIONS, ONLINE_ESTIMATORS
 from privacy.accounting.events import event_from_json
 from privacy.accounting.units import atto_spent, nano_spent
 from privacy.models import BudgetAccount, EntryKind, LedgerEntry
@@ -110,6 +124,8 @@ class BudgetSheet:
     tables: tuple[SpendingTable, ...] = ()
     numerical_epsilon: float | None = None
     can_compose: bool = False
+    information: str = ""
+    warning: str = ""
 
     @property
     def percent_spent(self) -> float:
@@ -164,7 +180,33 @@ def _sheet(project: Project, account: BudgetAccount) -> BudgetSheet:
         guarantee=now,
         forecasts=tuple(_forecasts(account)),
         lines=tuple(_lines(account)),
+        information=_information(project, now) if is_pool else "",
+        warning=_warning(project) if is_pool else "",
     )
+
+
+def _information(project: Project, now: Guarantee) -> str:
+    """Say what online learning tells of a record on average, beside the epsilon that protects each."""
+    if project.estimator not in ONLINE_ESTIMATORS or not now.mutual_information_spent:
+        return ""
+    return _(
+        "Mutual information of a record: at most %(nats)s nats, beside the ε. It is an average over records and bounds "
+        "nobody's risk; the ε does."
+    ) % {"nats": epsilon_words(now.mutual_information_spent)}
+
+
+def _warning(project: Project) -> str:
+    """Say that a model which learns from confirmations has too few answers to expect anything of it."""
+    if project.estimator != Estimator.BANDIT_OGD:
+        return ""
+    answers = Consensus.objects.filter(project=project).count()
+    if answers >= ENOUGH_CONFIRMATIONS:
+        return ""
+    numbers = {"answers": answers, "enough": ENOUGH_CONFIRMATIONS}
+    return _(
+        "Answers so far: %(answers)s. Below %(enough)s answers expect little more than chance of a model that learns "
+        "from confirmations."
+    ) % {name: number_format(number, force_grouping=True) for name, number in numbers.items()}
 
 
 def _promise(project: Project, now: Guarantee, *, is_pool: bool) -> str:

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from privacy.accounting.events_online import MutualInformationOgdEvent
+from annotation.selection_rules import features_of
+from privacy.accounting.events_online import BanditOgdEvent, MutualInformationOgdEvent
 from privacy.accounting.screens import screen_losses, stream_epsilon
 from privacy.mechanisms.screening import coin_probability, exponential_screen_range
 
@@ -32,6 +33,10 @@ STREAM_FIELDS: Final = (
 NORM_BOUND: Final = 1.0
 # Length to which online learning clips a gradient; its charge is the same in every dimension.
 GRADIENT_BOUND: Final = 1.0
+# A confirmation loses or wins half a point, whichever class it is about.
+CONFIRMATION_LOSS_BOUND: Final = 0.5
+# With fewer answers the noise of confirmations leaves little more than chance.
+ENOUGH_CONFIRMATIONS: Final = 100_000
 MOST_LABELS_LOST: Final = "Stopping at a limit would tell how many records a hidden window selected."
 
 
@@ -78,6 +83,21 @@ def batch_stream_epsilon(settings: Mapping[str, Any]) -> float:
     q_hi, q_lo = selection_rates(settings)
     visible = settings["update_policy"] != "flsw_hidden"
     return stream_epsilon(q_hi, q_lo, settings["training_epsilon"], selection_visible=visible, adjacency="null")
+
+
+def online_event(settings: Mapping[str, Any]) -> BanditOgdEvent | MutualInformationOgdEvent:
+    """Return what a stream that learns from each answer at once is charged, as far as its settings tell.
+
+    An encoder that is narrower than the wished features makes confirmations cheaper than this says.
+    """
+    sigma, delta = settings["noise_sigma"], settings["training_delta"]
+    if settings["estimator"] == "mi_ogd":
+        # The price is the same in every dimension.
+        return MutualInformationOgdEvent(1, GRADIENT_BOUND, sigma, delta)
+    vectors = 1 if len(settings["classes"]) == 2 else max(1, len(settings["classes"]))
+    exploration = settings["weight_radius"] * settings["expected_answers"] ** -0.25
+    dimension = vectors * (features_of(settings) + 1)
+    return BanditOgdEvent(dimension, CONFIRMATION_LOSS_BOUND, exploration, sigma, delta=delta)
 
 
 def _broken_in_a_pool(settings: Mapping[str, Any]) -> dict[str, str]:
@@ -159,11 +179,15 @@ def _broken_online(settings: Mapping[str, Any]) -> dict[str, str]:
     elif delta >= settings["pool_delta"]:
         # Equal floats are charged upwards and limited downwards, so they do not fit.
         broken["pool_delta"] = f"Must be at least a little over {delta:g}, the delta at which the stream is charged."
-    if broken or settings["estimator"] != "mi_ogd":
+    if settings["estimator"] == "bandit_ogd" and (settings.get("expected_answers") or 0) < 2:
+        broken["expected_answers"] = "Confirmations explore less the more answers are expected: expect at least 2."
+    if broken:
         return broken
-    whole = MutualInformationOgdEvent(1, GRADIENT_BOUND, settings["noise_sigma"], delta).cost().epsilon
+    whole = online_event(settings).cost().epsilon
     if whole > settings["pool_epsilon"]:
         broken["pool_epsilon"] = f"The stream pays once, epsilon {whole:.4g}, more than the limit."
+        if settings["estimator"] == "bandit_ogd":
+            broken["pool_epsilon"] += " Longer noise, fewer features or classes, and fewer expected answers cost less."
     return broken
 
 

@@ -11,8 +11,10 @@ from django.db import IntegrityError, connections, transaction
 from annotation.models import Consensus, Query, QueryState, Record, RecordPost
 from annotation.services import projects
 from annotation.services.streams import post_records, waiting_posts
+from annotation.stream_rules import CONFIRMATION_LOSS_BOUND, ENOUGH_CONFIRMATIONS, online_event
 from learner import stream_selectors
 from learner.configuration import featurizer_of
+from learner.estimators.bandit import ENOUGH_ANSWERS, LOSS_BOUND
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, Stream, StreamBatch, StreamGuess, TrainingRun
 from learner.selectors import Step, project_status, trained_on
@@ -51,6 +53,16 @@ def test_the_whole_stream_is_charged_once_before_its_first_record():
         assert release.event == reservation.event
         assert set(release.lineage.values_list("pk", flat=True)) == {commit.pk, release.entry_id}
     call_command("audit_ledger")
+
+
+@pytest.mark.parametrize("preset", ["full-information-ogd", "confirm-or-reject"])
+@pytest.mark.parametrize("changes", [{}, {"data_kind": "text", "feature_dimension": 12}, {"classes": ["a", "b", "c"]}])
+def test_the_form_states_the_price_that_is_charged(preset, changes):
+    limits = {"pool_epsilon": 100.0}
+    project = streaming.open_stream(make_user(), preset, **limits | changes)
+    stated = online_event({name: getattr(project, name) for name in (field.name for field in project._meta.fields)})
+    assert stated.cost().epsilon == pytest.approx(stream_event(project).cost().epsilon, rel=1e-12)
+    assert (LOSS_BOUND, ENOUGH_ANSWERS) == (CONFIRMATION_LOSS_BOUND, ENOUGH_CONFIRMATIONS)
 
 
 def test_what_the_account_cannot_pay_is_not_read():

@@ -1,6 +1,7 @@
 """Posting records over REST, opening a stream by its form, and every page a manager and an annotator sees of one."""
 
 import json
+import math
 from datetime import timedelta
 
 import pytest
@@ -8,10 +9,11 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
 
+from annotation import sheets
 from annotation.models import Label, Project, Query, RecordPost, Role
 from annotation.services import projects, tokens
 from annotation.services.tokens import Scope
-from tests import streaming
+from tests import learning, streaming
 from tests.factories import make_project, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -131,6 +133,45 @@ def test_a_form_names_the_rule_that_is_broken(manager, client):
     assert project.window_denominator == 25
     immediate = {"name": "Other", "update_policy": "immediate", "window_length": ""}
     assert client.post(url, shown | immediate).status_code == 302
+
+
+def test_the_price_of_confirmations_is_compared_with_the_limit_in_the_form(manager, client):
+    client.force_login(manager)
+    url = reverse("annotation:new_project", args=["confirm-or-reject"])
+    shown = shown_in(client.get(url)) | FORM
+    refused = client.post(url, shown | {"noise_sigma": 5.0})
+    assert refused.status_code == 422
+    assert "more than the limit" in refused.context["form"].errors["pool_epsilon"][0]
+    assert not Project.objects.exists()
+
+
+def test_pages_of_confirmations_show_nats_beside_epsilon_and_warn_of_few_answers(manager, client, monkeypatch):
+    client.force_login(manager)
+    project = streaming.open_stream(manager, "confirm-or-reject")
+    pages = [reverse(page, args=[project.slug]) for page in ("annotation:budget", "learner:overview")]
+    warning = "Below 100,000 answers expect little more than chance"
+    for page in pages:
+        before = client.get(page).content.decode()
+        assert warning in before
+        assert "nats" not in before
+    streaming.posts.post_records(project=project, records=streaming.rows(3))
+    streaming.work_off(project)
+    assert streaming.answer(project, manager) == 3
+    nats = learning.entries(project, "commit")[0].mi_nano / 1e9
+    for page in pages:
+        after = client.get(page).content.decode()
+        assert "Answers so far: 3. " + warning in after
+        assert f"at most {math.ceil(nats * 1000) / 1000:.3f} nats" in after
+    monkeypatch.setattr(sheets, "ENOUGH_CONFIRMATIONS", 3)
+    assert not any("more than chance" in client.get(page).content.decode() for page in pages)
+
+
+def test_other_streams_are_not_warned_about(manager, client):
+    client.force_login(manager)
+    project = streaming.open_stream(manager, "fraud-stream")
+    page = client.get(reverse("annotation:budget", args=[project.slug])).content.decode()
+    assert "more than chance" not in page
+    assert "nats" not in page
 
 
 PAGES = (
