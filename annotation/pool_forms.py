@@ -1,19 +1,17 @@
 """The form of a new project over a pool: what the choices made so far do not use is not shown."""
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from annotation.choosing_forms import ChoosingForm
 from annotation.models import DataKind, Estimator, Features, GateKind, Oracle, Selection, UncertaintyMeasure
 from annotation.preset import Preset
 from annotation.presets import GATE_FIELDS
-from annotation.project_forms import ProjectForm
 from annotation.selection_rules import FIELD_DEFAULTS, GAUSSIAN, MOST_EXPOSURES, POOL_ESTIMATORS, SCREENS
 
-# What decides which settings there are.
-CHOICES = ("data_kind", "selection", "estimator", "features", "gate_kind")
 OFFERED = {
     Oracle.TRUSTED: (Selection.SECRET_SAMPLE, Selection.TOP_C, *SCREENS, Selection.RANDOM),
     Oracle.CROWD: (Selection.UNCERTAINTY, Selection.RANDOM),
@@ -38,8 +36,10 @@ DATA_FIELDS: Mapping[str, tuple[str, ...]] = {
 STEPS = ("step_size", "weight_radius")
 
 
-class PoolProjectForm(ProjectForm):
+class PoolProjectForm(ChoosingForm):
     """What a pool needs beside every project's task and budget."""
+
+    choices = ("data_kind", "selection", "estimator", "features", "gate_kind")
 
     screen_high = forms.FloatField(
         label=_("Screen: rate near the boundary"), help_text=_("Larger rates ask more, and a skip tells more.")
@@ -96,7 +96,7 @@ class PoolProjectForm(ProjectForm):
             models.choices = [(key, label) for key, label in Estimator.choices if key in _WITHOUT_DELTA]
         if not self.initial.get("training_delta"):
             self.initial.pop("training_delta", None)
-        self.chosen = {name: self._chosen(name) for name in CHOICES if name in self.fields}
+        self.choose()
         for name in self._unused():
             self.fields.pop(name, None)
         # What a client leaves out is at its default; what a page sends empty is a mistake.
@@ -104,49 +104,15 @@ class PoolProjectForm(ProjectForm):
             self.fields[name].required &= not self.is_bound or name in self.data
 
     @classmethod
-    def shown_for(cls, data: Mapping[str, Any], *, preset: Preset) -> Self:
-        """Return the form of the choices in `data`, with everything typed so far and nothing checked yet."""
-        typed = {name: data.get(name) for name in cls.base_fields if name in data}
-        ticked = {name: name in data for name in ("screened_blocks", "repeat_votes")}
-        return cls(preset=preset, initial=typed | ticked)
-
-    @property
-    def shown(self) -> str:
-        """The choices whose settings are on the page; sent back, so that nobody confirms settings they never saw."""
-        return ",".join(self.chosen.values())
-
-    def settings_are_shown(self, data: Mapping[str, Any]) -> bool:
-        """Say whether what was sent came from a page with the settings of its own choices."""
-        return bool(data.get("shown", self.shown) == self.shown)
+    def ticked(cls, data: Mapping[str, Any]) -> dict[str, bool]:
+        """Return the boxes of every choice."""
+        return {name: name in data for name in ("screened_blocks", "repeat_votes")}
 
     def values(self) -> dict[str, Any]:
         """Return the preset's values with those of the form on top; what the choices do not use is at its default."""
         values = {name: value for name, value in super().values().items() if value != "" or name not in FIELD_DEFAULTS}
         hidden = [name for name in FIELD_DEFAULTS if name not in self.fields]
         return values | {name: FIELD_DEFAULTS[name] for name in hidden}
-
-    @property
-    def choice_fields(self) -> list[forms.BoundField]:
-        """What decides which settings there are."""
-        return self.group(CHOICES)
-
-    @property
-    def basic_fields(self) -> list[forms.BoundField]:
-        """What every project needs."""
-        return [field for field in super().basic_fields if field.name not in CHOICES]
-
-    @property
-    def advanced_fields(self) -> list[forms.BoundField]:
-        """The rest, which the preset has filled in."""
-        return [field for field in super().advanced_fields if field.name not in CHOICES]
-
-    def _chosen(self, name: str) -> str:
-        field = self.fields[name]
-        assert isinstance(field, forms.ChoiceField)
-        offered = [str(key) for key, _label in field.widget.choices]
-        default = self.initial.get(name) or self.get_initial_for_field(field, name)
-        wanted = self.data.get(name, default) if self.is_bound else default
-        return str(wanted if wanted in offered else offered[0])
 
     def _unused(self) -> list[str]:
         """Name the fields that the choices made so far do not use."""

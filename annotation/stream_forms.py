@@ -1,13 +1,14 @@
 """The form of a new project whose records arrive one by one."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from annotation.models import Selection, UpdatePolicy
+from annotation.choosing_forms import ChoosingForm
+from annotation.models import DataKind, Selection, UpdatePolicy
 from annotation.preset import Preset
-from annotation.project_forms import ProjectForm
 from annotation.stream_rules import ONLINE_ESTIMATORS, STREAM_POLICIES
 
 WINDOWS = ("window_length", "window_denominator")
@@ -37,11 +38,30 @@ OF_BATCHES = (
     "drop_unselected",
     *WINDOWS,
 )
+DATA_FIELDS: Mapping[str, tuple[str, ...]] = {
+    DataKind.TEXT: ("feature_dimension",),
+    DataKind.TABLE: ("columns",),
+}
+SELECTION_FIELDS: Mapping[str, tuple[str, ...]] = {
+    Selection.BERNOULLI_SCREEN: ("screen_high", "screen_low", "screen_reach", "screen_shrinks", "drop_unselected"),
+    Selection.EXPONENTIAL_SCREEN: ("selection_epsilon", "exponential_threshold", "drop_unselected"),
+    Selection.ALL: (),
+}
+POLICY_FIELDS: Mapping[str, tuple[str, ...]] = {
+    UpdatePolicy.IMMEDIATE: (),
+    UpdatePolicy.FLSW: ("window_length",),
+    UpdatePolicy.FLSW_HIDDEN: WINDOWS,
+    UpdatePolicy.FLMB: ("window_length",),
+    UpdatePolicy.DOUBLING: ("window_length",),
+}
+BOXES = ("screen_shrinks", "drop_unselected")
 OF_ONLINE_LEARNING = ("noise_sigma", "expected_answers", "training_delta")
 
 
-class StreamProjectForm(ProjectForm):
-    """What a stream needs beside every project's task and budget; what its learner does not use is not shown."""
+class StreamProjectForm(ChoosingForm):
+    """What a stream needs beside every project's task and budget; what its choices do not use is not shown."""
+
+    choices = ("data_kind", "selection", "update_policy")
 
     screen_high = forms.FloatField(
         label=_("Screen: rate near the boundary"), help_text=_("Larger rates ask more and cost more for every skip.")
@@ -108,6 +128,7 @@ class StreamProjectForm(ProjectForm):
     )
 
     def __init__(self, *args: Any, preset: Preset, **kwargs: Any) -> None:
+        kwargs["initial"] = {**preset.defaults, **(kwargs.get("initial") or {})}
         super().__init__(*args, preset=preset, **kwargs)
         online = preset.defaults["estimator"] in ONLINE_ESTIMATORS
         for field in (*OF_POOLS, *(OF_BATCHES if online else OF_ONLINE_LEARNING)):
@@ -122,6 +143,23 @@ class StreamProjectForm(ProjectForm):
             self.fields["selection_epsilon"].label = _("Screen: epsilon of the falling rate")
             self.fields["selection_epsilon"].help_text = _("Log ratio of its largest to its smallest rate.")
 
+        self.choose()
+        for name in self._unused():
+            self.fields.pop(name, None)
+
+    @classmethod
+    def ticked(cls, data: Mapping[str, Any]) -> dict[str, bool]:
+        """Return the boxes of the choices that were on the page; what was not on it keeps its default."""
+        asks_all = Selection.ALL.value in str(data.get("shown", "")).split(",")
+        return {name: name in data for name in ("average_iterates", *(() if asks_all else BOXES)) if "shown" in data}
+
+    def _unused(self) -> list[str]:
+        """Name the fields that the choices made so far do not use."""
+        fields_of = {"data_kind": DATA_FIELDS, "selection": SELECTION_FIELDS, "update_policy": POLICY_FIELDS}
+        used = {name for choice, key in self.chosen.items() for name in fields_of[choice].get(key, ())}
+        every = {name for choice in self.chosen for names in fields_of[choice].values() for name in names}
+        return sorted(every - used)
+
     def _restrict(self, field: str, offered: "tuple[Selection | UpdatePolicy, ...]") -> None:
         choice = self.fields[field]
         assert isinstance(choice, forms.ChoiceField)
@@ -132,6 +170,6 @@ class StreamProjectForm(ProjectForm):
         return self.cleaned_data["update_policy"] or str(self.preset.defaults["update_policy"])
 
     def values(self) -> dict[str, Any]:
-        """Return the preset's values with those of the form on top; an empty window is a choice, too."""
-        chosen = {field: self.cleaned_data.get(field) for field in WINDOWS if field in self.fields}
+        """Return the preset's values with those of the form on top; an empty or hidden window is a choice, too."""
+        chosen = {field: self.cleaned_data.get(field) for field in WINDOWS}
         return {**super().values(), **chosen}

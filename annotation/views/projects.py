@@ -8,11 +8,12 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from annotation import selectors, sheets
+from annotation.choosing_forms import ChoosingForm
 from annotation.identity import person_of
 from annotation.models import Arrival, Membership, Project, Role
 from annotation.pool_forms import PoolProjectForm
 from annotation.presets import PRESETS
-from annotation.project_forms import MemberForm, ProjectForm
+from annotation.project_forms import MemberForm
 from annotation.services import projects
 from annotation.stream_forms import StreamProjectForm
 
@@ -57,13 +58,13 @@ def new_project(request: HttpRequest, preset: str) -> HttpResponse:
     if preset not in PRESETS:
         raise Http404
     chosen = PRESETS[preset]
-    if chosen.defaults.get("arrival") == Arrival.STREAM:
-        form: ProjectForm = StreamProjectForm(request.POST or None, preset=chosen)
-    else:
-        form = pool_form = PoolProjectForm(request.POST or None, preset=chosen)
-        if request.method == "POST" and ("show" in request.POST or not pool_form.settings_are_shown(request.POST)):
-            form = PoolProjectForm.shown_for(request.POST, preset=chosen)
-            return render(request, "annotation/new_project.html", {"form": form, "preset": chosen, "changed": True})
+    form_class: type[ChoosingForm] = (
+        StreamProjectForm if chosen.defaults.get("arrival") == Arrival.STREAM else PoolProjectForm
+    )
+    form = form_class(request.POST or None, preset=chosen)
+    if request.method == "POST" and ("show" in request.POST or not form.settings_are_shown(request.POST)):
+        form = form_class.shown_for(request.POST, preset=chosen)
+        return render(request, "annotation/new_project.html", {"form": form, "preset": chosen, "changed": True})
     if request.method == "POST" and form.is_valid():
         project = projects.create_project(preset=preset, owner=person_of(request), **form.project_values())
         stream = project.arrival == Arrival.STREAM

@@ -174,6 +174,66 @@ def test_other_streams_are_not_warned_about(manager, client):
     assert "nats" not in page
 
 
+CHOICES = {"data_kind": "table", "selection": "bernoulli_screen", "update_policy": "flmb"}
+
+
+@pytest.mark.parametrize(
+    ("preset", "choices", "there", "gone"),
+    [
+        ("fraud-stream", {}, {"screen_high", "screen_shrinks", "window_length"}, {"selection_epsilon", "noise_sigma"}),
+        ("fraud-stream", {"selection": "exponential_screen"}, {"exponential_threshold"}, {"screen_high"}),
+        ("fraud-stream", {"selection": "all"}, {"window_length"}, {"screen_high", "drop_unselected"}),
+        ("fraud-stream", {"update_policy": "flsw_hidden"}, {"window_denominator"}, set()),
+        ("fraud-stream", {"update_policy": "immediate"}, {"screen_high"}, {"window_length", "window_denominator"}),
+        ("fraud-stream", {"data_kind": "text"}, {"feature_dimension"}, {"columns"}),
+        ("confirm-or-reject", {}, {"columns", "noise_sigma"}, {"feature_dimension", "update_policy", "step_size"}),
+    ],
+)
+def test_the_form_shows_the_settings_of_its_choices_without_a_script(manager, client, preset, choices, there, gone):
+    client.force_login(manager)
+    url = reverse("annotation:new_project", args=[preset])
+    page = client.post(url, CHOICES | choices | {"show": "1", "name": "Typed"})
+    assert page.status_code == 200
+    form = page.context["form"]
+    assert there <= form.fields.keys()
+    assert not gone & form.fields.keys()
+    assert form["name"].value() == "Typed"
+    assert b"Nothing is opened yet" in page.content
+    assert not Project.objects.exists()
+
+
+def test_nobody_opens_a_stream_whose_settings_they_never_saw(manager, client):
+    client.force_login(manager)
+    url = reverse("annotation:new_project", args=["fraud-stream"])
+    first = client.get(url)
+    sent = shown_in(first) | FORM | {"shown": first.context["form"].shown, "update_policy": "immediate"}
+    assert client.post(url, sent).context["changed"]
+    assert not Project.objects.exists()
+    again = client.post(url, sent)
+    sent = shown_in(again) | {"shown": again.context["form"].shown, "drop_unselected": "on"}
+    assert client.post(url, sent).status_code == 302
+    project = Project.objects.get()
+    assert (project.update_policy, project.window_length, project.screen_shrinks) == ("immediate", None, False)
+
+
+def test_a_shrinking_screen_opens_from_the_form(manager, client):
+    client.force_login(manager)
+    url = reverse("annotation:new_project", args=["fraud-stream"])
+    sent = shown_in(client.get(url)) | FORM | {"screen_shrinks": "on"}
+    assert client.post(url, sent).status_code == 302
+    assert Project.objects.get().screen_shrinks
+
+
+def test_boxes_that_were_not_on_the_page_keep_their_default(manager, client):
+    client.force_login(manager)
+    url = reverse("annotation:new_project", args=["fraud-stream"])
+    sent = {"shown": "table,all,flmb", "average_iterates": "on", "show": "1"} | CHOICES
+    form = client.post(url, sent).context["form"]
+    assert form["drop_unselected"].value() is True
+    sent = sent | {"shown": "table,bernoulli_screen,flmb"}
+    assert client.post(url, sent).context["form"]["drop_unselected"].value() is False
+
+
 PAGES = (
     "learner:overview",
     "learner:standing",
