@@ -9,7 +9,7 @@ from django.db.models.functions import MD5
 from django.utils.translation import gettext_lazy as _
 
 # Django finds what this module imports.
-from annotation import idempotent_models, joining_models, quality_models  # noqa: F401
+from annotation import history_models, idempotent_models, joining_models, quality_models  # noqa: F401
 from annotation.quality_models import Aggregation, PauseReason
 
 

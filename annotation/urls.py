@@ -13,6 +13,7 @@ from annotation.views import (
     labelling,
     projects,
     quality,
+    settings,
     tokens,
 )
 
@@ -23,6 +24,7 @@ urlpatterns = [
     path("projects/new/<slug:preset>/", projects.new_project, name="new_project"),
     path("projects/<slug:slug>/", projects.project, name="project"),
     path("projects/<slug:slug>/state/", projects.set_state, name="set_state"),
+    path("projects/<slug:slug>/settings/", settings.settings, name="settings"),
     path("projects/<slug:slug>/people/", projects.people, name="people"),
     path("projects/<slug:slug>/people/<int:membership_id>/remove/", projects.remove_member, name="remove_member"),
     path("projects/<slug:slug>/people/invitations/", joining.invitations, name="invitations"),

@@ -75,6 +75,7 @@ MIDDLEWARE = [
     "allauth.account.middleware.AccountMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "dpal_site.middleware.RefusalMiddleware",
+    "dpal_site.accountability.AccountabilityMiddleware",
     "django_prometheus.middleware.PrometheusAfterMiddleware",
 ]
 

@@ -172,6 +172,17 @@ def set_quality(*, project: Project, **fields: Any) -> Project:
     return project
 
 
+def set_description(*, project: Project, **fields: Any) -> Project:
+    """Set the name, the question or the time for one; none of them is part of a guarantee."""
+    unknown = set(fields) - {"name", "question", "lease_seconds"}
+    if unknown:
+        raise ValueError(f"no such fields: {sorted(unknown)}")
+    for name, value in fields.items():
+        setattr(project, name, value)
+    project.save(update_fields=[*fields])
+    return project
+
+
 def pause_project(*, project: Project) -> Project:
     """Stop handing out questions and starting rounds."""
     return _set_state(project, ProjectState.PAUSED)

@@ -114,6 +114,7 @@ def test_pages_are_clean(
         reverse("annotation:new_project", args=["pool-experts"]),
         reverse("learner:overview", args=[project.slug]),
         reverse("annotation:people", args=[project.slug]),
+        reverse("annotation:settings", args=[project.slug]),
         reverse("annotation:data", args=[project.slug]),
         reverse("annotation:dataset", args=[project.slug, dataset.pk]),
         reverse("annotation:budget", args=[project.slug]),

@@ -38,6 +38,7 @@ PAGES = {
     "annotation:new_project": "Lxxxx+",
     "annotation:project": MEMBERS,
     "annotation:set_state": MANAGERS,
+    "annotation:settings": MANAGERS,
     "annotation:people": MANAGERS,
     "annotation:remove_member": MANAGERS,
     "annotation:invitations": MANAGERS,

@@ -1,0 +1,37 @@
+"""Who did what in a project, and what changed in its configuration; rows are added, never changed."""
+
+from django.db import models
+from django.db.models.functions import Now
+
+
+class ProjectChange(models.Model):
+    """One change of a project's configuration; a trigger writes it, whatever made the change."""
+
+    project = models.ForeignKey("annotation.Project", models.PROTECT, related_name="changes", db_index=False)
+    actor = models.CharField(max_length=150, blank=True, help_text="Name as it was; empty where no page did it.")
+    fields = models.JSONField(help_text="By field: the value before and the value after.")
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        indexes = (models.Index(fields=("project", "id"), name="annotation_change_project"),)
+
+    def __str__(self) -> str:
+        return f"change {self.pk}"
+
+
+class Action(models.Model):
+    """Something a person did by a page or the API, other than answering questions, which labels themselves record."""
+
+    project = models.ForeignKey(
+        "annotation.Project", models.PROTECT, related_name="actions", null=True, blank=True, db_index=False
+    )
+    actor = models.CharField(max_length=150)
+    route = models.CharField(max_length=80, help_text="Name of the page or API route.")
+    target = models.JSONField(default=dict, help_text="Numbers of what it was done to.")
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        indexes = (models.Index(fields=("project", "id"), name="annotation_action_project"),)
+
+    def __str__(self) -> str:
+        return f"action {self.pk}"
