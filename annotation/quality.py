@@ -15,7 +15,7 @@ from django.utils import timezone
 from annotation import selectors
 from annotation.agreement import wilson_interval
 from annotation.models import Assignment, AssignmentState, Label, Membership, Project, Query, QueryState, Role
-from annotation.quality_models import Opinion
+from annotation.quality_models import GoldQuery, Opinion
 from annotation.spending import Echo, safe_cell
 
 # People see their own checks in steps, so that no single answer shows which question was one.
@@ -72,6 +72,18 @@ def _checks(project: Project) -> QuerySet[Label]:
     )
 
 
+def checks_in_use(project: Project) -> QuerySet[Any]:
+    """Return the checks still shown, those answered wrongly most often first, with how often they were answered."""
+    counted = Q(query__labels__superseded_at=None, query__labels__isnull=False)
+    wrong = counted & ~Q(query__labels__choice=F("choice"))
+    return (
+        GoldQuery.objects.filter(query__project=project, retired_at=None)
+        .annotate(answered=Count("query__labels", filter=counted), wrong=Count("query__labels", filter=wrong))
+        .select_related("query__project", "query__record")
+        .order_by("-wrong", "-answered", "pk")
+    )
+
+
 def _judged_from(project: Project) -> dict[int, Any]:
     rows = Membership.objects.filter(project=project, role=Role.ANNOTATOR).exclude(judged_from=None)
     return dict(rows.values_list("user", "judged_from"))
@@ -99,10 +111,12 @@ class PersonSheet:
         return None if self.skill is None else round(100 * self.skill)
 
 
-ACCEPTED = Q(query__state=QueryState.GOLD, choice=F("query__gold__choice")) | (
+# An answer to a retired check is paid for whatever it was: the check, not the person, may have been wrong.
+CHECK_HOLDS = Q(query__gold__retired_at=None)
+ACCEPTED = Q(query__state=QueryState.GOLD) & (Q(choice=F("query__gold__choice")) | ~CHECK_HOLDS) | (
     ~Q(query__state=QueryState.GOLD) & Q(choice=F("query__consensus__choice"))
 )
-REFUSED = Q(query__state=QueryState.GOLD) & ~Q(choice=F("query__gold__choice")) | (
+REFUSED = Q(query__state=QueryState.GOLD) & CHECK_HOLDS & ~Q(choice=F("query__gold__choice")) | (
     ~Q(query__state=QueryState.GOLD) & Q(query__consensus__isnull=False) & ~Q(choice=F("query__consensus__choice"))
 )
 

@@ -115,6 +115,13 @@ def keep_as_check(*, query: Query, choice: int, owner: User, answered: int) -> G
     return GoldQuery.objects.create(query=query, choice=choice, source=GoldSource.ASKED, added_by=owner)
 
 
+def retire_check(*, check: GoldQuery) -> GoldQuery:
+    """Show a check to nobody any more, and let what was answered to it count against nobody."""
+    GoldQuery.objects.filter(pk=check.pk, retired_at=None).update(retired_at=Now())
+    check.refresh_from_db()
+    return check
+
+
 def can_be_copied(project: Project) -> bool:
     """Say whether the project's kind of data has public examples that can be checks."""
     return project.oracle == Oracle.TRUSTED or project.data_kind == DataKind.TEXT

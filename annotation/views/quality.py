@@ -16,13 +16,14 @@ from annotation import quality as sheets
 from annotation import selectors
 from annotation.identity import person_of
 from annotation.images import png_of
-from annotation.models import Membership, Query, Role
+from annotation.models import Membership, Query, QueryState, Role
 from annotation.quality_forms import ChecksForm, QualityForm, SettleForm
 from annotation.quality_models import GoldQuery, PauseReason
 from annotation.services import comparing, gold, projects, review
 from annotation.views.projects import managed_project
 
 REVIEWED_AT_ONCE = 20
+CHECKS_AT_ONCE = 50
 
 
 @login_required
@@ -59,6 +60,44 @@ def add_checks(request: HttpRequest, slug: str) -> HttpResponse:
     else:
         messages.error(request, _("Choose a public upload with labels."))
     return redirect("annotation:quality", slug=slug)
+
+
+@login_required
+@never_cache
+def checks(request: HttpRequest, slug: str) -> HttpResponse:
+    """The hidden checks in use, those answered wrongly most often first."""
+    project = managed_project(request, slug)
+    found = sheets.checks_in_use(project)
+    rows = [
+        {
+            "check": check,
+            "right": check.answered - check.wrong,
+            "known": project.classes[check.choice],
+            "question": selectors.shown_of(
+                project, check.query, image_url=reverse("annotation:check_image", args=[slug, check.query_id])
+            ),
+        }
+        for check in found[:CHECKS_AT_ONCE]
+    ]
+    context = {"project": project, "rows": rows, "left": max(0, found.count() - CHECKS_AT_ONCE)}
+    return render(request, "annotation/checks.html", context)
+
+
+@login_required
+@never_cache
+def check_image(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
+    """The image a hidden check is about."""
+    found = Query.objects.filter(project=managed_project(request, slug), state=QueryState.GOLD)
+    return _image(get_object_or_404(found.select_related("record__dataset"), pk=query_id))
+
+
+@login_required
+@require_POST
+def retire_check(request: HttpRequest, slug: str, check_id: int) -> HttpResponse:
+    """Show a check to nobody any more."""
+    gold.retire_check(check=get_object_or_404(GoldQuery, pk=check_id, query__project=managed_project(request, slug)))
+    messages.success(request, _("The check is retired. Answers to it count against nobody."))
+    return redirect("annotation:checks", slug=slug)
 
 
 @login_required
@@ -108,7 +147,11 @@ def review_queue(request: HttpRequest, slug: str) -> HttpResponse:
 def review_image(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
     """The image a disputed question is about."""
     disputed = sheets.disputed_queries(managed_project(request, slug)).select_related("record__dataset")
-    record = get_object_or_404(disputed, pk=query_id).record
+    return _image(get_object_or_404(disputed, pk=query_id))
+
+
+def _image(query: Query) -> HttpResponse:
+    record = query.record
     if record is None or not record.dataset.pixels:
         raise Http404
     return HttpResponse(png_of(Path(record.dataset.pixels.path), record.row_number), content_type="image/png")

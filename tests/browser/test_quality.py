@@ -6,7 +6,7 @@ from django.conf import settings
 from django.test import Client
 from django.urls import reverse
 
-from annotation.models import Membership, Role
+from annotation.models import Membership, Query, Role
 from annotation.quality_models import QualityReport
 from annotation.services import comparing, gold, labels, queue
 from tests.factories import add_members, make_annotators, make_project, make_user, open_records
@@ -36,16 +36,18 @@ def test_quality_pages_are_clean(page, live_server, size, scheme):
     project = make_project(owner=manager, overlap=2, price_per_label="0.05", currency="EUR")
     add_members(project, manager, role=Role.MANAGER)
     ann, bob = make_annotators(project, 2)
-    open_records(project, 2)
+    open_records(project, 3)
     for choice, person in enumerate((ann, bob)):
         labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=choice)
+    (check, *_) = Query.objects.filter(state="open").order_by("pk")
+    gold.keep_as_check(query=check, choice=0, owner=manager, answered=0)
     gold.pause_member(membership=Membership.objects.get(user=ann), reason="checks")
     comparing.make_report(job_id=str(comparing.start_report(project=project, owner=manager).job_id))
     assert QualityReport.objects.get().made_at is not None
     page.set_viewport_size(SIZES[size])
     page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
     found = {}
-    for person, names in ((manager, ("quality", "review")), (ann, ("own_statistics", "label"))):
+    for person, names in ((manager, ("quality", "checks", "review")), (ann, ("own_statistics", "label"))):
         log_in(page, live_server, person)
         for name in names:
             assert page.goto(live_server.url + reverse(f"annotation:{name}", args=[project.slug])).status == 200

@@ -59,6 +59,21 @@ class TestChecks:
         projects.set_quality(project=project, gold_share=0.0)
         assert queue.claim_next(project=project, user=ann).query.state == "open"
 
+    def test_a_retired_check_is_shown_to_nobody_and_counts_against_nobody(self):
+        project = with_checks(1)
+        open_records(project, 2)
+        ann, bob = make_annotators(project, 2)
+        check = answer(project, ann, 1).query
+        assert check.state == "gold"
+        (sheet,) = quality.people_of(project, user_ids=[ann.pk])
+        assert (sheet.checks.answered, sheet.accepted, sheet.refused) == (1, 0, 1)
+        assert [(one.answered, one.wrong) for one in quality.checks_in_use(project)] == [(1, 1)]
+        gold.retire_check(check=check.gold)
+        (sheet,) = quality.people_of(project, user_ids=[ann.pk])
+        assert (sheet.checks.answered, sheet.accepted, sheet.refused) == (0, 1, 0)
+        assert list(quality.checks_in_use(project)) == []
+        assert queue.claim_next(project=project, user=bob).query.state == "open"
+
     def test_no_consensus_comes_of_them(self):
         project = with_checks(2)
         open_records(project, 1)

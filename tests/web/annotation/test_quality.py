@@ -42,7 +42,7 @@ def web(user) -> Client:
     return client
 
 
-MANAGERS = ["quality", "review", "payments", "opinions"]
+MANAGERS = ["quality", "checks", "review", "payments", "opinions"]
 
 
 @pytest.mark.parametrize("name", MANAGERS)
@@ -126,3 +126,29 @@ def test_statistics_are_ones_own(project, annotators, disputed):
     assert "Not decided yet" in page
     assert annotators[1].username not in page
     assert web(make_user()).get(address).status_code == 404
+
+
+def test_a_check_is_retired_by_its_managers(project, manager, annotators, disputed):
+    check = gold.keep_as_check(query=disputed, choice=1, owner=manager, answered=2)
+    page = web(manager).get(reverse("annotation:checks", args=[project.slug])).content.decode()
+    assert "1 of 2 answers right" in page
+    assert reverse("annotation:checks", args=[project.slug]) in (
+        web(manager).get(reverse("annotation:quality", args=[project.slug])).content.decode()
+    )
+    address = reverse("annotation:retire_check", args=[project.slug, check.pk])
+    assert web(annotators[0]).post(address).status_code == 404
+    assert web(manager).get(address).status_code == 405
+    other = make_project(owner=manager)
+    add_members(other, manager, role=Role.MANAGER)
+    assert web(manager).post(reverse("annotation:retire_check", args=[other.slug, check.pk])).status_code == 404
+    check.refresh_from_db()
+    assert check.retired_at is None
+    assert web(manager).post(address).status_code == 302
+    check.refresh_from_db()
+    first = check.retired_at
+    assert first is not None
+    assert web(manager).post(address).status_code == 302
+    check.refresh_from_db()
+    assert check.retired_at == first
+    page = web(manager).get(reverse("annotation:checks", args=[project.slug])).content.decode()
+    assert "No check is in use." in page

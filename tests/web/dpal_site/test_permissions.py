@@ -48,6 +48,10 @@ PAGES = {
     "annotation:own_statistics": ANNOTATORS,
     "annotation:quality": MANAGERS,
     "annotation:add_checks": MANAGERS,
+    "annotation:checks": MANAGERS,
+    # Nothing is a check in the project.
+    "annotation:check_image": "L-----",
+    "annotation:retire_check": "L-----",
     "annotation:compare_answers": MANAGERS,
     "annotation:set_pause": MANAGERS,
     "annotation:review": MANAGERS,
@@ -213,6 +217,7 @@ class Scene:
             "membership_id": self.lease_membership.pk,
             "invitation_id": invitation.pk,
             "link_id": link.pk,
+            "check_id": 0,
             "query_id": disputed.pk,
             "report_id": report.pk,
             "dataset_id": pool.pk,
