@@ -103,6 +103,7 @@ class UploadIn(Schema):
     contributor_column: str = ""
     label_column: str = ""
     has_header: bool = True
+    start_epsilon: float | None = None
     name: str = Field("", max_length=200)
 
 
@@ -227,6 +228,7 @@ def upload_dataset(request: HttpRequest, slug: str, file: File[UploadedFile], fo
         bad_rows=form.bad_rows,
         mapping=mapping,
         uploaded_by=person_of(request),
+        start_epsilon=form.start_epsilon,
     )
     return Status(202, dataset)
 

@@ -521,11 +521,12 @@ class Job(models.Model):
 
 
 class DatasetRole(models.TextChoices):
-    """What a dataset is for: `pool` is private; the others are public, labelled, and may be looked at freely."""
+    """What a dataset is for: public ones may be looked at freely; `charged_start` is private and pays by itself."""
 
     POOL = "pool", _("private pool")
     PUBLIC_TEST = "public_test", _("public test set")
     PUBLIC_START = "public_start", _("public examples that start the first model")
+    CHARGED_START = "charged_start", _("private examples that start the first model")
 
 
 class DatasetState(models.TextChoices):
@@ -550,7 +551,7 @@ class Dataset(models.Model):
     job = models.OneToOneField(Job, models.PROTECT, related_name="dataset")
     gate_job = models.OneToOneField(Job, models.PROTECT, related_name="gated_dataset", null=True, blank=True)
     name = models.CharField(max_length=200)
-    role = models.CharField(max_length=12, choices=DatasetRole.choices, default=DatasetRole.POOL)
+    role = models.CharField(max_length=13, choices=DatasetRole.choices, default=DatasetRole.POOL)
     state = models.CharField(max_length=10, choices=DatasetState.choices, default=DatasetState.RECEIVING)
     bad_rows = models.CharField(max_length=12, choices=BadRows.choices, default=BadRows.KEEP_GOOD)
     upload = models.FileField(max_length=300, blank=True, help_text=_("The file as sent; empty once it was read."))
@@ -560,7 +561,27 @@ class Dataset(models.Model):
     bad_row_count = models.BigIntegerField(default=0)
     bad_row_report = models.JSONField(default=list, help_text=_("First bad rows: line, column, reason; never content."))
     uploaded_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", null=True, blank=True)
+    account = models.OneToOneField(
+        "privacy.BudgetAccount",
+        models.PROTECT,
+        related_name="started_by",
+        null=True,
+        blank=True,
+        help_text=_("Of private examples that start the first model: what they pay from."),
+    )
     created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                fields=("project",),
+                condition=Q(role="charged_start") & ~Q(state="refused"),
+                name="annotation_dataset_one_start",
+            ),
+            models.CheckConstraint(
+                name="annotation_dataset_account", condition=Q(role="charged_start") ^ Q(account=None)
+            ),
+        )
 
     def __str__(self) -> str:
         return self.name

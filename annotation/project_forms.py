@@ -335,7 +335,16 @@ class UploadForm(forms.Form):
         required=False,
         max_length=200,
         label=_("Label column"),
-        help_text=_("Public uploads only; a pool has no labels."),
+        help_text=_("A pool has no labels."),
+    )
+    start_epsilon = forms.FloatField(
+        required=False,
+        min_value=0,
+        label=_("Private start: limit of its account (ε)"),
+        help_text=_(
+            "Private examples that start the first model are never asked about or shown: one private training learns "
+            "from them, charged to an account of their own with this limit."
+        ),
     )
     has_header = forms.BooleanField(
         required=False,
@@ -356,12 +365,21 @@ class UploadForm(forms.Form):
                 project.estimator != Estimator.BANDIT_OGD
             )
             role.choices = [(key, label) for key, label in DatasetRole.choices if key in offered]
+            del self.fields["start_epsilon"]
         if project.data_kind == DataKind.TEXT:
             self.fields["text_column"].required = True
         else:
             del self.fields["text_column"]
         if project.oracle == Oracle.CROWD and project.privacy_unit == PrivacyUnit.CONTRIBUTOR:
             self.fields["contributor_column"].help_text = _("Needed for a pool here; stored as a keyed hash only.")
+
+    def clean(self) -> dict[str, Any]:
+        """Ask for the limit of a private start."""
+        values: dict[str, Any] = super().clean() or {}
+        wanted = values.get("role") == DatasetRole.CHARGED_START and "start_epsilon" not in self.errors
+        if wanted and values.get("start_epsilon") is None:
+            self.add_error("start_epsilon", _("Give the limit of the account that pays for the private start."))
+        return values
 
     def mapping(self) -> dict[str, Any]:
         """Return what the reader needs to know of the columns."""

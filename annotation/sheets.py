@@ -18,6 +18,7 @@ from annotation.models import (
     DataKind,
     Dataset,
     DatasetRole,
+    DatasetState,
     Estimator,
     GateRun,
     Label,
@@ -90,9 +91,16 @@ def uploads_of(project: Project) -> QuerySet[Dataset]:
 
 
 def accounts_of(project: Project) -> QuerySet[BudgetAccount]:
-    """Return the pool's account and, in a crowd project, the one of the answers."""
-    own = (project.pool_account_id, project.labels_account_id)
-    return BudgetAccount.objects.filter(pk__in=[account for account in own if account]).order_by("pk")
+    """Return the pool's account, in a crowd project the one of the answers, and that of a private start."""
+    own = [account for account in (project.pool_account_id, project.labels_account_id) if account]
+    start = start_account(project)
+    return BudgetAccount.objects.filter(pk__in=own + ([start.pk] if start else [])).order_by("pk")
+
+
+def start_account(project: Project) -> BudgetAccount | None:
+    """Return the account of the private examples that start the first model, if there are any."""
+    starts = BudgetAccount.objects.filter(started_by__project=project)
+    return starts.exclude(started_by__state=DatasetState.REFUSED).first()
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +177,8 @@ def _sheet(project: Project, account: BudgetAccount) -> BudgetSheet:
     now = guarantee(account)
     return BudgetSheet(
         account=account,
-        title=_("Pool account") if is_pool else _("Answers account"),
-        promise=_promise(project, now, is_pool=is_pool),
+        title=_title(project, account),
+        promise=_start_promise(now) if _is_start(project, account) else _promise(project, now, is_pool=is_pool),
         small_print=_("Unit: %(unit)s. Neighbours: %(adjacency)s. Filter: %(filter)s.")
         % {
             "unit": account.get_unit_display(),
@@ -207,6 +215,27 @@ def _warning(project: Project) -> str:
         "Answers so far: %(answers)s. Below %(enough)s answers expect little more than chance of a model that learns "
         "from confirmations."
     ) % {name: number_format(number, force_grouping=True) for name, number in numbers.items()}
+
+
+def _is_start(project: Project, account: BudgetAccount) -> bool:
+    return account.pk not in (project.pool_account_id, project.labels_account_id)
+
+
+def _title(project: Project, account: BudgetAccount) -> str:
+    if _is_start(project, account):
+        return _("Account of the private start")
+    return _("Pool account") if account.pk == project.pool_account_id else _("Answers account")
+
+
+def _start_promise(now: Guarantee) -> str:
+    limits = {"epsilon": epsilon_words(now.epsilon_limit), "delta": delta_words(now.delta_limit)}
+    return (
+        _(
+            "From the questions and the models nobody can tell much better than by guessing whether any one record is "
+            "among the private examples that started the first model: ε %(epsilon)s, δ %(delta)s."
+        )
+        % limits
+    )
 
 
 def _promise(project: Project, now: Guarantee, *, is_pool: bool) -> str:

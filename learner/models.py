@@ -113,12 +113,16 @@ class ScreenLooks(models.Model):
 
 
 class WarmStart(models.Model):
-    """A model of public examples alone: the first rounds score with it and trainings lean on it; it costs nothing."""
+    """The model the first rounds score with and trainings lean on.
+
+    It costs nothing where its examples are public; `entry` is what the account of private ones was charged.
+    """
 
     dataset = models.OneToOneField(Dataset, models.PROTECT, related_name="warm_start")
     weights = models.JSONField(help_text=_("Coefficients, as in weights.json."))
     features_version = models.CharField(max_length=120)
-    examples = models.PositiveIntegerField()
+    examples = models.PositiveIntegerField(help_text=_("Of private ones the slots, whose number is public."))
+    entry = models.OneToOneField("privacy.LedgerEntry", models.PROTECT, related_name="+", null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     def __str__(self) -> str:

@@ -56,6 +56,12 @@ def start_datasets(project: Project) -> QuerySet[Dataset]:
     return ready.filter(records__label__isnull=False).distinct().select_related("project").order_by("pk")
 
 
+def charged_start(project: Project) -> Dataset | None:
+    """Return the private labelled upload that may start the first model, if there is one."""
+    ready = Dataset.objects.filter(project=project, role=DatasetRole.CHARGED_START, state=DatasetState.READY)
+    return ready.select_related("project", "account").first()
+
+
 def unasked_records(project: Project) -> QuerySet[Record]:
     """Return the records of a trusted project that no question was ever asked about."""
     return Record.objects.filter(dataset__in=pool_datasets(project), query=None)

@@ -12,6 +12,7 @@ from annotation.label_budget import questions_left
 from annotation.models import (
     Arrival,
     Consensus,
+    Dataset,
     Oracle,
     Project,
     ProjectState,
@@ -21,6 +22,7 @@ from annotation.models import (
     Selection,
     WorkState,
 )
+from annotation.sheets import start_account
 from learner import pool_selectors, repeat_selectors, secret_selectors, stream_configuration, stream_selectors
 from learner.blocks import block_rates
 from learner.configuration import (
@@ -31,7 +33,7 @@ from learner.configuration import (
     secret_sample_of,
     strategy_of,
 )
-from learner.models import ModelRelease, ReleaseState, Round, TrainingRun
+from learner.models import ModelRelease, ReleaseState, Round, TrainingRun, WarmStart
 from learner.policies import UpdatePolicy, labels_needed
 from learner.secret_selectors import TrainedOn
 from privacy.accounting.event import Event
@@ -76,8 +78,9 @@ def projects_with_models(person: Person) -> QuerySet[Project]:
 
 
 def accounts_of(project: Project) -> list[BudgetAccount]:
-    """Return the accounts whose limits are a release's guarantee: the pool's and, if any, the labellers'."""
-    return [account for account in (project.pool_account, project.labels_account) if account is not None]
+    """Return the accounts whose limits are a release's guarantee: the pool's, any labellers', any private start's."""
+    own = (project.pool_account, project.labels_account, start_account(project))
+    return [account for account in own if account is not None]
 
 
 def releases_of(project: Project) -> QuerySet[ModelRelease]:
@@ -362,8 +365,33 @@ def next_strategy(project: Project) -> str:
 
 
 def can_score(project: Project) -> bool:
-    """Say whether there is a released or a public model to score with."""
-    return latest_release(project) is not None or pool_selectors.start_datasets(project).exists()
+    """Say whether there is a release or a start to score with."""
+    return latest_release(project) is not None or start_of(project) is not None
+
+
+def start_of(project: Project) -> Dataset | None:
+    """Return the upload that starts the first model: a private one that is paid for or can pay, else the newest public.
+
+    Where attempts that died have used the private one's account up, the project goes on without it.
+    """
+    charged = pool_selectors.charged_start(project)
+    if charged is not None and charged.account is not None:
+        paid = WarmStart.objects.filter(dataset=charged).exists()
+        if paid or can_pay(charged.account, [start_event(project)]):
+            return charged
+    return pool_selectors.start_datasets(project).last()
+
+
+def start_event(project: Project) -> Event:
+    """Return the accountant's event of the one training on private examples that start the first model."""
+    featurizer = featurizer_of(project)
+    return estimator_of(project, featurizer).event_for(featurizer.dimension)
+
+
+def start_entries(project: Project) -> list[LedgerEntry]:
+    """Return the committed entry of the private start, which all that came after it descends from."""
+    paid = WarmStart.objects.filter(dataset__project=project, entry__isnull=False)
+    return [start.entry for start in paid.select_related("entry__account", "entry__parent") if start.entry is not None]
 
 
 def next_round_event(project: Project) -> Event:

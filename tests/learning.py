@@ -96,13 +96,26 @@ def _open(preset: str, owner: User, settings: dict[str, Any], *, data_kind: str 
     )
 
 
-def upload(project: Project, rows: Sequence[Sequence[str]], columns: Sequence[str], *, role: str = "pool") -> Dataset:
+def upload(
+    project: Project,
+    rows: Sequence[Sequence[str]],
+    columns: Sequence[str],
+    *,
+    role: str = "pool",
+    start_epsilon: float | None = None,
+) -> Dataset:
     """Upload a small CSV and read it at once; a crowd project's pool passes the gate, too."""
     lines = [",".join(columns), *(",".join(row) for row in rows)]
     body = File(io.BytesIO("\n".join(lines).encode()), name="rows.csv")
     mapping = {name: name for name in columns if name in ("text", "label", "contributor")}
     dataset = datasets.receive_upload(
-        project=project, file=body, name="rows.csv", role=role, mapping=mapping, send=False
+        project=project,
+        file=body,
+        name="rows.csv",
+        role=role,
+        mapping=mapping,
+        start_epsilon=start_epsilon,
+        send=False,
     )
     datasets.import_dataset(job_id=dataset.job_id)
     dataset.refresh_from_db()

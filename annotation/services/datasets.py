@@ -28,11 +28,12 @@ from annotation.models import (
     Oracle,
     PrivacyUnit,
     Project,
+    Record,
 )
 from annotation.parsers.pixel_file import PixelFile
 from annotation.parsers.reading import Upload
 from annotation.parsers.rows import BadRow, Layout
-from annotation.services import gate, jobs, work
+from annotation.services import charged_start, gate, jobs, work
 from annotation.services.record_copy import RECORD_COPY, RecordWriter
 from privacy.models import EntryKind, LedgerEntry
 
@@ -54,13 +55,14 @@ def receive_upload(
     bad_rows: str = BadRows.KEEP_GOOD,
     mapping: Mapping[str, Any] | None = None,
     uploaded_by: AbstractBaseUser | None = None,
+    start_epsilon: float | None = None,
     send: bool = True,
 ) -> Dataset:
     """Keep a file and have a worker read it; `InvalidUpload` names the field and the rule, and nothing is kept.
 
-    `mapping` says which column holds `text`, `contributor`, `label` (test sets only; a pool's labels are never read),
+    `mapping` says which column holds `text`, `contributor`, `label` (a pool's are never read),
     a list of `pixels`, or an `id` (known, not stored), and of delimited files `has_header`, the `columns` where there
-    is none, `delimiter` and `quoting`.
+    is none, `delimiter` and `quoting`. A `charged_start` opens an account with the limit `start_epsilon`.
     """
     if role not in DatasetRole.values:
         raise InvalidUpload(f"role: must be one of {', '.join(DatasetRole.values)}")
@@ -72,6 +74,8 @@ def receive_upload(
         raise InvalidUpload(f"bad_rows: must be one of {', '.join(BadRows.values)}")
     if file.size > settings.UPLOAD_MAX_BYTES:
         raise InvalidUpload(f"file: is larger than {settings.UPLOAD_MAX_BYTES:,} bytes")
+    starts = role == DatasetRole.CHARGED_START
+    limit = charged_start.check_start(project, start_epsilon) if starts else 0.0
     mapping = dict(mapping or {})
     file.seek(0)
     upload = _open_upload(file, name, layout_of(project, role, mapping))
@@ -87,6 +91,7 @@ def receive_upload(
                 bad_rows=bad_rows,
                 upload=kept,
                 mapping=mapping,
+                account=charged_start.open_start_account(project, limit, actor=uploaded_by) if starts else None,
                 uploaded_by=uploaded_by,  # type: ignore[misc]
             )
     except BaseException:
@@ -210,10 +215,16 @@ def _read(dataset: Dataset, job: Job, lease: work.Lease, report: BadRowReport, o
             raise UploadRefused(f"Nothing was stored: {report.sentence()}.")
         if not rows:
             raise UploadRefused(f"No row can be used: {report.sentence() if report.count else 'the file holds none'}.")
+        if dataset.role == DatasetRole.CHARGED_START and not _has_labels(dataset):
+            raise UploadRefused("No row has a label, so no first model can be learned from them.")
         if pixels:
             pixels.close()
             dataset.pixels.name = _keep_pixels(dataset, job, File(spool))
         _finish(dataset, job, rows, report, file.size)
+
+
+def _has_labels(dataset: Dataset) -> bool:
+    return Record.objects.filter(dataset=dataset, label__isnull=False).exists()
 
 
 def _copy(

@@ -36,6 +36,7 @@ def data(request: HttpRequest, slug: str) -> HttpResponse:
                 bad_rows=form.cleaned_data["bad_rows"],
                 mapping=form.mapping(),
                 uploaded_by=person_of(request),
+                start_epsilon=form.cleaned_data.get("start_epsilon"),
             )
         except InvalidUpload as error:
             form.add_error("file", str(error))

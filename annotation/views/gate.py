@@ -4,6 +4,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -32,7 +33,7 @@ def plan(request: HttpRequest, slug: str) -> HttpResponse:
     if request.method == "POST":
         return _take_over(request, project)
     price = _price_of(project)
-    surveyed = list(Dataset.objects.filter(project=project, state=DatasetState.READY).order_by("pk"))
+    surveyed = list(_countable(project).order_by("pk"))
     start = {"epsilon": f"{price.epsilon:.6g}", "delta": f"{max(price.delta, SMALLEST_DELTA):.2g}", "source": ""}
     form = GatePlanForm(start | request.GET.dict(), project=project, uploads=surveyed)
     context: dict[str, Any] = {
@@ -71,12 +72,18 @@ def plan(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "annotation/gate.html", context)
 
 
+def _countable(project: Project) -> QuerySet[Dataset]:
+    """Return the uploads that may be counted whole; private examples are for the training that was paid for alone."""
+    ready = Dataset.objects.filter(project=project, state=DatasetState.READY)
+    return ready.exclude(role=DatasetRole.CHARGED_START)
+
+
 @login_required
 @require_POST
 def survey(request: HttpRequest, slug: str, dataset_id: int) -> HttpResponse:
     """Have a worker count a whole upload, and come back to its page."""
     project = managed_project(request, slug)
-    found = get_object_or_404(Dataset, project=project, state=DatasetState.READY, pk=dataset_id)
+    found = get_object_or_404(_countable(project), pk=dataset_id)
     if project.oracle != Oracle.CROWD:
         raise Http404
     gate_planning.start_survey(dataset=found, owner=person_of(request))

@@ -225,10 +225,15 @@ def _choose(chosen: Round, candidates: Examples) -> NDArray[np.int64]:
 
 
 def _scoring_model(chosen: Round) -> LinearModel | None:
-    """Return the release the round was opened with, or the model of public examples where there was none."""
+    """Return the release the round was opened with, or the start's model where there was none."""
     if chosen.model is not None:
         return LinearModel.from_json(chosen.model.weights)
-    return None if chosen.strategy == Selection.RANDOM else warm_start.start_model(chosen.project)
+    if not strategy_of(chosen.project, chosen.strategy).needs_model:
+        return None
+    model = warm_start.start_model(chosen.project)
+    if model is None and chosen.project.oracle == Oracle.TRUSTED:
+        raise NothingToAsk("There is no model any more that could score this round.")
+    return model
 
 
 def _digest(ids: NDArray[np.int64]) -> str:

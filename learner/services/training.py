@@ -45,8 +45,9 @@ def train_model(*, run_id: str) -> None:
         )
         examples, model = _fit(run, estimator, featurizer)
         descent = _descent(run, examples, prior)
+        started = [entry for entry in selectors.start_entries(run.project) if entry not in descent]
         fault_point("training_fitted")
-        with releases.staged_release(run, model, featurizer, entries=[*descent, reservation]) as staged:
+        with releases.staged_release(run, model, featurizer, entries=[*started, *descent, reservation]) as staged:
             fault_point("training_staged")
             lease.check()
             with transaction.atomic():
@@ -60,7 +61,7 @@ def train_model(*, run_id: str) -> None:
                         purpose=f"train version {run.version} on gate output",
                         output_digest=staged.digest,
                     )
-                candidate = releases.publish(run, staged, entry=entry, lineage=[*descent, entry])
+                candidate = releases.publish(run, staged, entry=entry, lineage=[*started, *descent, entry])
                 fault_point("training_published")
         release_gate.check_release(release_id=candidate.pk)
 

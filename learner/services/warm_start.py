@@ -1,7 +1,8 @@
-"""A first model from public examples: rounds score with it until a release does better, trainings lean on it.
+"""A first model from labelled examples: rounds score with it until a release does better, trainings lean on it.
 
-It is made of public rows alone, so it costs nothing; and because it is no release, it needs no noise and nobody may
-download it.
+Made of public rows alone it costs nothing and needs no noise. Made of private ones it is the output of one private
+training, charged to their own account before a row is read, and all that uses it is post-processing. Neither is a
+release, so nobody may download it.
 """
 
 import logging
@@ -9,27 +10,30 @@ import logging
 import numpy as np
 from django.db import transaction
 
-from annotation.models import Dataset, Project, Record
-from learner import pool_selectors
+from annotation.models import Dataset, DatasetRole, Project, Record
+from learner import selectors
 from learner.configuration import INTERCEPT_SCALING, featurizer_of
 from learner.estimators.baseline import LogisticRegressionBaseline
 from learner.linear_model import LinearModel
 from learner.models import WarmStart
-from learner.services import features
+from learner.services import charged_starts, features
 
 logger = logging.getLogger(__name__)
 
 
 def start_model(project: Project) -> LinearModel | None:
-    """Return the model of the newest public start upload, trained now if it never was; None without one.
+    """Return the model of the project's start, trained now if it never was; None without one.
 
     A start in other features than the project's is left aside: its weights would mean something else.
     """
-    dataset = pool_selectors.start_datasets(project).last()
+    dataset = selectors.start_of(project)
     if dataset is None:
         return None
     version = featurizer_of(project).version
-    stored = WarmStart.objects.filter(dataset=dataset).first() or _train(dataset)
+    stored = WarmStart.objects.filter(dataset=dataset).first()
+    if stored is None:
+        private = dataset.role == DatasetRole.CHARGED_START
+        stored = charged_starts.train_charged(dataset) if private else _train(dataset)
     return LinearModel.from_json(stored.weights) if stored.features_version == version else None
 
 

@@ -25,6 +25,7 @@ class Command(BaseCommand):
         parser.add_argument("--bad-rows", choices=BadRows.values, default=BadRows.KEEP_GOOD.value)
         for column in ("text", "label", "contributor", "pixels"):
             parser.add_argument(f"--{column}-column", metavar="NAME")
+        parser.add_argument("--start-epsilon", type=float, help="limit of the account of a charged start")
         parser.add_argument("--no-header", action="store_true", help="the first line is a row")
         parser.add_argument("--columns", metavar="A,B,...", help="names of the columns of a file without a header")
         parser.add_argument("--delimiter", help="one character; a tab is written \\t")
@@ -46,6 +47,7 @@ class Command(BaseCommand):
                     role=options["role"],
                     bad_rows=options["bad_rows"],
                     mapping=mapping_of(options),
+                    start_epsilon=options["start_epsilon"],
                     send=False,
                 )
         except (OSError, AnnotationError) as error:

@@ -209,6 +209,38 @@ def test_an_upload_without_the_named_column_is_refused_and_nothing_is_stored(cro
     assert not Dataset.objects.exists()
 
 
+def start_fields(**changed: object) -> dict[str, object]:
+    file = SimpleUploadedFile("known.csv", b"text,class\nplay jazz,music\n")
+    fields = {"role": "charged_start", "text_column": "text", "label_column": "class", "has_header": "on"}
+    return {**fields, "file": file, "bad_rows": "keep_good", **changed}
+
+
+def test_a_private_start_is_uploaded_with_the_limit_of_its_own_account(crowd: Project, manager: User) -> None:
+    url = reverse("annotation:data", args=[crowd.slug])
+    client = client_of(manager)
+    assert "charged to an account of their own" in client.get(url).content.decode()
+    missing = client.post(url, start_fields())
+    assert missing.status_code == 422
+    assert "start_epsilon" in missing.context["form"].errors
+    small = client.post(url, start_fields(start_epsilon=crowd.training_epsilon / 2))
+    assert "too small for the training" in str(small.context["form"].errors["file"])
+    assert not Dataset.objects.exists()
+    limit = crowd.training_epsilon * 2
+    assert client.post(url, start_fields(start_epsilon=limit)).status_code == 302
+    stored = Dataset.objects.get()
+    assert stored.account is not None
+    assert (stored.account.unit, guarantee(stored.account).epsilon_limit) == ("record", pytest.approx(limit))
+    again = client.post(url, start_fields(start_epsilon=limit))
+    assert "has a private start already" in str(again.context["form"].errors["file"])
+    page = client.get(reverse("annotation:budget", args=[crowd.slug])).content.decode()
+    assert "Account of the private start" in page
+    assert "among the private examples that started the first model" in page
+    # Counting it whole would be a look nobody paid for.
+    Dataset.objects.update(state="ready")
+    survey = reverse("annotation:survey", args=[crowd.slug, stored.pk])
+    assert client.post(survey).status_code == 404
+
+
 def test_people_come_and_go_but_the_manager_cannot_lock_the_project(crowd: Project, manager: User) -> None:
     User.objects.create_user("ann")
     client = client_of(manager)

@@ -1,0 +1,163 @@
+"""Private examples start the first model: paid once on an account of their own, before a row is read, and stated."""
+
+import json
+
+import pytest
+from django.db import IntegrityError, transaction
+
+from annotation import sheets
+from annotation.errors import InvalidUpload
+from annotation.models import Dataset, DatasetState, Membership, Query, Record
+from learner import selectors
+from learner.linear_model import LinearModel
+from learner.models import Round, WarmStart
+from learner.services import charged_starts, releases, training, warm_start
+from privacy.services import audit
+from tests import learning
+from tests.factories import make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class Killed(BaseException):
+    """Stands for `kill -9`: nothing that runs after it may tidy up."""
+
+
+def start_with(project, *, epsilon=2.0, number=40, labels=True) -> Dataset:
+    texts = learning.sentences(number, seed=9)
+    rows = [[text, learning.CLASSES[learning.truth_of(text)] if labels else ""] for text in texts]
+    return learning.upload(project, rows, ["text", "label"], role="charged_start", start_epsilon=epsilon)
+
+
+def kinds(account) -> list[str]:
+    return list(account.entries.order_by("sequence").values_list("kind", flat=True))
+
+
+@pytest.fixture
+def project():
+    return learning.open_trusted(make_user())
+
+
+def test_the_first_round_scores_with_the_private_start_and_its_own_account_pays(project):
+    learning.fill_trusted(project)
+    account = start_with(project).account
+    assert (account.unit, account.adjacency, kinds(account)) == ("record", "null", ["grant"])
+    learning.work_off(project)
+    chosen = Round.objects.get()
+    assert (chosen.strategy, chosen.model, chosen.selected) == ("top_c", None, 12)
+    assert [entry.mechanism for entry in learning.entries(project, "reserve")] == ["top_c"]
+    assert kinds(account) == ["grant", "reserve", "commit"]
+    stored = WarmStart.objects.get()
+    assert stored.entry.account == account
+    assert stored.entry.epsilon_nano == pytest.approx(2e9)
+    assert stored.entry.epsilon_nano <= account.epsilon_limit_nano
+    assert not Query.objects.filter(record__dataset__role="charged_start").exists()
+    (verdict,) = audit.audit_accounts(scope=account.scope, marks={})
+    assert verdict.differing == 0
+
+
+def test_the_charge_comes_before_the_rows_are_read(project, monkeypatch):
+    account = start_with(project).account
+    seen = []
+    real = charged_starts.features.open_features
+    monkeypatch.setattr(
+        charged_starts.features, "open_features", lambda dataset: (seen.append(kinds(account)), real(dataset))[1]
+    )
+    warm_start.start_model(project)
+    assert seen == [["grant", "reserve"]]
+
+
+def test_a_second_use_replays_the_weights_free(project, monkeypatch):
+    account = start_with(project, epsilon=10.0).account
+    first = warm_start.start_model(project).to_json()
+    monkeypatch.setattr(charged_starts, "_fit", lambda *args: 1 / 0)
+    assert warm_start.start_model(project).to_json() == first
+    assert kinds(account) == ["grant", "reserve", "commit"]
+
+
+def test_an_attempt_that_dies_stays_charged_and_the_project_goes_on_without_what_it_cannot_pay(project, monkeypatch):
+    learning.fill_trusted(project)
+    account = start_with(project, epsilon=5.0).account
+
+    def die(step):
+        if step == "start_fitted":
+            raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(charged_starts, "fault_point", die)
+        for _ in range(2):
+            with pytest.raises(Killed):
+                warm_start.start_model(project)
+    assert kinds(account) == ["grant", "reserve", "charge", "reserve"]
+    assert selectors.start_of(project) is None
+    assert warm_start.start_model(project) is None
+    learning.work_off(project)
+    assert Round.objects.get().strategy == "random"
+    assert not WarmStart.objects.exists()
+
+
+def test_an_attempt_after_a_dead_one_pays_anew(project, monkeypatch):
+    account = start_with(project, epsilon=5.0).account
+    with monkeypatch.context() as patch:
+        patch.setattr(charged_starts, "_fit", lambda *args: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            warm_start.start_model(project)
+    assert warm_start.start_model(project) is not None
+    assert kinds(account) == ["grant", "reserve", "charge", "reserve", "commit"]
+
+
+@pytest.mark.parametrize("opened", ["trusted", "crowd"])
+def test_every_release_states_the_account_and_descends_from_the_start(opened, monkeypatch):
+    crowd = opened == "crowd"
+    project = learning.open_crowd(make_user()) if crowd else learning.open_trusted(make_user(), selection="random")
+    learning.fill_crowd(project) if crowd else learning.fill_trusted(project)
+    account = start_with(project).account
+    priors = []
+    real = training.estimator_of
+
+    def remember(*args, prior, **kwargs):
+        priors.append(prior)
+        return real(*args, prior=prior, **kwargs)
+
+    monkeypatch.setattr(training, "estimator_of", remember)
+    release = learning.run_to_release(project, make_user(), version=1)
+    start = WarmStart.objects.get()
+    assert priors[0].to_json() == LinearModel.from_json(start.weights).to_json()
+    assert start.entry in release.lineage.all()
+    assert selectors.accounts_of(project)[-1] == account
+    assert [terms["protects"] for terms in release.guarantee][-1] == account.label
+    with releases.open_file(release=release, name="privacy.json") as file:
+        document = json.load(file)
+    assert document["accounts"][-1]["limit_epsilon"] == pytest.approx(2.0)
+    assert f"{account.label} #3" in [entry["id"] for entry in document["entries"]]
+    with releases.open_file(release=release, name="README.md") as file:
+        assert account.label in file.read().decode()
+    assert [sheet.account for sheet in sheets.budget_sheets(project)][-1] == account
+    assert kinds(account) == ["grant", "reserve", "commit"]
+
+
+def test_what_cannot_start_a_model_is_refused(project):
+    with pytest.raises(InvalidUpload, match="start_epsilon: is too small for the training, which costs 2"):
+        start_with(project, epsilon=1.9)
+    with pytest.raises(InvalidUpload, match="start_epsilon: must be a number"):
+        start_with(project, epsilon=None)
+    assert not Dataset.objects.exists()
+    assert start_with(project, labels=False).state == DatasetState.REFUSED
+    assert not Record.objects.exists()
+    assert selectors.accounts_of(project) == [project.pool_account]
+    used = start_with(project)
+    assert used.state == DatasetState.READY
+    with pytest.raises(InvalidUpload, match="has a private start already"):
+        start_with(project)
+    with pytest.raises(IntegrityError, match="annotation_dataset_account"), transaction.atomic():
+        Dataset.objects.filter(pk=used.pk).update(account=None)
+
+
+def test_annotators_never_get_a_private_example(project):
+    learning.fill_trusted(project, number=12)
+    start_with(project)
+    learning.work_off(project)
+    annotator = make_user()
+    assert learning.label_everything(project, annotator) == 12
+    assert Membership.objects.filter(user=annotator).count() == 1
+    assert not Query.objects.exclude(record__dataset__role="pool").exists()
