@@ -130,7 +130,7 @@ def test_every_release_states_the_account_and_descends_from_the_start(opened, mo
         document = json.load(file)
     assert document["accounts"][-1]["limit_epsilon"] == pytest.approx(2.0)
     assert f"{account.label} #3" in [entry["id"] for entry in document["entries"]]
-    with releases.open_file(release=release, name="README.md") as file:
+    with releases.open_file(release=release, name="card.md") as file:
         assert account.label in file.read().decode()
     assert [sheet.account for sheet in sheets.budget_sheets(project)][-1] == account
     assert kinds(account) == ["grant", "reserve", "commit"]
