@@ -42,9 +42,12 @@ def audited(event):
     )
 
 
-@pytest.mark.parametrize(("d", "delta", "least"), [(1, 0.0, 0.8), (1, DELTA, 0.2), (4, 0.0, 0.05), (4, DELTA, 0.05)])
+@pytest.mark.parametrize(("d", "delta", "least"), [(1, 0.0, 0.74), (1, DELTA, 0.2), (4, 0.0, 0.05), (4, DELTA, 0.05)])
 def test_sound(d, delta, least):
-    """Noise spread over ten entries hides more of the loss from a count of outcomes than noise on one."""
+    """Noise spread over ten entries hides more of the loss from a count of outcomes than noise on one.
+
+    The first lower mark is five standard deviations (0.019) under the mean of twelve seeds (0.843).
+    """
     event = second_moments_event(EPSILON, d, delta=delta)
     assert least * EPSILON < audited(event) <= EPSILON
 
