@@ -5,7 +5,7 @@ from django.db.models import Field
 from annotation.models import Project
 from privacy.models import EntryKind, LedgerEntry
 
-# Those `annotation_project_guarantee_fixed` keeps.
+# Those `annotation_project_under_guarantee` keeps.
 FIXED = (
     "oracle",
     "arrival",

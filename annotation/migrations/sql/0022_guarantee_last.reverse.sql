@@ -1,0 +1,12 @@
+DROP TRIGGER annotation_project_under_guarantee ON annotation_project;
+CREATE TRIGGER annotation_project_guarantee_fixed
+    BEFORE UPDATE OF privacy_unit, pool_account_id, labels_account_id, data_kind, classes, columns, image_height,
+        image_width, feature_dimension, features, selection ON annotation_project
+    FOR EACH ROW WHEN (
+        (OLD.privacy_unit, OLD.pool_account_id, OLD.labels_account_id, OLD.data_kind, OLD.classes, OLD.columns,
+         OLD.image_height, OLD.image_width, OLD.feature_dimension, OLD.features, OLD.selection = 'secret_sample')
+        IS DISTINCT FROM
+        (NEW.privacy_unit, NEW.pool_account_id, NEW.labels_account_id, NEW.data_kind, NEW.classes, NEW.columns,
+         NEW.image_height, NEW.image_width, NEW.feature_dimension, NEW.features, NEW.selection = 'secret_sample')
+    )
+    EXECUTE FUNCTION annotation_check_guarantee_change();
