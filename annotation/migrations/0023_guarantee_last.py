@@ -8,11 +8,11 @@ SQL = Path(__file__).parent / "sql"
 
 
 class Migration(migrations.Migration):
-    dependencies = [("annotation", "0021_history")]
+    dependencies = [("annotation", "0022_charged_start")]
 
     operations = [
         migrations.RunSQL(
-            (SQL / "0022_guarantee_last.sql").read_text(),
-            reverse_sql=(SQL / "0022_guarantee_last.reverse.sql").read_text(),
+            (SQL / "0023_guarantee_last.sql").read_text(),
+            reverse_sql=(SQL / "0023_guarantee_last.reverse.sql").read_text(),
         ),
     ]
