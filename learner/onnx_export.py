@@ -42,6 +42,11 @@ def onnx_bytes(estimator: "ClassifierMixin", model: LinearModel, *, featurizer: 
         target_opset=OPSET,
     )
     graph.doc_string = ""
+    # Kept in a set on the way, in an order of its own in every process.
+    versions = sorted((each.domain, each.version) for each in graph.opset_import)
+    del graph.opset_import[:]
+    for domain, number in versions:
+        graph.opset_import.add(domain=domain, version=number)
     for key, value in (("featurizer", featurizer), ("schema", "dpal-onnx/1")):
         entry = graph.metadata_props.add()
         entry.key, entry.value = key, value
