@@ -13,7 +13,8 @@ from privacy.evidence import epsilon_lower_bound, one_by_one
 from privacy.mechanisms.randomness import SimulationRandom
 from privacy.mechanisms.second_moments import release_second_moments, shortened_rows
 
-TRIALS = 10_000 * int(os.environ.get("DPAL_EVIDENCE_TRIALS", "1"))
+# With a third of them the first lower mark is within three standard deviations of what twelve seeds gave.
+TRIALS = 30_000 * int(os.environ.get("DPAL_EVIDENCE_TRIALS", "1"))
 EPSILON, DELTA = 1.0, 1e-3
 pytestmark = pytest.mark.statistical
 
@@ -42,12 +43,9 @@ def audited(event):
     )
 
 
-@pytest.mark.parametrize(("d", "delta", "least"), [(1, 0.0, 0.74), (1, DELTA, 0.2), (4, 0.0, 0.05), (4, DELTA, 0.05)])
+@pytest.mark.parametrize(("d", "delta", "least"), [(1, 0.0, 0.8), (1, DELTA, 0.2), (4, 0.0, 0.05), (4, DELTA, 0.05)])
 def test_sound(d, delta, least):
-    """Noise spread over ten entries hides more of the loss from a count of outcomes than noise on one.
-
-    The first lower mark is five standard deviations (0.019) under the mean of twelve seeds (0.843).
-    """
+    """Noise spread over ten entries hides more of the loss from a count of outcomes than noise on one."""
     event = second_moments_event(EPSILON, d, delta=delta)
     assert least * EPSILON < audited(event) <= EPSILON
 
