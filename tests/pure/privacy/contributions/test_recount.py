@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from privacy.contributions import recount
 from privacy.contributions.reading import COUNTS
 from privacy.contributions.recount import frequent_texts, prefilter, sized_counts, summing
 from privacy.contributions.spill import LARGEST_SHARES, BoundedRows, Spill
@@ -42,6 +43,24 @@ def test_sums_are_exact_whatever_the_memory(parts, minimum, memory):
     found = [pair for share in shares for pair in zip(*share.to_pydict().values(), strict=True)]
     assert len(dict(found)) == len(found)
     assert dict(found) == {text: count for text, count in total_of(parts).items() if count >= minimum}
+
+
+@settings(deadline=None)
+@given(rows=st.lists(st.tuples(st.text(max_size=3), st.integers(1, 9)), max_size=40), skipped=st.integers(0, 5))
+def test_sums_are_exact_in_however_many_parts(rows, skipped):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recount, "CACHED_ROWS", 4)
+        summed = summing(table_of(rows).slice(skipped))
+    counts = total_of([rows[skipped:]])
+    assert summed.num_rows == len(counts)
+    assert dict(zip(*summed.to_pydict().values(), strict=True)) == counts
+
+
+def test_the_parts_of_many_texts_are_even():
+    texts = pa.array([f"play song {number:x}" for number in range(80_000)], pa.large_string())
+    sizes = Counter(recount._parts_of(texts, 8).tolist())
+    assert set(sizes) == set(range(8))
+    assert max(sizes.values()) < 80_000 / 4
 
 
 @settings(deadline=None)
