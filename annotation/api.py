@@ -15,9 +15,10 @@ from ninja.errors import HttpError
 from ninja.security import HttpBearer
 
 from annotation import selectors, sheets
+from annotation.answers import IDEMPOTENCY_KEY, LONGEST_KEY, answers, paged, written
 from annotation.downloads import labels_response
 from annotation.errors import InvalidRecords
-from annotation.idempotent_api import IDEMPOTENT, LONGEST_KEY, idempotent
+from annotation.idempotent_api import idempotent
 from annotation.identity import person_of
 from annotation.models import Assignment, BadRows, Dataset, DatasetRole, Job, Project, Role
 from annotation.pagination import Page, page_of
@@ -196,23 +197,23 @@ def _project(request: HttpRequest, slug: str, *roles: Role) -> Project:
     return get_object_or_404(selectors.projects_of(request.user, roles=roles), slug=slug)
 
 
-@router.get("projects", response=list[ProjectOut], summary="The caller's projects")
+@router.get("projects", response=list[ProjectOut], summary="The caller's projects", openapi_extra=paged())
 def list_projects(request: HttpRequest, response: HttpResponse, page: Query[Page]) -> Any:
     require_scope(request, Scope.PROJECTS_READ)
     return page_of(selectors.projects_of(request.user).order_by("slug"), page, request=request, response=response)
 
 
-@router.get("projects/{slug}", response=ProjectOut, summary="One project")
+@router.get("projects/{slug:slug}", response=ProjectOut, summary="One project")
 def get_project(request: HttpRequest, slug: str) -> Any:
     require_scope(request, Scope.PROJECTS_READ)
     return _project(request, slug)
 
 
 @router.post(
-    "projects/{slug}/datasets",
+    "projects/{slug:slug}/datasets",
     response={202: DatasetOut},
     summary="Upload a file; a job reads it",
-    openapi_extra=IDEMPOTENT,
+    openapi_extra=written(202, problems=(402, 409)),
 )
 @idempotent
 def upload_dataset(request: HttpRequest, slug: str, file: File[UploadedFile], form: Form[UploadIn]) -> Any:
@@ -233,7 +234,9 @@ def upload_dataset(request: HttpRequest, slug: str, file: File[UploadedFile], fo
     return Status(202, dataset)
 
 
-@router.get("projects/{slug}/datasets", response=list[DatasetOut], summary="Uploads of a project")
+@router.get(
+    "projects/{slug:slug}/datasets", response=list[DatasetOut], summary="Uploads of a project", openapi_extra=paged()
+)
 def list_datasets(request: HttpRequest, response: HttpResponse, slug: str, page: Query[Page]) -> Any:
     require_scope(request, Scope.DATASETS_WRITE)
     project = _project(request, slug, Role.MANAGER)
@@ -242,7 +245,7 @@ def list_datasets(request: HttpRequest, response: HttpResponse, slug: str, page:
 
 
 @router.post(
-    "projects/{slug}/records",
+    "projects/{slug:slug}/records",
     response={202: RecordsOut, 200: RecordsOut},
     summary="Post records to a stream; each is examined once",
     openapi_extra={
@@ -250,14 +253,7 @@ def list_datasets(request: HttpRequest, response: HttpResponse, slug: str, page:
             "required": True,
             "content": {"application/json": {"schema": RecordsIn.model_json_schema()}},
         },
-        "parameters": [
-            {
-                "in": "header",
-                "name": "Idempotency-Key",
-                "schema": {"type": "string", "maxLength": 200},
-                "description": "Sent again with the same key, records are stored once, and the answer is 200.",
-            }
-        ],
+        **answers(409, 413, parameters=[IDEMPOTENCY_KEY]),
     },
 )
 def post_records(request: HttpRequest, slug: str) -> Any:
@@ -292,10 +288,10 @@ def get_job(request: HttpRequest, job_id: UUID) -> Any:
 
 
 @router.post(
-    "projects/{slug}/assignments",
+    "projects/{slug:slug}/assignments",
     response={200: AssignmentOut, 204: None},
     summary="Claim the next question; 204 when there is none",
-    openapi_extra=IDEMPOTENT,
+    openapi_extra=written(200, 204, problems=(409,)),
 )
 @idempotent
 def claim_assignment(request: HttpRequest, slug: str) -> Any:
@@ -322,7 +318,10 @@ def _own_assignment(request: HttpRequest, assignment_id: UUID) -> Assignment:
 
 
 @router.post(
-    "assignments/{assignment_id}/label", response=LabelOut, summary="Answer a question", openapi_extra=IDEMPOTENT
+    "assignments/{assignment_id}/label",
+    response=LabelOut,
+    summary="Answer a question",
+    openapi_extra=written(200, problems=(409,)),
 )
 @idempotent
 def label_assignment(request: HttpRequest, assignment_id: UUID, body: LabelIn) -> Any:
@@ -334,7 +333,7 @@ def label_assignment(request: HttpRequest, assignment_id: UUID, body: LabelIn) -
     "assignments/{assignment_id}/skip",
     response={204: None},
     summary="Give a question back",
-    openapi_extra=IDEMPOTENT,
+    openapi_extra=written(204, problems=(409,)),
 )
 @idempotent
 def skip_assignment(request: HttpRequest, assignment_id: UUID, body: SkipIn) -> Any:
@@ -344,11 +343,17 @@ def skip_assignment(request: HttpRequest, assignment_id: UUID, body: SkipIn) -> 
 
 
 @router.get(
-    "projects/{slug}/labels",
+    "projects/{slug:slug}/labels",
     summary="Every answer as a file, streamed",
-    openapi_extra={
-        "responses": {200: {"description": "The file", "content": {name: {} for name in LABEL_MEDIA_TYPES}}}
-    },
+    openapi_extra=answers(
+        responses={
+            200: {
+                "description": "The file",
+                "headers": {"Content-Disposition": {"required": True, "schema": {"type": "string"}}},
+                "content": {name: {} for name in LABEL_MEDIA_TYPES},
+            }
+        }
+    ),
 )
 def export_labels(
     request: HttpRequest,
@@ -360,7 +365,7 @@ def export_labels(
     return labels_response(_project(request, slug, Role.MANAGER), format, history=history)
 
 
-@router.get("projects/{slug}/ledger", response=list[AccountOut], summary="Accounts and every entry")
+@router.get("projects/{slug:slug}/ledger", response=list[AccountOut], summary="Accounts and every entry")
 def get_ledger(request: HttpRequest, slug: str) -> Any:
     require_scope(request, Scope.LEDGER_READ)
     project = _project(request, slug, Role.MANAGER, Role.ENGINEER)

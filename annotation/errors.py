@@ -106,3 +106,4 @@ class StreamFull(AnnotationError):
     """More records wait to be examined than the site keeps."""
 
     status = 429
+    retry_after_seconds = 60

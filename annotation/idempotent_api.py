@@ -10,21 +10,10 @@ from django.http import HttpRequest, HttpResponse
 from ninja.decorators import decorate_view
 from ninja.errors import HttpError
 
+from annotation.answers import LONGEST_KEY
 from annotation.errors import AnnotationError
 from annotation.services import tokens
 from annotation.services.idempotency import Answer, answer_once
-
-LONGEST_KEY = 200
-IDEMPOTENT: dict[str, Any] = {
-    "parameters": [
-        {
-            "in": "header",
-            "name": "Idempotency-Key",
-            "schema": {"type": "string", "maxLength": LONGEST_KEY},
-            "description": "Sent again with the same key within a day, the write happens once.",
-        }
-    ]
-}
 
 
 def _once(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:

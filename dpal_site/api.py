@@ -1,21 +1,62 @@
 """The REST interface: one API object, its routers, and every error as an RFC 9457 problem document."""
 
-from http import HTTPStatus
+from copy import deepcopy
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
+from django.db import DataError
 from django.http import Http404, HttpRequest, HttpResponse
 from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
+from ninja.openapi.schema import OpenAPISchema
 
+from annotation.answers import problem
 from annotation.api import BearerToken
 from annotation.api import router as annotation_router
-from annotation.errors import AnnotationError, InvalidRecords, TooOften
+from annotation.errors import AnnotationError, InvalidRecords, StreamFull, TooOften
+from dpal_site import problems
+from dpal_site.problems import problem_response
 from learner.api import router as learner_router
 from learner.errors import LearnerError
 from privacy.errors import BudgetExceeded, PrivacyError
 
-api = NinjaAPI(
+
+class DescribedAPI(NinjaAPI):
+    """An API whose description holds every answer of every route, refusals included."""
+
+    def get_openapi_schema(self, **options: Any) -> OpenAPISchema:
+        """Add to each route what any route may answer, besides what it declares itself."""
+        schema = super().get_openapi_schema(**options)
+        schema["components"]["schemas"]["Problem"] = problems.SCHEMA
+        schema["components"]["responses"] = problems.problem_components()
+        for path, methods in schema["paths"].items():
+            for method, operation in methods.items():
+                # Routes share what they declare; here each gets its own.
+                described = methods[method] = deepcopy(operation)
+                told = described["responses"]
+                for status in _common_refusals(path, described):
+                    told.setdefault(status, problem(status))
+        return schema
+
+
+def _common_refusals(path: str, operation: dict[str, Any]) -> list[int]:
+    parameters = operation["parameters"]
+    found = [401, 403, 429]
+    if "{" in path:
+        found.append(404)
+    if "requestBody" in operation:
+        found.append(400)
+    # A name in the path is any text, and one that fits nothing is simply not there.
+    if "requestBody" in operation or any(one["schema"] != {"type": "string"} for one in map(_bare, parameters)):
+        found.append(422)
+    return found
+
+
+def _bare(parameter: dict[str, Any]) -> dict[str, Any]:
+    return {"schema": {name: value for name, value in parameter["schema"].items() if name != "title"}}
+
+
+api = DescribedAPI(
     title="DPAL",
     version="1",
     description="Upload private pools, label, read the privacy ledger, download released models.",
@@ -26,24 +67,17 @@ api.add_router("", annotation_router)
 api.add_router("", learner_router)
 
 
-def _problem(request: HttpRequest, status: int, detail: str, **extra: Any) -> HttpResponse:
-    body = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail, **extra}
-    response = api.create_response(request, body, status=status)
-    response.headers["Content-Type"] = "application/problem+json"
-    return response
-
-
 @api.exception_handler(ValidationError)
 def invalid(request: HttpRequest, error: ValidationError) -> HttpResponse:
     """Name every field and rule, but never echo what was sent."""
     errors = [{"field": ".".join(str(part) for part in item["loc"]), "rule": item["msg"]} for item in error.errors]
-    return _problem(request, 422, "The request does not fit its description.", errors=errors)
+    return problem_response(422, "The request does not fit its description.", errors=errors)
 
 
 @api.exception_handler(AuthenticationError)
 def unauthenticated(request: HttpRequest, error: AuthenticationError) -> HttpResponse:
     """Say how to authenticate."""
-    response = _problem(request, 401, "Send a valid token as 'Authorization: Bearer <token>'.")
+    response = problem_response(401, "Send a valid token as 'Authorization: Bearer <token>'.")
     response.headers["WWW-Authenticate"] = "Bearer"
     return response
 
@@ -51,19 +85,19 @@ def unauthenticated(request: HttpRequest, error: AuthenticationError) -> HttpRes
 @api.exception_handler(Http404)
 def absent(request: HttpRequest, error: Http404) -> HttpResponse:
     """Same answer for what is not there and for what the caller may not know about."""
-    return _problem(request, 404, "There is no such thing, or you have no part in it.")
+    return problem_response(404, "There is no such thing, or you have no part in it.")
 
 
 @api.exception_handler(PermissionDenied)
 def forbidden(request: HttpRequest, error: PermissionDenied) -> HttpResponse:
     """Name what is missing."""
-    return _problem(request, 403, str(error) or "Your role does not allow this.")
+    return problem_response(403, str(error) or "Your role does not allow this.")
 
 
 @api.exception_handler(HttpError)
 def other(request: HttpRequest, error: HttpError) -> HttpResponse:
     """Pass a deliberate HTTP error on in the common form."""
-    return _problem(request, error.status_code, str(error))
+    return problem_response(error.status_code, str(error))
 
 
 @api.exception_handler(PrivacyError)
@@ -73,7 +107,13 @@ def refused(request: HttpRequest, error: Exception) -> HttpResponse:
     """Answer 402 for a spent budget; other refusals carry their own status."""
     status = 402 if isinstance(error, BudgetExceeded) else getattr(error, "status", 409)
     extra = {"errors": error.errors} if isinstance(error, InvalidRecords) else {}
-    response = _problem(request, status, str(error), **extra)
-    if isinstance(error, TooOften):
+    response = problem_response(status, str(error), **extra)
+    if isinstance(error, TooOften | StreamFull):
         response.headers["Retry-After"] = str(error.retry_after_seconds)
     return response
+
+
+@api.exception_handler(DataError)
+def unstorable(request: HttpRequest, error: DataError) -> HttpResponse:
+    """Refuse a character or a number that no column of the database can hold."""
+    return problem_response(422, "The request holds a character or a number that cannot be stored.")

@@ -6,6 +6,7 @@ import time
 import zoneinfo
 from collections.abc import Callable
 from functools import lru_cache
+from http import HTTPStatus
 
 import structlog
 from django.conf import settings
@@ -16,6 +17,7 @@ from django.utils.translation import gettext
 
 from annotation.errors import AnnotationError
 from dpal_site.monitoring import context
+from dpal_site.problems import MEANINGS, MEDIA_TYPE, problem_response
 from learner.errors import LearnerError
 from privacy.errors import BudgetExceeded, PrivacyError
 
@@ -27,6 +29,9 @@ POLICY = (
     f"connect-src 'self'; form-action {FORM_TARGETS}; base-uri 'none'; "
     "frame-ancestors 'none'"
 )
+API_PATH = "/api/"
+# What a refusal says besides its text; the rest spoke of the page that is not sent.
+PROBLEM_HEADERS = frozenset({"Allow", "Content-Range", "Retry-After", "WWW-Authenticate"})
 ZONE_COOKIE = "timezone"
 ZONE_NAME = re.compile(r"[A-Za-z0-9_+/-]{1,64}")
 
@@ -64,6 +69,25 @@ class RequestLogMiddleware:
             logger.info("request", extra=fields)
         response.headers[context.REQUEST_HEADER] = known
         return response
+
+
+class ProblemMiddleware:
+    """Answer programs in their own form whatever refuses them: a wrong method, an unknown route, a fault of ours."""
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        told = response.status_code < HTTPStatus.BAD_REQUEST or response.headers.get("Content-Type") == MEDIA_TYPE
+        if told or not request.path.startswith(API_PATH):
+            return response
+        status = response.status_code
+        detail = MEANINGS.get(status) or HTTPStatus(status).phrase
+        problem = problem_response(status, detail)
+        for name in PROBLEM_HEADERS & set(response.headers):
+            problem.headers[name] = response.headers[name]
+        return problem
 
 
 class TimeZoneMiddleware:

@@ -9,6 +9,7 @@ from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from ninja import Field, Query, Router, Schema
 
+from annotation.answers import answers, paged
 from annotation.api import require_scope
 from annotation.models import Project
 from annotation.pagination import Page, page_of
@@ -22,21 +23,73 @@ from learner.services import predictions, releases
 router = Router()
 LARGEST_BATCH = 1000
 LONGEST_TEXT = 20_000
+RETIRED = {"Warning": {"schema": {"type": "string"}, "description": "There where the version is retired."}}
+TAG = {"ETag": {"required": True, "schema": {"type": "string", "pattern": '^"[0-9a-f]{64}"$'}}}
+PART = {"Content-Range": {"required": True, "schema": {"type": "string", "pattern": "^bytes [0-9]+-[0-9]+/[0-9]+$"}}}
+LENGTH = {
+    "Content-Length": {"required": True, "schema": {"type": "integer", "minimum": 0}},
+    "Accept-Ranges": {"required": True, "schema": {"const": "bytes"}},
+}
+FILE: dict[str, Any] = {"content": {"application/json": {}, "text/markdown": {}, "application/octet-stream": {}}}
+FILE_ANSWERS = {
+    200: {"description": "The file", "headers": RETIRED | TAG | LENGTH, **FILE},
+    206: {"description": "The part asked for", "headers": RETIRED | TAG | LENGTH | PART, **FILE},
+    304: {"description": "The caller has it already", "headers": RETIRED | TAG},
+}
+CONDITIONS = [
+    {"in": "header", "name": name, "schema": {"type": "string"}} for name in ("Range", "If-Range", "If-None-Match")
+]
+
+
+class MeasureOut(Schema):
+    """A share or a score with its 95 % interval; null of a class without examples."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+class RecallOut(MeasureOut):
+    """How many examples of a class are found."""
+
+    correct: int
+    examples: int
+
+
+class MeasuresOut(Schema):
+    """Macro-F1, the expected calibration error and the bins behind it, the confusion matrix (rows are true classes, in
+    the order of the weights) and the recall of each class; empty of releases from before there were measures.
+    """
+
+    macro_f1: MeasureOut | None = None
+    calibration_error: MeasureOut | None = None
+    reliability: list[dict[str, int | float | None]] = []
+    confusion: list[list[int]] = []
+    recall: list[RecallOut] = []
 
 
 class EvaluationOut(Schema):
-    """How well a release does on one public test set, with 95 % intervals.
-
-    `measures` holds macro-F1, the expected calibration error, the bins behind it, the confusion matrix (rows are true
-    classes, in the order of the weights) and the recall of each class.
-    """
+    """How well a release does on one public test set, with 95 % intervals."""
 
     dataset: str
     examples: int
     correct: int
     accuracy: float
     interval: tuple[float, float]
-    measures: dict[str, Any]
+    measures: MeasuresOut
+
+
+class TermsOut(Schema):
+    """An account when the version was released: its limit is the guarantee."""
+
+    protects: str
+    filter: str
+    unit: str
+    adjacency: str
+    limit_epsilon: float
+    limit_delta: float
+    spent_epsilon: float
+    spent_delta: float
 
 
 class FileOut(Schema):
@@ -75,7 +128,7 @@ class ModelOut(Schema):
     pool_size: int | None
     sampling_rate: float | None
     created_at: datetime
-    guarantee: list[dict[str, Any]]
+    guarantee: list[TermsOut]
     configuration: dict[str, Any]
     environment: dict[str, str]
     public_key: str
@@ -133,24 +186,36 @@ def _release(request: HttpRequest, slug: str, version: str) -> ModelRelease:
     return found
 
 
-@router.get("projects/{slug}/models", response=list[ModelOut], summary="Released models, newest first")
+@router.get(
+    "projects/{slug:slug}/models",
+    response=list[ModelOut],
+    summary="Released models, newest first",
+    openapi_extra=paged(),
+)
 def list_models(request: HttpRequest, response: HttpResponse, slug: str, page: Query[Page]) -> Any:
     found = selectors.releases_of(_project(request, slug))
     return [_model(release) for release in page_of(found, page, request=request, response=response)]
 
 
-@router.get("projects/{slug}/models/{version}", response=ModelOut, summary="One released model, or the latest")
+@router.get("projects/{slug:slug}/models/{version}", response=ModelOut, summary="One released model, or the latest")
 def get_model(request: HttpRequest, slug: str, version: str) -> Any:
     return _model(_release(request, slug, version))
 
 
-@router.get("projects/{slug}/models/{version}/files/{name}", summary="A file of a released model")
+@router.get(
+    "projects/{slug:slug}/models/{version}/files/{name}",
+    summary="A file of a released model",
+    openapi_extra=answers(409, 416, 500, parameters=CONDITIONS, responses=FILE_ANSWERS),
+)
 def get_file(request: HttpRequest, slug: str, version: str, name: str) -> HttpResponseBase:
     return file_response(request, _release(request, slug, version), name)
 
 
 @router.post(
-    "projects/{slug}/models/{version}/predict", response=PredictOut, summary="Try a released model on a few records"
+    "projects/{slug:slug}/models/{version}/predict",
+    response=PredictOut,
+    summary="Try a released model on a few records",
+    openapi_extra=answers(409, headers={200: RETIRED}),
 )
 def predict(request: HttpRequest, response: HttpResponse, slug: str, version: str, body: PredictIn) -> Any:
     release = _release(request, slug, version)
@@ -161,7 +226,12 @@ def predict(request: HttpRequest, response: HttpResponse, slug: str, version: st
     return {"version": release.version, "classes": classes, "labels": labels, "probabilities": probabilities.tolist()}
 
 
-@router.get("projects/{slug}/rounds", response=list[RoundOut], summary="How questions were chosen, newest first")
+@router.get(
+    "projects/{slug:slug}/rounds",
+    response=list[RoundOut],
+    summary="How questions were chosen, newest first",
+    openapi_extra=paged(),
+)
 def list_rounds(request: HttpRequest, response: HttpResponse, slug: str, page: Query[Page]) -> Any:
     found = selectors.rounds_of(_project(request, slug))
     return [_round(chosen) for chosen in page_of(found, page, request=request, response=response)]

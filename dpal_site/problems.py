@@ -1,0 +1,68 @@
+"""Errors of the REST interface as RFC 9457 problem documents, and their description."""
+
+from http import HTTPStatus
+from typing import Any
+
+from django.http import HttpResponse, JsonResponse
+
+MEDIA_TYPE = "application/problem+json"
+SCHEMA = {
+    "title": "Problem",
+    "description": "An error as RFC 9457 writes it; it never repeats what was sent.",
+    "type": "object",
+    "required": ["type", "title", "status", "detail"],
+    "properties": {
+        "type": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string"},
+        "errors": {"type": "array", "items": {"type": "object"}, "description": "Fields or rows, and the rule broken."},
+    },
+    "additionalProperties": False,
+}
+MEANINGS = {
+    400: "The body cannot be read.",
+    401: "There is no valid token.",
+    402: "The budget does not suffice.",
+    403: "The token lacks the scope, or the person the role.",
+    404: "There is no such thing, or the caller has no part in it.",
+    405: "The route does not take this method.",
+    409: "The state of things does not allow it now.",
+    413: "The body is too long.",
+    416: "The file has no such part.",
+    422: "The request does not fit its description.",
+    429: "Too often; wait as long as Retry-After says.",
+    500: "A fault of the site.",
+}
+HEADERS: dict[int, dict[str, Any]] = {
+    401: {"WWW-Authenticate": {"required": True, "schema": {"type": "string", "const": "Bearer"}}},
+    416: {"Content-Range": {"required": True, "schema": {"type": "string", "pattern": r"^bytes \*/[0-9]+$"}}},
+    429: {"Retry-After": {"required": True, "schema": {"type": "integer", "minimum": 1}}},
+}
+
+
+def problem_response(status: int, detail: str, **extra: Any) -> HttpResponse:
+    """Return an error as a problem document."""
+    body = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail, **extra}
+    return JsonResponse(body, status=status, content_type=MEDIA_TYPE)
+
+
+def problem_components() -> dict[str, Any]:
+    """Return the problem document of every status for the components of an OpenAPI description."""
+    return {
+        f"Problem{status}": {
+            "description": meaning,
+            "headers": HEADERS.get(status, {}),
+            "content": {
+                MEDIA_TYPE: {
+                    "schema": {
+                        "allOf": [
+                            {"$ref": "#/components/schemas/Problem"},
+                            {"properties": {"status": {"const": status}}},
+                        ]
+                    }
+                }
+            },
+        }
+        for status, meaning in MEANINGS.items()
+    }
