@@ -247,6 +247,7 @@ def _copy(
             if pixels and batch.pixels is not None:
                 pixels.append(batch.pixels)
             tell(writer.rows)
+        writer.close()
         return writer.rows
 
 

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import json
 import logging
 import threading
 import time
@@ -22,7 +23,7 @@ from PIL import Image
 
 from annotation.errors import InvalidUpload
 from annotation.models import Dataset, Job, Record
-from annotation.services import datasets, jobs, work
+from annotation.services import datasets, jobs, record_copy, work
 from annotation.services.record_copy import Pseudonyms
 from tests.factories import make_project, make_user
 
@@ -164,6 +165,31 @@ def test_contributors_are_stored_as_keyed_hashes_only(settings):
         assert cursor.fetchone() == (0,)
     settings.PSEUDONYM_KEY = "another"
     assert Pseudonyms().of("Ann") != ann
+
+
+def test_cells_of_every_kind_arrive_as_they_were(monkeypatch):
+    """What is encoded a batch at a time is what the database hands back, also where a batch goes out in parts."""
+    monkeypatch.setattr(record_copy, "MAXIMUM_ROWS", 3)
+    texts = ["a", "\u00fcn\u00ef \U0001f600", 'quote " and \\ and \t', "x" * 20_000, "two\nlines", " kept "]
+    rows = [
+        {"text": text, "who": name}
+        for text, name in zip(texts, ["Ann", None, "", "Bob", "Z\u00eb", "Ann"], strict=True)
+    ]
+    data = "\n".join(map(json.dumps, rows)).encode()
+    pool = imported(data, name="rows.jsonl", mapping={"contributor": "who"})
+    assert [text for _, text in rows_of(pool, "text")] == texts
+    pseudonyms = Pseudonyms()
+    assert [who and bytes(who) for _, who in rows_of(pool, "contributor")] == [
+        name and pseudonyms.of(name) for name in ("Ann", None, None, "Bob", "Z\u00eb", "Ann")
+    ]
+    lines = [
+        {"age": age, "job": "cook", "label": label} for age, label in zip((1, 2.5, -3e9 - 0.5, 0), "abab", strict=True)
+    ]
+    project = make_project(data_kind="table", columns=COLUMNS, classes=["a", "b"])
+    table = imported("\n".join(map(json.dumps, lines)).encode(), project, name="t.jsonl", role="public_test")
+    assert rows_of(table, "payload", "label") == [
+        (number, {"age": line["age"], "job": "cook"}, "ab".index(line["label"])) for number, line in enumerate(lines)
+    ]
 
 
 def test_a_pools_labels_are_never_stored_and_a_test_sets_are():

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from annotation.errors import InvalidUpload
-from annotation.parsers import checks
+from annotation.parsers import checks, delimited, json_lines
 from annotation.parsers.pixel_file import PixelFile
 from annotation.parsers.reading import Format, Upload, detect_format
 from annotation.parsers.rows import BadRow, Layout
@@ -171,6 +171,14 @@ def test_text_split_anywhere_between_pieces_stays_whole(monkeypatch):
         assert read_texts(data) == (rows, [])
 
 
+@pytest.mark.parametrize("before", [0, 1, delimited.STRIDE - 1, delimited.STRIDE, 3 * delimited.STRIDE + 5])
+def test_rows_before_and_after_a_misplaced_quote_keep_their_lines(before):
+    good = "".join(f"{n},a\n" for n in range(before))
+    texts, bad = read_texts(f'text,n\n{good}"x"y,1\nlast,2\nalone\n'.encode())
+    assert texts == [*map(str, range(before)), "last"]
+    assert [row.line for row in bad] == [before + 2, before + 4]
+
+
 @given(
     st.lists(
         st.tuples(
@@ -275,6 +283,57 @@ def test_json_lines_name_each_bad_line():
         (7, "text", checks.NOT_UTF8),
         (9, "", "is not valid JSON"),
     ]
+
+
+def test_lines_that_are_json_only_together_are_bad_one_by_one():
+    lines = [
+        '{"text": "a"}, {"text": "b"}',
+        '{"text": ["c"',
+        "]}",
+        '{"text": "d"} x',
+        '  {"text": "e"}  ',
+        '{"text": "f", "text": "g"}',
+    ]
+    texts, bad = read_texts("\n".join(lines).encode(), name="a.jsonl")
+    assert texts == ["e", "g"]
+    assert [row.line for row in bad] == [1, 2, 3, 4]
+
+
+json_line = st.one_of(
+    st.fixed_dictionaries({"text": st.text("a\t\u00eb ", max_size=5)}, optional={"who": st.text("ab", max_size=2)}).map(
+        json.dumps
+    ),
+    st.sampled_from(
+        ["", "  ", "{", "[1]", "5", '{"text": 1}', '{"text": "a"}}', '{"who": "b"}', "NaN", '{"text": "\x00"}']
+    ),
+)
+
+
+@given(st.lists(json_line, max_size=12))
+def test_pieces_of_good_lines_are_read_like_single_lines(lines):
+    """The quick way through a piece of good lines and the slow one give the same rows, whatever stands between them."""
+    layout = Layout(kind="text", text="text", contributor="who")
+    try:
+        bad, batches = read("\n".join(['{"text": "first", "who": "a"}', *lines]).encode(), layout, "a.jsonl")
+    except InvalidUpload:
+        pytest.fail("only the first line refuses a file")
+    together = [(text, who) for batch in batches for text, who in zip(batch.texts, batch.contributors, strict=True)]
+    one_by_one, bad_alone = [("first", "a")], []
+    for number, line in enumerate(lines, start=2):
+        if not line.strip():
+            continue
+        try:
+            row = json_lines.read_object(line)
+        except ValueError:
+            bad_alone.append(number)
+            continue
+        text, who = row.get("text"), row.get("who") or None
+        if isinstance(text, str) and text.strip() and "\0" not in text:
+            one_by_one.append((text, who))
+        else:
+            bad_alone.append(number)
+    assert together == one_by_one
+    assert [row.line for row in bad] == bad_alone
 
 
 # --- Parquet
