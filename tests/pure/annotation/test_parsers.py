@@ -287,6 +287,7 @@ def test_json_lines_name_each_bad_line():
 
 def test_lines_that_are_json_only_together_are_bad_one_by_one():
     lines = [
+        '{"text": "first"}',
         '{"text": "a"}, {"text": "b"}',
         '{"text": ["c"',
         "]}",
@@ -295,8 +296,8 @@ def test_lines_that_are_json_only_together_are_bad_one_by_one():
         '{"text": "f", "text": "g"}',
     ]
     texts, bad = read_texts("\n".join(lines).encode(), name="a.jsonl")
-    assert texts == ["e", "g"]
-    assert [row.line for row in bad] == [1, 2, 3, 4]
+    assert texts == ["first", "e", "g"]
+    assert [row.line for row in bad] == [2, 3, 4, 5]
 
 
 json_line = st.one_of(
