@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from django.contrib.auth.models import User
 from django.core.files import File
+from django.db import connection
 
 from annotation.models import Dataset, DatasetRole, Membership, Project, Query, Role, WorkState
 from annotation.services import datasets, gate, labels, projects, queue
@@ -16,6 +17,12 @@ from learner.models import ModelRelease, Round, TrainingRun
 from learner.services import rounds, secret_rounds, training
 from privacy.models import SETTLEMENTS, EntryKind, LedgerEntry
 
+# Puts the ledger's own rules back as they were.
+ENABLING = """
+    SELECT format('ALTER TABLE privacy_ledgerentry ENABLE %s TRIGGER %I',
+                  CASE tgenabled WHEN 'A' THEN 'ALWAYS' WHEN 'R' THEN 'REPLICA' ELSE '' END, tgname)
+    FROM pg_trigger WHERE NOT tgisinternal AND tgrelid = 'privacy_ledgerentry'::regclass
+"""
 CLASSES = ["fruit", "tool"]
 _numbers = count(1)
 FRUIT = ("apple", "pear", "plum", "grape", "melon", "peach", "lemon", "cherry")
@@ -195,3 +202,16 @@ def open_reservations(project: Project) -> int:
 def entries(project: Project, *kinds: str) -> list[LedgerEntry]:
     """Return the pool account's entries of these kinds, oldest first."""
     return list(project.pool_account.entries.filter(kind__in=kinds).order_by("sequence"))
+
+
+def rewrite_entry(entry_id: int, *, purpose: str) -> str:
+    """Change the words of a ledger entry as somebody might who owns the database, and return what they were."""
+    with connection.cursor() as cursor:
+        cursor.execute(ENABLING)
+        enabling = [statement for (statement,) in cursor.fetchall()]
+        cursor.execute("ALTER TABLE privacy_ledgerentry DISABLE TRIGGER USER")
+        before: str = LedgerEntry.objects.values_list("purpose", flat=True).get(pk=entry_id)
+        cursor.execute("UPDATE privacy_ledgerentry SET purpose = %s WHERE id = %s", [purpose, entry_id])
+        for statement in enabling:
+            cursor.execute(statement)
+    return before

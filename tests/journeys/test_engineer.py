@@ -1,50 +1,67 @@
-"""An engineer with nothing but a token: the examples of docs/releases.md run as printed, forgeries are refused."""
+"""An engineer with nothing but a token: the documents' examples run as printed, whatever was changed is refused."""
 
-import os
 import re
-import subprocess
-import sys
+import time
 from datetime import timedelta
+from io import StringIO
 from pathlib import Path
 
 import pytest
 import requests
+from django.core.management import CommandError, call_command
 
 from annotation.models import Role
 from annotation.services import projects, tokens
-from dpal_site.embedded.servers import REPOSITORY
-from learner.services import releases
-from tests import learning
+from learner.models import ReleaseState
+from learner.services import release_gate, releases, webhooks
+from tests import documented, learning, streaming
 from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
-EXAMPLE = re.compile(r"```(?:bash|python) file=(\S+)\n(.*?)```", re.DOTALL)
-DOCUMENTED = dict(EXAMPLE.findall((REPOSITORY / "docs" / "releases.md").read_text(encoding="utf-8")))
+WITH_A_TOKEN = (
+    "latest.sh",
+    "download.sh",
+    "verify.py",
+    "numpy_model.py",
+    "use.py",
+    "download.py",
+    "predict.sh",
+)
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Write the examples where an engineer would run them."""
-    for name, script in DOCUMENTED.items():
-        (tmp_path / name).write_text(script, encoding="utf-8")
+    documented.write_examples(tmp_path)
     return tmp_path
 
 
-def run(name: str, folder: Path, known: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    command = ["bash", name] if name.endswith(".sh") else [sys.executable, "-W", "ignore", name]
-    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), **known}
-    return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
-    )
+@pytest.fixture
+def project():
+    opened = learning.open_trusted(make_user())
+    learning.fill_trusted(opened)
+    return opened
 
 
-def test_the_examples_run_as_printed_and_forgeries_are_refused(live_site, folder):
-    project = learning.open_trusted(make_user())
-    learning.fill_trusted(project)
+def token_for(project, *scopes: str, role: str = Role.ENGINEER):
+    person = make_user()
+    projects.add_member(project=project, user=person, role=role)
+    return tokens.create_token(user=person, name="t", scopes=list(scopes), lifetime=timedelta(days=1))
+
+
+def other_letter(text: str, place: int) -> str:
+    """Return base64 text with another letter at a place, which never is one of the last bits that nobody reads."""
+    return text[:place] + ("B" if text[place] == "A" else "A") + text[place + 1 :]
+
+
+def test_no_example_goes_unrun():
+    assert documented.unnamed() == []
+    assert set(documented.examples()) == {*WITH_A_TOKEN, "check_message.py", "post_records.sh"}
+
+
+def test_the_examples_run_as_printed_and_forgeries_are_refused(live_site, folder, project):
     release = learning.run_to_release(project, make_user(), version=1)
-    engineer = make_user()
-    projects.add_member(project=project, user=engineer, role=Role.ENGINEER)
-    token, secret = tokens.create_token(user=engineer, name="t", scopes=["models:read"], lifetime=timedelta(days=1))
+    token, secret = token_for(project, "models:read")
     known = {
         "SITE": live_site.url,
         "PROJECT": project.slug,
@@ -52,11 +69,10 @@ def test_the_examples_run_as_printed_and_forgeries_are_refused(live_site, folder
         "PUBLIC_KEY": releases.signer().public_key,
     }
     said = {}
-    for name in ("download.sh", "verify.py", "numpy_model.py", "use.py", "download.py", "predict.sh"):
-        done = run(name, folder, known)
+    for name in WITH_A_TOKEN:
+        done = documented.run(name, folder, known)
         assert done.returncode == 0, (name, done.stderr)
         said[name] = done.stdout
-    assert set(said) == set(DOCUMENTED)
     assert said["verify.py"] == "genuine\n"
     assert said["download.py"] == "version 1 guarantee 20.0\n"
     assert '"labels"' in said["predict.sh"]
@@ -64,26 +80,29 @@ def test_the_examples_run_as_printed_and_forgeries_are_refused(live_site, folder
         name: (releases.folder_of(release) / name).stat().st_size for name in release.digests
     }
 
-    weights, signature = folder / "weights.json", folder / "manifest.sig"
-    genuine = weights.read_bytes()
-    weights.write_bytes(genuine.replace(b"0", b"1", 1))
-    assert "weights.json was changed" in run("verify.py", folder, known).stderr
-    weights.write_bytes(genuine)
+    # A file, the list of files, and the signature, each changed; then another site's key.
+    for name in ("weights.json", "model.onnx", "manifest.json"):
+        path = folder / name
+        genuine = path.read_bytes()
+        path.write_bytes(genuine[:-1] + bytes([genuine[-1] ^ 1]))
+        refused = documented.run("verify.py", folder, known)
+        assert refused.returncode != 0, name
+        assert name == "manifest.json" or f"{name} was changed" in refused.stderr
+        path.write_bytes(genuine)
+    signature = folder / "manifest.sig"
     signed = signature.read_text()
-    signature.write_text(
-        re.sub(r'("signature": ")(.)', lambda found: found[1] + ("B" if found[2] == "A" else "A"), signed)
-    )
-    assert run("verify.py", folder, known).returncode != 0
+    signature.write_text(re.sub(r'(?<="signature": ")[^"]+', lambda found: other_letter(found[0], 5), signed))
+    assert "InvalidSignature" in documented.run("verify.py", folder, known).stderr
     signature.write_text(signed)
     other = releases.Signer.from_secret("another secret of the test, long enough for a key").public_key
-    assert run("verify.py", folder, known | {"PUBLIC_KEY": other}).returncode != 0
-    assert run("verify.py", folder, known).returncode == 0
+    assert documented.run("verify.py", folder, known | {"PUBLIC_KEY": other}).returncode != 0
+    assert documented.run("verify.py", folder, known).returncode == 0
 
     # On the site itself, too: a changed file is a fault, a changed or revoked token opens nothing.
     address = f"{live_site.url}/api/v1/projects/{project.slug}/models/latest"
-    changed = secret[:-1] + ("A" if secret[-1] != "A" else "B")
-    for wrong in (changed, "", secret.upper()):
+    for wrong in (other_letter(secret, len(secret) - 1), other_letter(secret, 9), "", secret.upper(), secret[:-1]):
         assert requests.get(address, headers={"Authorization": f"Bearer {wrong}"}, timeout=30).status_code == 401
+    assert documented.run("latest.sh", folder, known | {"TOKEN": other_letter(secret, 9)}).returncode != 0
     headers = {"Authorization": f"Bearer {secret}"}
     (releases.folder_of(release) / "card.md").write_text("epsilon 0")
     broken = requests.get(f"{address}/files/card.md", headers=headers, timeout=30)
@@ -92,3 +111,52 @@ def test_the_examples_run_as_printed_and_forgeries_are_refused(live_site, folder
     assert requests.get(f"{live_site.url}/api/v1/projects", headers=headers, timeout=30).status_code == 403
     tokens.revoke_token(token=token)
     assert requests.get(address, headers=headers, timeout=30).status_code == 401
+
+
+def test_records_are_posted_as_printed(live_server, folder):
+    stream = streaming.open_stream(make_user())
+    _, secret = token_for(stream, "datasets:write", role=Role.MANAGER)
+    known = {"SITE": live_server.url, "PROJECT": stream.slug, "TOKEN": secret}
+    done = [documented.run("post_records.sh", folder, known) for _ in range(2)]
+    assert [one.stdout for one in done] == ['{"accepted": 2, "first_slot": 0}'] * 2, done[0].stderr
+
+
+def test_a_message_is_checked_as_printed(folder):
+    body, now = b'{"event": "release"}', int(time.time())
+    header = webhooks.signature(secret="whsec_right", moment=now, body=body)
+    known = {"WEBHOOK_SECRET": "whsec_right", "DPAL_SIGNATURE": header}
+    assert documented.run("check_message.py", folder, known, sent=body).stdout == "genuine\n"
+    old = webhooks.signature(secret="whsec_right", moment=now - 600, body=body)
+    for change, sent in (
+        ({"WEBHOOK_SECRET": "whsec_wrong"}, body),
+        ({"DPAL_SIGNATURE": old}, body),
+        ({"DPAL_SIGNATURE": header[:-1] + ("0" if header[-1] != "0" else "1")}, body),
+        ({}, body + b" "),
+    ):
+        refused = documented.run("check_message.py", folder, known | change, sent=sent)
+        assert (refused.returncode, refused.stdout) == (1, "")
+        assert "forged, changed or old" in refused.stderr
+
+
+def test_after_a_changed_ledger_entry_nothing_more_is_offered(live_server, project, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(release_gate, "check_release", lambda **_: None)
+        release = learning.run_to_release(project, make_user(), version=1)
+    _, secret = token_for(project, "models:read")
+    address, headers = f"{live_server.url}/api/v1/projects/{project.slug}/models", {"Authorization": f"Bearer {secret}"}
+    before = learning.rewrite_entry(release.entry.parent_id, purpose="another")
+    with pytest.raises(CommandError, match="differ"):
+        call_command("audit_ledger", stdout=StringIO(), stderr=StringIO())
+    assert release_gate.check_release(release_id=release.pk).state == ReleaseState.CANDIDATE
+    model = requests.get(f"{address}/1", headers=headers, timeout=30).json()
+    assert model["state"] == "candidate"
+    assert "differences" in model["held_back"]
+    refused = requests.get(f"{address}/1/files/weights.json", headers=headers, timeout=30)
+    assert (refused.status_code, refused.headers["Content-Type"]) == (409, "application/problem+json")
+    assert requests.post(f"{address}/1/predict", json={"texts": ["a"]}, headers=headers, timeout=30).status_code == 409
+    assert requests.get(f"{address}/latest", headers=headers, timeout=30).status_code == 404
+    # Put back as it was, the entry is again what its hash says, and the release is offered.
+    learning.rewrite_entry(release.entry.parent_id, purpose=before)
+    call_command("audit_ledger", stdout=StringIO())
+    assert release_gate.check_release(release_id=release.pk).state == ReleaseState.RELEASED
+    assert requests.get(f"{address}/latest/files/weights.json", headers=headers, timeout=30).status_code == 200

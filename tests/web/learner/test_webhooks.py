@@ -23,7 +23,7 @@ from annotation.models import Role
 from annotation.services import projects
 from learner.services import webhooks
 from learner.webhook_models import DeliveryState, Webhook, WebhookDelivery
-from tests import learning
+from tests import documented, learning
 from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -119,7 +119,7 @@ def test_nothing_on_this_machine_is_allowed_by_default():
     assert site_settings.WEBHOOK_HOSTS == []
 
 
-def test_a_release_is_told_once_signed_and_can_be_sent_again(project, manager, receiver, sent):
+def test_a_release_is_told_once_signed_and_can_be_sent_again(project, manager, receiver, sent, tmp_path):
     client, page = client_of(manager), reverse("learner:webhooks", args=[project.slug])
     url = f"https://{receiver.name}/hook"
     added = client.post(page, {"url": url, "events": ["release", "round", "budget"]})
@@ -148,6 +148,10 @@ def test_a_release_is_told_once_signed_and_can_be_sent_again(project, manager, r
     moment, made = (part.split("=")[1] for part in headers["DPAL-Signature"].split(","))
     expected = hmac.new(secret.encode(), f"{moment}.".encode() + body, hashlib.sha256).hexdigest()
     assert hmac.compare_digest(made, expected)
+    # A receiver that checks as the documents print it believes this message.
+    documented.write_examples(tmp_path)
+    known = {"WEBHOOK_SECRET": secret, "DPAL_SIGNATURE": headers["DPAL-Signature"]}
+    assert documented.run("check_message.py", tmp_path, known, sent=body).stdout == "genuine\n"
 
     webhooks.send_delivery(delivery_id=str(delivery.pk))
     assert len(receiver.taken) == 1
