@@ -2,7 +2,7 @@
 
 import json
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
 from django.conf import settings
@@ -16,7 +16,7 @@ from ninja.security import HttpBearer
 
 from annotation import selectors, sheets
 from annotation.answers import IDEMPOTENCY_KEY, LONGEST_KEY, answers, paged, written
-from annotation.downloads import labels_response
+from annotation.downloads import labels_response, statement_response
 from annotation.errors import InvalidRecords
 from annotation.idempotent_api import idempotent
 from annotation.identity import person_of
@@ -28,6 +28,7 @@ from annotation.services.tokens import Scope
 from privacy import selectors as privacy_selectors
 
 router = Router()
+AfterSequence = Annotated[int, Field(ge=0, le=2**62, description="Only entries with a larger number.")]
 LABEL_MEDIA_TYPES = list(MEDIA_TYPES.values())
 
 
@@ -158,15 +159,19 @@ class LabelOut(Schema):
 
 
 class EntryOut(Schema):
-    """One line of the ledger."""
+    """One entry of the ledger; `account` is the scope of its account."""
 
+    account: str = Field(alias="account.scope")
     sequence: int
     kind: str
     mechanism: str
     purpose: str
     subject: str
+    actor: str
+    reason: str
     epsilon_nano: int | None
     delta_atto: int
+    rho_nano: int | None
     parent: int | None
     created_at: datetime
     hash: str
@@ -179,7 +184,7 @@ class EntryOut(Schema):
 
 
 class AccountOut(Schema):
-    """An account: the guarantee is its limit."""
+    """An account: the guarantee is its limit. `entries` counts them; `ledger/entries` has them."""
 
     scope: str
     unit: str
@@ -189,8 +194,8 @@ class AccountOut(Schema):
     epsilon_spent: float
     delta_limit: float
     delta_spent: float
+    entries: int
     chain_head: str
-    entries: list[EntryOut]
 
 
 def _project(request: HttpRequest, slug: str, *roles: Role) -> Project:
@@ -365,11 +370,55 @@ def export_labels(
     return labels_response(_project(request, slug, Role.MANAGER), format, history=history)
 
 
-@router.get("projects/{slug:slug}/ledger", response=list[AccountOut], summary="Accounts and every entry")
-def get_ledger(request: HttpRequest, slug: str) -> Any:
+@router.get(
+    "projects/{slug:slug}/ledger",
+    response=list[AccountOut],
+    summary="Accounts with limits and spending",
+    openapi_extra=paged(),
+)
+def list_accounts(request: HttpRequest, response: HttpResponse, slug: str, page: Query[Page]) -> Any:
     require_scope(request, Scope.LEDGER_READ)
     project = _project(request, slug, Role.MANAGER, Role.ENGINEER)
-    return [_account(account) for account in sheets.accounts_of(project)]
+    found = page_of(sheets.accounts_of(project), page, request=request, response=response)
+    return [_account(account) for account in found]
+
+
+@router.get(
+    "projects/{slug:slug}/ledger/entries",
+    response=list[EntryOut],
+    summary="Every entry, oldest first",
+    openapi_extra=paged(),
+)
+def list_entries(
+    request: HttpRequest,
+    response: HttpResponse,
+    slug: str,
+    page: Query[Page],
+    account: str = "",
+    after: AfterSequence = 0,
+) -> Any:
+    require_scope(request, Scope.LEDGER_READ)
+    accounts = sheets.accounts_of(_project(request, slug, Role.MANAGER, Role.ENGINEER))
+    found = privacy_selectors.entries_of(accounts.filter(scope=account) if account else accounts, after=after)
+    return page_of(found, page, request=request, response=response)
+
+
+@router.get(
+    "projects/{slug:slug}/ledger/statement",
+    summary="Every entry with the audit's verdict, for an auditor",
+    openapi_extra=answers(
+        responses={
+            200: {
+                "description": "The document; docs/statement.md has its schema",
+                "headers": {"Content-Disposition": {"required": True, "schema": {"type": "string"}}},
+                "content": {"application/json": {}},
+            }
+        }
+    ),
+)
+def get_statement(request: HttpRequest, slug: str) -> HttpResponseBase:
+    require_scope(request, Scope.LEDGER_READ)
+    return statement_response(_project(request, slug, Role.MANAGER, Role.ENGINEER))
 
 
 def _account(account: Any) -> dict[str, Any]:
@@ -383,6 +432,6 @@ def _account(account: Any) -> dict[str, Any]:
         "epsilon_spent": guarantee.epsilon_spent,
         "delta_limit": guarantee.delta_limit,
         "delta_spent": guarantee.delta_spent,
+        "entries": guarantee.sequence,
         "chain_head": guarantee.chain_head,
-        "entries": account.entries.select_related("parent").order_by("sequence"),
     }

@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Any
 
 from django.db.models import Count, Max, OuterRef, Prefetch, QuerySet, Subquery
@@ -29,14 +28,15 @@ from annotation.models import (
 )
 from annotation.selectors import Person, projects_of
 from annotation.spending import SpendingTable, spending_tables
+from annotation.statement import Line, newest_lines
 from annotation.stream_rules import ENOUGH_CONFIRMATIONS, ONLINE_ESTIMATORS
 from privacy.accounting.events import event_from_json
-from privacy.accounting.units import atto_spent, nano_spent
 from privacy.models import BudgetAccount, EntryKind, LedgerEntry
 from privacy.numerical import has_numerical_epsilon, known_numerical_epsilon, numerical_epsilon
-from privacy.selectors import Guarantee, forecast, guarantee, statement
+from privacy.selectors import Guarantee, forecast, guarantee
 
-STATEMENT_LINES = 200
+# The page of the statement has the others.
+STATEMENT_LINES = 5
 STREAM_JOB = "stream"
 
 
@@ -104,21 +104,6 @@ def start_account(project: Project) -> BudgetAccount | None:
 
 
 @dataclass(frozen=True, slots=True)
-class StatementLine:
-    """One operation as a person reads it."""
-
-    sequence: int
-    when: datetime
-    what: str
-    reason: str
-    who: str
-    descends_from: int | None
-    epsilon: float | None
-    delta: float
-    state: str
-
-
-@dataclass(frozen=True, slots=True)
 class BudgetSheet:
     """One account with everything its card and its statement say."""
 
@@ -128,7 +113,7 @@ class BudgetSheet:
     small_print: str
     guarantee: Guarantee
     forecasts: tuple[str, ...]
-    lines: tuple[StatementLine, ...]
+    lines: tuple[Line, ...]
     tables: tuple[SpendingTable, ...] = ()
     numerical_epsilon: float | None = None
     can_compose: bool = False
@@ -177,7 +162,7 @@ def _sheet(project: Project, account: BudgetAccount) -> BudgetSheet:
     now = guarantee(account)
     return BudgetSheet(
         account=account,
-        title=_title(project, account),
+        title=account_title(project, account),
         promise=_start_promise(now) if _is_start(project, account) else _promise(project, now, is_pool=is_pool),
         small_print=_("Unit: %(unit)s. Neighbours: %(adjacency)s. Filter: %(filter)s.")
         % {
@@ -187,7 +172,7 @@ def _sheet(project: Project, account: BudgetAccount) -> BudgetSheet:
         },
         guarantee=now,
         forecasts=tuple(_forecasts(account)),
-        lines=tuple(_lines(account)),
+        lines=newest_lines(account, STATEMENT_LINES),
         information=_information(project, now) if is_pool else "",
         warning=_warning(project) if is_pool else "",
     )
@@ -221,7 +206,8 @@ def _is_start(project: Project, account: BudgetAccount) -> bool:
     return account.pk not in (project.pool_account_id, project.labels_account_id)
 
 
-def _title(project: Project, account: BudgetAccount) -> str:
+def account_title(project: Project, account: BudgetAccount) -> str:
+    """Return what a page calls an account."""
     if _is_start(project, account):
         return _("Account of the private start")
     return _("Pool account") if account.pk == project.pool_account_id else _("Answers account")
@@ -281,21 +267,3 @@ def _forecasts(account: BudgetAccount) -> Iterator[str]:
                 "Enough for %(times)d more like the last: %(event)s.",
                 times,
             ) % {"times": times, "event": event.summary()}
-
-
-def _lines(account: BudgetAccount) -> Iterator[StatementLine]:
-    words = dict(EntryKind.choices)
-    fields = ("sequence", "created_at", "kind", "purpose", "reason", "actor", "epsilon_nano", "delta_atto")
-    for entry in statement(account).values(*fields, "descends_from", "state")[:STATEMENT_LINES]:
-        epsilon_nano = entry["epsilon_nano"]
-        yield StatementLine(
-            sequence=entry["sequence"],
-            when=entry["created_at"],
-            what=entry["purpose"] or words[entry["kind"]],
-            reason=entry["reason"],
-            who=entry["actor"] or _("by itself"),
-            descends_from=entry["descends_from"],
-            epsilon=None if epsilon_nano is None else nano_spent(epsilon_nano),
-            delta=atto_spent(entry["delta_atto"]),
-            state=words[entry["state"]],
-        )

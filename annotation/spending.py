@@ -8,7 +8,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from annotation.amounts import delta_words, epsilon_words
-from annotation.models import Dataset
+from annotation.statement_words import subject_words, upload_names
 from privacy.accounting.units import atto_spent, nano_spent
 from privacy.errors import Spending
 from privacy.models import BudgetAccount, Filter
@@ -67,7 +67,7 @@ def spending_tables(account: BudgetAccount) -> tuple[SpendingTable, ...]:
     if not by_mechanism:
         return ()
     by_subject = spending_by_subject(account)
-    uploads = _upload_names(by_subject)
+    uploads = upload_names({spending.name for spending in by_subject})
     return (
         _table(account, _("By mechanism"), _("Mechanism"), by_mechanism, lambda name: name.replace("_", " ")),
         _table(
@@ -75,7 +75,7 @@ def spending_tables(account: BudgetAccount) -> tuple[SpendingTable, ...]:
             _("By round or release"),
             _("For"),
             by_subject,
-            lambda name: _subject_words(name, uploads),
+            lambda name: subject_words(name, uploads),
         ),
         _table(account, _("By person"), _("Person"), spending_by_person(account), lambda name: name or _("by itself")),
     )
@@ -130,19 +130,3 @@ def _table(account: BudgetAccount, title: str, heading: str, spendings: list[Spe
         for spending in spendings
     )
     return SpendingTable(title, heading, "ε" if pure else "ρ", lines)
-
-
-def _upload_names(spendings: list[Spending]) -> dict[str, str]:
-    ids = [kind_and_id[1] for spending in spendings if (kind_and_id := spending.name.split(":"))[0] == "dataset"]
-    return {str(pk): name for pk, name in Dataset.objects.filter(pk__in=ids).values_list("pk", "name")}
-
-
-def _subject_words(subject: str, uploads: dict[str, str]) -> str:
-    kind, _colon, number = subject.partition(":")
-    if kind == "round":
-        return _("Round %(number)s") % {"number": number}
-    if kind == "release":
-        return _("Release %(number)s") % {"number": number}
-    if kind == "dataset":
-        return _("Upload %(name)s") % {"name": uploads.get(number, number)}
-    return subject or _("not named")

@@ -14,6 +14,7 @@ from annotation.views import (
     projects,
     quality,
     settings,
+    statement,
     tokens,
 )
 
@@ -60,7 +61,9 @@ urlpatterns = [
     path("projects/<slug:slug>/gate/survey/<int:dataset_id>/", gate.survey, name="survey"),
     path("projects/<slug:slug>/data/answers/", data.label_budget, name="label_budget"),
     path("projects/<slug:slug>/budget/", budget.budget, name="budget"),
-    path("projects/<slug:slug>/budget/statement.csv", budget.download_statement, name="statement"),
+    path("projects/<slug:slug>/budget/statement/", statement.statement, name="statement"),
+    path("projects/<slug:slug>/budget/statement.csv", statement.download_csv, name="statement_csv"),
+    path("projects/<slug:slug>/budget/statement.json", statement.download_json, name="statement_json"),
     path("projects/<slug:slug>/budget/<int:account_id>/", budget.change_limit, name="change_limit"),
     path("projects/<slug:slug>/labelling/", labelling.labelling, name="labelling"),
     path("projects/<slug:slug>/labelling/guidelines/", labelling.guidelines, name="guidelines"),

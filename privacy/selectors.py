@@ -108,25 +108,33 @@ def guarantee(account: BudgetAccount) -> Guarantee:
     )
 
 
-def statement(account: BudgetAccount) -> QuerySet[LedgerEntry]:
-    """Return what happened on an account, newest first: one line for each operation, its settlement folded in.
+def entries_of(accounts: QuerySet[BudgetAccount], *, after: int = 0) -> QuerySet[LedgerEntry]:
+    """Return the entries of accounts in the order of their chains, those numbered above `after`."""
+    found = LedgerEntry.objects.filter(account__in=accounts, sequence__gt=after)
+    return found.select_related("account", "parent").order_by("account", "sequence")
 
-    Adds `state` (a kind: the settlement's where there is one), `settled_at`, `settled_digest` and `descends_from`, the
-    sequence number of the line it descends from.
+
+def statement(*accounts: BudgetAccount) -> QuerySet[LedgerEntry]:
+    """Return what happened on accounts, newest first: one line for each operation, its settlement folded in.
+
+    Adds `state` (a kind: the settlement's where there is one), `settled_at`, `settled_digest`, `settled_reason`,
+    `settled_by` and `descends_from`, the sequence number of the line it descends from.
     """
     settlement = LedgerEntry.objects.filter(parent=OuterRef("pk"), kind__in=SETTLEMENTS)
     return (
-        LedgerEntry.objects.filter(account=account)
+        LedgerEntry.objects.filter(account__in=accounts)
         .exclude(kind__in=SETTLEMENTS)
         .annotate(
             state=Coalesce(Subquery(settlement.values("kind")[:1]), F("kind")),
             settled_at=Subquery(settlement.values("created_at")[:1]),
             settled_digest=Subquery(settlement.values("output_digest")[:1]),
+            settled_reason=Subquery(settlement.values("reason")[:1]),
+            settled_by=Subquery(settlement.values("actor")[:1]),
             descends_from=Case(
                 When(parent__kind=EntryKind.COMMIT, then=F("parent__parent__sequence")), default=F("parent__sequence")
             ),
         )
-        .order_by("-sequence")
+        .order_by("-sequence" if len(accounts) == 1 else "-pk")
     )
 
 

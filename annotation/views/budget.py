@@ -2,7 +2,7 @@
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 
@@ -10,7 +10,6 @@ from annotation import selectors, sheets
 from annotation.identity import person_of
 from annotation.models import Role
 from annotation.project_forms import LimitForm
-from annotation.spending import statement_csv
 from annotation.views.projects import managed_project
 from privacy.selectors import guarantee
 from privacy.services import ledger
@@ -28,17 +27,6 @@ def budget(request: HttpRequest, slug: str) -> HttpResponse:
         "may_change": may_change,
     }
     return render(request, "annotation/budget.html", context)
-
-
-@login_required
-def download_statement(request: HttpRequest, slug: str) -> StreamingHttpResponse:
-    """Every line of a project's statement, for an auditor's spreadsheet."""
-    allowed = selectors.projects_of(request.user, roles=(Role.MANAGER, Role.ENGINEER))
-    project = get_object_or_404(allowed, slug=slug)
-    lines = statement_csv(list(sheets.accounts_of(project)))
-    response = StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="{project.slug}-statement.csv"'
-    return response
 
 
 @login_required

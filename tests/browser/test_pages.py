@@ -118,6 +118,7 @@ def test_pages_are_clean(
         reverse("annotation:data", args=[project.slug]),
         reverse("annotation:dataset", args=[project.slug, dataset.pk]),
         reverse("annotation:budget", args=[project.slug]),
+        reverse("annotation:statement", args=[project.slug]) + "?check",
         reverse("annotation:change_limit", args=[project.slug, project.pool_account_id]),
         reverse("learner:releases", args=[project.slug]),
         reverse("learner:webhooks", args=[project.slug]),

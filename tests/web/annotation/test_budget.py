@@ -138,7 +138,7 @@ def test_the_page_asks_as_much_however_long_the_ledger(project: Project, manager
 
 
 def rows_of(user: User, project: Project) -> list[dict[str, str]]:
-    response = client_of(user).get(reverse("annotation:statement", args=[project.slug]))
+    response = client_of(user).get(reverse("annotation:statement_csv", args=[project.slug]))
     assert response.status_code == 200
     assert response.streaming
     assert response["Content-Type"].startswith("text/csv")
@@ -190,7 +190,7 @@ def test_numbers_stay_numbers() -> None:
 def test_who_may_download_the_statement(project: Project, role: str, status: int) -> None:
     person = make_user(f"a {role}")
     add_members(project, person, role=role)
-    url = reverse("annotation:statement", args=[project.slug])
+    url = reverse("annotation:statement_csv", args=[project.slug])
     assert client_of(person).get(url).status_code == status
     assert client_of(make_user("a stranger")).get(url).status_code == 404
     assert Client().get(url).status_code == 302
