@@ -27,7 +27,7 @@ from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
 REQUESTS_PER_ROUTE = 4
-ROUTES = 16
+ROUTES = 18
 CHECKED = [
     checks.status_code_conformance,
     checks.content_type_conformance,
