@@ -11,12 +11,12 @@ from benchmarks.speed.timing import Line, best_seconds
 from learner.features.clipping import clip_rows
 from learner.features.matrix import open_matrix, write_matrix
 from learner.linear_model import LinearModel
+from learner.strategies.bernoulli_screen import BernoulliScreen
 from learner.strategies.random import RandomChoice
-from learner.strategies.scoring import boundary_distances, score_blocks
+from learner.strategies.scoring import score_blocks
 from learner.strategies.top_c import TopC
 from learner.strategies.uncertainty import Uncertainty
 from privacy.mechanisms.randomness import SecureRandom
-from privacy.mechanisms.screening import coin_probability, flip_two_rate_coins
 
 PICKS = 1000
 SCREEN_LIMIT, TOP_C_LIMIT, MEMORY_LIMIT_MIB = 1.5, 2.5, 64
@@ -37,10 +37,11 @@ def measured(X: np.ndarray, model: LinearModel, repeats: int) -> list[Line]:
     """Return a line of time for each choice, and one of memory for those that have a limit."""
     candidates = np.arange(len(X))
     target = np.empty_like(X)
+    screen = BernoulliScreen(0.02, 0.005, threshold=0.95)
     runs: dict[str, Callable[[], object]] = {
         "copy": lambda: np.copyto(target, X),
         "score": lambda: sum(len(values) for values in score_blocks(X, model, candidates=candidates)),
-        "score and screen": lambda: screened(X, candidates, model),
+        "score and screen": lambda: screen.decide(X, candidates, model, SecureRandom()),
         "top-c": lambda: TopC(0.25).query(X, candidates, model, PICKS, SecureRandom()),
         "uncertainty": lambda: Uncertainty().query(X, candidates, model, PICKS, SecureRandom()),
         "random choice": lambda: RandomChoice().query(X, candidates, None, PICKS, SecureRandom()),
@@ -58,17 +59,6 @@ def measured(X: np.ndarray, model: LinearModel, repeats: int) -> list[Line]:
         allowed = MEMORY_LIMIT_MIB
         lines.append(Line(f"{name}: extra memory", extra, allowed, extra / allowed, 1.0, unit="MiB"))
     return lines
-
-
-def screened(X: np.ndarray, candidates: np.ndarray, model: LinearModel) -> int:
-    """Run the Bernoulli screen over all rows and return how many it shows."""
-    high, low = coin_probability(0.02), coin_probability(0.005)
-    rng = SecureRandom()
-    shown = 0
-    for values in score_blocks(X, model, candidates=candidates):
-        informative = np.exp(-boundary_distances(values, model.coef)) >= 0.95
-        shown += int(flip_two_rate_coins(informative, high=high, low=low, rng=rng).sum())
-    return shown
 
 
 def extra_mebibytes(run: Callable[[], object]) -> float:

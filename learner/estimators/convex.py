@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, special
 
-from learner.estimators.rows import over_rows
+from learner.estimators.rows import one_thread_per_call, over_rows
 from privacy.errors import CertificateMissed
 
 Array = NDArray[np.float64]
@@ -165,9 +165,13 @@ class LinearObjective:
         """Return the gradient of the loss over a range of rows in float64, and the sum of the slopes' sizes."""
         total = np.zeros(self.size)
         slope_sum = 0.0
+        wide = None if self.X.dtype == np.float64 else np.empty((BLOCK_ROWS, self.X.shape[1]))
         for start in range(rows.start, rows.stop, BLOCK_ROWS):
             stop = min(start + BLOCK_ROWS, rows.stop)
-            block, signs = self.X[start:stop].astype(np.float64, copy=False), self.signs[start:stop]
+            block, signs = self.X[start:stop], self.signs[start:stop]
+            if wide is not None:
+                block = wide[: len(block)]
+                np.copyto(block, self.X[start:stop])
             slopes = self.loss.slope(signs * self._with_intercept(block @ weights[: self.X.shape[1]], weights))
             signed = slopes * signs
             total += self._extended(signed @ block, signed)
@@ -203,6 +207,11 @@ def minimise(objective: LinearObjective, *, tolerance: float, max_iterations: in
     CertificateMissed
         If the certificate is not reached; the message holds nothing learned from the rows.
     """
+    with one_thread_per_call():
+        return _minimise(objective, tolerance, max_iterations)
+
+
+def _minimise(objective: LinearObjective, tolerance: float, max_iterations: int) -> Array:
     weights, precondition = _start(objective)
     search = _Search(precondition)
     gradient, bound = objective.certified_gradient(weights)

@@ -5,6 +5,7 @@ import itertools
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
@@ -27,8 +28,14 @@ def over_rows(work: Callable[[slice], Result], n_rows: int) -> list[Result]:
         return [work(slice(0, n_rows))]
     edges = [n_rows * index // n_threads for index in range(n_threads + 1)]
     ranges = [slice(start, stop) for start, stop in itertools.pairwise(edges)]
-    with _libraries().limit(limits=1, user_api="blas"), ThreadPoolExecutor(n_threads) as pool:
+    with one_thread_per_call(), ThreadPoolExecutor(n_threads) as pool:
         return list(pool.map(work, ranges))
+
+
+def one_thread_per_call() -> AbstractContextManager[object]:
+    """Keep the BLAS to the calling thread within a block: products this small are slower shared than alone."""
+    limited: AbstractContextManager[object] = _libraries().limit(limits=1, user_api="blas")
+    return limited
 
 
 @functools.cache

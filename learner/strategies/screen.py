@@ -78,12 +78,14 @@ class Screen(QueryStrategy):
         """Flip the coin of every row, shape (rows,); the probabilities are clamped to the rates."""
         if model is None:
             raise ValueError(f"selection {self.name} needs a released model")
-        if not rows.size:
-            return np.zeros(0, dtype=np.bool_)
-        wanted = self.probabilities(X, rows, model)
-        # A feature that is no number must still get some coin: the mechanism is total.
-        wanted = np.nan_to_num(wanted, nan=float(self.low))
-        return flip_coins(wanted, high=self.high, low=self.low, rng=rng)
+        shown = np.empty(rows.size, dtype=np.bool_)
+        for start in range(0, rows.size, BLOCK_ROWS):
+            block = slice(start, start + BLOCK_ROWS)
+            wanted = self.probabilities(X, rows[block], model)
+            # A feature that is no number must still get some coin: the mechanism is total.
+            wanted = np.nan_to_num(wanted, nan=float(self.low), copy=False)
+            shown[block] = flip_coins(wanted, high=self.high, low=self.low, rng=rng)
+        return shown
 
     def screen(
         self,

@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from fractions import Fraction
-from itertools import product
+from itertools import cycle, product
 
 import numpy as np
 import pytest
@@ -21,6 +21,7 @@ from learner.strategies.top_c import TopC
 from learner.strategies.version_space import VersionSpaceScreen
 from privacy.accounting.events import BernoulliScreenEvent, MinibatchSgdEvent, ScreenRoundEvent
 from privacy.mechanisms.randomness import SimulationRandom
+from privacy.mechanisms.screening import RESOLUTION, REST_BITS
 
 AXIS = LinearModel(np.array([[2.0, 0.0, 0.0]]), np.zeros(1), ("no", "yes"))
 RNG = np.random.default_rng(5)
@@ -68,14 +69,15 @@ def test_every_record_gets_a_coin_between_the_rates(screen, features):
 
 
 class Fixed(SimulationRandom):
-    """A source whose uniforms are all the same."""
+    """A source of which every coin draws the same number: the front bits of all coins, then the rest of each."""
 
     def __init__(self, value):
         super().__init__(0)
-        self.value = value
+        front, rest = divmod(int(value * RESOLUTION), 2**REST_BITS)
+        self.answers = cycle([front * (1 + 2**16 + 2**32 + 2**48), rest << 64 - REST_BITS])
 
-    def random(self, size=None):
-        return np.full(size, self.value)
+    def words(self, count):
+        return np.full(count, next(self.answers), dtype=np.uint64)
 
 
 @pytest.mark.parametrize("screen", SCREENS, ids=lambda screen: screen.describe())

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from privacy.mechanisms.randomness import SecureRandom, SimulationRandom
 from privacy.mechanisms.screening import (
     RESOLUTION,
+    REST_BITS,
     coin_probability,
     exponential_screen_range,
     flip_coins,
@@ -18,24 +19,42 @@ from privacy.mechanisms.screening import (
 )
 
 
-class CountingWords(SimulationRandom):
-    """Yields the 53-bit values around one threshold."""
+class FixedNumbers(SimulationRandom):
+    """Yields the given numbers of 53 bits: first their front bits, then the rest of those that are asked for."""
 
-    def __init__(self, values):
+    def __init__(self, numbers, front):
         super().__init__(0)
-        self.values = np.array(values, dtype=np.uint64) << np.uint64(11)
+        fronts = [number >> REST_BITS for number in numbers]
+        rest = [number % 2**REST_BITS for number in numbers if number >> REST_BITS == front]
+        self.answers = [
+            np.array(fronts + [0] * (-len(fronts) % 4), dtype=np.uint16).view(np.uint64),
+            np.array(rest, dtype=np.uint64) << np.uint64(64 - REST_BITS),
+        ]
 
     def words(self, count):
-        return self.values[:count]
+        answer = self.answers.pop(0)
+        assert answer.size == count
+        return answer
 
 
-@given(st.fractions(min_value=Fraction(1, 2**53), max_value=Fraction(1, 2)))
-def test_a_coin_shows_exactly_the_probability_that_is_charged(wanted):
+@given(
+    st.fractions(min_value=Fraction(1, 2**53), max_value=1 - Fraction(1, 2**53)),
+    st.lists(st.integers(0, RESOLUTION - 1), max_size=6),
+)
+def test_a_coin_shows_exactly_the_probability_that_is_charged(wanted, others):
     exact = coin_probability(wanted)
     numerator = int(exact * RESOLUTION)
-    rng = CountingWords([numerator - 1, numerator])
-    shown = flip_coins(np.full(2, float(exact)), high=exact, low=exact, rng=rng)
-    assert shown.tolist() == [True, False]
+    numbers = [numerator - 1, numerator, 0, RESOLUTION - 1, *others]
+    rng = FixedNumbers(numbers, numerator >> REST_BITS)
+    shown = flip_coins(np.full(len(numbers), float(exact)), high=exact, low=exact, rng=rng)
+    assert shown.tolist() == [number < numerator for number in numbers]
+    assert not rng.answers
+
+
+def test_coins_keep_the_shape_and_never_fail_a_certain_one():
+    shown = flip_coins(np.array([[1.0, 0.0], [0.0, 1.0]]), high=Fraction(1), low=Fraction(0), rng=SecureRandom())
+    assert shown.tolist() == [[True, False], [False, True]]
+    assert flip_coins(np.empty(0), high=Fraction(1), low=Fraction(0), rng=SecureRandom()).shape == (0,)
 
 
 @given(
