@@ -107,3 +107,7 @@ class StreamFull(AnnotationError):
 
     status = 429
     retry_after_seconds = 60
+
+
+class ForgettingRefused(AnnotationError):
+    """Nothing of the contributor is there, or it cannot be erased at this moment; nothing was changed."""

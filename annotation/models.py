@@ -9,7 +9,13 @@ from django.db.models.functions import MD5
 from django.utils.translation import gettext_lazy as _
 
 # Django finds what this module imports.
-from annotation import history_models, idempotent_models, joining_models, quality_models  # noqa: F401
+from annotation import (  # noqa: F401
+    forgetting_models,
+    history_models,
+    idempotent_models,
+    joining_models,
+    quality_models,
+)
 from annotation.quality_models import Aggregation, PauseReason
 
 
@@ -597,9 +603,18 @@ class Record(models.Model):
     payload = models.JSONField(null=True, blank=True)
     contributor = models.BinaryField(max_length=16, null=True, blank=True)
     label = models.PositiveSmallIntegerField(null=True, blank=True, help_text=_("Known class of a public example."))
+    emptied = models.BooleanField(
+        db_default=False, help_text=_("Its content is erased; the slot stays, as the empty one of the guarantee.")
+    )
 
     class Meta:
-        constraints = (models.UniqueConstraint(fields=("dataset", "row_number"), name="annotation_record_row"),)
+        constraints = (
+            models.UniqueConstraint(fields=("dataset", "row_number"), name="annotation_record_row"),
+            models.CheckConstraint(
+                name="annotation_record_emptied",
+                condition=Q(emptied=False) | Q(Q(text=None) | Q(text=""), payload=None, contributor=None, label=None),
+            ),
+        )
 
     def __str__(self) -> str:
         return f"record {self.pk}"
@@ -763,10 +778,16 @@ class Query(models.Model):
     priority = models.BigIntegerField(default=0, help_text=_("Smaller is asked first."))
     overlap = models.PositiveSmallIntegerField(default=1)
     open_slots = models.SmallIntegerField(default=0)
+    emptied = models.BooleanField(
+        db_default=False, help_text=_("What was answered is erased; the question counts as one with an empty slot.")
+    )
 
     class Meta:
         verbose_name_plural = "queries"
         constraints = (
+            models.CheckConstraint(
+                name="annotation_query_emptied", condition=Q(emptied=False) | Q(state="withdrawn", open_slots=0)
+            ),
             models.CheckConstraint(
                 name="annotation_query_overlap", condition=Q(open_slots__gte=0, open_slots__lte=F("overlap"))
             ),
@@ -858,7 +879,7 @@ class Label(models.Model):
     assignment = models.ForeignKey(Assignment, models.PROTECT, related_name="labels")
     query = models.ForeignKey(Query, models.PROTECT, related_name="labels")
     annotator = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="labels")
-    choice = models.PositiveSmallIntegerField()
+    choice = models.PositiveSmallIntegerField(null=True, help_text=_("Null once the question was emptied."))
     key = models.UUIDField(null=True, blank=True, help_text=_("Of the page that sent it, so that it is stored once."))
     supersedes = models.OneToOneField("self", models.PROTECT, null=True, blank=True, related_name="superseded_by")
     superseded_at = models.DateTimeField(null=True, blank=True)
@@ -892,7 +913,9 @@ class Consensus(models.Model):
         constraints = (
             models.CheckConstraint(
                 name="annotation_consensus_majority",
-                condition=Q(agreeing__lte=F("votes")) & (Q(agreeing__gte=1) | Q(settled_by__isnull=False)),
+                condition=Q(agreeing__lte=F("votes")) & (Q(agreeing__gte=1) | Q(settled_by__isnull=False))
+                # Of an emptied question: it still counts, and says nothing.
+                | Q(votes=0, agreeing=0, choice=0, settled_by=None),
             ),
         )
         indexes = (models.Index(fields=("project", "id"), name="annotation_consensus_project"),)

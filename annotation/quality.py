@@ -111,13 +111,17 @@ class PersonSheet:
         return None if self.skill is None else round(100 * self.skill)
 
 
-# An answer to a retired check is paid for whatever it was: the check, not the person, may have been wrong.
+# An answer to a retired check is paid for whatever it was: the check, not the person, may have been wrong. So is one
+# that was erased since: nobody can say any more what it was.
 CHECK_HOLDS = Q(query__gold__retired_at=None)
 ACCEPTED = Q(query__state=QueryState.GOLD) & (Q(choice=F("query__gold__choice")) | ~CHECK_HOLDS) | (
-    ~Q(query__state=QueryState.GOLD) & Q(choice=F("query__consensus__choice"))
+    ~Q(query__state=QueryState.GOLD) & (Q(choice=F("query__consensus__choice")) | Q(query__emptied=True))
 )
 REFUSED = Q(query__state=QueryState.GOLD) & CHECK_HOLDS & ~Q(choice=F("query__gold__choice")) | (
-    ~Q(query__state=QueryState.GOLD) & Q(query__consensus__isnull=False) & ~Q(choice=F("query__consensus__choice"))
+    Q(query__emptied=False)
+    & ~Q(query__state=QueryState.GOLD)
+    & Q(query__consensus__isnull=False)
+    & ~Q(choice=F("query__consensus__choice"))
 )
 
 

@@ -18,6 +18,7 @@ from dpal_site import problems
 from dpal_site.problems import problem_response
 from learner.api import router as learner_router
 from learner.errors import LearnerError
+from learner.forgetting_api import router as forgetting_router
 from privacy.errors import BudgetExceeded, PrivacyError
 
 
@@ -65,6 +66,7 @@ api = DescribedAPI(
 )
 api.add_router("", annotation_router)
 api.add_router("", learner_router)
+api.add_router("", forgetting_router)
 
 
 @api.exception_handler(ValidationError)

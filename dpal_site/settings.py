@@ -239,6 +239,7 @@ HEAVY_TASKS = (
     "learner.tasks.train_model_task",
     "learner.tasks.check_release_task",
     "learner.tasks.run_stream_task",
+    "learner.tasks.forget_contributor_task",
 )
 CELERY_TASK_ROUTES = {name: {"queue": "heavy"} for name in HEAVY_TASKS}
 CELERY_BEAT_SCHEDULE = {

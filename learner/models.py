@@ -19,6 +19,7 @@ class FeatureMatrix(models.Model):
     sha256 = models.CharField(max_length=64)
     rows = models.BigIntegerField()
     dimension = models.PositiveIntegerField()
+    emptied = models.BigIntegerField(default=0, help_text=_("Rows that are zero because their slots are empty."))
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from django.db import connection
-from django.db.models import QuerySet, Sum
+from django.db.models import Q, QuerySet, Sum
 from numpy.typing import NDArray
 
 from annotation.models import (
@@ -59,6 +59,8 @@ def start_datasets(project: Project) -> QuerySet[Dataset]:
 def charged_start(project: Project) -> Dataset | None:
     """Return the private labelled upload that may start the first model, if there is one."""
     ready = Dataset.objects.filter(project=project, role=DatasetRole.CHARGED_START, state=DatasetState.READY)
+    # Emptied before it was learned from, it is nothing to start from.
+    ready = ready.filter(Q(records__label__isnull=False) | Q(warm_start__isnull=False)).distinct()
     return ready.select_related("project", "account").first()
 
 
@@ -119,10 +121,11 @@ def labelled_examples(
 ) -> tuple[Examples, NDArray[np.int64]]:
     """Return the questions with a consensus up to this one, and the classes agreed on, shape (n,).
 
-    With a secret block only its own: what earlier blocks were told has been paid for by their releases.
+    With a secret block only its own: what earlier blocks were told has been paid for by their releases. What was
+    emptied since is left out, which is what an empty slot adds to any training.
     """
     datasets = list(pool_datasets(project))
-    agreed = Consensus.objects.filter(project=project, pk__lte=last_consensus_id).order_by("pk")
+    agreed = Consensus.objects.filter(project=project, pk__lte=last_consensus_id, votes__gt=0).order_by("pk")
     if block is not None:
         agreed = agreed.filter(query__round_number=block.number)
     if project.oracle == Oracle.CROWD:

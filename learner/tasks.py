@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from learner.services import release_gate, rounds, streams, training, webhooks
+from learner.services import forgetting, release_gate, rounds, streams, training, webhooks
 
 
 @shared_task
@@ -27,6 +27,12 @@ def run_round_task(*, round_id: int) -> None:
 def train_model_task(*, run_id: str) -> None:
     """Train and release a model."""
     training.train_model(run_id=run_id)
+
+
+@shared_task(acks_late=True)
+def forget_contributor_task(*, job_id: str) -> None:
+    """Erase what is left of a contributor."""
+    forgetting.forget_contributor(job_id=job_id)
 
 
 @shared_task

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from learner import pool_views, release_views, views, webhook_views
+from learner import forgetting_views, pool_views, release_views, views, webhook_views
 
 app_name = "learner"
 urlpatterns = [
@@ -10,6 +10,9 @@ urlpatterns = [
     path("projects/<slug:slug>/overview/standing/", views.standing, name="standing"),
     path("projects/<slug:slug>/overview/close-block/", views.close_block, name="close_block"),
     path("projects/<slug:slug>/data/pool/", pool_views.ranked_pool, name="ranked_pool"),
+    path("projects/<slug:slug>/data/forget/", forgetting_views.forget, name="forget"),
+    path("projects/<slug:slug>/data/forget/preview/", forgetting_views.preview_forget, name="preview_forget"),
+    path("projects/<slug:slug>/data/forget/now/", forgetting_views.forget_now, name="forget_now"),
     path("projects/<slug:slug>/releases/", views.release_list, name="releases"),
     path("projects/<slug:slug>/releases/webhooks/", webhook_views.webhook_page, name="webhooks"),
     path(

@@ -34,8 +34,9 @@ def make_report(*, job_id: str) -> None:
         work.fail_work(row=job, error="A newer comparison took this one's place.")
         return
     with work.keep_lease(job) as lease:
-        labels = Label.objects.filter(query__project=report.project_id, superseded_at=None)
-        answers = [Answer(*row) for row in labels.values_list("query", "annotator", "choice").iterator()]
+        labels = Label.objects.filter(query__project=report.project_id, query__emptied=False, superseded_at=None)
+        rows = labels.values_list("query", "annotator", "choice").iterator()
+        answers = [Answer(task, person, choice) for task, person, choice in rows if choice is not None]
         if not answers:
             work.fail_work(row=job, error="Nobody has answered anything yet.")
             return

@@ -28,6 +28,7 @@ PART_ROWS = 1_000_000
 PART_BYTES = 2**26
 BATCH_ROWS = 65_536
 SALT_BYTES = 32
+NOBODY = bytes(16)
 LOOK_AGAIN_SECONDS = 0.2
 COLLECT_TASK = "annotation.tasks.collect_gate_parts_task"
 GATE_SCHEMA = pa.schema([("text", pa.large_string()), ("contributor", pa.binary(16))])
@@ -47,13 +48,14 @@ def records(dataset: Dataset, tell: Tell, *, first: int = 0, stop: int | None = 
     wanted = Record.objects.filter(dataset=dataset, row_number__gte=first)
     if stop is not None:
         wanted = wanted.filter(row_number__lt=stop)
-    rows = wanted.order_by("row_number").values_list("text", "contributor")
+    rows = wanted.order_by("row_number").values_list("text", "contributor", "emptied")
     texts: list[str | None] = []
     contributors: list[bytes | memoryview[int] | None] = []
     read = 0
-    for text, contributor in rows.iterator(chunk_size=BATCH_ROWS):
+    for text, contributor, emptied in rows.iterator(chunk_size=BATCH_ROWS):
+        # An empty slot keeps its place among the coins, says nothing, and is nobody's.
         texts.append(text)
-        contributors.append(contributor)
+        contributors.append(NOBODY if emptied else contributor)
         if len(texts) == BATCH_ROWS:
             read += len(texts)
             tell(read)

@@ -18,12 +18,14 @@ IMPORT = "import"
 GATE = "gate"
 SURVEY = "survey"
 COMPARE = "compare"
+FORGET = "forget"
 # By name, because tasks call services and not the other way round.
 TASKS = {
     IMPORT: "annotation.tasks.import_dataset_task",
     GATE: "annotation.tasks.run_gate_task",
     SURVEY: "annotation.tasks.run_survey_task",
     COMPARE: "annotation.tasks.compare_answers_task",
+    FORGET: "learner.tasks.forget_contributor_task",
 }
 
 

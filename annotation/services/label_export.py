@@ -58,7 +58,8 @@ JOIN annotation_label label ON label.query_id = query.id
 JOIN auth_user person ON person.id = label.annotator_id
 LEFT JOIN annotation_record record ON record.id = query.record_id
 LEFT JOIN annotation_consensus consensus ON consensus.query_id = query.id
-WHERE query.project_id = %(project)s AND query.state <> 'gold' AND (%(history)s OR label.superseded_at IS NULL)
+WHERE query.project_id = %(project)s AND query.state <> 'gold' AND NOT query.emptied
+  AND (%(history)s OR label.superseded_at IS NULL)
 ORDER BY query.id, label.id
 """
 Row = tuple[Any, ...]

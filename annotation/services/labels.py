@@ -159,7 +159,8 @@ def _same_label(label: Label, choice: int) -> Label:
 
 
 def _votes(query: Query) -> Sequence[int]:
-    return list(Label.objects.filter(query=query, superseded_at=None).values_list("choice", flat=True))
+    given = Label.objects.filter(query=query, superseded_at=None, choice__isnull=False)
+    return [choice for choice in given.values_list("choice", flat=True) if choice is not None]
 
 
 def _close_query(project: Project, query: Query, votes: Sequence[int]) -> None:

@@ -26,14 +26,17 @@ CLAIM_ATTEMPTS = 3
 # How far from the front somebody who may meet nobody new is looked for a question about whom they know already.
 KNOWN_WITHIN = 2000
 
+# An empty slot is chosen like any other and asks nobody. The lock waits for whoever empties records at this moment.
 OPEN_RECORDS = """
 INSERT INTO annotation_query (project_id, record_id, state, round_number, priority, overlap, open_slots)
-SELECT %(project)s, record.id, 'open', %(round)s, %(base)s + asked.rank - 1, %(overlap)s, %(overlap)s
+SELECT %(project)s, record.id, CASE WHEN record.emptied THEN 'withdrawn' ELSE 'open' END, %(round)s,
+       %(base)s + asked.rank - 1, %(overlap)s, CASE WHEN record.emptied THEN 0 ELSE %(overlap)s END
 FROM unnest(%(ids)s::bigint[]) WITH ORDINALITY AS asked (id, rank)
 JOIN annotation_record record ON record.id = asked.id
 JOIN annotation_dataset dataset ON dataset.id = record.dataset_id
 WHERE dataset.project_id = %(project)s AND dataset.role = 'pool' AND dataset.state = 'ready'
 ORDER BY asked.rank
+FOR SHARE OF record
 """
 
 OPEN_CANDIDATES = """

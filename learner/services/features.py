@@ -1,6 +1,6 @@
 """Feature files: one for each dataset and featuriser version, made once, mapped read-only ever after."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -11,6 +11,7 @@ from django.core.files.storage import default_storage
 from numpy.typing import NDArray
 
 from annotation.models import DataKind, Dataset, DatasetRole, Oracle, Project, Query, Record
+from annotation.services.emptying import emptied_rows, zero_rows
 from learner.configuration import featurizer_of
 from learner.errors import ArtifactCorrupt
 from learner.features.base import Featurizer
@@ -18,6 +19,7 @@ from learner.features.matrix import open_matrix, write_matrix
 from learner.models import FeatureMatrix
 from learner.services.pixels import pixel_batches
 from learner.services.projections import ensure_projection
+from privacy.services.faults import fault_point
 
 BATCH_ROWS = 8192
 
@@ -51,7 +53,12 @@ def open_features(dataset: Dataset) -> NDArray[np.float32]:
     gate, so that nothing the crowd side learns from ever came from a record.
     """
     stored = ensure_matrix(dataset)
-    return _open_verified(_path_of(stored.file.name), stored.sha256)
+    try:
+        return _open_verified(_path_of(stored.file.name), stored.sha256)
+    except FileNotFoundError:
+        # Rows were emptied between the two lines, and the file has another name now.
+        stored.refresh_from_db()
+        return _open_verified(_path_of(stored.file.name), stored.sha256)
 
 
 def stacked_features(datasets: Sequence[Dataset], *, dimension: int) -> NDArray[np.float32]:
@@ -71,20 +78,85 @@ def ensure_matrix(dataset: Dataset) -> FeatureMatrix:
     """Return the feature file of a dataset under its project's featuriser, written if it is missing."""
     featurizer = ready_featurizer(dataset.project)
     stored = FeatureMatrix.objects.filter(dataset=dataset, version=featurizer.version).first()
-    if stored is not None:
+    if stored is not None and _path_of(stored.file.name).exists():
         return stored
-    name = f"features/{dataset.project_id}/{dataset.pk}-{featurizer.version}.npy"
+    # Before the rows are read: what is emptied while they are is zeroed afterwards, by `zero_emptied`.
+    empty = empty_slots(dataset)
+    name = _name_of(dataset, featurizer.version, len(empty))
     path = _path_of(name)
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    batches = (featurizer.transform(batch) for batch in _batches(dataset))
+    batches = zeroed((featurizer.transform(batch) for batch in _batches(dataset)), empty)
     # Two workers may write the same bytes at once; each file appears whole, and one row names them.
     written = write_matrix(path, batches, dimension=featurizer.dimension)
+    values = {"file": name, "sha256": written.sha256, "rows": written.rows, "dimension": written.dimension}
+    if stored is not None:
+        FeatureMatrix.objects.filter(pk=stored.pk).update(**values, emptied=len(empty))
     stored, _ = FeatureMatrix.objects.get_or_create(
-        dataset=dataset,
-        version=featurizer.version,
-        defaults={"file": name, "sha256": written.sha256, "rows": written.rows, "dimension": written.dimension},
+        dataset=dataset, version=featurizer.version, defaults=values | {"emptied": len(empty)}
     )
     return stored
+
+
+def _name_of(dataset: Dataset, version: str, emptied: int) -> str:
+    """Return the name of a feature file: another one whenever other rows are zero."""
+    return f"features/{dataset.project_id}/{dataset.pk}-{version}{f'-{emptied}' if emptied else ''}.npy"
+
+
+def empty_slots(dataset: Dataset) -> NDArray[np.int64]:
+    """Return the rows of a feature file that belong to empty slots, ascending; a gate's output has none."""
+    return np.empty(0, dtype=np.int64) if _holds_gate_output(dataset) else emptied_rows(dataset)
+
+
+def zeroed(batches: Iterable[NDArray[np.float32]], empty: NDArray[np.int64]) -> Iterator[NDArray[np.float32]]:
+    """Yield the batches with zeros in the rows of empty slots, whatever a featuriser makes of nothing."""
+    first = 0
+    for batch in batches:
+        inside = empty[(empty >= first) & (empty < first + len(batch))] - first
+        if inside.size:
+            batch = np.array(batch)
+            batch[inside] = 0
+        first += len(batch)
+        yield batch
+
+
+def zero_emptied(dataset: Dataset) -> int:
+    """Give every feature file of an upload whose empty slots are not all zero a new one; return how many did.
+
+    The old file is overwritten where those rows lie before it goes, since a worker may hold it open. A crash leaves
+    either file whole, and the next call finishes.
+    """
+    rewritten = 0
+    for stored in FeatureMatrix.objects.filter(dataset=dataset):
+        empty = empty_slots(dataset)
+        if stored.emptied == len(empty):
+            continue
+        try:
+            X = open_matrix(_path_of(stored.file.name), sha256=stored.sha256)
+        except (ArtifactCorrupt, FileNotFoundError):
+            # Whoever needs it makes it anew, from the records as they are now.
+            stored.delete()
+            continue
+        name = _name_of(dataset, stored.version, len(empty))
+        parts = (X[start : start + BATCH_ROWS] for start in range(0, len(X), BATCH_ROWS))
+        written = write_matrix(_path_of(name), zeroed(parts, empty), dimension=stored.dimension)
+        fault_point("features_zeroed")
+        changed = FeatureMatrix.objects.filter(pk=stored.pk, sha256=stored.sha256)
+        rewritten += changed.update(file=name, sha256=written.sha256, emptied=len(empty))
+    _remove_old_files(dataset)
+    return rewritten
+
+
+def _remove_old_files(dataset: Dataset) -> None:
+    """Overwrite and delete the files of an upload that no row names any more."""
+    empty = empty_slots(dataset)
+    if not empty.size:
+        return
+    named = {_path_of(name) for name in FeatureMatrix.objects.filter(dataset=dataset).values_list("file", flat=True)}
+    folder = _path_of(f"features/{dataset.project_id}")
+    for path in folder.glob(f"{dataset.pk}-*.npy"):
+        if path not in named:
+            zero_rows(path, empty)
+            path.unlink(missing_ok=True)
 
 
 @lru_cache(maxsize=64)
@@ -98,7 +170,7 @@ def _batches(dataset: Dataset) -> Iterator[Any]:
     project = dataset.project
     if project.data_kind == DataKind.IMAGE:
         yield from pixel_batches(dataset)
-    elif project.oracle == Oracle.CROWD and dataset.role == DatasetRole.POOL:
+    elif _holds_gate_output(dataset):
         passed = Query.objects.filter(gate_run__dataset=dataset).order_by("id").values_list("text", flat=True)
         yield from _chunks(passed.iterator(chunk_size=BATCH_ROWS))
     else:
@@ -106,12 +178,25 @@ def _batches(dataset: Dataset) -> Iterator[Any]:
         yield from _chunks(_in_row_order(dataset, field))
 
 
+def _holds_gate_output(dataset: Dataset) -> bool:
+    return dataset.project.oracle == Oracle.CROWD and dataset.role == DatasetRole.POOL
+
+
 def _in_row_order(dataset: Dataset, field: str) -> Iterator[Any]:
-    rows = Record.objects.filter(dataset=dataset).order_by("row_number").values_list("row_number", field)
-    for expected, (row_number, value) in enumerate(rows.iterator(chunk_size=BATCH_ROWS)):
+    blank = _blank(dataset.project) if field == "payload" else ""
+    rows = Record.objects.filter(dataset=dataset).order_by("row_number").values_list("row_number", field, "emptied")
+    for expected, (row_number, value, emptied) in enumerate(rows.iterator(chunk_size=BATCH_ROWS)):
         if row_number != expected:
             raise ArtifactCorrupt(f"dataset {dataset.pk} has no record for row {expected}")
-        yield value
+        yield blank if emptied else value
+
+
+def _blank(project: Project) -> dict[str, Any]:
+    """Return a row that any featuriser of the project's columns can read; what it makes of it is not kept."""
+    return {
+        column["name"]: column["categories"][0] if "categories" in column else column.get("low", 0)
+        for column in project.columns
+    }
 
 
 def _chunks(values: Iterator[Any]) -> Iterator[list[Any]]:

@@ -106,7 +106,9 @@ def _withdraw_unanswered(project: Project, numbers: list[int]) -> None:
 def _answers(project: Project, numbers: list[int]) -> dict[int, list[Answer]]:
     """Return the agreed answers of each batch, in the order of arrival."""
     content = "query__record__text" if project.data_kind == DataKind.TEXT else "query__record__payload"
-    agreed = Consensus.objects.filter(project=project, query__round_number__in=numbers).order_by("query__priority")
+    agreed = Consensus.objects.filter(project=project, query__round_number__in=numbers, votes__gt=0).order_by(
+        "query__priority"
+    )
     found: dict[int, list[Answer]] = defaultdict(list)
     for number, record, choice, query_id in agreed.values_list("query__round_number", content, "choice", "query_id"):
         found[number].append(Answer(record, choice, query_id))

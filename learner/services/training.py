@@ -51,7 +51,8 @@ def train_model(*, run_id: str) -> None:
             fault_point("training_staged")
             lease.check()
             with transaction.atomic():
-                finish_work(row=run, labels_used=len(examples.ids))
+                # The labels as they were counted at the start: what was emptied since is an empty slot, and counts.
+                finish_work(row=run)
                 entry = ledger.commit(reservation=reservation, output_digest=staged.digest)
                 if run.project.oracle == Oracle.CROWD:
                     descent += attempts.record_free_use(

@@ -8,6 +8,7 @@ from django.contrib.auth.models import User
 from django.db import DatabaseError, IntegrityError, connection, transaction
 from django.db.models.functions import Now
 
+from annotation.forgetting_models import Forgetting
 from annotation.models import (
     Assignment,
     Dataset,
@@ -431,3 +432,58 @@ def test_a_contributor_counts_once_for_a_person():
     Encounter.objects.create(**fields)
     with refused("annotation_encounter_once"):
         Encounter.objects.create(**fields)
+
+
+def emptied_question(project):
+    """A question whose record and answer are erased."""
+    (query,) = open_records(project)
+    label = make_label(query)
+    Record.objects.filter(pk=query.record_id).update(text="", emptied=True)
+    Query.objects.filter(pk=query.pk).update(state="withdrawn", open_slots=0, emptied=True)
+    Label.objects.filter(pk=label.pk).update(choice=None)
+    return query, label
+
+
+def test_an_emptied_record_holds_nothing_and_stays_so():
+    record, other = make_records(make_project(), ["one", "two"])
+    with refused("annotation_record_emptied"):
+        Record.objects.filter(pk=record.pk).update(emptied=True)
+    Record.objects.filter(pk=record.pk).update(emptied=True, text="")
+    with refused("annotation_record_stays_empty"):
+        Record.objects.filter(pk=record.pk).update(text="back again", emptied=False)
+    Record.objects.filter(pk=other.pk).update(text="changed")
+
+
+def test_an_emptied_question_asks_nobody_and_stays_so():
+    query, _label = emptied_question(make_project())
+    with refused("annotation_query_stays_empty"):
+        Query.objects.filter(pk=query.pk).update(state="open", emptied=False)
+    (other,) = open_records(make_project())
+    with refused("annotation_query_emptied"):
+        Query.objects.filter(pk=other.pk).update(emptied=True)
+
+
+def test_an_answer_is_erased_with_its_question_only():
+    _query, erased = emptied_question(make_project())
+    (other,) = open_records(make_project())
+    label = make_label(other)
+    with refused("annotation_label_fixed"):
+        Label.objects.filter(pk=label.pk).update(choice=None)
+    with refused("annotation_label_fixed"):
+        Label.objects.filter(pk=erased.pk).update(choice=1)
+    with refused("annotation_label_kept"):
+        run_sql("DELETE FROM annotation_label WHERE id = %s", erased.pk)
+    with refused("annotation_label_says_something"):
+        Label.objects.create(assignment=label.assignment, query=other, annotator=label.annotator, choice=None)
+
+
+def test_a_request_to_forget_keeps_no_pseudonym_once_it_is_done():
+    project = make_project()
+    values = {"reference": "0" * 32, "actor": "manager"}
+    with refused("annotation_forgetting_forgets"):
+        Forgetting.objects.create(
+            project=project, job=project.jobs.create(), contributor=b"c" * 16, finished_at=Now(), **values
+        )
+    Forgetting.objects.create(project=project, job=project.jobs.create(), contributor=b"c" * 16, **values)
+    with refused("annotation_forgetting_once"):
+        Forgetting.objects.create(project=project, job=project.jobs.create(), contributor=b"c" * 16, **values)

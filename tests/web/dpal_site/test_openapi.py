@@ -19,7 +19,7 @@ from schemathesis.core.failures import Failure, FailureGroup
 from schemathesis.specs.openapi import checks
 
 from annotation.models import Job, Role
-from annotation.services import projects, tokens
+from annotation.services import forgetting, projects, tokens
 from annotation.services.tokens import Scope
 from dpal_site.wsgi import application
 from tests import learning, streaming
@@ -27,7 +27,7 @@ from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
 REQUESTS_PER_ROUTE = 4
-ROUTES = 18
+ROUTES = 21
 CHECKED = [
     checks.status_code_conformance,
     checks.content_type_conformance,
@@ -88,6 +88,8 @@ class Site:
             "/label": {"choice": 0},
             "/skip": {"reason": "blurred"},
             "/predict": {"texts": ["apple pear"]},
+            "/forgettings": {"contributor": "anna"},
+            "/forgettings/preview": {"contributor": "anna"},
         }
         made = {"path_parameters": self.real_path(operation)}
         for ending, body in bodies.items():
@@ -104,6 +106,9 @@ def site() -> Site:
     learning.fill_trusted(project)
     learning.run_to_release(project, make_user(), version=1)
     learning.work_off(project)
+    learning.upload(project, [["apple saw", "anna"]], ["text", "contributor"])
+    # While an upload waits to be read a new request would be refused; this one stands.
+    forgetting.request_forgetting(project=project, name="anna", actor="t", send=False)
     stream = streaming.open_stream(person, "fraud-stream")
     projects.add_member(project=project, user=person, role=Role.ANNOTATOR)
     _, secret = tokens.create_token(user=person, name="t", scopes=list(Scope), lifetime=timedelta(days=1))
@@ -123,7 +128,7 @@ def not_fitting(operation: Any) -> dict[str, dict[str, Any]]:
     for name in ("limit", "format"):
         if name in names:
             return {"query": {name: "no such"}}
-    return {"body": {"texts": []}} if operation.body else {"path_parameters": {"job_id": "none"}}
+    return {"body": {"texts": [], "contributor": ""}} if operation.body else {"path_parameters": {"job_id": "none"}}
 
 
 def leading_nowhere(operation: Any) -> dict[str, dict[str, Any]]:

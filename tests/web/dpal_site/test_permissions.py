@@ -95,6 +95,9 @@ PAGES = {
     # No block is open in the project, which a manager is told like this.
     "learner:close_block": "L--x--",
     "learner:ranked_pool": MANAGERS,
+    "learner:forget": MANAGERS,
+    "learner:preview_forget": MANAGERS,
+    "learner:forget_now": MANAGERS,
     "learner:releases": INSIDE,
     "learner:release": INSIDE,
     "learner:check_again": ONLY_MANAGERS,
@@ -143,12 +146,17 @@ ROUTES: dict[str, tuple[str, Scope]] = {
     "get_file": (INSIDE, Scope.MODELS_READ),
     "predict": (INSIDE, Scope.MODELS_READ),
     "list_rounds": (INSIDE, Scope.MODELS_READ),
+    "preview_forgetting_of": (MANAGERS, Scope.DATASETS_WRITE),
+    "forget_contributor": (MANAGERS, Scope.DATASETS_WRITE),
+    "list_forgettings": (MANAGERS, Scope.DATASETS_WRITE),
 }
 BODIES: dict[str, Any] = {
     "post_records": {"records": [{"text": "hello"}]},
     "label_assignment": {"choice": 0},
     "skip_assignment": {},
     "predict": {"texts": ["hello"]},
+    "preview_forgetting_of": {"contributor": "nobody"},
+    "forget_contributor": {"contributor": "nobody"},
 }
 
 
