@@ -8,11 +8,13 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.safestring import mark_safe
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from annotation import sheets
 from learner import plots, release_selectors, selectors
+from learner.card_page import card_html
 from learner.models import Evaluation, ModelRelease, ReleaseState
 from learner.services import release_gate, releases
 from learner.signatures import key_id
@@ -25,6 +27,8 @@ def release(request: HttpRequest, slug: str, version: int) -> HttpResponse:
     found = release_of(request, slug, version)
     managing = may_manage(request, found.project)
     signer = releases.signer()
+    offered = found.state != ReleaseState.CANDIDATE
+    card = releases.card_of(release=found) if offered else None
     context = {
         "project": found.project,
         "release": found,
@@ -36,7 +40,8 @@ def release(request: HttpRequest, slug: str, version: int) -> HttpResponse:
         "difference": release_selectors.difference(found, inside=managing),
         "lineage": [Costed.of(entry, entry) for entry in selectors.lineage_of(found)],
         "files": sorted(found.digests.items()),
-        "offered": found.state != ReleaseState.CANDIDATE,
+        "offered": offered,
+        "card": None if card is None else mark_safe(card_html(card)),  # noqa: S308 - escaped there
         "configuration": release_selectors.shown_configuration(found),
         "environment": sorted(found.environment.items()),
         "public_key": signer.public_key,

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import logging
 import os
 import shutil
 from collections.abc import Iterator, Sequence
@@ -36,6 +37,7 @@ from privacy.accounting.units import atto_spent, nano_spent
 from privacy.models import BudgetAccount, EntryKind, LedgerEntry
 from privacy.selectors import guarantee
 
+logger = logging.getLogger(__name__)
 KEPT_DIGESTS = 10_000
 _digested: dict[tuple[int, ...], str] = {}
 
@@ -233,6 +235,16 @@ def open_file(*, release: ModelRelease, name: str) -> BinaryIO:
         _digested[unchanged] = release.digests[name]
         file.seek(0)
     return file
+
+
+def card_of(*, release: ModelRelease) -> str | None:
+    """Return the model card of a release; None where its bytes are not those that were released."""
+    try:
+        with open_file(release=release, name="card.md") as file:
+            return file.read().decode()
+    except ArtifactCorrupt:
+        logger.error("the card of release %s does not match its digest", release.pk)
+        return None
 
 
 def public_test_sets(project: Project) -> QuerySet[Dataset]:

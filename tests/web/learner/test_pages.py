@@ -241,3 +241,24 @@ class TestCandidate:
         release.refresh_from_db()
         assert release.state == ReleaseState.RELEASED
         assert release.checks["files"] == "passed"
+
+
+def test_the_card_is_shown_as_it_was_released_and_no_other(project, release, manager):
+    client, address = client_of(manager), reverse("learner:release", args=(project.slug, 1))
+    shown = client.get(address).content.decode()
+    assert '<section class="card" lang="en">' in shown
+    assert "<h3>Guarantee</h3>" in shown
+    assert "Not covered:" in shown
+    card = releases.folder_of(release) / "card.md"
+    card.write_text(card.read_text().replace("Not covered", "Covered"))
+    changed = client.get(address).content.decode()
+    assert "is not the one that was released" in changed
+    assert "<h3>Guarantee</h3>" not in changed
+
+
+def test_a_release_without_a_public_test_set_says_that_nothing_was_measured(manager):
+    project = learning.open_trusted(manager)
+    learning.upload(project, [[text] for text in learning.sentences(40)], ["text"])
+    learning.run_to_release(project, make_user(), version=1)
+    shown = client_of(manager).get(reverse("learner:release", args=(project.slug, 1))).content.decode()
+    assert "nothing was measured" in shown
