@@ -97,6 +97,12 @@ def accounts_of(project: Project) -> QuerySet[BudgetAccount]:
     return BudgetAccount.objects.filter(pk__in=own + ([start.pk] if start else [])).order_by("pk")
 
 
+def start_accounts() -> dict[int, int]:
+    """Return the account of the private start of every project that has one, by project."""
+    starts = Dataset.objects.filter(account__isnull=False).exclude(state=DatasetState.REFUSED)
+    return dict(starts.values_list("project", "account"))
+
+
 def start_account(project: Project) -> BudgetAccount | None:
     """Return the account of the private examples that start the first model, if there are any."""
     starts = BudgetAccount.objects.filter(started_by__project=project)

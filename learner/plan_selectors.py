@@ -12,11 +12,11 @@ from enum import StrEnum
 from django.db.models import Max
 
 from annotation.label_budget import questions_left
-from annotation.models import Arrival, Features, Oracle, Project, Query, QueryState, Selection
+from annotation.models import Arrival, Oracle, Project, Query, QueryState, Selection
 from learner import pool_selectors, secret_selectors, selectors
 from learner.blocks import block_rates
-from learner.configuration import first_block_rate, projection_event, screen_of, secret_sample_of, strategy_of
-from learner.models import FeatureProjection, ModelRelease, Round, TrainingRun
+from learner.configuration import first_block_rate, screen_of, secret_sample_of, strategy_of
+from learner.models import ModelRelease, Round, TrainingRun
 from learner.policies import UpdatePolicy, labels_for_next_release
 from privacy.accounting.event import Event
 from privacy.charges import price
@@ -120,8 +120,8 @@ def plan_forecast(project: Project) -> PlanForecast | None:
     if planned is not None and planned <= 0:
         return PlanForecast(rounds=0, releases=0, end=End.PLAN, next_round=None, next_training=None)
     purse = Purse(selectors.training_account(project))
-    if project.features == Features.PRINCIPAL and not FeatureProjection.objects.filter(project=project).exists():
-        purse.pay(projection_event(project))
+    for event in selectors.pending_projection(project):
+        purse.pay(event)
     done: list[Stage] = []
     end = End.POOL
     following: list[Stage] = []

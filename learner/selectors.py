@@ -13,6 +13,7 @@ from annotation.models import (
     Arrival,
     Consensus,
     Dataset,
+    Features,
     Oracle,
     Project,
     ProjectState,
@@ -29,11 +30,12 @@ from learner.configuration import (
     estimator_of,
     featurizer_of,
     first_block_rate,
+    projection_event,
     screen_of,
     secret_sample_of,
     strategy_of,
 )
-from learner.models import ModelRelease, ReleaseState, Round, TrainingRun, WarmStart
+from learner.models import FeatureProjection, ModelRelease, ReleaseState, Round, TrainingRun, WarmStart
 from learner.policies import UpdatePolicy, labels_needed
 from learner.secret_selectors import TrainedOn
 from privacy.accounting.event import Event
@@ -316,6 +318,8 @@ def _if_paid(project: Project, step: Step, sentence: str) -> ProjectStatus:
     """Return the step, or why the account it needs cannot pay; asking counts the training it is for."""
     events = [training_event(project)]
     paying = training_account(project)
+    if paying.pk == project.pool_account_id:
+        events += pending_projection(project)
     if step == Step.ASK and not secret_selectors.labels_in_secret(project) and project.oracle == Oracle.TRUSTED:
         events.append(next_round_event(project))
     if can_pay(paying, events):
@@ -328,6 +332,13 @@ def _if_paid(project: Project, step: Step, sentence: str) -> ProjectStatus:
         Step.CANNOT_PAY,
         f"The budget {paying.label} has {left} left, too little for {wanted}.{kept} A manager can raise its limit.",
     )
+
+
+def pending_projection(project: Project) -> list[Event]:
+    """Return the event of finding the project's features, until they are found: whatever comes first needs them."""
+    if project.features != Features.PRINCIPAL or FeatureProjection.objects.filter(project=project).exists():
+        return []
+    return [projection_event(project)]
 
 
 def training_account(project: Project) -> BudgetAccount:

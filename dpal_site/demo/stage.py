@@ -15,7 +15,7 @@ from annotation.services import datasets, projects, tokens
 from dpal_site.demo.plans import RELEASES, ProjectPlan, UploadFile
 from learner.intervals import wilson_interval
 from learner.models import ModelRelease, Round
-from learner.selectors import Step, project_status
+from learner.selectors import Step, accounts_of, project_status
 from privacy.models import SETTLEMENTS, EntryKind, LedgerEntry
 
 ANNOTATORS = ("annotator", "annotator-2", "annotator-3")
@@ -197,7 +197,7 @@ def dead_end(stage: Stage) -> str:
 
 def open_reservations(stage: Stage) -> int:
     """Count the reservations of all accounts that nobody has settled."""
-    accounts = [pk for project in stage.projects for pk in (project.pool_account_id, project.labels_account_id) if pk]
+    accounts = [account.pk for project in stage.projects for account in accounts_of(project)]
     reserved = LedgerEntry.objects.filter(account__in=accounts, kind=EntryKind.RESERVE)
     return reserved.exclude(children__kind__in=SETTLEMENTS).count()
 

@@ -16,6 +16,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from annotation.models import Assignment, AssignmentState, Job, Project, Query, WorkState
+from annotation.sheets import start_accounts
 from dpal_site.monitoring import heartbeats
 from learner.models import Round, TrainingRun
 from privacy.models import BudgetAccount
@@ -87,10 +88,11 @@ class SiteCollector(Collector):
                 ("open_reservations", "Reservations nobody has settled yet."),
             )
         }
-        projects = Project.objects.values_list("slug", "pool_account_id", "labels_account_id").order_by("slug")
+        projects = Project.objects.values_list("pk", "slug", "pool_account_id", "labels_account_id").order_by("slug")
         accounts = BudgetAccount.objects.in_bulk()
-        for slug, pool, labels in projects:
-            for name, key in (("pool", pool), ("labels", labels)):
+        starts = start_accounts()
+        for project, slug, pool, labels in projects:
+            for name, key in (("pool", pool), ("labels", labels), ("start", starts.get(project))):
                 if key is not None:
                     found = guarantee(accounts[key])
                     families["epsilon_limit"].add_metric([slug, name], found.epsilon_limit)

@@ -10,6 +10,7 @@ from annotation.services import labels, queue
 from learner.configuration import featurizer_of, projection_event
 from learner.models import FeatureMatrix, FeatureProjection
 from learner.plan_selectors import plan_forecast
+from learner.selectors import Step, project_status
 from learner.services import features, projections
 from privacy.accounting.event import event_from_json
 from privacy.errors import BudgetExceeded
@@ -142,6 +143,18 @@ def test_the_forecast_counts_the_directions_until_they_are_paid(project):
     features.ready_featurizer(project)
     after = plan_forecast(project)
     assert before.releases == after.releases == 3  # (2 - 0.5) / 0.5
+
+
+def test_nothing_is_started_that_the_directions_would_leave_no_budget_for(project):
+    """2.0 pays for the directions at 0.5 and a training at 1.6 one after the other, and never for both."""
+    Project.objects.filter(pk=project.pk).update(selection="random", selection_rate=None, training_epsilon=1.6)
+    project.refresh_from_db()
+    assert project_status(project).step == Step.CANNOT_PAY
+    Project.objects.filter(pk=project.pk).update(training_epsilon=1.4)
+    project.refresh_from_db()
+    assert project_status(project).step == Step.ASK
+    features.ready_featurizer(project)
+    assert project_status(project).step == Step.ASK
 
 
 @pytest.mark.parametrize(

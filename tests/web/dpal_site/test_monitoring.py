@@ -13,7 +13,7 @@ from annotation.services import queue
 from dpal_site.models import Heartbeat
 from dpal_site.monitoring import checks, heartbeats
 from dpal_site.tasks import heartbeat_task
-from tests.factories import make_annotators, make_project, open_records
+from tests.factories import make_account, make_annotators, make_project, make_records, open_records
 
 pytestmark = pytest.mark.django_db
 
@@ -74,6 +74,13 @@ class TestMetrics:
         limit = found["dpal_budget_epsilon_limit", ("account", "pool"), ("project", "voices")]
         assert limit == found["dpal_budget_epsilon_left", ("account", "pool"), ("project", "voices")] > 0
         assert found["dpal_broker_messages", ("queue", "heavy")] == 0
+
+    def test_the_account_of_a_private_start_is_among_the_budgets(self, broker):
+        project = make_project(slug="voices")
+        start = make_account(epsilon_limit=2.0)
+        make_records(project, ["mine"], role="charged_start", account=start)
+        found = samples(Client())
+        assert found["dpal_budget_epsilon_left", ("account", "start"), ("project", "voices")] == 2.0
 
     def test_no_text_reaches_a_scraper(self, broker):
         open_records(make_project())
