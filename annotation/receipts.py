@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from annotation.models import Project
-from privacy.selectors import guarantee
+from privacy.selectors import promise
 
 # Above this a factor says nothing to anybody that its epsilon does not.
 LARGEST_FACTOR_SHOWN = 1000.0
@@ -22,12 +22,12 @@ class Receipt:
 
 def receipt_of(project: Project) -> Receipt:
     """Return the numbers behind every question of a project."""
-    promised = guarantee(project.pool_account)
-    factor = math.exp(min(promised.epsilon_limit, 700.0))
+    epsilon, delta = promise(project.pool_account)
+    factor = math.exp(min(epsilon, 700.0))
     rate = project.gate_sampling_rate
     return Receipt(
-        epsilon=promised.epsilon_limit,
-        delta=promised.delta_limit,
+        epsilon=epsilon,
+        delta=delta,
         factor=factor if factor <= LARGEST_FACTOR_SHOWN else None,
         sampling_percent=None if rate is None else 100 * rate,
     )

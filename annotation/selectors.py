@@ -24,12 +24,13 @@ from annotation.models import (
     Query,
     QueryState,
     QuestionKind,
+    Record,
     Role,
     Selection,
 )
 from annotation.rows import Columns
 from privacy.accounting.screens import hidden_selection_epsilon
-from privacy.selectors import guarantee
+from privacy.selectors import remainder
 
 Person = AbstractBaseUser | AnonymousUser
 UNDO_WINDOW = timedelta(minutes=10)
@@ -42,6 +43,12 @@ PACE_FROM_ANSWERS = 5
 ASSIGNMENT = Columns(Assignment, "assignment")
 QUERY = Columns(Query, "query", without=("open_slots", "noisy_count"))
 PROJECT = Columns(Project, "project")
+# What `annotation_asked_record` tells: whose record it is and how it is labelled are nobody's business at the page.
+TOLD = ("id", "dataset_id", "row_number", "text", "payload")
+RECORD = Columns(
+    Record, "record", without=[each.attname for each in Record._meta.concrete_fields if each.attname not in TOLD]
+)
+ASKED_RECORD = f"SELECT {RECORD.sql} FROM annotation_asked_record(%s) record"  # noqa: S608 - names of columns
 OWN_ASSIGNMENT = f"""
 SELECT {ASSIGNMENT.sql}, {QUERY.sql}, {PROJECT.sql}
 FROM annotation_assignment assignment
@@ -104,6 +111,17 @@ def held_by(user: Person, assignment_id: UUID) -> Assignment:
     assert project is not None
     assignment.query, assignment.project = query, project
     return assignment
+
+
+def asked_record(query: Query) -> Record:
+    """Return the record a question is about, without its contributor; also for a process that cannot read records."""
+    with connection.cursor() as cursor:
+        cursor.execute(ASKED_RECORD, [query.record_id])
+        row = cursor.fetchone()
+    record = row and RECORD.build(iter(row))
+    if record is None:
+        raise Record.DoesNotExist
+    return record
 
 
 def desks_of(user: Person) -> QuerySet[Project]:
@@ -177,12 +195,10 @@ def budget_is_spent(project: Project) -> bool:
     """
     if project.arrival == Arrival.STREAM:
         return False
-    left = guarantee(project.labels_account or project.pool_account)
+    left = remainder(project.labels_account or project.pool_account)
     epsilon = project.training_epsilon
     if project.selection == Selection.SECRET_SAMPLE:
         # No block is cheaper than the first.
         epsilon = hidden_selection_epsilon(project.selection_rate or 1.0, epsilon)
-    if left.rho_limit is not None:
-        # Pure epsilon costs at most epsilon^2 / 2 of rho.
-        return left.rho_limit - left.rho_spent < epsilon**2 / 2
-    return left.epsilon_left < epsilon
+    # Pure epsilon costs at most epsilon^2 / 2 of rho.
+    return left.epsilon < epsilon if left.rho is None else left.rho < epsilon**2 / 2

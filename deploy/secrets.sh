@@ -23,5 +23,6 @@ for name in secret_key pseudonym_key signing_key metrics_token postgres_password
     make "$name" "$(random)"
 done
 make database_url "postgresql://dpal:$(cat "$folder/postgres_password")@postgres:5432/dpal"
+make label_database_url "postgresql://dpal_label:$(random)@postgres:5432/dpal"
 make broker_url "redis://:$(cat "$folder/valkey_password")@valkey:6379/0"
 echo "Keep a copy of $folder/pseudonym_key and $folder/signing_key apart from the database's backup."

@@ -14,7 +14,18 @@ from dpal_site.monitoring import logs
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = servers.var_dir()
-EMBEDDED = not environment.read("DATABASE_URL")
+# Which pages this process serves: all, those for annotators (`label`), or all but those (`web`); see `parts`.
+SITE_PART = os.environ.get("SITE_PART", "")
+if SITE_PART not in ("", "web", "label"):
+    raise ImproperlyConfigured(f"SITE_PART must be 'web', 'label' or unset, got {SITE_PART!r}")
+SERVES_LABELS_ALONE = SITE_PART == "label"
+# Where each part sends what the other one serves, as a browser sees it.
+WEB_URL, LABEL_URL = os.environ.get("WEB_URL", ""), os.environ.get("LABEL_URL", "")
+# The label process has a database role of its own, and must not know the owner's password.
+DATABASE_URL = environment.read("LABEL_DATABASE_URL" if SERVES_LABELS_ALONE else "DATABASE_URL")
+if SERVES_LABELS_ALONE and environment.read("DATABASE_URL"):
+    raise ImproperlyConfigured("a process with SITE_PART=label gets LABEL_DATABASE_URL and no DATABASE_URL")
+EMBEDDED = not DATABASE_URL
 
 DEBUG = os.environ.get("DEBUG") == "1"
 ALLOWED_HOSTS = os.environ.get("ALLOWED_HOSTS", "127.0.0.1,localhost,[::1]").split(",")
@@ -32,9 +43,9 @@ def _secret(name: str) -> str:
 
 SECRET_KEY = _secret("SECRET_KEY")
 # Contributors are stored as keyed hashes; a key of its own, so that rotating SECRET_KEY splits nobody in two.
-PSEUDONYM_KEY = _secret("PSEUDONYM_KEY")
+PSEUDONYM_KEY = "" if SERVES_LABELS_ALONE else _secret("PSEUDONYM_KEY")
 # Signs the manifests of releases; its public half is on every release page.
-SIGNING_KEY = _secret("SIGNING_KEY")
+SIGNING_KEY = "" if SERVES_LABELS_ALONE else _secret("SIGNING_KEY")
 
 INSTALLED_APPS = [
     "dpal_site",
@@ -75,6 +86,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "dpal_site.parts.PartMiddleware",
     "dpal_site.middleware.RefusalMiddleware",
     "dpal_site.accountability.AccountabilityMiddleware",
     "django_prometheus.middleware.PrometheusAfterMiddleware",
@@ -100,7 +112,9 @@ TEMPLATES = [
     },
 ]
 
-DATABASES = {"default": servers.database_settings(environment.read("DATABASE_URL"))}
+if EMBEDDED and SERVES_LABELS_ALONE:
+    DATABASE_URL = servers.label_database_url()
+DATABASES = {"default": servers.database_settings(DATABASE_URL)}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTH_PASSWORD_VALIDATORS = [

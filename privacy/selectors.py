@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from django.db import connection
 from django.db.models import Case, Count, Exists, F, OuterRef, QuerySet, Subquery, Sum, When
 from django.db.models.functions import Coalesce
 
@@ -63,9 +64,33 @@ class Guarantee:
         return f"rho={max(0.0, self.rho_limit - self.rho_spent):.6g} delta={self.delta_left:.3g}"
 
 
+@dataclass(frozen=True, slots=True)
+class Remainder:
+    """What an account may still spend; where `rho` is not None, it decides."""
+
+    epsilon: float
+    rho: float | None
+
+
 def last_entry(account: BudgetAccount) -> LedgerEntry | None:
     """Return the newest entry of an account, which carries its totals."""
     return LedgerEntry.objects.filter(account=account).order_by("-sequence").first()
+
+
+def promise(account: BudgetAccount) -> tuple[float, float]:
+    """Return the epsilon and the delta an account promises to keep; asks nothing of the ledger."""
+    return nano_spendable(account.epsilon_limit_nano), atto_spendable(account.delta_limit_atto)
+
+
+def remainder(account: BudgetAccount) -> Remainder:
+    """Return what may still be spent; also for a process that cannot read the ledger's entries."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT epsilon_nano, rho_nano FROM privacy_account_totals(%s)", [account.pk])
+        epsilon_spent, rho_spent = cursor.fetchone() or (0, 0)
+    return Remainder(
+        epsilon=nano_spendable(account.epsilon_limit_nano - epsilon_spent),
+        rho=None if account.rho_limit_nano is None else nano_spendable(account.rho_limit_nano - rho_spent),
+    )
 
 
 def guarantee(account: BudgetAccount) -> Guarantee:

@@ -15,8 +15,9 @@ from django.db import IntegrityError, connection, transaction
 
 from annotation import label_budget, selectors, work_limits
 from annotation.errors import InvalidConfiguration, LeaseExpired
-from annotation.models import Assignment, Membership, Oracle, Project, ProjectState, Query, QueryState, Record, Role
+from annotation.models import Assignment, Membership, Oracle, Project, ProjectState, Query, QueryState, Role
 from annotation.rows import Columns
+from annotation.selectors import RECORD
 from annotation.services import gold
 from annotation.work_limits import WorkLimit
 
@@ -50,10 +51,9 @@ WHERE query.id = asked.id AND query.project_id = %(project)s AND query.state = '
 ASSIGNMENT = Columns(Assignment, "held")
 # Whose record it is and how many slots are left is nobody's business at the page, and the latter has just changed.
 QUERY = Columns(Query, "query", without=("open_slots", "noisy_count"))
-RECORD = Columns(Record, "record", without=("contributor", "label"))
 
-# Whose record it is: the contributor, or the record itself where nobody is named.
-WHOSE = "coalesce(record.contributor, int8send(record.id))"
+# An encounter names the record; the database puts its contributor in that place, for whoever asks may not know them.
+WHOSE = "int8send(query.record_id)"
 IN_FRONT = """
       AND query.id IN (
           SELECT front.id FROM annotation_query front
@@ -61,10 +61,7 @@ IN_FRONT = """
           ORDER BY front.priority, front.id LIMIT %(known_within)s
       )"""
 KNOWN_CONTRIBUTORS = f"""{IN_FRONT}
-      AND EXISTS (
-          SELECT 1 FROM annotation_record record JOIN annotation_encounter met ON met.contributor = {WHOSE}
-          WHERE record.id = query.record_id AND met.project_id = %(project)s AND met.annotator_id = %(user)s
-      )"""  # noqa: S608 - no values
+      AND annotation_has_met(query.record_id, %(project)s, %(user)s)"""
 KNOWN_TEXTS = f"""{IN_FRONT}
       AND EXISTS (
           SELECT 1 FROM annotation_assignment met WHERE met.query_id = query.id AND met.annotator_id = %(user)s
@@ -73,7 +70,7 @@ NOTE_ENCOUNTER = f""", met AS (
     INSERT INTO annotation_encounter (project_id, annotator_id, contributor)
     SELECT %(project)s, %(user)s, {WHOSE}
     FROM leased JOIN annotation_query query ON query.id = leased.query_id
-    JOIN annotation_record record ON record.id = query.record_id
+    WHERE query.record_id IS NOT NULL
     ON CONFLICT DO NOTHING
 )"""  # noqa: S608 - no values
 
@@ -82,8 +79,7 @@ INSERT INTO annotation_encounter (project_id, annotator_id, contributor)
 SELECT DISTINCT assignment.project_id, assignment.annotator_id, {WHOSE}
 FROM annotation_assignment assignment
 JOIN annotation_query query ON query.id = assignment.query_id
-JOIN annotation_record record ON record.id = query.record_id
-WHERE assignment.project_id = %(project)s
+WHERE assignment.project_id = %(project)s AND query.record_id IS NOT NULL
 ON CONFLICT DO NOTHING
 """  # noqa: S608 - no values
 
@@ -151,7 +147,7 @@ SELECT {ASSIGNMENT.sql}, {QUERY.sql}, {RECORD.sql},
 FROM (SELECT) one
 LEFT JOIN held ON true
 LEFT JOIN annotation_query query ON query.id = held.query_id
-LEFT JOIN annotation_record record ON record.id = query.record_id
+LEFT JOIN LATERAL annotation_asked_record(query.record_id) record ON true
 """  # noqa: S608 - names of columns, no values
 
 

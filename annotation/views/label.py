@@ -165,9 +165,9 @@ def why(request: HttpRequest, slug: str) -> HttpResponse:
 @annotator_page
 def question_image(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
     """The image a question is about."""
-    mine = selectors.assignments_of(request.user).select_related("query__record__dataset")
-    record = get_object_or_404(mine, pk=assignment_id).query.record
-    if record is None or not record.dataset.pixels:
+    mine = selectors.assignments_of(request.user).select_related("query")
+    query = get_object_or_404(mine, pk=assignment_id).query
+    if query.record_id is None or not (record := selectors.asked_record(query)).dataset.pixels:
         raise Http404
     return HttpResponse(_png(record), content_type="image/png")
 

@@ -29,6 +29,7 @@ CELERY = (sys.executable, "-m", "celery", "-A", "dpal_site.celery:app")
 class _Child:
     name: str
     command: list[str]
+    environment: Mapping[str, str]
     process: subprocess.Popen[bytes]
     log_start: int
 
@@ -52,6 +53,7 @@ class Supervisor:
         self.echo = echo
         self.grace_seconds = grace_seconds
         self.url = ""
+        self._urls: list[str] = []
         self._environment = {
             **os.environ,
             "DPAL_VAR": str(servers.var_dir()),
@@ -81,8 +83,12 @@ class Supervisor:
             for old, handler in self._old_handlers.items():
                 signal.signal(old, handler)
 
-    def start(self, name: str, command: list[str]) -> None:
-        """Start any other process under the same care; its output goes to the log of that name."""
+    def start(self, name: str, command: list[str], environment: Mapping[str, str] | None = None) -> None:
+        """Start any other process under the same care; its output goes to the log of that name.
+
+        An empty value in `environment` takes a variable away.
+        """
+        own = {**self._environment, **(environment or {})}
         if name in self._children:
             raise EmbeddedError(f"{name} already runs")
         self.log_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -92,27 +98,47 @@ class Supervisor:
             process = subprocess.Popen(
                 [*LAUNCH, "--die-with", str(os.getpid()), "--", *command],
                 cwd=servers.REPOSITORY,
-                env=self._environment,
+                env={key: value for key, value in own.items() if value or key not in (environment or {})},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 process_group=0,  # the terminal's Ctrl-C reaches us alone, and we stop the children in order
             )
-            self._children[name] = _Child(name, command, process, output.tell())
+            self._children[name] = _Child(name, command, environment or {}, process, output.tell())
         if self.echo:
             threading.Thread(target=self._echo, args=(self._children[name],), daemon=True).start()
 
     def start_web(self, port: int | None = None, workers: int = 2) -> str:
-        """Start the web server and return its address; without a port, the first free one from 8000 upward."""
-        if port is None:
-            port = host.free_port_from(FIRST_PORT)
-        elif not host.port_is_free(port):
-            raise EmbeddedError(f"port {port} is in use by another program")
-        options = ["--config", "python:dpal_site.gunicorn_settings", "--bind", f"{host.LOOPBACK}:{port}"]
-        options += ["--workers", str(workers)]
-        self.start("web", [sys.executable, "-m", "gunicorn", "dpal_site.wsgi:application", *options])
+        """Start one web server for all pages and return its address; without a port, the first free one from 8000."""
+        port = self._port(port)
+        self._start_gunicorn("web", port, workers, {})
         self.url = f"http://{host.LOOPBACK}:{port}"
         return self.url
+
+    def start_web_and_label(self, port: int | None = None, workers: int = 2) -> str:
+        """Start the label pages apart from all others, on the next free port, and return the address of the others."""
+        port = self._port(port)
+        label_port = host.free_port_from(port + 1)
+        web_url, label_url = (f"http://{host.LOOPBACK}:{each}" for each in (port, label_port))
+        self._start_gunicorn("web", port, workers, {"SITE_PART": "web", "LABEL_URL": label_url})
+        # The owner's address stays out of the process that answers annotators.
+        label = {"SITE_PART": "label", "WEB_URL": web_url, "DATABASE_URL": "", "DATABASE_URL_FILE": ""}
+        self._start_gunicorn("label", label_port, workers, label)
+        self.url = web_url
+        return self.url
+
+    def _port(self, port: int | None) -> int:
+        if port is None:
+            return host.free_port_from(FIRST_PORT)
+        if not host.port_is_free(port):
+            raise EmbeddedError(f"port {port} is in use by another program")
+        return port
+
+    def _start_gunicorn(self, name: str, port: int, workers: int, environment: Mapping[str, str]) -> None:
+        options = ["--config", "python:dpal_site.gunicorn_settings", "--bind", f"{host.LOOPBACK}:{port}"]
+        options += ["--workers", str(workers)]
+        self.start(name, [sys.executable, "-m", "gunicorn", "dpal_site.wsgi:application", *options], environment)
+        self._urls.append(f"http://{host.LOOPBACK}:{port}")
 
     def start_worker(self, concurrency: int = 2, queues: str | None = None) -> None:
         """Start a Celery worker; without queues it takes every task."""
@@ -129,11 +155,12 @@ class Supervisor:
         end = time.monotonic() + timeout_seconds
         while True:
             self.check_running()
-            if not self.url or self._answers():
+            silent = [url for url in self._urls if not self._answers(url)]
+            if not silent:
                 return
             if time.monotonic() > end:
                 raise EmbeddedError(
-                    f"no answer from {self.url} in {timeout_seconds:.0f} s; {self.log_path('web')} ends:\n"
+                    f"no answer from {silent[0]} in {timeout_seconds:.0f} s; {self.log_path('web')} ends:\n"
                     + host.tail(self.log_path("web"))
                 )
             time.sleep(0.05)
@@ -159,7 +186,7 @@ class Supervisor:
         """Stop one process and start it again with the same command."""
         child = self._children[name]
         self._stop_child(child)
-        self.start(name, child.command)
+        self.start(name, child.command, child.environment)
 
     def pid(self, name: str) -> int:
         """Return the process id of a child, which is its group's id too."""
@@ -190,9 +217,9 @@ class Supervisor:
         child.process.wait()
         del self._children[child.name]
 
-    def _answers(self) -> bool:
-        """Say whether the site answers and reaches its database."""
-        connection = http.client.HTTPConnection(self.url.removeprefix("http://"), timeout=5)
+    def _answers(self, url: str) -> bool:
+        """Say whether a web server answers and reaches its database."""
+        connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=5)
         try:
             connection.request("GET", READINESS_PATH)
             return connection.getresponse().status < 500

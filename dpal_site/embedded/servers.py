@@ -11,6 +11,7 @@ from dpal_site.embedded.valkey import EmbeddedValkey
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 # With DPAL_NO_SERVERS=1 nothing is started: settings load, and the first connection fails at once, saying why.
+LABEL_ROLE = "dpal_label"
 NOWHERE = "/DPAL_NO_SERVERS is set and no server runs"
 _started_here: list[EmbeddedPostgres | EmbeddedValkey] = []
 
@@ -34,6 +35,12 @@ def database_url() -> str:
     """Return the URL of the embedded database `dpal`, its server started when needed."""
     server = postgres()
     return server.url() if _available(server) else f"postgresql:///dpal?host={NOWHERE}"
+
+
+def label_database_url() -> str:
+    """Return the URL of the embedded database for the role of the label process."""
+    _, _, address = database_url().rpartition("@")
+    return f"postgresql://{LABEL_ROLE}:{local_secret('label-database-password')}@{address}"
 
 
 def broker_url() -> str:

@@ -56,7 +56,8 @@ class Command(BaseCommand):
             with Supervisor(log_dir) as site:
                 self._say("Bringing the database and the static files up to date.")
                 preparation.prepare_site()
-                url = site.start_web(options["port"])
+                apart = preparation.label_database_url()
+                url = site.start_web_and_label(options["port"]) if apart else site.start_web(options["port"])
                 site.start_worker()
                 site.start_beat()
                 self._wait_until_ready(site)

@@ -20,6 +20,9 @@ class Command(BaseCommand):
         parser.add_argument("--port", type=int, help="port of the web server; default: the first free one from 8000")
         parser.add_argument("--workers", type=int, default=2, help="web server processes; default 2")
         parser.add_argument("--concurrency", type=int, default=2, help="tasks the worker runs at once; default 2")
+        parser.add_argument(
+            "--one-process", action="store_true", help="serve the label pages by the same process as all others"
+        )
         parser.add_argument("--echo", action="store_true", help="repeat the processes' logs here")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -29,7 +32,9 @@ class Command(BaseCommand):
             with Supervisor(log_dir, echo=options["echo"]) as site:
                 self.stdout.write("Bringing the database and the static files up to date.")
                 preparation.prepare_site()
-                url = site.start_web(options["port"], workers=options["workers"])
+                apart = preparation.label_database_url() and not options["one_process"]
+                start = site.start_web_and_label if apart else site.start_web
+                url = start(options["port"], workers=options["workers"])
                 site.start_worker(options["concurrency"])
                 site.start_beat()
                 site.wait_until_ready()

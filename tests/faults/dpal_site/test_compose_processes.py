@@ -9,9 +9,12 @@ import sys
 import urllib.error
 import urllib.request
 from pathlib import Path
+from secrets import token_hex
 
+import psycopg
 import pytest
 import yaml
+from psycopg import sql
 
 from dpal_site.embedded import host
 from dpal_site.embedded.processes import Supervisor
@@ -48,37 +51,57 @@ def site(transactional_db, embedded_servers, broker, tmp_path):
     made = {"SECRETS": str(secrets), "PATH": os.environ["PATH"]}
     subprocess.run(["sh", REPOSITORY / "deploy" / "secrets.sh"], env=made, check=True, capture_output=True)
     (secrets / "database_url").write_text(embedded_servers.database_url)
+    # Roles belong to the whole server, which other runs share.
+    role = f"label_{database_name(embedded_servers.database_url)}"
+    _, _, address = embedded_servers.database_url.rpartition("@")
+    (secrets / "label_database_url").write_text(f"postgresql://{role}:{token_hex(16)}@{address}")
     (secrets / "broker_url").write_text(broker)
     places = {"/run/secrets": str(secrets), "/tmp/celerybeat": str(tmp_path / "celerybeat")}
     image = dict(re.findall(r"(DPAL_\w+|LOG_FORMAT)=(\S+)", DOCKERFILE.rpartition("\nFROM ")[2]))
     image |= {"DPAL_VAR": str(tmp_path / "var"), "DPAL_STATIC": str(tmp_path / "static")}
     (tmp_path / "var").mkdir()
-    given = {
-        key: re.sub(r"\$\{\w+:-(.*)\}", r"\1", str(value)) for key, value in COMPOSE["x-site"]["environment"].items()
-    }
-    environment = {**image, **given, "PORT": str(host.free_port()), "CANARY_TRIALS": "40"}
+    ports = {"web": host.free_port()}
+    ports["label"] = host.free_port_from(ports["web"] + 1)
 
     def here(text):
         for there, place in places.items():
             text = text.replace(there, place)
         return text
 
-    environment = {key: here(value) for key, value in environment.items()}
-    os_environment = {key: os.environ[key] for key in ("PATH", "HOME", "LANG") if key in os.environ}
-    return Site(tmp_path, {**os_environment, **environment}, here)
+    def environment_of(name):
+        given = {
+            key: here(re.sub(r"\$\{\w+:-(.*)\}", r"\1", str(value)))
+            for key, value in COMPOSE["services"][name]["environment"].items()
+        }
+        found = {key: os.environ[key] for key in ("PATH", "HOME", "LANG") if key in os.environ}
+        found |= image | given | {"CANARY_TRIALS": "40", "PORT": str(ports.get(name, 8000))}
+        for key, part in (("WEB_URL", "web"), ("LABEL_URL", "label")):
+            if key in found:
+                found[key] = f"http://127.0.0.1:{ports[part]}"
+        return found
+
+    yield Site(tmp_path, environment_of, here, ports)
+    with psycopg.connect(embedded_servers.database_url, autocommit=True) as connection:
+        connection.execute(sql.SQL("DROP OWNED BY {0}").format(sql.Identifier(role)))
+        connection.execute(sql.SQL("DROP ROLE {0}").format(sql.Identifier(role)))
+
+
+def database_name(url):
+    return url.rpartition("/")[2].partition("?")[0]
 
 
 class Site:
-    def __init__(self, folder, environment, here):
-        self.folder, self.environment, self.here = folder, environment, here
-        self.port = environment["PORT"]
+    def __init__(self, folder, environment_of, here, ports):
+        self.folder, self.environment_of, self.here, self.ports = folder, environment_of, here, ports
 
-    def run(self, command):
-        done = subprocess.run(command, cwd=REPOSITORY, env=self.environment, capture_output=True, text=True)
+    def run(self, name, command, **more):
+        environment = self.environment_of(name) | more
+        done = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
 
-    def answer(self, path):
-        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", headers={"Host": "localhost"})
+    def answer(self, path, part="web"):
+        address = f"http://127.0.0.1:{self.ports[part]}{path}"
+        request = urllib.request.Request(address, headers={"Host": "localhost"})
         try:
             with urllib.request.urlopen(request, timeout=10) as response:
                 return response.status, response.read().decode()
@@ -90,25 +113,40 @@ class Site:
 
 def test_the_commands_of_the_compose_file_make_a_site(site, tmp_path):
     collect = re.search(r"python (manage\.py collectstatic [^\\&]+)", DOCKERFILE)[1]
-    site.environment["DPAL_NO_SERVERS"] = "1"
-    site.run([sys.executable, *shlex.split(collect)])
-    del site.environment["DPAL_NO_SERVERS"]
+    site.run("web", [sys.executable, *shlex.split(collect)], DPAL_NO_SERVERS="1")
     names = order()
     assert names[0] == "migrate"
-    site.run(command_of("migrate"))
-    with Supervisor(tmp_path / "log", environment=site.environment, grace_seconds=5) as supervisor:
-        supervisor._environment = site.environment
+    site.run("migrate", command_of("migrate"))
+    with Supervisor(tmp_path / "log", grace_seconds=5) as supervisor:
+        # Only what the compose file gives a service, nothing of ours.
+        supervisor._environment = {}
         for name in names[1:]:
-            command = [site.here(part).replace("0.0.0.0:8000", f"127.0.0.1:{site.port}") for part in command_of(name)]
-            supervisor.start(name, command)
-        assert host.wait_until(lambda: site.answer("/readyz")[0] == 200, 90), {
-            name: host.tail(supervisor.log_path(name)) for name in names[1:]
-        }
-        assert site.answer("/readyz")[1] == "database: ok\nbroker: ok\nworker: ok\ndisk: ok\n"
+            port = site.ports.get(name)
+            command = [site.here(part).replace("0.0.0.0:8000", f"127.0.0.1:{port}") for part in command_of(name)]
+            supervisor.start(name, command, site.environment_of(name))
+        for part in ("web", "label"):
+            assert host.wait_until(lambda part=part: site.answer("/readyz", part)[0] == 200, 90), {
+                name: host.tail(supervisor.log_path(name)) for name in names[1:]
+            }
+            assert site.answer("/readyz", part)[1] == "database: ok\nbroker: ok\nworker: ok\ndisk: ok\n"
         assert site.answer("/login/")[0] == 200
+        # The label process asks a stranger to log in, where the other one answers; both send on what is not theirs.
+        assert site.answer("/login/", "label")[0] == 200
+        assert site.answer("/projects/none/label/")[0] == 200
         assert '"request_id":' in supervisor.log_path("web").read_text()
-        site.run([sys.executable, "-m", "dpal_site.healthcheck", "web"])
-        site.run([sys.executable, "-m", "dpal_site.healthcheck", "worker"])
+        site.run("web", [sys.executable, "-m", "dpal_site.healthcheck", "web"])
+        site.run("label", [sys.executable, "-m", "dpal_site.healthcheck", "web"])
+        site.run("worker", [sys.executable, "-m", "dpal_site.healthcheck", "worker"])
         supervisor.check_running()
-    sick = subprocess.run([sys.executable, "-m", "dpal_site.healthcheck", "web"], cwd=REPOSITORY, env=site.environment)
+        assert_the_label_process_has_its_own_role(site)
+    environment = site.environment_of("web")
+    sick = subprocess.run([sys.executable, "-m", "dpal_site.healthcheck", "web"], cwd=REPOSITORY, env=environment)
     assert sick.returncode == 1
+
+
+def assert_the_label_process_has_its_own_role(site):
+    url = Path(site.environment_of("label")["LABEL_DATABASE_URL_FILE"]).read_text()
+    with psycopg.connect(url) as connection:
+        assert connection.execute("SELECT current_setting('is_superuser')").fetchone() == ("off",)
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute("SELECT text FROM annotation_record")

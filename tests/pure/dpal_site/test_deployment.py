@@ -13,7 +13,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[3]
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 SERVICES = COMPOSE["services"]
-OWN = ("migrate", "web", "worker", "helper", "beat")
+OWN = ("migrate", "web", "label", "worker", "helper", "beat")
 
 
 def pinned(name):
@@ -55,7 +55,7 @@ def test_every_service_is_confined(name):
     assert int(user) > 0
     assert int(group) > 0
     assert set(service["deploy"]["resources"]["limits"]) == {"cpus", "memory"}
-    assert "healthcheck" in service or name == "web"  # the image's own
+    assert "healthcheck" in service or name in ("web", "label")  # the image's own
 
 
 @pytest.mark.parametrize("name", SERVICES)
@@ -74,9 +74,21 @@ def test_images_are_pinned():
     assert all(re.search(r":\d+\.\d+", image) for image in images), images
 
 
-def test_only_the_web_server_is_reached_from_outside_and_only_on_this_host():
-    assert [name for name in SERVICES if "ports" in SERVICES[name]] == ["web"]
+def test_only_the_web_servers_are_reached_from_outside_and_only_on_this_host():
+    assert [name for name in SERVICES if "ports" in SERVICES[name]] == ["web", "label"]
     assert SERVICES["web"]["ports"] == ["${BIND:-127.0.0.1}:${PORT:-8000}:8000"]
+    assert SERVICES["label"]["ports"] == ["${BIND:-127.0.0.1}:${LABEL_PORT:-8001}:8000"]
+
+
+def test_the_process_of_the_label_pages_is_given_no_key_to_what_it_must_not_read():
+    label = SERVICES["label"]
+    assert set(label["secrets"]) == {"label_database_url", "broker_url", "secret_key"}
+    assert not {"DATABASE_URL_FILE", "PSEUDONYM_KEY_FILE", "SIGNING_KEY_FILE"} & set(label["environment"])
+    assert label["volumes"] == ["files:/var/lib/dpal:ro"]
+    assert [name for name in SERVICES if "label_database_url" in SERVICES[name].get("secrets", ())] == [
+        "migrate",
+        "label",
+    ]
 
 
 def test_the_image_holds_the_same_versions_and_no_tools():

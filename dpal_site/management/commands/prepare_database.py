@@ -1,0 +1,17 @@
+"""`manage.py prepare_database`: the tables of this version, and the rights of the label process's role."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from dpal_site import preparation
+
+
+class Command(BaseCommand):
+    """Run before the processes of a new version start; may be repeated."""
+
+    help = "Apply migrations; with LABEL_DATABASE_URL, make that URL's role and give it its rights and no others."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Prepare the database."""
+        preparation.prepare_database(verbosity=options["verbosity"])

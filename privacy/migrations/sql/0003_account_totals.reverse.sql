@@ -1,0 +1,1 @@
+DROP FUNCTION privacy_account_totals(bigint);

@@ -1,0 +1,213 @@
+"""The label pages work under their role, and each process serves its own part of the site."""
+
+import contextlib
+from secrets import token_hex
+
+import pytest
+from django.db import ProgrammingError, connection, transaction
+from django.test import Client
+from django.urls import get_resolver, reverse
+from psycopg import sql
+
+from annotation import joining_models
+from annotation.models import Assignment, AssignmentState, Encounter, Label, Membership, Query, Record, Report
+from annotation.services import crowd_links, gold
+from dpal_site import label_role, parts
+from tests.factories import add_members, make_annotators, make_candidates, make_project, make_records, open_records
+from tests.factories import make_user as make_person
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def role():
+    """Run what a test's block does under a label role of its own."""
+    made = label_role.RoleAddress(f"label_{token_hex(6)}", token_hex(16))
+    label_role.grant_label_role(made)
+
+    @contextlib.contextmanager
+    def acting():
+        with connection.cursor() as cursor:
+            cursor.execute(sql.SQL("SET ROLE {}").format(sql.Identifier(made.name)))
+            yield
+            cursor.execute("RESET ROLE")
+
+    return acting
+
+
+@pytest.fixture
+def label_part(settings):
+    settings.SITE_PART, settings.WEB_URL, settings.LABEL_URL = "label", "http://web.test", "http://testserver"
+
+
+def held():
+    return Assignment.objects.get(state=AssignmentState.LEASED)
+
+
+class TestTheRoleIsEnough:
+    """Every label page, with what it stores, in the rights of the role."""
+
+    @pytest.fixture
+    def ann(self):
+        return make_person("ann")
+
+    @pytest.fixture
+    def web(self, ann):
+        client = Client()
+        client.force_login(ann)
+        return client
+
+    def all_pages(self, project, web, role, *, part):
+        page = reverse("annotation:label", args=[project.slug])
+
+        def post(name, fields=None, *, of=None):
+            where = reverse(f"annotation:{name}", args=[of or held().pk])
+            with role():
+                answer = web.post(where, fields or {}, **part)
+            assert answer.status_code in (200, 303), (name, answer.status_code)
+            return answer
+
+        with role():
+            assert web.get(page).status_code == 200
+        post("submit", {"choice": 1})
+        with role():
+            web.get(page)
+        post("undo", of=project.slug)
+        post("submit", {"choice": 0})
+        with role():
+            web.get(page)
+        post("comment", {"comment": "unclear"})
+        post("skip", {"reason": "unsure"})
+        with role():
+            web.get(page)
+        post("flag", {"kind": "broken"})
+        with role():
+            web.get(page)
+        post("flag", {"kind": "sensitive"})
+        post("read_guidelines", of=project.slug)
+        with role():
+            for name in ("why", "own_statistics"):
+                assert web.get(reverse(f"annotation:{name}", args=[project.slug])).status_code == 200
+        # Until nothing is left, and the page says why.
+        for _ in range(40):
+            with role():
+                web.get(page)
+            if not Assignment.objects.filter(state=AssignmentState.LEASED).exists():
+                break
+            post("submit", {"choice": 0})
+        with role():
+            assert web.get(page).status_code == 200
+        assert Label.objects.filter(superseded_at=None).count() > 2
+        assert Report.objects.count() == 3
+
+    @pytest.mark.parametrize("part", [{}, {"HTTP_HX_REQUEST": "true"}], ids=["page", "part"])
+    def test_in_a_trusted_project_with_limits_and_checks(self, ann, web, role, part):
+        project = make_project(encounter_limit=50, overlap=2, overlap_limit=3, gold_share=0.5, gold_pause_below=0.9)
+        add_members(project, ann, *make_annotators(project, 2)[:0])
+        open_records(project, 8)
+        Record.objects.update(contributor=b"c" * 16)
+        examples = make_records(project, ["public"] * 6, role="public_test")
+        Record.objects.filter(pk__in=[each.pk for each in examples]).update(label=1)
+        gold.add_public_checks(project=project, dataset=examples[0].dataset, owner=project.created_by, most=6)
+        self.all_pages(project, web, role, part=part)
+        assert bytes(b"c" * 16) in {bytes(met.contributor) for met in Encounter.objects.all()}
+
+    def test_in_a_crowd_project_up_to_the_completion_code(self, ann, role, web):
+        project = make_project(oracle="crowd")
+        queries = make_candidates(project, [f"text {number}" for number in range(8)])
+        Query.objects.filter(pk__in=[query.pk for query in queries]).update(state="open", round_number=1, open_slots=1)
+        add_members(project, ann)
+        self.all_pages(project, web, role, part={})
+        link = joining_models.CrowdLink.objects.create(
+            project=project,
+            token="t" * 43,
+            platform="prolific",
+            answers_wanted=1,
+            completion_code="CODECODE",
+            maximum_participants=5,
+            expires_at="2100-01-01T00:00Z",
+            created_by=project.created_by,
+        )
+        client = Client()
+        started = client.post(f"/crowd/{link.token}/", {"PROLIFIC_PID": "a" * 24, "STUDY_ID": "b", "SESSION_ID": "c"})
+        assert started.status_code == 302
+        participant = joining_models.CrowdParticipant.objects.get()
+        with role():
+            done = client.get(reverse("annotation:crowd_done", args=[project.slug]))
+        assert done.status_code == 200
+        assert crowd_links.complete(participant=participant) == ("CODECODE" in done.content.decode())
+
+    def test_for_people_who_may_meet_nobody_new(self, ann, web, role):
+        project = make_project(encounter_limit=1, overlap=1)
+        add_members(project, ann)
+        open_records(project, 3)
+        Record.objects.update(contributor=b"c" * 16)
+        with role():
+            for _ in range(3):
+                web.get(reverse("annotation:label", args=[project.slug]))
+                web.post(reverse("annotation:submit", args=[held().pk]), {"choice": 0})
+        assert Label.objects.count() == 3
+        assert Encounter.objects.count() == 1
+
+    def test_an_image_is_shown_and_logging_out_works(self, ann, web, role, tmp_path, settings):
+        from io import BytesIO  # noqa: PLC0415
+
+        import numpy as np  # noqa: PLC0415 - slow import
+        from django.core.files.base import ContentFile  # noqa: PLC0415
+
+        project = make_project(data_kind="image", image_height=2, image_width=2)
+        add_members(project, ann)
+        records = make_records(project, rows=1)
+        pixels = BytesIO()
+        np.save(pixels, np.zeros((1, 2, 2), dtype=np.uint8))
+        records[0].dataset.pixels.save("pixels.npy", ContentFile(pixels.getvalue()))
+        Query.objects.create(project=project, record=records[0], state="open", round_number=1, open_slots=1)
+        with role():
+            web.get(reverse("annotation:label", args=[project.slug]))
+            shown = web.get(reverse("annotation:question_image", args=[held().pk]))
+            assert shown["Content-Type"] == "image/png"
+            assert web.post(reverse("logout")).status_code == 302
+
+    def test_and_no_more_than_enough(self, web, role):
+        with role(), pytest.raises(ProgrammingError, match="permission denied"), transaction.atomic():
+            web.get(reverse("annotation:tokens"))
+
+    def test_a_pause_by_checks_is_stored(self, ann, role):
+        project = make_project(gold_pause_below=0.9, gold_minimum=1)
+        add_members(project, ann)
+        member = Membership.objects.get(user=ann)
+        with role():
+            gold.pause_member(membership=member, reason="checks")
+        assert Membership.objects.get(user=ann).paused_at is not None
+
+
+class TestEachPartServesItsOwn:
+    def test_the_names_of_the_label_pages_exist(self):
+        names = {f"annotation:{name}" for name in get_resolver("annotation.urls").reverse_dict if isinstance(name, str)}
+        assert names >= parts.LABEL_PAGES
+
+    def test_the_label_process_sends_everything_else_to_the_other(self, client, label_part):
+        for path in ("/", "/login/?next=/a", "/admin/", "/api/v1/projects", "/metrics", "/projects/x/data/"):
+            answer = client.get(path)
+            assert (answer.status_code, answer["Location"]) == (307, f"http://web.test{path}"), path
+
+    def test_the_other_sends_label_pages_to_the_label_process(self, client, settings):
+        settings.SITE_PART, settings.LABEL_URL = "web", "http://label.test/"
+        answer = client.get("/projects/x/label/?guidelines=open")
+        assert answer["Location"] == "http://label.test/projects/x/label/?guidelines=open"
+        assert client.get("/login/").status_code == 200
+
+    @pytest.mark.parametrize("origin", ["", "http://testserver"])
+    def test_a_proxy_that_leads_to_the_wrong_process_is_told(self, client, settings, origin):
+        settings.SITE_PART, settings.LABEL_URL = "web", origin
+        answer = client.get("/projects/x/label/")
+        assert answer.status_code == 421
+        assert "wrong one" in answer.content.decode()
+
+    def test_health_is_answered_by_each(self, client, label_part):
+        assert client.get("/healthz").status_code == 200
+        assert client.get("/readyz?check=database").status_code == 200
+
+    def test_one_process_serves_all_where_nothing_is_said(self, client):
+        assert client.get("/projects/x/label/").status_code == 302
+        assert client.get("/login/").status_code == 200
