@@ -4,9 +4,25 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 from django import forms
+from django.utils.translation import gettext as _
 
 from annotation.preset import Preset
 from annotation.project_forms import ProjectForm
+from annotation.selection_rules import FIELD_DEFAULTS
+
+# What a person must type has no default.
+TYPED = ("name", "question", "classes", "guidelines", "columns", "image_height", "image_width")
+
+
+def words_of(field: forms.Field, value: Any) -> str:
+    """Return a value as people read it."""
+    if isinstance(field, forms.BooleanField):
+        return _("yes") if value else _("no")
+    if value in (None, ""):
+        return _("none")
+    if isinstance(field, forms.ChoiceField):
+        return str(dict(field.widget.choices).get(value, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 class ChoosingForm(ProjectForm):
@@ -19,6 +35,15 @@ class ChoosingForm(ProjectForm):
     def choose(self) -> None:
         """Note what is chosen, in what was sent or else by default."""
         self.chosen = {name: self._chosen(name) for name in self.choices if name in self.fields}
+
+    def tell_defaults(self) -> None:
+        """Let each setting say what it is where nobody changes it."""
+        for name, field in self.fields.items():
+            default = {**FIELD_DEFAULTS, **self.preset.defaults}.get(name, field.initial)
+            if default is None and isinstance(field, forms.ChoiceField):
+                default = field.widget.choices[0][0]
+            # The page of every field reads it; Django's fields have no such attribute of their own.
+            field.default_words = "" if name in TYPED else words_of(field, default)  # type: ignore[attr-defined]
 
     @classmethod
     def ticked(cls, data: Mapping[str, Any]) -> dict[str, bool]:

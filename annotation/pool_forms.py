@@ -67,20 +67,31 @@ class PoolProjectForm(ChoosingForm):
         label=_("Prefer what is near from the second block on"),
         help_text=_("Elsewhere one in five of a block is asked. It costs the same and pays for anomalies."),
     )
-    uncertainty_measure = forms.ChoiceField(choices=UncertaintyMeasure.choices, label=_("Measure of uncertainty"))
+    uncertainty_measure = forms.ChoiceField(
+        choices=UncertaintyMeasure.choices,
+        label=_("Measure of uncertainty"),
+        help_text=_("What puts a text first; free behind the gate. With two classes all of them agree."),
+    )
     repeat_votes = forms.BooleanField(
         required=False,
         label=_("Ask again once half of the texts were asked"),
         help_text=_("Further answers then go to doubtful ones instead of new texts."),
     )
     estimator = forms.ChoiceField(
-        choices=[(key, label) for key, label in Estimator.choices if key in POOL_ESTIMATORS], label=_("Model")
+        choices=[(key, label) for key, label in Estimator.choices if key in POOL_ESTIMATORS],
+        label=_("Model"),
+        help_text=_("All of them add noise; what a training costs is the same, how good its model is differs."),
     )
     training_delta = forms.FloatField(
         initial=1e-6, label=_("Delta of one training"), help_text=_("What Gaussian noise leaves outside epsilon.")
     )
-    smoothing = forms.FloatField(label=_("Huber loss: half width of the bend"))
-    step_size = forms.FloatField(required=False, label=_("Step size"))
+    smoothing = forms.FloatField(
+        label=_("Huber loss: half width of the bend"),
+        help_text=_("From 0.125 to 8; a wider bend needs less noise and is less of a hinge."),
+    )
+    step_size = forms.FloatField(
+        required=False, label=_("Step size"), help_text=_("How far one noisy batch moves the weights.")
+    )
     weight_radius = forms.FloatField(
         required=False, label=_("Radius of the weights"), help_text=_("20 to 80; in a unit ball nothing is learned.")
     )
@@ -102,6 +113,7 @@ class PoolProjectForm(ChoosingForm):
         # What a client leaves out is at its default; what a page sends empty is a mistake.
         for name in FIELD_DEFAULTS.keys() & self.fields.keys():
             self.fields[name].required &= not self.is_bound or name in self.data
+        self.tell_defaults()
 
     @classmethod
     def ticked(cls, data: Mapping[str, Any]) -> dict[str, bool]:

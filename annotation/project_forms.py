@@ -49,7 +49,9 @@ ALL_CHOICES = {"data_kind": DataKind.choices, "selection": Selection.choices, "f
 class ProjectForm(forms.Form):
     """Everything a new project needs; opened from a preset, whose values are the defaults."""
 
-    name = forms.CharField(max_length=120, label=_("Name"))
+    name = forms.CharField(
+        max_length=120, label=_("Name"), help_text=_("Members see it; the address of the project is made from it.")
+    )
     question = forms.CharField(
         max_length=200,
         label=_("Question"),
@@ -64,7 +66,11 @@ class ProjectForm(forms.Form):
         label=_("Guidelines"),
         help_text=_("Shown one key away."),
     )
-    data_kind = forms.ChoiceField(choices=ALL_CHOICES["data_kind"], label=_("What a record is"))
+    data_kind = forms.ChoiceField(
+        choices=ALL_CHOICES["data_kind"],
+        label=_("What a record is"),
+        help_text=_("Decides what an upload holds and how a record becomes a vector."),
+    )
     columns = forms.CharField(
         widget=forms.Textarea(attrs={"rows": 4}),
         required=False,
@@ -73,8 +79,20 @@ class ProjectForm(forms.Form):
             "For tables, one per line: “amount: 0 to 5000” or “country: NO, SE, DK”. Bounds are public promises."
         ),
     )
-    image_height = forms.IntegerField(min_value=1, max_value=4096, required=False, label=_("Image height in pixels"))
-    image_width = forms.IntegerField(min_value=1, max_value=4096, required=False, label=_("Image width in pixels"))
+    image_height = forms.IntegerField(
+        min_value=1,
+        max_value=4096,
+        required=False,
+        label=_("Image height in pixels"),
+        help_text=_("Images of another size are bad rows of an upload."),
+    )
+    image_width = forms.IntegerField(
+        min_value=1,
+        max_value=4096,
+        required=False,
+        label=_("Image width in pixels"),
+        help_text=_("As for the height."),
+    )
 
     pool_epsilon = forms.FloatField(
         label=_("Epsilon limit of the pool"), help_text=_("The guarantee: no more than this is ever spent on the pool.")
@@ -88,7 +106,11 @@ class ProjectForm(forms.Form):
         help_text=_("Protects what each annotator answered from those who get a model."),
     )
 
-    privacy_unit = forms.ChoiceField(choices=PrivacyUnit.choices, label=_("Unit of privacy"))
+    privacy_unit = forms.ChoiceField(
+        choices=PrivacyUnit.choices,
+        label=_("Unit of privacy"),
+        help_text=_("What the guarantee hides: one record, or all that one person gave."),
+    )
     gate_kind = forms.ChoiceField(
         choices=GateKind.choices,
         label=_("Gate"),
@@ -132,7 +154,11 @@ class ProjectForm(forms.Form):
         label=_("Gate: texts per contributor"),
         help_text=_("More texts of one person cost that many times more."),
     )
-    selection = forms.ChoiceField(choices=ALL_CHOICES["selection"], label=_("Selection"))
+    selection = forms.ChoiceField(
+        choices=ALL_CHOICES["selection"],
+        label=_("Selection"),
+        help_text=_("How it is decided what annotators are asked about, and what that costs."),
+    )
     selection_rate = forms.FloatField(
         required=False,
         label=_("Secret sample: rate of the first block"),
@@ -148,16 +174,36 @@ class ProjectForm(forms.Form):
     selection_epsilon = forms.FloatField(
         required=False, label=_("Scale of top-c"), help_text=_("Weights are exp(scale × uncertainty).")
     )
-    round_size = forms.IntegerField(min_value=1, max_value=100_000, label=_("Questions per round"))
-    overlap = forms.IntegerField(min_value=1, max_value=25, label=_("People per question"))
-    labels_per_release = forms.IntegerField(min_value=2, max_value=1_000_000, label=_("New labels per release"))
+    round_size = forms.IntegerField(
+        min_value=1,
+        max_value=100_000,
+        label=_("Questions per round"),
+        help_text=_("Asked before anything is ranked anew; larger rounds follow the model less closely."),
+    )
+    overlap = forms.IntegerField(
+        min_value=1,
+        max_value=25,
+        label=_("People per question"),
+        help_text=_("More people agree on better answers and cost as many times the work."),
+    )
+    labels_per_release = forms.IntegerField(
+        min_value=2,
+        max_value=1_000_000,
+        label=_("New labels per release"),
+        help_text=_("A model is trained when so many have come; larger numbers make fewer, better models."),
+    )
     update_policy = forms.ChoiceField(
         required=False,
         choices=[(policy.value, policy.label) for policy in (UpdatePolicy.PER_ROUND, UpdatePolicy.DOUBLING)],
         label=_("When a model is trained"),
         help_text=_("Every training on all labels costs again; when labels double, few trainings do for many labels."),
     )
-    maximum_releases = forms.IntegerField(min_value=1, required=False, label=_("At most this many releases"))
+    maximum_releases = forms.IntegerField(
+        min_value=1,
+        required=False,
+        label=_("At most this many releases"),
+        help_text=_("Empty: as many as the budget pays for."),
+    )
     training_epsilon = forms.FloatField(
         label=_("Epsilon of one training"), help_text=_("What a release costs; a secret sample makes it cheaper.")
     )

@@ -111,12 +111,18 @@ class StreamProjectForm(ChoosingForm):
     drop_unselected = forms.BooleanField(
         required=False, label=_("Keep no record that nobody is asked about"), help_text=_("It is gone once examined.")
     )
-    step_size = forms.FloatField(label=_("Step of an update"))
+    step_size = forms.FloatField(
+        label=_("Step of an update"), help_text=_("How far one noisy batch moves the weights.")
+    )
     weight_radius = forms.FloatField(
         label=_("Radius of the weights"),
         help_text=_("20 to 80 for batches; in a unit ball hardly anything is learned."),
     )
-    average_iterates = forms.BooleanField(required=False, label=_("Release the average of all updates"))
+    average_iterates = forms.BooleanField(
+        required=False,
+        label=_("Release the average of all updates"),
+        help_text=_("Averaging takes noise out of the weights and costs nothing."),
+    )
     noise_sigma = forms.FloatField(
         label=_("Noise of each coordinate"), help_text=_("What the stream costs follows from it.")
     )
@@ -146,6 +152,7 @@ class StreamProjectForm(ChoosingForm):
         self.choose()
         for name in self._unused():
             self.fields.pop(name, None)
+        self.tell_defaults()
 
     @classmethod
     def ticked(cls, data: Mapping[str, Any]) -> dict[str, bool]:

@@ -16,6 +16,7 @@ from annotation.views import (
     settings,
     statement,
     tokens,
+    wizard,
 )
 
 app_name = "annotation"
@@ -23,6 +24,7 @@ urlpatterns = [
     path("", projects.project_list, name="projects"),
     path("projects/new/", projects.choose_preset, name="choose_preset"),
     path("projects/new/<slug:preset>/", projects.new_project, name="new_project"),
+    path("projects/new/<slug:preset>/<slug:step>/", wizard.wizard, name="wizard"),
     path("projects/<slug:slug>/", projects.project, name="project"),
     path("projects/<slug:slug>/state/", projects.set_state, name="set_state"),
     path("projects/<slug:slug>/settings/", settings.settings, name="settings"),

@@ -101,7 +101,8 @@ def _open_account(slug: str, part: str, unit: str, epsilon: float, delta: float,
 def _free_slug(name: str) -> str:
     """Return a slug nobody uses; two people opening the same name at once are told apart by the unique index."""
     base = slugify(name)[:50] or "project"
-    taken = set(Project.objects.filter(slug__startswith=base).values_list("slug", flat=True))
+    # The address of a project named like the page that opens one would be that page.
+    taken = {"new", *Project.objects.filter(slug__startswith=base).values_list("slug", flat=True)}
     return next(slug for n in range(1, len(taken) + 3) if (slug := base if n == 1 else f"{base}-{n}") not in taken)
 
 

@@ -15,11 +15,13 @@ from django.urls import reverse
 
 from annotation.models import Dataset, Project, Role
 from annotation.services import datasets, projects
+from annotation.wizard_forms import Step
 from dpal_site.embedded.processes import Supervisor
+from privacy.selectors import guarantee
 from privacy.services import ledger
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 WCAG = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
@@ -112,6 +114,7 @@ def test_pages_are_clean(
         reverse("annotation:choose_preset"),
         reverse("annotation:new_project", args=["voice-crowd"]),
         reverse("annotation:new_project", args=["pool-experts"]),
+        *(reverse("annotation:wizard", args=["voice-crowd", step]) for step in Step),
         reverse("learner:overview", args=[project.slug]),
         reverse("annotation:people", args=[project.slug]),
         reverse("annotation:settings", args=[project.slug]),
@@ -159,6 +162,40 @@ def test_a_form_with_errors_is_clean_and_names_them(page: "Page", live_site: Sup
     page.get_by_role("button", name="Open the project").click()
     assert page.locator("[role=alert]").inner_text().count("2 to 50") == 1
     assert Axe().run(page, options={"runOnly": WCAG["runOnly"]}).response["violations"] == []
+
+
+def test_a_project_opens_step_by_step_without_javascript(
+    browser: "Browser", live_site: Supervisor, manager: User, project: Project
+) -> None:
+    """By going on and back: what was typed stays, a combination without a proof is refused with the rule."""
+    context = browser.new_context(java_script_enabled=False)
+    client = Client()
+    client.force_login(manager)
+    cookie = client.cookies[settings.SESSION_COOKIE_NAME]
+    context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_site.url}])
+    page = context.new_page()
+    page.goto(live_site.url + reverse("annotation:choose_preset"))
+    page.get_by_role("link", name="Step by step Pool, expert labels").click()
+    page.get_by_label("everything of one contributor").check()
+    page.get_by_role("button", name="Continue").click()
+    assert page.get_by_role("alert").inner_text().count("has no proof") == 1
+    page.get_by_label("one record").check()
+    page.get_by_role("button", name="Continue").click()
+    page.fill("[name=name]", "Letters")
+    page.fill("[name=question]", "Is this urgent?")
+    page.get_by_role("button", name="Back").click()
+    page.get_by_role("button", name="Continue").click()
+    assert page.input_value("[name=question]") == "Is this urgent?"
+    page.fill("[name=classes]", "urgent\nnot")
+    page.get_by_role("button", name="Continue").click()
+    page.get_by_role("button", name="Continue").click()
+    page.get_by_role("button", name="Continue").click()
+    page.get_by_label("moderate", exact=True).check()
+    page.get_by_role("button", name="Continue").click()
+    page.get_by_role("button", name="Open the project").click()
+    page.wait_for_url("**/projects/letters/data/")
+    assert guarantee(Project.objects.get(slug="letters").pool_account).epsilon_limit == 3
+    context.close()
 
 
 def test_from_an_empty_site_to_an_upload_by_keyboard(page: "Page", live_site: Supervisor, manager: User) -> None:

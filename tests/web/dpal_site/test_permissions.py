@@ -36,6 +36,7 @@ PAGES = {
     "annotation:projects": "L+++++",
     "annotation:choose_preset": "Lxxxx+",
     "annotation:new_project": "Lxxxx+",
+    "annotation:wizard": "Lxxxx+",
     "annotation:project": MEMBERS,
     "annotation:set_state": MANAGERS,
     "annotation:settings": MANAGERS,

@@ -1,0 +1,83 @@
+"""Named budgets by published guidance, and what a limit means in plain words."""
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+from django.utils.formats import number_format
+from django.utils.functional import Promise
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from annotation.amounts import delta_words
+from privacy.accounting.observers import reading, recommended_delta
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A named limit of epsilon; `guidance` says where its name comes from."""
+
+    key: str
+    label: str | Promise
+    epsilon: float
+    guidance: str | Promise
+
+
+# The bounds 1 and 10 are those of the tiers in Ponomareva et al., "How to DP-fy ML", JAIR 77 (2023), section 5.2.
+LEVELS: Final = (
+    Level(
+        "strict",
+        _("strict"),
+        1.0,
+        _("Upper end of what published guidance calls a strong formal guarantee (ε at most 1)."),
+    ),
+    Level(
+        "moderate",
+        _("moderate"),
+        3.0,
+        _("In the middle, by ratio, of what it calls a reasonable one (ε from 1 to 10)."),
+    ),
+    Level("loose", _("loose"), 10.0, _("Upper end of that; above 10 it speaks of a weak guarantee or of none.")),
+)
+
+
+def plain_words(epsilon: float, delta: float) -> str:
+    """Say what a limit lets anybody conclude about one record or person, whatever they know and compute."""
+    bounds = reading(epsilon, delta)
+    return gettext(
+        "Somebody who knows everything but whether one is in, and thinks it as likely as not, guesses rightly at most "
+        "%(right)s %% of the time instead of 50; accusing one innocent in a hundred, they find at most %(found)s %% "
+        "of those who are in. The largest advantage of any test is %(advantage)s."
+    ) % {
+        "right": number_format(_up(bounds.right), 1),
+        "found": number_format(_up(bounds.detection), 1),
+        "advantage": number_format(_up(bounds.advantage) / 100, 3),
+    }
+
+
+def delta_advice(delta: float, people: int) -> str:
+    """Say whether delta is as small as guidance wants it for so many records or people."""
+    numbers = {
+        "delta": delta_words(delta),
+        "most": delta_words(recommended_delta(people)),
+        "people": number_format(people, force_grouping=True),
+    }
+    if delta <= recommended_delta(people):
+        return gettext("δ %(delta)s is within %(most)s, the most that is recommended for %(people)s.") % numbers
+    return (
+        gettext(
+            "δ %(delta)s is more than %(most)s, the most that is recommended for %(people)s: it bounds the chance that "
+            "somebody is laid open altogether, and should be small against one in all of them."
+        )
+        % numbers
+    )
+
+
+def _up(share: float) -> float:
+    """Return per cent, rounded up to a tenth, so that a bound stays one."""
+    return math.ceil(round(share * 1000, 9)) / 10
+
+
+def level_of(epsilon: float) -> Level | None:
+    """Return the strictest level whose limit is at least this; None above all of them."""
+    return next((level for level in LEVELS if epsilon <= level.epsilon), None)

@@ -1,0 +1,195 @@
+"""A new project step by step; what was typed waits in the person's session, so no step loses it."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required, permission_required
+from django.forms import BooleanField
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+
+from annotation import budget_levels, protection_words
+from annotation.identity import person_of
+from annotation.models import Arrival
+from annotation.presets import PRESETS
+from annotation.services import projects
+from annotation.wizard_forms import (
+    FIELDS,
+    OWN_LIMIT,
+    TITLES,
+    BudgetLevelForm,
+    ProtectionForm,
+    Step,
+    draft_form,
+    errors_of,
+    fields_of,
+    shown_settings,
+    step_of,
+    typed_in,
+)
+
+DRAFTS = "new_projects"
+
+
+@login_required
+@permission_required("annotation.add_project", raise_exception=True)
+def wizard(request: HttpRequest, preset: str, step: str) -> HttpResponse:
+    """One step of a new project."""
+    if preset not in PRESETS or step not in set(Step):
+        raise Http404
+    if "forget" in request.POST:
+        _keep(request, preset, {})
+        return redirect("annotation:wizard", preset=preset, step=Step.PROTECTION)
+    if step == Step.PROTECTION:
+        return _protection(request, preset)
+    return _check(request, preset) if step == Step.CHECK else _settings(request, preset, Step(step))
+
+
+def _protection(request: HttpRequest, key: str) -> HttpResponse:
+    """Who is protected from whom, which decides the preset; what was typed about the task moves along."""
+    draft = _draft(request, key)
+    form = ProtectionForm(request.POST or None, preset=PRESETS[key], draft=draft)
+    if request.method == "POST" and form.is_valid():
+        chosen = form.chosen_preset()
+        if chosen.key != key:
+            task = {name: draft[name] for name in FIELDS[Step.TASK] if name in draft}
+            if task.get("data_kind") not in (None, *chosen.data_kinds):
+                del task["data_kind"]
+            draft = _draft(request, chosen.key) | task
+        draft |= {"privacy_unit": form.cleaned_data["privacy_unit"]}
+        _keep(request, chosen.key, draft)
+        return redirect("annotation:wizard", preset=chosen.key, step=_wanted(request, Step.TASK))
+    context = {"fields": list(form), "forms_with_errors": [form] if form.errors else []}
+    return _page(request, key, Step.PROTECTION, context, status=422 if form.errors else 200)
+
+
+def _settings(request: HttpRequest, key: str, step: Step) -> HttpResponse:
+    """One step's settings: going on checks them, going elsewhere only keeps them."""
+    draft = _draft(request, key)
+    level = BudgetLevelForm(request.POST or None, draft=draft) if step == Step.BUDGET else None
+    if request.method != "POST":
+        form = draft_form(PRESETS[key], draft, assumed=True)
+        return _page(request, key, step, {"fields": _unchecked(key, draft, step), "level": level, "form": form})
+    shown = {bound.name for bound in fields_of(draft_form(PRESETS[key], draft), step)}
+    draft = draft | typed_in(draft_form(PRESETS[key], draft), step, request.POST)
+    if level is not None:
+        draft |= {name: request.POST.get(name) for name in level.fields}
+        named = next((named for named in budget_levels.LEVELS if named.key == draft["level"]), None)
+        if named is not None:
+            draft["pool_epsilon"] = f"{named.epsilon:g}"
+    _keep(request, key, draft)
+    if "go" in request.POST:
+        return redirect("annotation:wizard", preset=key, step=_wanted(request, step))
+    # Without JavaScript a new choice brings its settings with the next page, which must be seen before going on.
+    if {bound.name for bound in fields_of(draft_form(PRESETS[key], draft), step)} - shown:
+        messages.info(request, _("These are the settings of your choices. Nothing is opened yet."))
+        return redirect("annotation:wizard", preset=key, step=step)
+    form = draft_form(PRESETS[key], draft, assumed=step != Step.TASK)
+    if errors_of(form, step) or (level is not None and not level.is_valid()):
+        context = {
+            "fields": fields_of(form, step),
+            "level": level,
+            "form": form,
+            "forms_with_errors": [part for part in (level,) if part is not None and part.errors],
+            "errors": errors_of(form, step),
+        }
+        return _page(request, key, step, context, status=422)
+    return redirect("annotation:wizard", preset=key, step=_after(step))
+
+
+def _check(request: HttpRequest, key: str) -> HttpResponse:
+    """Everything on one page, and opening the project."""
+    form = draft_form(PRESETS[key], _draft(request, key))
+    if request.method == "POST" and "go" in request.POST:
+        return redirect("annotation:wizard", preset=key, step=_wanted(request, Step.CHECK))
+    if request.method == "POST" and form.is_valid():
+        project = projects.create_project(preset=key, owner=person_of(request), **form.project_values())
+        _keep(request, key, {})
+        stream = project.arrival == Arrival.STREAM
+        messages.success(
+            request,
+            _("Project opened. Post its records next.") if stream else _("Project opened. Upload a pool next."),
+        )
+        return redirect("annotation:data", slug=project.slug)
+    form.is_valid()
+    wrong = [
+        {"step": step_of(name), "label": form[name].label, "errors": errors}
+        for name, errors in form.errors.items()
+        if name in form.fields
+    ]
+    context = {
+        "form": form,
+        "groups": [
+            {"step": step, "title": TITLES[step], "settings": list(shown_settings(form, step))}
+            for step in (Step.TASK, Step.QUESTIONS, Step.MODEL, Step.BUDGET)
+        ],
+        "wrong": wrong,
+        "other_errors": form.non_field_errors(),
+    }
+    return _page(request, key, Step.CHECK, context, status=422 if request.method == "POST" else 200)
+
+
+def _page(request: HttpRequest, key: str, step: Step, context: dict[str, Any], *, status: int = 200) -> HttpResponse:
+    draft, preset = _draft(request, key), PRESETS[key]
+    form = draft_form(preset, draft, assumed=True)
+    steps = list(Step)
+    place = steps.index(step)
+    settings = form.values() if form.is_valid() else None
+    return render(
+        request,
+        "annotation/wizard.html",
+        context
+        | {
+            "preset": preset,
+            "step": step,
+            "title": TITLES[step],
+            "number": place + 1,
+            "steps": [{"key": one, "title": TITLES[one]} for one in steps],
+            "before": steps[place - 1] if place else None,
+            "who": protection_words.who_is_protected(preset, draft.get("privacy_unit")),
+            "cost": protection_words.what_it_costs(step, settings),
+            "levels": budget_levels.LEVELS,
+            "meaning": _meaning(form, draft) if step in (Step.BUDGET, Step.CHECK) and form.is_valid() else None,
+        },
+        status=status,
+    )
+
+
+def _meaning(form: Any, draft: dict[str, Any]) -> dict[str, str]:
+    """Say what the limit means, and what becomes of delta against the number that was named."""
+    epsilon, delta = form.cleaned_data["pool_epsilon"], form.cleaned_data["pool_delta"]
+    people = str(draft.get("people") or "")
+    return {
+        "words": budget_levels.plain_words(epsilon, delta),
+        "delta": budget_levels.delta_advice(delta, int(people)) if people.isdecimal() and int(people) else "",
+    }
+
+
+def _unchecked(key: str, draft: dict[str, Any], step: Step) -> list[Any]:
+    """Return the fields of a step with what was typed, and nothing marked wrong before it was looked at."""
+    bound = draft_form(PRESETS[key], draft)
+    blank = type(bound)(preset=PRESETS[key], initial={name: bound.data[name] for name in bound.fields})
+    for name, field in blank.fields.items():
+        if isinstance(field, BooleanField):
+            blank.initial[name] = bound.data[name] == "on"
+    return fields_of(blank, step)
+
+
+def _after(step: Step) -> Step:
+    steps = list(Step)
+    return steps[steps.index(step) + 1]
+
+
+def _wanted(request: HttpRequest, default: Step) -> Step:
+    go = request.POST.get("go", "")
+    return Step(go) if go in set(Step) else default
+
+
+def _draft(request: HttpRequest, key: str) -> dict[str, Any]:
+    return dict(request.session.get(DRAFTS, {}).get(key, {"level": OWN_LIMIT}))
+
+
+def _keep(request: HttpRequest, key: str, draft: dict[str, Any]) -> None:
+    drafts = request.session.get(DRAFTS, {})
+    request.session[DRAFTS] = drafts | {key: draft}
