@@ -17,7 +17,7 @@ from ninja.security import HttpBearer
 from annotation import selectors, sheets
 from annotation.answers import IDEMPOTENCY_KEY, LONGEST_KEY, answers, paged, written
 from annotation.downloads import labels_response, statement_response
-from annotation.errors import InvalidRecords
+from annotation.errors import InvalidRecords, InvalidUpload
 from annotation.idempotent_api import idempotent
 from annotation.identity import person_of
 from annotation.models import Assignment, BadRows, Dataset, DatasetRole, Job, Project, Role
@@ -107,6 +107,23 @@ class UploadIn(Schema):
     has_header: bool = True
     start_epsilon: float | None = None
     name: str = Field("", max_length=200)
+    mapping: str = Field(
+        "",
+        max_length=20_000,
+        description="A JSON object: everything else a file needs said, such as "
+        '`{"features": {"age": "Age (years)"}, "delimiter": ";"}`; it adds to the fields beside it.',
+    )
+
+    def whole_mapping(self) -> dict[str, Any]:
+        """Return the mapping with the columns that have a field of their own."""
+        try:
+            given = json.loads(self.mapping or "{}")
+        except (ValueError, RecursionError):
+            given = None
+        if not isinstance(given, dict):
+            raise InvalidUpload("mapping: must be a JSON object")
+        named = {"text": self.text_column, "contributor": self.contributor_column, "label": self.label_column}
+        return {"has_header": self.has_header} | given | {key: column for key, column in named.items() if column}
 
 
 class RecordsIn(Schema):
@@ -224,15 +241,13 @@ def get_project(request: HttpRequest, slug: str) -> Any:
 def upload_dataset(request: HttpRequest, slug: str, file: File[UploadedFile], form: Form[UploadIn]) -> Any:
     require_scope(request, Scope.DATASETS_WRITE)
     project = _project(request, slug, Role.MANAGER)
-    named = {"text": form.text_column, "contributor": form.contributor_column, "label": form.label_column}
-    mapping = {key: column for key, column in named.items() if column} | {"has_header": form.has_header}
     dataset = datasets.receive_upload(
         project=project,
         file=file,
         name=form.name or file.name or "upload",
         role=form.role,
         bad_rows=form.bad_rows,
-        mapping=mapping,
+        mapping=form.whole_mapping(),
         uploaded_by=person_of(request),
         start_epsilon=form.start_epsilon,
     )

@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 # Django finds what this module imports.
 from annotation import (  # noqa: F401
+    draft_models,
     forgetting_models,
     history_models,
     idempotent_models,

@@ -1,4 +1,4 @@
-"""Forms of the admin's pages: projects, uploads, people, limits, tokens."""
+"""Forms of the admin's pages: projects, people, limits, tokens."""
 
 from collections.abc import Collection, Sequence
 from datetime import timedelta
@@ -12,12 +12,8 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.gate_plan import EXAMPLE_TEXT, Offer, offers
 from annotation.models import (
-    Arrival,
-    BadRows,
     DataKind,
     Dataset,
-    DatasetRole,
-    Estimator,
     Features,
     GateKind,
     Oracle,
@@ -366,73 +362,6 @@ def _declared_column(number: int, line: str) -> dict[str, Any]:
             _("Line %(line)d: the lower bound must be below the upper."), params={"line": number}
         )
     return {"name": name, "low": bounds[0], "high": bounds[1]}
-
-
-class UploadForm(forms.Form):
-    """A file and what it holds."""
-
-    file = forms.FileField(label=_("File"), help_text=_("CSV, TSV, JSONL, Parquet; a zip of PNG for images."))
-    role = forms.ChoiceField(choices=DatasetRole.choices, label=_("What it is"))
-    text_column = forms.CharField(required=False, max_length=200, initial="text", label=_("Text column"))
-    contributor_column = forms.CharField(
-        required=False, max_length=200, label=_("Contributor column"), help_text=_("Stored as a keyed hash only.")
-    )
-    label_column = forms.CharField(
-        required=False,
-        max_length=200,
-        label=_("Label column"),
-        help_text=_("A pool has no labels."),
-    )
-    start_epsilon = forms.FloatField(
-        required=False,
-        min_value=0,
-        label=_("Private start: limit of its account (ε)"),
-        help_text=_(
-            "Private examples that start the first model are never asked about or shown: one private training learns "
-            "from them, charged to an account of their own with this limit."
-        ),
-    )
-    has_header = forms.BooleanField(
-        required=False,
-        initial=True,
-        label=_("The first line names the columns"),
-        help_text=_("Without such a line the columns are called 1, 2, 3 and so on."),
-    )
-    bad_rows = forms.ChoiceField(
-        choices=BadRows.choices, widget=forms.RadioSelect, initial=BadRows.KEEP_GOOD, label=_("Bad rows")
-    )
-
-    def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        if project.arrival == Arrival.STREAM:
-            role = self.fields["role"]
-            assert isinstance(role, forms.ChoiceField)
-            offered = [DatasetRole.PUBLIC_TEST] + [DatasetRole.PUBLIC_START] * (
-                project.estimator != Estimator.BANDIT_OGD
-            )
-            role.choices = [(key, label) for key, label in DatasetRole.choices if key in offered]
-            del self.fields["start_epsilon"]
-        if project.data_kind == DataKind.TEXT:
-            self.fields["text_column"].required = True
-        else:
-            del self.fields["text_column"]
-        if project.oracle == Oracle.CROWD and project.privacy_unit == PrivacyUnit.CONTRIBUTOR:
-            self.fields["contributor_column"].help_text = _("Needed for a pool here; stored as a keyed hash only.")
-
-    def clean(self) -> dict[str, Any]:
-        """Ask for the limit of a private start."""
-        values: dict[str, Any] = super().clean() or {}
-        wanted = values.get("role") == DatasetRole.CHARGED_START and "start_epsilon" not in self.errors
-        if wanted and values.get("start_epsilon") is None:
-            self.add_error("start_epsilon", _("Give the limit of the account that pays for the private start."))
-        return values
-
-    def mapping(self) -> dict[str, Any]:
-        """Return what the reader needs to know of the columns."""
-        named = {key: self.cleaned_data.get(f"{key}_column", "") for key in ("text", "contributor", "label")}
-        return {key: column for key, column in named.items() if column} | {
-            "has_header": self.cleaned_data["has_header"]
-        }
 
 
 class LabelBudgetForm(forms.Form):

@@ -5,6 +5,7 @@ from celery import shared_task
 from annotation.services import (
     comparing,
     datasets,
+    drafts,
     gate,
     gate_parts,
     gate_planning,
@@ -50,6 +51,12 @@ def resend_stalled_jobs_task() -> None:
 def forget_read_uploads_task() -> None:
     """Delete the files of uploads that were read."""
     datasets.forget_read_uploads()
+
+
+@shared_task
+def forget_old_drafts_task() -> None:
+    """Throw away uploads nobody came back to."""
+    drafts.forget_old_drafts()
 
 
 @shared_task

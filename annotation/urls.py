@@ -16,6 +16,7 @@ from annotation.views import (
     settings,
     statement,
     tokens,
+    uploads,
     wizard,
 )
 
@@ -56,7 +57,9 @@ urlpatterns = [
     path("crowd/<str:token>/", crowd.crowd_start, name="crowd_start"),
     path("projects/<slug:slug>/data/", data.data, name="data"),
     path("projects/<slug:slug>/data/uploads/", data.uploads, name="uploads"),
+    path("projects/<slug:slug>/data/new/<uuid:draft_id>/", uploads.preview, name="preview"),
     path("projects/<slug:slug>/data/<int:dataset_id>/", data.dataset, name="dataset"),
+    path("projects/<slug:slug>/data/<int:dataset_id>/bad-rows.csv", uploads.bad_rows, name="bad_rows"),
     path("projects/<slug:slug>/data/<int:dataset_id>/gate/", data.start_gate, name="start_gate"),
     path("projects/<slug:slug>/data/labels/<str:format>/", label_files.download_labels, name="download_labels"),
     path("projects/<slug:slug>/gate/", gate.plan, name="gate"),

@@ -268,6 +268,7 @@ CELERY_BEAT_SCHEDULE = {
 } | {
     "send-stalled-jobs-again": {"task": "annotation.tasks.resend_stalled_jobs_task", "schedule": 5.0},
     "forget-read-uploads": {"task": "annotation.tasks.forget_read_uploads_task", "schedule": 60.0},
+    "forget-old-drafts": {"task": "annotation.tasks.forget_old_drafts_task", "schedule": 3600.0},
     "forget-old-posts": {"task": "annotation.tasks.forget_old_posts_task", "schedule": 3600.0},
     "return-expired-leases": {"task": "annotation.tasks.return_expired_leases_task", "schedule": 10.0},
     "forget-old-counts": {"task": "annotation.tasks.forget_old_counts_task", "schedule": 3600.0},

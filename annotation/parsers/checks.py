@@ -47,7 +47,10 @@ def check_rows(raw: RawBatch, layout: Layout) -> RowBatch:
         cells = raw.columns[layout.text]
         texts = cells if all_texts_pass(cells) else convert(layout.text, read_text)
     if layout.kind == "table":
-        columns = {column["name"]: convert(column["name"], _column_rule(column)) for column in layout.declared}
+        columns = {
+            column["name"]: convert(layout.source_of(column["name"]), _column_rule(column))
+            for column in layout.declared
+        }
         payloads = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     if layout.kind == "image":
         pixels = _pixels_of(raw, layout, bad)

@@ -1,5 +1,6 @@
 """From a file of any known format to checked rows: the one door the services use."""
 
+import re
 import zlib
 from collections.abc import Iterator
 from enum import StrEnum
@@ -11,11 +12,13 @@ from annotation.parsers.checks import check_rows
 from annotation.parsers.delimited import DelimitedReader
 from annotation.parsers.image_archive import ImageArchiveReader
 from annotation.parsers.json_lines import JsonLinesReader
+from annotation.parsers.label_studio import LabelStudioReader
 from annotation.parsers.parquet import ParquetReader
 from annotation.parsers.rows import Layout, RawBatch, RowBatch
 from annotation.parsers.sources import BYTE_ORDER_MARK, TextSource
 
 HEAD_BYTES = 4096
+OBJECTS = re.compile(rb"\[\s*\{")
 # PNG, JPEG, PDF and old Excel, whose first lines would pass for text.
 OTHER_MARKS = (b"\x89PNG", b"\xff\xd8\xff", b"%PDF", b"\xd0\xcf\x11\xe0")
 UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
@@ -29,6 +32,7 @@ class Format(StrEnum):
     JSON_LINES = ".jsonl"
     PARQUET = ".parquet"
     IMAGES = ".zip"
+    TASKS = ".json"
 
 
 class Reader(Protocol):
@@ -66,6 +70,8 @@ class Upload:
             source = TextSource(file, compressed=self.compressed, maximum_bytes=maximum_bytes)
             if self.format is Format.JSON_LINES:
                 self._reader = JsonLinesReader(source, layout)
+            elif self.format is Format.TASKS:
+                self._reader = LabelStudioReader(source, layout)
             else:
                 tab = self.format is Format.TSV
                 self._reader = DelimitedReader(source, layout, default_delimiter="\t" if tab else ",")
@@ -82,6 +88,10 @@ class Upload:
             return
         for raw in self._reader.batches():
             yield check_rows(raw, self._layout)
+
+    def cells(self) -> Iterator[RawBatch]:
+        """Yield rows in file order as they stand there, nothing checked; once, and never of an archive of images."""
+        return self._reader.batches() if self._images is None else iter(())
 
 
 def detect_format(file: BinaryIO, name: str) -> tuple[Format, bool]:
@@ -107,8 +117,12 @@ def detect_format(file: BinaryIO, name: str) -> tuple[Format, bool]:
     # A control character other than tab, newline, form feed and return, before any line ends, is no text file.
     first_line = head.removeprefix(BYTE_ORDER_MARK).lstrip(b"\r\n").split(b"\n", 1)[0]
     if head.startswith(OTHER_MARKS) or any(byte < 9 or 13 < byte < 32 for byte in first_line[:64]):
-        raise InvalidUpload("file: is neither CSV, TSV, JSON lines, Parquet nor a zip of PNG images")
+        raise InvalidUpload("file: is neither CSV, TSV, JSON lines, a list of tasks, Parquet nor a zip of PNG images")
     last = suffixes[-1] if suffixes else ""
+    # A list of objects; without a name that says so, square brackets may begin anything.
+    opening = head.removeprefix(BYTE_ORDER_MARK).lstrip()
+    if (last == ".json" and opening[:1] == b"[") or (not last and OBJECTS.match(opening)):
+        return Format.TASKS, compressed
     if last in (".jsonl", ".ndjson") or (last not in (".csv", ".tsv") and first_line.lstrip().startswith(b"{")):
         return Format.JSON_LINES, compressed
     return (Format.TSV if last == ".tsv" else Format.CSV), compressed

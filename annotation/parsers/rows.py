@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from annotation.errors import InvalidUpload
 
 DataKind = Literal["text", "table", "image"]
+Answers = Literal["majority", "ground_truth"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,12 @@ class Layout:
         Between two fields; None finds it.
     quoting : bool
         Whether `"` encloses fields.
+    sources : mapping
+        Names of declared columns to those the file gives them; a column it leaves out has the same name in both.
+    answers : {"majority", "ground_truth"}
+        Of tasks with several answers (Label Studio): the one most people gave, or only those marked as true.
+    annotator : str, optional
+        Take the answers of this person alone: an address or a number, as the export names them.
     """
 
     kind: DataKind
@@ -56,10 +63,18 @@ class Layout:
     header: tuple[str, ...] = ()
     delimiter: str | None = None
     quoting: bool = True
+    sources: Mapping[str, str] = field(default_factory=dict)
+    answers: Answers = "majority"
+    annotator: str | None = None
+
+    def source_of(self, declared: str) -> str:
+        """Return the name the file gives a declared column."""
+        return self.sources.get(declared, declared)
 
     def columns(self) -> tuple[str, ...]:
         """Names of every column that is read; all others stay in the file."""
-        named = [self.text, self.contributor, self.label, *(column["name"] for column in self.declared)]
+        features = [self.source_of(column["name"]) for column in self.declared]
+        named = [self.text, self.contributor, self.label, *features]
         if self.kind == "image":
             named += [self.pixels] if self.pixels else [f"pixel_{i}" for i in range(self.height * self.width)]
         return tuple(dict.fromkeys(name for name in named if name))

@@ -1,5 +1,6 @@
 """Text files in bounded pieces: whole lines, never more than a few MiB at once, compressed or not."""
 
+import codecs
 import gzip
 import io
 import zlib
@@ -31,16 +32,18 @@ class TextSource:
             self.chunks += 1
             yield from io.StringIO(chunk.decode("utf-8", "surrogateescape"), newline="")
 
+    def text(self) -> Iterator[str]:
+        """Yield the file in pieces that end anywhere, but never within a character."""
+        decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+        for piece in self._pieces():
+            self.chunks += 1
+            yield decoder.decode(piece)
+        yield decoder.decode(b"", final=True)
+
     def _whole_lines(self) -> Iterator[bytes]:
         """Yield pieces that end with a line; the last one ends with the file."""
         rest = b""
-        total = 0
-        while piece := self._read():
-            total += len(piece)
-            if total > self._maximum_bytes:
-                raise InvalidUpload(f"file: holds more than {self._maximum_bytes:,} bytes once unpacked")
-            if total == len(piece):
-                piece = piece.removeprefix(BYTE_ORDER_MARK)
+        for piece in self._pieces():
             cut = piece.rfind(b"\n") + 1
             if cut:
                 yield rest + piece[:cut]
@@ -51,6 +54,14 @@ class TextSource:
                 raise InvalidUpload(f"file: has a line longer than {MAXIMUM_LINE_BYTES:,} bytes")
         if rest:
             yield rest
+
+    def _pieces(self) -> Iterator[bytes]:
+        total = 0
+        while piece := self._read():
+            total += len(piece)
+            if total > self._maximum_bytes:
+                raise InvalidUpload(f"file: holds more than {self._maximum_bytes:,} bytes once unpacked")
+            yield piece.removeprefix(BYTE_ORDER_MARK) if total == len(piece) else piece
 
     def _read(self) -> bytes:
         try:

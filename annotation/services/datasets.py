@@ -19,30 +19,25 @@ from annotation.errors import InvalidUpload, UploadRefused, WorkLost
 from annotation.models import (
     Arrival,
     BadRows,
-    DataKind,
     Dataset,
     DatasetRole,
     DatasetState,
     Estimator,
     Job,
     Oracle,
-    PrivacyUnit,
     Project,
     Record,
 )
 from annotation.parsers.pixel_file import PixelFile
 from annotation.parsers.reading import Upload
 from annotation.parsers.rows import BadRow, Layout
-from annotation.services import charged_start, gate, jobs, work
+from annotation.services import charged_start, gate, jobs, mappings, work
 from annotation.services.record_copy import RECORD_COPY, RecordWriter
 from privacy.models import EntryKind, LedgerEntry
 
 logger = logging.getLogger(__name__)
 BAD_ROWS_KEPT = 1000
 MAXIMUM_ATTEMPTS = 5
-MAPPING_KEYS = frozenset(
-    {"text", "contributor", "label", "id", "pixels", "has_header", "columns", "delimiter", "quoting"}
-)
 Progress = Callable[[int, int, int], None]
 
 
@@ -60,25 +55,14 @@ def receive_upload(
 ) -> Dataset:
     """Keep a file and have a worker read it; `InvalidUpload` names the field and the rule, and nothing is kept.
 
-    `mapping` says which column holds `text`, `contributor`, `label` (a pool's are never read),
-    a list of `pixels`, or an `id` (known, not stored), and of delimited files `has_header`, the `columns` where there
-    is none, `delimiter` and `quoting`. A `charged_start` opens an account with the limit `start_epsilon`.
+    `mapping` is that of `mappings.check_mapping`. A `charged_start` opens an account with the limit `start_epsilon`.
     """
-    if role not in DatasetRole.values:
-        raise InvalidUpload(f"role: must be one of {', '.join(DatasetRole.values)}")
-    if role == DatasetRole.POOL and project.arrival == Arrival.STREAM:
-        raise InvalidUpload("role: a stream takes its private records one by one, from the REST interface")
-    if role == DatasetRole.PUBLIC_START and (rule := broken_start_rule(project)):
-        raise InvalidUpload(f"role: {rule}")
-    if bad_rows not in BadRows.values:
-        raise InvalidUpload(f"bad_rows: must be one of {', '.join(BadRows.values)}")
-    if file.size > settings.UPLOAD_MAX_BYTES:
-        raise InvalidUpload(f"file: is larger than {settings.UPLOAD_MAX_BYTES:,} bytes")
+    check_upload(project=project, role=role, bad_rows=bad_rows, size=file.size)
     starts = role == DatasetRole.CHARGED_START
     limit = charged_start.check_start(project, start_epsilon) if starts else 0.0
-    mapping = dict(mapping or {})
+    mapping = mappings.with_control(project, role, file, name, mapping or {})
     file.seek(0)
-    upload = _open_upload(file, name, layout_of(project, role, mapping))
+    upload = open_upload(file, name, mappings.layout_of(project, role, mapping))
     file.seek(0)
     kept = default_storage.save(f"datasets/{project.pk}/{uuid4()}/upload{upload.suffix}", file)
     try:
@@ -99,6 +83,20 @@ def receive_upload(
         raise
 
 
+def check_upload(*, project: Project, role: str, bad_rows: str, size: int) -> None:
+    """Refuse what no file could mend; `InvalidUpload` names the field and the rule."""
+    if role not in DatasetRole.values:
+        raise InvalidUpload(f"role: must be one of {', '.join(DatasetRole.values)}")
+    if role == DatasetRole.POOL and project.arrival == Arrival.STREAM:
+        raise InvalidUpload("role: a stream takes its private records one by one, from the REST interface")
+    if role == DatasetRole.PUBLIC_START and (rule := broken_start_rule(project)):
+        raise InvalidUpload(f"role: {rule}")
+    if bad_rows not in BadRows.values:
+        raise InvalidUpload(f"bad_rows: must be one of {', '.join(BadRows.values)}")
+    if size > settings.UPLOAD_MAX_BYTES:
+        raise InvalidUpload(f"file: is larger than {settings.UPLOAD_MAX_BYTES:,} bytes")
+
+
 def broken_start_rule(project: Project) -> str:
     """Say why public examples cannot start the project's model; empty where they can."""
     if project.arrival != Arrival.STREAM:
@@ -110,50 +108,8 @@ def broken_start_rule(project: Project) -> str:
     return ""
 
 
-def layout_of(project: Project, role: str, mapping: Mapping[str, Any]) -> Layout:
-    """Return what is read of a file for this project; columns of no use to it are never looked at."""
-    _check_mapping(mapping)
-    pool = role == DatasetRole.POOL
-    contributor = mapping.get("contributor") if pool else None
-    protected = project.privacy_unit == PrivacyUnit.CONTRIBUTOR
-    if pool and protected and not contributor:
-        raise InvalidUpload("contributor: this project protects contributors, so a column must name them")
-    return Layout(
-        kind=cast("Any", project.data_kind),
-        text=mapping.get("text", "text") if project.data_kind == DataKind.TEXT else None,
-        contributor=contributor,
-        contributor_required=protected,
-        label=None if pool else mapping.get("label", "label"),
-        pixels=mapping.get("pixels"),
-        classes=tuple(project.classes),
-        declared=tuple(project.columns) if project.data_kind == DataKind.TABLE else (),
-        height=project.image_height or 0,
-        width=project.image_width or 0,
-        has_header=mapping.get("has_header", True),
-        header=tuple(mapping.get("columns", ())),
-        delimiter=mapping.get("delimiter"),
-        quoting=mapping.get("quoting", True),
-    )
-
-
-def _check_mapping(mapping: Mapping[str, Any]) -> None:
-    if unknown := mapping.keys() - MAPPING_KEYS:
-        raise InvalidUpload(f"mapping: knows no {', '.join(sorted(unknown))}")
-    for key in ("text", "contributor", "label", "id", "pixels"):
-        if key in mapping and not (isinstance(mapping[key], str) and mapping[key]):
-            raise InvalidUpload(f"{key}: must be the name of a column")
-    for key in ("has_header", "quoting"):
-        if not isinstance(mapping.get(key, True), bool):
-            raise InvalidUpload(f"{key}: must be true or false")
-    columns = mapping.get("columns", [])
-    if not isinstance(columns, list | tuple) or not all(isinstance(name, str) for name in columns):
-        raise InvalidUpload("columns: must be a list of names")
-    delimiter = mapping.get("delimiter", ",")
-    if not (isinstance(delimiter, str) and len(delimiter) == 1 and delimiter not in '"\r\n'):
-        raise InvalidUpload("delimiter: must be one character, neither a quote nor a line end")
-
-
-def _open_upload(file: Any, name: str, layout: Layout) -> Upload:
+def open_upload(file: Any, name: str, layout: Layout) -> Upload:
+    """Return the reader of a file within the site's limits."""
     return Upload(cast("BinaryIO", file), name, layout, maximum_bytes=settings.UPLOAD_MAX_BYTES)
 
 
@@ -200,7 +156,7 @@ def import_dataset(*, job_id: UUID | str, on_progress: Progress | None = None) -
 
 
 def _read(dataset: Dataset, job: Job, lease: work.Lease, report: BadRowReport, on_progress: Progress | None) -> None:
-    layout = layout_of(dataset.project, dataset.role, dataset.mapping)
+    layout = mappings.layout_of(dataset.project, dataset.role, dataset.mapping)
     kept = str(dataset.upload.name)
     with ExitStack() as stack:
         file = stack.enter_context(default_storage.open(kept))
@@ -208,7 +164,7 @@ def _read(dataset: Dataset, job: Job, lease: work.Lease, report: BadRowReport, o
         if layout.kind == "image":
             spool = stack.enter_context(tempfile.TemporaryFile())
             pixels = PixelFile(cast("BinaryIO", spool), height=layout.height, width=layout.width)
-        upload = _open_upload(file, kept, layout)
+        upload = open_upload(file, kept, layout)
         stack.enter_context(transaction.atomic())
         rows = _copy(upload, dataset, lease, report, pixels, partial(_tell, lease, file, on_progress))
         if report.count and dataset.bad_rows == BadRows.REFUSE_ALL:

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
@@ -16,8 +17,10 @@ from annotation.errors import InvalidUpload
 from annotation.identity import person_of
 from annotation.label_budget import label_budget as budget_of_labels
 from annotation.models import Arrival, Dataset, Project
-from annotation.project_forms import LabelBudgetForm, UploadForm
-from annotation.services import datasets, gate, projects
+from annotation.parsers.checks import MAXIMUM_TEXT_LENGTH
+from annotation.project_forms import LabelBudgetForm
+from annotation.services import datasets, drafts, gate, mappings, projects
+from annotation.upload_forms import UploadForm
 from annotation.views.projects import managed_project
 
 
@@ -28,25 +31,34 @@ def data(request: HttpRequest, slug: str) -> HttpResponse:
     form = UploadForm(request.POST or None, request.FILES or None, project=project)
     if request.method == "POST" and form.is_valid():
         try:
-            datasets.receive_upload(
-                project=project,
-                file=form.cleaned_data["file"],
-                name=form.cleaned_data["file"].name,
-                role=form.cleaned_data["role"],
-                bad_rows=form.cleaned_data["bad_rows"],
-                mapping=form.mapping(),
-                uploaded_by=person_of(request),
-                start_epsilon=form.cleaned_data.get("start_epsilon"),
-            )
+            return _receive(request, project, form)
         except InvalidUpload as error:
             form.add_error("file", str(error))
-        else:
-            messages.success(request, _("Upload received; its rows are being read."))
-            return redirect("annotation:data", slug=slug)
     context = {"project": project, "form": form, "labels": budget_of_labels(project)} | _uploads(project)
+    context |= {"megabytes": settings.UPLOAD_MAX_BYTES // 1_000_000, "characters": MAXIMUM_TEXT_LENGTH}
+    context |= {"listed": datasets.BAD_ROWS_KEPT, "kept_hours": drafts.KEPT_HOURS}
     if project.arrival == Arrival.STREAM:
         context |= _stream(request, project)
     return render(request, "annotation/data.html", context, status=422 if form.errors else 200)
+
+
+def _receive(request: HttpRequest, project: Project, form: UploadForm) -> HttpResponse:
+    """Keep the file for a look at its first rows, or take it as it is."""
+    file, values = form.cleaned_data["file"], form.cleaned_data
+    asked = {"role": values["role"], "bad_rows": values["bad_rows"], "start_epsilon": values.get("start_epsilon")}
+    person = person_of(request)
+    if "look" in request.POST:
+        draft = drafts.keep_draft(
+            project=project, file=file, name=file.name, owner=person, reading=form.reading(), **asked
+        )
+        return redirect("annotation:preview", slug=project.slug, draft_id=draft.pk)
+    mapping = form.named() | form.reading()
+    if not form.named():
+        shape = mappings.look_at(file, file.name, form.reading())
+        mapping = mappings.suggested_mapping(project=project, role=values["role"], shape=shape, reading=form.reading())
+    datasets.receive_upload(project=project, file=file, name=file.name, mapping=mapping, uploaded_by=person, **asked)
+    messages.success(request, _("Upload received; its rows are being read."))
+    return redirect("annotation:data", slug=project.slug)
 
 
 def _stream(request: HttpRequest, project: Project) -> dict[str, Any]:

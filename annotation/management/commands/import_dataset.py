@@ -2,18 +2,19 @@
 
 import argparse
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from django.core.files import File
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.errors import AnnotationError
 from annotation.models import BadRows, DatasetRole, DatasetState, Project
+from annotation.parsers.rows import Answers
 from annotation.services import datasets
 
 
 class Command(BaseCommand):
-    """Read CSV, TSV, JSONL (also .gz), Parquet or a zip of PNG here and now, by the rules of an upload."""
+    """Read CSV, TSV, JSONL, tasks of Label Studio (also .gz), Parquet or a zip of PNG, by the rules of an upload."""
 
     help = "Read a file into a project, showing progress; ends with 1 if nothing was stored."
 
@@ -25,6 +26,15 @@ class Command(BaseCommand):
         parser.add_argument("--bad-rows", choices=BadRows.values, default=BadRows.KEEP_GOOD.value)
         for column in ("text", "label", "contributor", "pixels"):
             parser.add_argument(f"--{column}-column", metavar="NAME")
+        parser.add_argument(
+            "--feature-column",
+            action="append",
+            default=[],
+            metavar="NAME=COLUMN",
+            help="what the file calls a declared column; may be repeated",
+        )
+        parser.add_argument("--answers", choices=get_args(Answers), help="of tasks with several answers: which count")
+        parser.add_argument("--annotator", metavar="NAME", help="of answered tasks: whose answers alone count")
         parser.add_argument("--start-epsilon", type=float, help="limit of the account of a charged start")
         parser.add_argument("--no-header", action="store_true", help="the first line is a row")
         parser.add_argument("--columns", metavar="A,B,...", help="names of the columns of a file without a header")
@@ -69,7 +79,11 @@ class Command(BaseCommand):
 def mapping_of(options: dict[str, Any]) -> dict[str, Any]:
     """Return the options as an upload's mapping."""
     mapping = {key: options[f"{key}_column"] for key in ("text", "label", "contributor", "pixels")}
+    mapping |= {key: options[key] for key in ("answers", "annotator")}
     mapping = {key: name for key, name in mapping.items() if name}
+    if options["feature_column"]:
+        pairs = [pair.partition("=") for pair in options["feature_column"]]
+        mapping["features"] = {name: column for name, _, column in pairs}
     if options["columns"]:
         mapping["columns"] = options["columns"].split(",")
     if options["delimiter"]:
