@@ -22,7 +22,7 @@ from annotation.idempotent_api import idempotent
 from annotation.identity import person_of
 from annotation.models import Assignment, BadRows, Dataset, DatasetRole, Job, Project, Role
 from annotation.pagination import Page, page_of
-from annotation.services import datasets, labels, queue, rates, streams, tokens
+from annotation.services import datasets, labels, queue, streams, tokens
 from annotation.services.label_export import MEDIA_TYPES, ExportFormat
 from annotation.services.tokens import Scope
 from privacy import selectors as privacy_selectors
@@ -36,9 +36,8 @@ class BearerToken(HttpBearer):
     """Authenticate by a token made on the tokens page; its person becomes `request.user`."""
 
     def authenticate(self, request: HttpRequest, token: str) -> Any:
-        found = tokens.find_token(secret=token)
+        found = tokens.use_token(secret=token, limit=settings.API_REQUESTS_PER_MINUTE)
         if found is not None:
-            rates.count_try(what="api", who=str(found.pk), limit=settings.API_REQUESTS_PER_MINUTE, seconds=60)
             request.user = found.user
         return found
 

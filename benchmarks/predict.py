@@ -1,91 +1,47 @@
 """Trying a release: single texts a second in one process, and over HTTP beside a view that does nothing.
 
-    .venv/bin/python benchmarks/predict.py
+    .venv/bin/python benchmarks/predict.py [--seconds S]
 
 In process: at least 2,000 single-text predictions a second of one core's time. Over HTTP, in the same run: requests a
-second from four clients to one gunicorn process, of the route beside a view that does nothing. The served route parses,
-predicts and answers; it has no token and asks no database, whose price `benchmarks/label_loop.py` shows.
+second from four clients to one gunicorn process, of the route itself (token, rate limit, membership, release,
+prediction, with the site's middleware and an embedded Postgres) beside a Django site of one view that does nothing.
 """
 
+import argparse
+import contextlib
 import http.client
 import json
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from itertools import cycle
 from pathlib import Path
+from uuid import uuid4
 
-os.environ.setdefault("DPAL_NO_SERVERS", "1")
-os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dpal_site.settings")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import django
 import numpy as np
 
-django.setup()
-
-from django.conf import settings  # noqa: E402 - the settings come first
-from django.core.handlers.wsgi import WSGIHandler  # noqa: E402 - the settings come first
-from django.http import HttpRequest, HttpResponse, JsonResponse  # noqa: E402 - the settings come first
-from django.urls import path  # noqa: E402 - the settings come first
-from ninja import NinjaAPI  # noqa: E402 - the settings come first
-
-from dpal_site.embedded import host  # noqa: E402 - the settings come first
-from learner.api import PredictIn, PredictOut  # noqa: E402 - the settings come first
-from learner.features.text import HashingTextFeaturizer  # noqa: E402 - the settings come first
-from learner.linear_model import LinearModel  # noqa: E402 - the settings come first
-from learner.services.predictions import Predictor  # noqa: E402 - the settings come first
+from learner.features.text import HashingTextFeaturizer
+from learner.linear_model import LinearModel
 
 TARGET = 2000
-SECONDS = 5.0
 CLIENTS = 4
-WORDS = (
-    "play",
-    "jazz",
-    "stop",
-    "music",
-    "what",
-    "weather",
-    "paris",
-    "tomorrow",
-    "call",
-    "mum",
-    "set",
-    "alarm",
-    "seven",
-)
+FEATURES = 128
+CLASSES = tuple("abcde")
+WORDS = ("play", "jazz", "stop", "music", "what", "weather", "paris", "tomorrow", "call", "mum", "set", "alarm")
 
 
-def predictor() -> Predictor:
-    """Make a model of five classes over 128 hashed features."""
+def model() -> LinearModel:
+    """Make a model of five classes over hashed features."""
     rng = np.random.default_rng(1)
-    model = LinearModel(rng.normal(size=(5, 128)), rng.normal(size=5), tuple("abcde"))
-    return Predictor(model, HashingTextFeaturizer(128))
-
-
-TRIED = predictor()
-bench_api = NinjaAPI(urls_namespace="bench")
-
-
-@bench_api.post("predict", response=PredictOut)
-def predict(request: HttpRequest, body: PredictIn) -> dict[str, object]:
-    """The route without its look-ups in the database: parsing, prediction, answer."""
-    labels, probabilities = TRIED.predict(body.texts or [])
-    return {"version": 1, "classes": list("abcde"), "labels": labels, "probabilities": probabilities.tolist()}
-
-
-def bare(request: HttpRequest) -> HttpResponse:
-    """What Django costs where nothing is done."""
-    return JsonResponse({"version": 1})
-
-
-urlpatterns = [path("api/", bench_api.urls), path("bare", bare)]
-settings.ROOT_URLCONF = "benchmarks.predict"
-settings.MIDDLEWARE = []
-application = WSGIHandler()
+    return LinearModel(rng.normal(size=(len(CLASSES), FEATURES)), rng.normal(size=len(CLASSES)), CLASSES)
 
 
 def texts() -> list[str]:
@@ -94,76 +50,175 @@ def texts() -> list[str]:
     return [" ".join(rng.choice(WORDS, size=rng.integers(2, 10))) for _ in range(1000)]
 
 
-def rate(action: Callable[[str], object]) -> float:
+def rate(action: Callable[[str], object], seconds: float) -> float:
     """Return how often `action` runs in a second of this process's own time."""
     inputs = cycle(texts())
     for _ in range(50):
         action(next(inputs))
     count, begun = 0, time.process_time()
-    while (spent := time.process_time() - begun) < SECONDS:
+    while (spent := time.process_time() - begun) < seconds:
         action(next(inputs))
         count += 1
     return count / spent
 
 
-def main() -> None:
-    """Print all figures of one run, with the load they were taken under."""
-    print(f"load {' '.join(f'{value:.1f}' for value in os.getloadavg())}; seconds are this process's CPU time")
-    single = rate(lambda text: TRIED.predict([text]))
-    print(f"in process, one text each     {single:10,.0f} a second   target {TARGET:,}: {single >= TARGET}")
-    whole = texts()
-    begun = time.process_time()
-    for _ in range(20):
-        TRIED.predict(whole)
-    print(f"in process, batches of 1,000  {20 * len(whole) / (time.process_time() - begun):10,.0f} texts a second")
-    route, empty = served("/api/predict", "/bare")
-    print(f"over HTTP, predict            {route:10,.0f} requests a second, four clients, one web process")
-    print(f"over HTTP, a bare view        {empty:10,.0f} requests a second; predict reaches {route / empty:.2f} of it")
+def fill() -> tuple[str, str]:
+    """Store a project with a released model; return the address of its route and an engineer's token."""
+    from django.contrib.auth.models import User
+    from django.db import transaction
+    from django.db.models.functions import Now
+
+    from annotation.services import projects, tokens
+    from learner.models import ModelRelease, ReleaseState, TrainingRun
+    from privacy.accounting.events import RandomChoiceEvent
+    from privacy.services import ledger
+
+    owner = User.objects.create_user("engineer")
+    project = projects.create_project(
+        name="Bench",
+        preset="pool-experts",
+        owner=owner,
+        data_kind="text",
+        classes=list(CLASSES),
+        question="What is wanted?",
+    )
+    reservation = ledger.reserve(
+        account=project.pool_account, event=RandomChoiceEvent(), purpose="nothing", key=uuid4(), subject="bench"
+    )
+    with transaction.atomic():
+        ModelRelease.objects.create(
+            project=project,
+            version=1,
+            training_run=TrainingRun.objects.create(
+                project=project, version=1, state="done", last_consensus_id=0, labels_used=0
+            ),
+            state=ReleaseState.RELEASED,
+            released_at=Now(),
+            estimator="logistic",
+            event={},
+            weights=model().to_json(),
+            features=json.loads(HashingTextFeaturizer(FEATURES).to_json()),
+            folder="none",
+            digests={},
+            guarantee=[],
+            entry=ledger.commit(reservation=reservation, output_digest="0" * 64),
+            labels_used=0,
+        )
+    _, secret = tokens.create_token(
+        user=owner, name="bench", scopes=[tokens.Scope.MODELS_READ], lifetime=timedelta(days=1)
+    )
+    return f"/api/v1/projects/{project.slug}/models/latest/predict", secret
 
 
-def served(*paths: str) -> list[float]:
-    """Serve this module with gunicorn and return the requests a second that each path answers."""
-    port = host.free_port()
-    command = [sys.executable, "-m", "gunicorn", "benchmarks.predict:application", "--bind", f"127.0.0.1:{port}"]
+def asked(address: str, path: str, seconds: float, token: str = "") -> float:
+    """Let some clients ask one after the other, each over a connection it keeps, and return answers a second."""
+    bodies = [json.dumps({"texts": [text]}) for text in texts()]
+    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {token}"}
+    counts = [0] * CLIENTS
+    together = threading.Barrier(CLIENTS + 1)
+    failures: list[BaseException] = []
+
+    def ask(number: int) -> None:
+        connection = http.client.HTTPConnection(address, timeout=60)
+        try:
+            # The first requests load what the others use.
+            for turn, body in enumerate(cycle(bodies)):
+                if turn == 20:
+                    together.wait()
+                    end = time.perf_counter() + seconds
+                if turn >= 20 and time.perf_counter() > end:
+                    break
+                connection.request("POST", path, body, headers)
+                answer = connection.getresponse()
+                answer.read()
+                if answer.status != 200:
+                    raise RuntimeError(f"answered {answer.status}")
+                counts[number] += turn >= 20
+        except BaseException as error:  # noqa: BLE001 - raised again below, on the main thread
+            failures.append(error)
+            together.abort()
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(CLIENTS)]
+    for thread in threads:
+        thread.start()
+    with contextlib.suppress(threading.BrokenBarrierError):
+        together.wait()
+    begun = time.perf_counter()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+    return sum(counts) / (time.perf_counter() - begun)
+
+
+def bare(seconds: float, port: int) -> float:
+    """Serve the view that does nothing as the site is served, and return its answers a second."""
+    from dpal_site.embedded import host
+
+    command = [sys.executable, "-m", "gunicorn", "benchmarks._bare_site:application", "--bind", f"127.0.0.1:{port}"]
     command += ["--worker-class", "gthread", "--threads", "4", "--keep-alive", "30", "--log-level", "error"]
-    server = subprocess.Popen(command, cwd=Path(__file__).resolve().parents[1], env=os.environ | {"PYTHONPATH": "."})
+    server = subprocess.Popen(command, cwd=Path(__file__).resolve().parents[1])
     try:
-        assert host.wait_until(lambda: not host.port_is_free(port), 30), "gunicorn did not start"
-        time.sleep(1)
-        return [asked(port, path) for path in paths]
+        assert host.wait_until(lambda: not host.port_is_free(port), 60), "gunicorn did not start"
+        return asked(f"127.0.0.1:{port}", "/bare", seconds)
     finally:
         server.terminate()
         server.wait()
 
 
-def asked(port: int, path: str, clients: int = CLIENTS) -> float:
-    """Let some clients ask one after the other, each over a connection it keeps, and return answers a second."""
-    bodies = [json.dumps({"texts": [text]}) for text in texts()]
-    counts = [0] * clients
-    # The first request loads what the others use.
-    first = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-    first.request("POST", path, bodies[0], {"Content-Type": "application/json"})
-    assert first.getresponse().status == 200
-    end = time.perf_counter() + SECONDS
+def measure(folder: Path, seconds: float) -> None:
+    """Print all figures of one run, with the load they were taken under."""
+    from dpal_site.embedded import host
+    from dpal_site.embedded.processes import Supervisor
+    from learner.services.predictions import Predictor
 
-    def ask(number: int) -> None:
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
-        for body in cycle(bodies):
-            if time.perf_counter() > end:
-                break
-            connection.request("POST", path, body, {"Content-Type": "application/json"})
-            answer = connection.getresponse()
-            answer.read()
-            assert answer.status == 200, answer.status
-            counts[number] += 1
-        connection.close()
+    predictor = Predictor(model(), HashingTextFeaturizer(FEATURES))
+    print(f"load {' '.join(f'{value:.1f}' for value in os.getloadavg())}; in process: this process's CPU time")
+    single = rate(lambda text: predictor.predict([text]), seconds)
+    print(f"in process, one text each     {single:10,.0f} a second   target {TARGET:,}: {single >= TARGET}")
+    whole = texts()
+    begun = time.process_time()
+    for _ in range(20):
+        predictor.predict(whole)
+    print(f"in process, batches of 1,000  {20 * len(whole) / (time.process_time() - begun):10,.0f} texts a second")
+    path, secret = fill()
+    with Supervisor(folder / "log") as site:
+        address = site.start_web(host.free_port(), workers=1).removeprefix("http://")
+        site.wait_until_ready()
+        routes = [asked(address, path, seconds, secret) for _ in range(2)]
+    nothing = bare(seconds, host.free_port())
+    print(f"over HTTP, the route          {max(routes):10,.0f} requests a second, four clients, one web process")
+    print(f"over HTTP, a bare view        {nothing:10,.0f} requests a second")
+    print(f"the route beside it           {max(routes) / nothing:10.2f} of that")
+    print(f"load {' '.join(f'{value:.1f}' for value in os.getloadavg())}")
 
-    threads = [threading.Thread(target=ask, args=(number,)) for number in range(clients)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return sum(counts) / SECONDS
+
+def main() -> None:
+    """Run on servers of its own."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=5.0, help="seconds a figure; default 5")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="dpal-bench-", dir="/tmp") as name:
+        Path(name).chmod(0o711)
+        for variable in ("DATABASE_URL", "CELERY_BROKER_URL"):
+            os.environ.pop(variable, None)
+        os.environ |= {
+            "DPAL_VAR": name,
+            "DJANGO_SETTINGS_MODULE": "dpal_site.settings",
+            "LOG_LEVEL": "WARNING",
+            "API_REQUESTS_PER_MINUTE": "1000000000",
+        }
+        import django
+
+        django.setup()
+        from dpal_site.embedded import servers
+        from dpal_site.preparation import prepare_site
+
+        try:
+            prepare_site()
+            measure(Path(name), options.seconds)
+        finally:
+            servers.stop_started()
 
 
 if __name__ == "__main__":

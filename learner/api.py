@@ -1,5 +1,6 @@
 """REST routes of the learner: released models with their guarantee, their files, and the rounds."""
 
+import json
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -217,13 +218,23 @@ def get_file(request: HttpRequest, slug: str, version: str, name: str) -> HttpRe
     summary="Try a released model on a few records",
     openapi_extra=answers(409, headers={200: RETIRED}),
 )
-def predict(request: HttpRequest, response: HttpResponse, slug: str, version: str, body: PredictIn) -> Any:
-    release = _release(request, slug, version)
-    labels, probabilities = predictions.predict_records(release=release, texts=body.texts, rows=body.rows)
+def predict(request: HttpRequest, slug: str, version: str, body: PredictIn) -> HttpResponse:
+    require_scope(request, Scope.MODELS_READ)
+    release = release_selectors.served_release(request.user, slug, version)
+    if release is None:
+        raise Http404
+    predictor, labels, probabilities = predictions.predict_records(release=release, texts=body.texts, rows=body.rows)
+    told = {
+        "version": release.version,
+        "classes": predictor.model.classes,
+        "labels": labels,
+        "probabilities": probabilities.tolist(),
+    }
+    # Written as it is: a model of the answer would take longer than the prediction.
+    answer = HttpResponse(json.dumps(told), content_type="application/json; charset=utf-8")
     if release.state == ReleaseState.RETIRED:
-        response.headers["Warning"] = RETIRED_WARNING
-    classes = release.weights["classes"]
-    return {"version": release.version, "classes": classes, "labels": labels, "probabilities": probabilities.tolist()}
+        answer.headers["Warning"] = RETIRED_WARNING
+    return answer
 
 
 @router.get(

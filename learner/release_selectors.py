@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+from django.db import connection
+
 from annotation.models import Project
 from learner import selectors
 from learner.comparison import WeightsChange, changed_values, weights_change
@@ -14,6 +16,19 @@ from learner.secret_selectors import TrainedOn
 # Names and times say nothing about a model, and guidelines may quote a record.
 KEPT_INSIDE = frozenset({"created_at", "guidelines", "name", "slug"})
 GUARANTEE_NUMBERS = ("limit_epsilon", "limit_delta", "spent_epsilon", "spent_delta")
+
+SERVED = """
+SELECT release.id, release.version, release.state, release.held_back, project.data_kind
+FROM learner_modelrelease release JOIN annotation_project project ON project.id = release.project_id
+WHERE project.slug = %(slug)s
+    AND EXISTS (
+        SELECT FROM annotation_membership member
+        WHERE member.project_id = project.id AND member.user_id = %(person)s AND member.role = ANY(%(roles)s)
+    )
+    AND CASE WHEN %(number)s::int IS NULL THEN release.state = 'released' ELSE release.version = %(number)s END
+ORDER BY release.version DESC
+LIMIT 1
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +76,30 @@ def accuracy_history(project: Project, *, up_to: int) -> list[tuple[int, Accurac
     """Return version and accuracy on each public test set, oldest version first."""
     found = selectors.releases_of(project).filter(version__lte=up_to).order_by("version")
     return [(release.version, accuracy_of(evaluation)) for release in found for evaluation in release.evaluations.all()]
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What must be known of a release before it predicts: all of it may change, unlike weights and features."""
+
+    pk: int
+    version: int
+    state: str
+    held_back: str
+    data_kind: str
+
+
+def served_release(person: selectors.Person, slug: str, version: str) -> Served | None:
+    """Find a release as `selectors.find_release` does, in a project whose models the person may see.
+
+    One statement that is not composed anew, for composing it would take longer than a prediction.
+    """
+    number = selectors.version_number(version)
+    values = {"slug": slug, "person": person.pk, "roles": list(selectors.MODEL_ROLES), "number": number}
+    with connection.cursor() as cursor:
+        cursor.execute(SERVED, values)
+        row = cursor.fetchone()
+    return None if row is None else Served(*row)
 
 
 def version_before(release: ModelRelease) -> ModelRelease | None:

@@ -48,6 +48,8 @@ Person = AbstractBaseUser | AnonymousUser
 UNFINISHED = (WorkState.WAITING, WorkState.RUNNING)
 # A round that keeps failing waits for a person instead of trying for ever.
 MAX_FAILED_ROUNDS = 3
+# Who may see a project's releases.
+MODEL_ROLES = (Role.ENGINEER, Role.MANAGER)
 
 
 class Step(TextChoices):
@@ -76,7 +78,7 @@ class ProjectStatus:
 
 def projects_with_models(person: Person) -> QuerySet[Project]:
     """Return the projects whose releases the person may see, as engineer or as manager."""
-    return annotation_selectors.projects_of(person, roles=(Role.ENGINEER, Role.MANAGER))
+    return annotation_selectors.projects_of(person, roles=MODEL_ROLES)
 
 
 def accounts_of(project: Project) -> list[BudgetAccount]:
@@ -99,11 +101,16 @@ def latest_release(project: Project) -> ModelRelease | None:
 
 def find_release(project: Project, version: str) -> ModelRelease | None:
     """Return the release of that number, or the newest that is not retired for `latest`; None if there is none."""
+    number = version_number(version)
+    return latest_release(project) if number is None else releases_of(project).filter(version=number).first()
+
+
+def version_number(version: str) -> int | None:
+    """Return the number an address names, 0 where it names none there can be; None for `latest`."""
     if version == "latest":
-        return latest_release(project)
+        return None
     # No column holds more digits than that.
-    number = int(version) if version.isdecimal() and len(version) < 10 else 0
-    return releases_of(project).filter(version=number).first()
+    return int(version) if version.isdecimal() and len(version) < 10 else 0
 
 
 def trained_on(run: TrainingRun) -> TrainedOn:

@@ -1,18 +1,43 @@
 """API tokens: shown once when made, stored as a digest, scoped, expiring, revocable."""
 
 import hashlib
+import json
 import secrets
 from datetime import timedelta
 from enum import StrEnum
 
 from django.contrib.auth.models import User
+from django.db import connection
 from django.db.models import F
 from django.utils import timezone
 
 from annotation.models import ApiToken
+from annotation.services import rates
 
 PREFIX = "dpal_"
 MAXIMUM_LIFETIME = timedelta(days=366)
+
+
+USE = """
+WITH token AS (
+    SELECT token.id, token.user_id, token.scopes, token.last_used_at, person.username
+    FROM annotation_apitoken token JOIN auth_user person ON person.id = token.user_id
+    WHERE token.digest = %(digest)s AND token.revoked_at IS NULL AND token.expires_at > now() AND person.is_active
+), used AS (
+    UPDATE annotation_apitoken SET last_used_at = now() WHERE id = (
+        SELECT id FROM token WHERE last_used_at IS NULL OR last_used_at < now() - interval '1 minute'
+    )
+), counted AS (
+    INSERT INTO annotation_ratecount AS counted (key, tries, ends_at)
+    SELECT %(key)s, 1, now() + interval '1 minute' FROM token
+    ON CONFLICT (key) DO UPDATE SET
+        tries = CASE WHEN counted.ends_at < now() THEN 1 ELSE counted.tries + 1 END,
+        ends_at = CASE WHEN counted.ends_at < now() THEN excluded.ends_at ELSE counted.ends_at END
+    RETURNING tries, ceil(extract(epoch FROM counted.ends_at - now()))::int AS seconds_left
+)
+SELECT token.id, token.user_id, token.username, token.scopes::text, counted.tries, counted.seconds_left
+FROM token, counted
+"""
 
 
 class Scope(StrEnum):
@@ -50,6 +75,27 @@ def find_token(*, secret: str) -> ApiToken | None:
     )
     if token and (token.last_used_at is None or now - token.last_used_at > timedelta(minutes=1)):
         ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
+    return token
+
+
+def use_token(*, secret: str, limit: int) -> ApiToken | None:
+    """Return the live token behind `secret`, count the request, and refuse it beyond `limit` in a minute.
+
+    One statement, for every request of a program begins with it.
+    """
+    digest = _digest(secret)
+    with connection.cursor() as cursor:
+        cursor.execute(USE, {"digest": digest, "key": rates.count_key(what="api", who=digest)})
+        found = cursor.fetchone()
+    if found is None:
+        return None
+    token_id, user_id, username, scopes, tries, seconds_left = found
+    rates.refuse_beyond(limit, tries=tries, seconds_left=seconds_left)
+    # What else is asked of the person is read when it is asked.
+    user = User.from_db(connection.alias, ("id", "username", "is_active"), (user_id, username, True))
+    fields = ("id", "user_id", "digest", "scopes")
+    token = ApiToken.from_db(connection.alias, fields, (token_id, user_id, digest, json.loads(scopes)))
+    token.user = user
     return token
 
 

@@ -14,16 +14,18 @@ from learner.errors import InputNotFitting, NotReleased
 from learner.features.base import Featurizer, featurizer_from_json
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, ReleaseState
+from learner.release_selectors import Served
 
 KEPT_RELEASES = 32
 
 
 @dataclass(frozen=True, slots=True)
 class Predictor:
-    """Weights and featuriser of one release; neither ever changes."""
+    """Weights, featuriser and declared columns of one release; none of them ever changes."""
 
     model: LinearModel
     featurizer: Featurizer
+    columns: frozenset[str] = frozenset()
 
     def predict(self, batch: Sequence[Any]) -> tuple[list[str], NDArray[np.float64]]:
         """Return the predicted class of each record and all probabilities, shape (n, n_classes)."""
@@ -31,34 +33,34 @@ class Predictor:
         return [self.model.classes[leader] for leader in self.model.leaders(values)], self.model.probabilities(values)
 
 
-def predictor_of(release: ModelRelease) -> Predictor:
-    """Return what predicts as the release does, once the release gate let it pass."""
-    if release.state == ReleaseState.CANDIDATE:
-        raise NotReleased(f"Version {release.version} has not passed the release gate. {release.held_back}".strip())
-    return _predictor(release.pk)
-
-
 def predict_records(
-    *, release: ModelRelease, texts: Sequence[str] | None, rows: Sequence[dict[str, Any]] | None
-) -> tuple[list[str], NDArray[np.float64]]:
-    """Predict texts, or rows of declared columns, whichever the project holds."""
-    wanted = {DataKind.TEXT: ("texts", texts), DataKind.TABLE: ("rows", rows)}.get(DataKind(release.project.data_kind))
+    *, release: Served, texts: Sequence[str] | None, rows: Sequence[dict[str, Any]] | None
+) -> tuple[Predictor, list[str], NDArray[np.float64]]:
+    """Predict texts, or rows of declared columns, whichever the project holds; say what predicted."""
+    wanted = {DataKind.TEXT: ("texts", texts), DataKind.TABLE: ("rows", rows)}.get(DataKind(release.data_kind))
     if wanted is None:
         raise InputNotFitting("Images are not predicted over this route; load model.onnx or weights.json.")
     name, batch = wanted
     if batch is None or (texts is not None and rows is not None):
         raise InputNotFitting(f"This project's records are sent as {name}, and nothing else.")
+    if release.state == ReleaseState.CANDIDATE:
+        raise NotReleased(f"Version {release.version} has not passed the release gate. {release.held_back}".strip())
+    predictor = _predictor(release.pk)
     if rows is not None:
-        declared = {column["name"] for column in release.features["parameters"]["columns"]}
-        unknown = {key for row in rows for key in row} - declared
-        if unknown:
-            raise InputNotFitting(f"The declared columns are {', '.join(sorted(declared))}; others were sent.")
-        if any(isinstance(value, list | dict) for row in rows for value in row.values()):
-            raise InputNotFitting("A column holds a text, a number, true, false or null.")
-    return predictor_of(release).predict(batch)
+        check_rows(rows, declared=predictor.columns)
+    return predictor, *predictor.predict(batch)
+
+
+def check_rows(rows: Sequence[dict[str, Any]], *, declared: frozenset[str]) -> None:
+    """Refuse rows that hold more than the declared columns, or more than one value in one."""
+    if any(key not in declared for row in rows for key in row):
+        raise InputNotFitting(f"The declared columns are {', '.join(sorted(declared))}; others were sent.")
+    if any(isinstance(value, list | dict) for row in rows for value in row.values()):
+        raise InputNotFitting("A column holds a text, a number, true, false or null.")
 
 
 @lru_cache(maxsize=KEPT_RELEASES)
 def _predictor(release_id: int) -> Predictor:
     weights, features = ModelRelease.objects.values_list("weights", "features").get(pk=release_id)
-    return Predictor(LinearModel.from_json(weights), featurizer_from_json(json.dumps(features)))
+    columns = frozenset(column["name"] for column in features["parameters"].get("columns", ()))
+    return Predictor(LinearModel.from_json(weights), featurizer_from_json(json.dumps(features)), columns)

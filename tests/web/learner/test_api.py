@@ -124,7 +124,7 @@ def told_outside(project, blocks, monkeypatch) -> list[str]:
     pages.force_login(person)
     statement = pages.get(f"/projects/{project.slug}/budget/").content.decode()
     lines = [line for line in re.findall(r"<td[^>]*>(.*?)</td>", statement, re.DOTALL) if "<time" not in line]
-    assert "choose block 1 in secret" in " ".join(lines)
+    assert "secret choice" in " ".join(lines)
     with releases.open_file(release=project.releases.get(), name="card.md") as file:
         card = file.read().decode()
     return [str(part).replace(project.slug, "").replace(project.name, "") for part in (model, chosen, lines, card)]

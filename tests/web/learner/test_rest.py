@@ -7,14 +7,17 @@ from datetime import timedelta
 
 import numpy as np
 import pytest
+from django.db import connection
 from django.test import Client, RequestFactory
+from django.test.utils import CaptureQueriesContext
 
 from annotation.models import Label, Role
 from annotation.services import projects, tokens
 from annotation.services.tokens import Scope
-from learner import downloads
+from learner import downloads, release_selectors, selectors
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, ReleaseState
+from learner.release_selectors import Served
 from learner.services import features, predictions, releases
 from tests import learning
 from tests.factories import make_user
@@ -106,26 +109,53 @@ def test_files_in_parts_and_predictions(project, settings):
 
 
 def test_a_candidate_predicts_nothing(project):
-    release = ModelRelease(project=project, version=1, state=ReleaseState.CANDIDATE)
+    release = Served(1, 1, ReleaseState.CANDIDATE, held_back="", data_kind="text")
     with pytest.raises(predictions.NotReleased):
         predictions.predict_records(release=release, texts=["a"], rows=None)
 
 
-def test_rows_of_declared_columns_alone_are_predicted():
-    project = projects.create_project(
-        name="Payments",
-        preset="pool-experts",
-        owner=make_user(),
-        data_kind="table",
-        classes=["good", "fraud"],
-        question="Fraud?",
-        columns=[{"name": "amount", "low": 0, "high": 10}],
-    )
-    parameters = features.ready_featurizer(project).to_json()
-    release = ModelRelease(project=project, version=1, state=ReleaseState.RELEASED, features=json.loads(parameters))
-    for rows in ([{"other": 1}], [{"amount": [1]}]):
-        with pytest.raises(predictions.InputNotFitting):
-            predictions.predict_records(release=release, texts=None, rows=rows)
+@pytest.mark.parametrize(
+    "rows", [[{"other": 1}], [{"amount": [1]}], [{"amount": {}}], [{"amount": 1}, {"amount": 1, "b": 2}]]
+)
+def test_rows_of_declared_columns_alone_are_predicted(rows):
+    predictions.check_rows([{"amount": 1}, {"amount": None}, {}], declared=frozenset({"amount"}))
+    with pytest.raises(predictions.InputNotFitting) as refusal:
+        predictions.check_rows(rows, declared=frozenset({"amount"}))
+    assert "other" not in str(refusal.value).replace("others", "")
+
+
+def test_a_prediction_takes_two_statements_and_finds_what_the_pages_find(project):
+    learning.run_to_release(project, make_user(), version=2)
+    strangers = learning.open_trusted(make_user())
+    people = {role: make_user() for role in Role.values}
+    for role, person in people.items():
+        projects.add_member(project=project, user=person, role=role)
+    people["nobody"] = make_user()
+    for retired in (False, True):
+        if retired:
+            releases.retire_release(release=project.releases.get(version=2), reason="wrong guidelines")
+        for slug in (project.slug, strangers.slug, "nothing"):
+            for version, person in (
+                (one, person) for one in ("latest", "1", "2", "3", "x", "1²") for person in people.values()
+            ):
+                seen = selectors.projects_with_models(person).filter(slug=slug).first()
+                expected = None if seen is None else selectors.find_release(seen, version)
+                found = release_selectors.served_release(person, slug, version)
+                assert (found and found.pk) == (expected and expected.pk), (slug, version, retired)
+
+    engineer = client_of(project, Role.ENGINEER)
+    address = f"/api/v1/projects/{project.slug}/models/latest/predict"
+    said = {"texts": ["apple pear"]}
+    engineer.post(address, said, content_type="application/json")
+    with CaptureQueriesContext(connection) as asked:
+        assert engineer.post(address, said, content_type="application/json").status_code == 200
+    assert len(asked) == 2, [query["sql"] for query in asked.captured_queries]
+
+
+def test_counting_a_request_waits_for_no_disk():
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT relpersistence FROM pg_class WHERE oid = 'annotation_ratecount'::regclass")
+        assert cursor.fetchone() == ("u",)
 
 
 def test_a_download_of_200_mebibytes_holds_one_block_at_a_time(tmp_path, monkeypatch):
