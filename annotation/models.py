@@ -16,6 +16,7 @@ from annotation import (  # noqa: F401
     idempotent_models,
     joining_models,
     quality_models,
+    retention_models,
 )
 from annotation.quality_models import Aggregation, PauseReason
 

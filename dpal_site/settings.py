@@ -254,6 +254,7 @@ HEAVY_TASKS = (
     "learner.tasks.check_release_task",
     "learner.tasks.run_stream_task",
     "learner.tasks.forget_contributor_task",
+    "learner.tasks.apply_project_retention_task",
 )
 CELERY_TASK_ROUTES = {name: {"queue": "heavy"} for name in HEAVY_TASKS}
 CELERY_BEAT_SCHEDULE = {
@@ -272,6 +273,7 @@ CELERY_BEAT_SCHEDULE = {
     "forget-old-posts": {"task": "annotation.tasks.forget_old_posts_task", "schedule": 3600.0},
     "return-expired-leases": {"task": "annotation.tasks.return_expired_leases_task", "schedule": 10.0},
     "forget-old-counts": {"task": "annotation.tasks.forget_old_counts_task", "schedule": 3600.0},
+    "apply-retention": {"task": "learner.tasks.apply_retention_task", "schedule": 3600.0},
     "advance-projects": {"task": "learner.tasks.advance_projects_task", "schedule": 5.0},
     "tell-webhooks": {"task": "learner.tasks.record_webhooks_task", "schedule": 10.0},
     "charge-stale-reservations": {"task": "privacy.tasks.charge_stale_reservations_task", "schedule": 60.0},

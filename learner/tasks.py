@@ -2,7 +2,8 @@
 
 from celery import shared_task
 
-from learner.services import forgetting, release_gate, rounds, streams, training, webhooks
+from annotation.models import Project
+from learner.services import forgetting, release_gate, retention, rounds, streams, training, webhooks
 
 
 @shared_task
@@ -33,6 +34,19 @@ def train_model_task(*, run_id: str) -> None:
 def forget_contributor_task(*, job_id: str) -> None:
     """Erase what is left of a contributor."""
     forgetting.forget_contributor(job_id=job_id)
+
+
+@shared_task
+def apply_retention_task() -> None:
+    """Have every project lose what it kept long enough, each by itself, so that one's fault stops no other."""
+    for project_id in Project.objects.values_list("pk", flat=True):
+        apply_project_retention_task.delay(project_id=project_id)
+
+
+@shared_task(acks_late=True)
+def apply_project_retention_task(*, project_id: int) -> None:
+    """Have one project lose what it kept long enough."""
+    retention.apply_retention(project_id=project_id)
 
 
 @shared_task

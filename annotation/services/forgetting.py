@@ -25,7 +25,7 @@ from annotation.models import (
     WorkState,
 )
 from annotation.parsers.checks import BadCell, read_contributor
-from annotation.services import emptying, jobs
+from annotation.services import drafts, emptying, jobs
 from annotation.services.record_copy import Pseudonyms
 
 WAITING = (QueryState.OPEN, QueryState.DISPUTED, QueryState.SET_ASIDE)
@@ -137,6 +137,12 @@ def forget_records(*, forgetting: Forgetting) -> None:
         project = Project.objects.select_for_update(no_key=True).get(pk=forgetting.project_id)
         emptying.empty_records(records_of(project=project, contributor=contributor), project=project)
         emptying.forget_encounters(project=project, contributor=contributor)
+
+
+def discard_drafts(project: Project) -> None:
+    """Throw away the files that wait for a look before they are uploaded: nobody knows yet whom they name."""
+    for draft in project.upload_drafts.all():
+        drafts.discard_draft(draft=draft)
 
 
 def finish_forgetting(*, forgetting: Forgetting) -> None:

@@ -98,6 +98,7 @@ def forget_contributor(*, job_id: UUID | str) -> None:
             request = Forgetting.objects.select_related("project").get(job=job)
             records.forget_records(forgetting=request)
             fault_point("records_emptied")
+            records.discard_drafts(request.project)
             erase_from_files(project=request.project)
             fault_point("files_zeroed")
             lease.check()

@@ -118,6 +118,7 @@ def test_pages_are_clean(
         reverse("learner:overview", args=[project.slug]),
         reverse("annotation:people", args=[project.slug]),
         reverse("annotation:settings", args=[project.slug]),
+        reverse("annotation:retention", args=[project.slug]),
         reverse("annotation:data", args=[project.slug]),
         reverse("annotation:dataset", args=[project.slug, dataset.pk]),
         reverse("annotation:budget", args=[project.slug]),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from django.core.management import call_command
 from django.db import connections
@@ -16,8 +17,8 @@ from annotation.errors import ForgettingRefused
 from annotation.forgetting_models import Forgetting
 from annotation.models import Assignment, Consensus, Dataset, Label, Query, Record, Report
 from annotation.quality import people_of
+from annotation.services import drafts, labels, queue
 from annotation.services import forgetting as records
-from annotation.services import labels, queue
 from annotation.services.label_export import ExportFormat, export_labels
 from learner import pool_selectors
 from learner.models import FeatureMatrix, ModelRelease
@@ -146,6 +147,17 @@ def test_open_questions_are_withdrawn_and_leases_end() -> None:
     assert not Report.objects.exists()
     assert queue.claim_next(project=project, user=annotator) is None
     assert not labels.selectors.undoable_assignments(annotator).exists()
+
+
+def test_files_that_wait_for_a_look_are_thrown_away(project) -> None:
+    """Nobody knows yet whom they name."""
+    file = ContentFile(b"text,contributor\nan apple,anna\n", name="next.csv")
+    draft = drafts.keep_draft(
+        project=project, file=file, name="next.csv", role="pool", bad_rows="keep_good", owner=project.created_by
+    )
+    forget(project)
+    assert not project.upload_drafts.exists()
+    assert not default_storage.exists(draft.upload.name)
 
 
 def test_later_models_are_trained_and_stay_charged_like_any(project) -> None:

@@ -41,6 +41,7 @@ PAGES = {
     "annotation:project": MEMBERS,
     "annotation:set_state": MANAGERS,
     "annotation:settings": MANAGERS,
+    "annotation:retention": MANAGERS,
     "annotation:people": MANAGERS,
     "annotation:remove_member": MANAGERS,
     "annotation:invitations": MANAGERS,
