@@ -31,6 +31,7 @@ urlpatterns = [
     path("projects/<slug:slug>/state/", projects.set_state, name="set_state"),
     path("projects/<slug:slug>/settings/", settings.settings, name="settings"),
     path("projects/<slug:slug>/settings/retention/", retention.retention, name="retention"),
+    path("projects/<slug:slug>/settings/configuration/", settings.configuration, name="configuration"),
     path("projects/<slug:slug>/people/", projects.people, name="people"),
     path("projects/<slug:slug>/people/<int:membership_id>/remove/", projects.remove_member, name="remove_member"),
     path("projects/<slug:slug>/people/invitations/", joining.invitations, name="invitations"),

@@ -200,7 +200,7 @@ def draft_form(preset: Preset, draft: Mapping[str, Any], *, assumed: bool = Fals
     if assumed:
         typed |= {name: value for name, value in ASSUMED.items() if not typed.get(name)}
     probe = form_class(preset=preset, initial=typed)
-    data = {name: _as_sent(_standing(probe, name, field)) for name, field in probe.fields.items()}
+    data = {name: as_sent(_standing(probe, name, field)) for name, field in probe.fields.items()}
     return form_class(data, preset=preset)
 
 
@@ -256,7 +256,8 @@ def _value(form: ChoosingForm, bound: forms.BoundField) -> str:
     return words_of(bound.field, value)
 
 
-def _as_sent(value: Any) -> str:
+def as_sent(value: Any) -> str:
+    """Return a value as a browser would send it."""
     if isinstance(value, bool):
         return "on" if value else "false"
     return "" if value is None else str(value)

@@ -1,5 +1,7 @@
 """A project's configuration: what is fixed, what may change, what changed, and who did what."""
 
+from collections.abc import Mapping
+
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
@@ -7,7 +9,13 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
 from annotation import history
-from annotation.services import projects
+from annotation.choosing_forms import ChoosingForm
+from annotation.configuration import frozen_settings
+from annotation.configuration_forms import chosen_values, configuration_form, shown_fields
+from annotation.errors import ConfigurationFrozen, InvalidConfiguration
+from annotation.identity import person_of
+from annotation.models import Project
+from annotation.services import configuring, projects
 from annotation.settings_forms import SettingsForm
 from annotation.views.projects import managed_project
 
@@ -32,3 +40,49 @@ def settings(request: HttpRequest, slug: str) -> HttpResponse:
         "actions": project.actions.order_by("-pk")[:SHOWN],
     }
     return render(request, "annotation/settings.html", context, status=422 if form.errors else 200)
+
+
+@login_required
+def configuration(request: HttpRequest, slug: str) -> HttpResponse:
+    """Every setting with its default and its effect; what is fixed by now says why and stays."""
+    project = managed_project(request, slug)
+    frozen = frozen_settings(project)
+    before = configuration_form(project, frozen)
+    form = configuration_form(project, frozen, request.POST) if request.method == "POST" else before
+    shown = {field.name for field in shown_fields(before)}
+    sent = set(request.POST.get("fields", ",".join(shown)).split(","))
+    new = {field.name for field in shown_fields(form)} - sent if request.method == "POST" else set()
+    errors = [] if new or request.method != "POST" else _store(request, project, form, frozen)
+    if errors is None:
+        messages.success(request, _("Saved. The change and your name are in the history."))
+        return redirect("annotation:configuration", slug=slug)
+    fields = shown_fields(form)
+    context = {
+        "project": project,
+        "fields": fields,
+        "frozen": frozen,
+        "is_charged": history.is_charged(project),
+        "new": new,
+        "errors": errors,
+        "boxes": ",".join(field.name for field in fields if field.widget_type == "checkbox"),
+        "sent_fields": ",".join(field.name for field in fields),
+        "form": form,
+    }
+    return render(request, "annotation/configuration.html", context, status=422 if errors else 200)
+
+
+def _store(request: HttpRequest, project: Project, form: ChoosingForm, frozen: Mapping[str, str]) -> list[str] | None:
+    """Store what was chosen and return None, or say what is wrong."""
+    if not form.is_valid():
+        return [
+            f"{form[name].label}: {error}" if name in form.fields else str(error)
+            for name, found in form.errors.items()
+            for error in found
+        ]
+    try:
+        configuring.configure_project(
+            project=project, changes=chosen_values(form, project, frozen), actor=person_of(request)
+        )
+    except (ConfigurationFrozen, InvalidConfiguration) as error:
+        return [str(error)]
+    return None

@@ -119,6 +119,7 @@ def test_pages_are_clean(
         reverse("annotation:people", args=[project.slug]),
         reverse("annotation:settings", args=[project.slug]),
         reverse("annotation:retention", args=[project.slug]),
+        reverse("annotation:configuration", args=[project.slug]),
         reverse("annotation:data", args=[project.slug]),
         reverse("annotation:dataset", args=[project.slug, dataset.pk]),
         reverse("annotation:budget", args=[project.slug]),

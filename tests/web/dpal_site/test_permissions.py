@@ -42,6 +42,7 @@ PAGES = {
     "annotation:set_state": MANAGERS,
     "annotation:settings": MANAGERS,
     "annotation:retention": MANAGERS,
+    "annotation:configuration": MANAGERS,
     "annotation:people": MANAGERS,
     "annotation:remove_member": MANAGERS,
     "annotation:invitations": MANAGERS,
