@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import secrets
 from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter
@@ -11,6 +12,7 @@ from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
 from cryptography.fernet import Fernet
 from django.conf import settings
+from django.contrib.auth.hashers import make_password
 from django.http import HttpRequest, HttpResponse
 
 from annotation.services import invitations
@@ -32,6 +34,11 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         """Answer allauth's question."""
         return may_sign_up(request)
+
+    def send_account_already_exists_mail(self, email: str) -> None:
+        """Take the time a new account takes, too: its password would be hashed, and how long that takes shows."""
+        make_password(secrets.token_urlsafe())
+        super().send_account_already_exists_mail(email)
 
     def get_login_stages(self) -> list[str]:
         """Put our own email check in the place of allauth's."""

@@ -1,6 +1,7 @@
 """The site: settings, URLs, commands; makes the Celery application the default one for `send_task`."""
 
 from django.apps import AppConfig
+from django.contrib.auth.signals import user_logged_in
 
 from dpal_site.celery import app as celery_app
 
@@ -11,3 +12,9 @@ class SiteConfig(AppConfig):
     """Application configuration of the site."""
 
     name = "dpal_site"
+
+    def ready(self) -> None:
+        """Start a session's clocks with the login that begins it."""
+        from dpal_site.sessions import note_login  # noqa: PLC0415 - loads models
+
+        user_logged_in.connect(note_login, dispatch_uid="dpal_site.sessions")

@@ -59,6 +59,7 @@ INSTALLED_APPS = [
     "allauth.socialaccount",
     "allauth.socialaccount.providers.openid_connect",
     "allauth.mfa",
+    "allauth.usersessions",
     "django.contrib.admin",
     "django.contrib.humanize",
     "django.contrib.auth",
@@ -81,6 +82,7 @@ MIDDLEWARE = [
     "dpal_site.middleware.TimeZoneMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
+    "dpal_site.sessions.SessionLimitsMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -221,11 +223,22 @@ FILE_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
 DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024 * 1024
 UPLOAD_MAX_BYTES = int(os.environ.get("UPLOAD_MAX_BYTES", 2 * 1024**3))
 
-SESSION_COOKIE_HTTPONLY = True
+# Without a request for so long, or after so long in all, somebody has to log in again.
+SESSION_IDLE_SECONDS = int(os.environ.get("SESSION_IDLE_SECONDS", 12 * 3600))
+SESSION_LIFETIME_SECONDS = SESSION_COOKIE_AGE = int(os.environ.get("SESSION_LIFETIME_SECONDS", 7 * 24 * 3600))
+# A browser takes a cookie of such a name from this very host, over TLS and for all paths, or not at all.
+SESSION_COOKIE_NAME = "__Host-session" if HTTPS else "sessionid"
+CSRF_COOKIE_NAME = "__Host-csrf" if HTTPS else "csrftoken"
+SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = HTTPS
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
+SECURE_SSL_REDIRECT = HTTPS
+# Probes and scrapers come by plain HTTP from the same network, past the proxy.
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
+SECURE_HSTS_SECONDS = int(os.environ.get("HSTS_SECONDS", 365 * 24 * 3600)) if HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
@@ -272,6 +285,7 @@ CELERY_BEAT_SCHEDULE = {
     "forget-old-drafts": {"task": "annotation.tasks.forget_old_drafts_task", "schedule": 3600.0},
     "forget-old-posts": {"task": "annotation.tasks.forget_old_posts_task", "schedule": 3600.0},
     "return-expired-leases": {"task": "annotation.tasks.return_expired_leases_task", "schedule": 10.0},
+    "forget-ended-sessions": {"task": "dpal_site.tasks.forget_ended_sessions_task", "schedule": 3600.0},
     "forget-old-counts": {"task": "annotation.tasks.forget_old_counts_task", "schedule": 3600.0},
     "apply-retention": {"task": "learner.tasks.apply_retention_task", "schedule": 3600.0},
     "advance-projects": {"task": "learner.tasks.advance_projects_task", "schedule": 5.0},

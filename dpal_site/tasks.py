@@ -2,6 +2,7 @@
 
 from celery import shared_task
 
+from dpal_site import sessions
 from dpal_site.monitoring import heartbeats
 
 
@@ -9,3 +10,9 @@ from dpal_site.monitoring import heartbeats
 def heartbeat_task(*, name: str) -> None:
     """Show that the clock, the broker and a worker of this queue do their work."""
     heartbeats.beat(name)
+
+
+@shared_task(acks_late=True, ignore_result=True)
+def forget_ended_sessions_task() -> None:
+    """Keep nothing of a login that is over."""
+    sessions.forget_ended_sessions()

@@ -142,6 +142,7 @@ def test_pages_for_members_are_clean(page, address, crowd, manager, size, scheme
         reverse("mfa_activate_totp"),
         reverse("mfa_add_webauthn"),
         reverse("mfa_list_webauthn"),
+        reverse("usersessions_list"),
         reverse("socialaccount_connections"),
         reverse("preferences"),
         reverse("annotation:invitations", args=[crowd.slug]),

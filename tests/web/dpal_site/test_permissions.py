@@ -132,7 +132,7 @@ OPEN = {
     "api:api-root",
 }
 # The sign-in library's pages are about the caller's own account and nothing else.
-OWN_ACCOUNT = ("account_", "mfa_", "socialaccount_", "openid_connect_")
+OWN_ACCOUNT = ("account_", "mfa_", "socialaccount_", "openid_connect_", "usersessions_")
 # What the roles get with a token of every scope, and the scope without which everybody is refused.
 ROUTES: dict[str, tuple[str, Scope]] = {
     "list_projects": ("L+++++", Scope.PROJECTS_READ),

@@ -1,0 +1,124 @@
+"""Django's own deployment check and the settings of a site as docs/operations.md has it deployed."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+import yaml
+
+from dpal_site import healthcheck
+
+ROOT = Path(__file__).resolve().parents[3]
+SERVICES = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+# What the installation chapter puts before `docker compose up`.
+COMMAND = re.search(r"^export SITE=(\S+)\n(ALLOWED_HOSTS.*?) \\$", (ROOT / "docs" / "operations.md").read_text(), re.M)
+SAYS = """
+import json
+from dpal_site import settings
+names = ("SECURE_SSL_REDIRECT SECURE_HSTS_SECONDS SESSION_COOKIE_NAME SESSION_COOKIE_SECURE CSRF_COOKIE_SECURE"
+         " CSRF_COOKIE_NAME DEBUG PSEUDONYM_KEY SIGNING_KEY").split()
+print(json.dumps({name: getattr(settings, name) for name in names}))
+"""
+
+
+def documented(service):
+    """Return the environment the compose file and the documented command give a service."""
+    shell = {key: value.replace("$SITE", COMMAND[1]) for key, value in (w.split("=", 1) for w in COMMAND[2].split())}
+
+    def filled(value):
+        return re.sub(r"\$\{(\w+):-(.*)\}", lambda found: shell.get(found[1], found[2]), str(value))
+
+    return {key: filled(value) for key, value in SERVICES[service]["environment"].items()}
+
+
+@pytest.fixture
+def run(tmp_path):
+    made = {"SECRETS": str(tmp_path / "secrets"), "PATH": os.environ["PATH"]}
+    subprocess.run(["sh", ROOT / "deploy" / "secrets.sh"], env=made, check=True, capture_output=True)
+
+    def in_environment_of(service, *command, without=(), **changed):
+        given = documented(service) | {"DPAL_VAR": str(tmp_path / "var"), "PATH": os.environ["PATH"]} | changed
+        given = {
+            key: value.replace("/run/secrets", str(tmp_path / "secrets"))
+            for key, value in given.items()
+            if key not in without
+        }
+        return subprocess.run([sys.executable, *command], cwd=ROOT, env=given, capture_output=True, text=True)
+
+    return in_environment_of
+
+
+CHECK = ("manage.py", "check", "--deploy", "--fail-level", "INFO")
+
+
+@pytest.mark.parametrize("service", ["web", "label"])
+def test_the_check_finds_nothing_in_the_documented_deployment(run, service):
+    done = run(service, *CHECK)
+    assert done.returncode == 0, done.stderr
+    assert "no issues" in done.stdout
+
+
+def test_the_check_can_fail(run):
+    done = run("web", *CHECK, HTTPS="0")
+    assert done.returncode == 1
+    assert "security.W008" in done.stderr
+
+
+@pytest.mark.parametrize("service", ["web", "label"])
+def test_tls_is_demanded_and_no_key_is_where_it_is_not_used(run, service):
+    done = run(service, "-c", SAYS)
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    keys = said.pop("PSEUDONYM_KEY"), said.pop("SIGNING_KEY")
+    assert [bool(key) for key in keys] == [service == "web"] * 2
+    assert said == {
+        "SECURE_SSL_REDIRECT": True,
+        "SECURE_HSTS_SECONDS": 31536000,
+        "SESSION_COOKIE_NAME": "__Host-session",
+        "SESSION_COOKIE_SECURE": True,
+        "CSRF_COOKIE_SECURE": True,
+        "CSRF_COOKIE_NAME": "__Host-csrf",
+        "DEBUG": False,
+    }
+
+
+@pytest.mark.parametrize("secret", ["SECRET_KEY", "PSEUDONYM_KEY", "SIGNING_KEY"])
+def test_a_site_with_its_own_database_has_no_default_for_a_secret(run, secret):
+    done = run("web", "-c", "import dpal_site.settings", without={f"{secret}_FILE"})
+    assert done.returncode != 0
+    assert f"{secret} must be set" in done.stderr
+
+
+def test_the_label_process_refuses_the_password_of_the_owner(run):
+    done = run("label", "-c", "import dpal_site.settings", DATABASE_URL="postgresql://dpal:x@postgres/dpal")
+    assert "gets LABEL_DATABASE_URL and no DATABASE_URL" in done.stderr
+
+
+def test_the_health_check_asks_by_a_name_the_site_answers_to(monkeypatch):
+    hosts = []
+
+    class Answer(BaseHTTPRequestHandler):
+        def do_GET(self):
+            hosts.append(self.headers["Host"])
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_):
+            """Stay silent."""
+
+    with HTTPServer(("127.0.0.1", 0), Answer) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        monkeypatch.setenv("PORT", str(server.server_port))
+        for allowed in ("label.example.org,other.example.org", ".example.org", "*"):
+            monkeypatch.setenv("ALLOWED_HOSTS", allowed)
+            assert healthcheck.web()
+        server.shutdown()
+        thread.join()
+    assert hosts == ["label.example.org", "example.org", "127.0.0.1"]

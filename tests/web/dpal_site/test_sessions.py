@@ -1,0 +1,228 @@
+"""Sessions end: when idle, when old, when the password changes, when somebody says so; and a login begins a new one."""
+
+import re
+
+import pytest
+from allauth.usersessions.models import UserSession
+from django.contrib.auth.hashers import PBKDF2PasswordHasher
+from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
+from django.core import mail
+from django.core.cache import cache
+from django.test import Client
+from django.urls import reverse
+
+from dpal_site import sessions
+
+pytestmark = pytest.mark.django_db
+PASSWORD = "correct horse battery"
+
+
+@pytest.fixture(autouse=True)
+def fresh_limits():
+    cache.clear()
+
+
+@pytest.fixture
+def ann():
+    return User.objects.create_user("ann", email="ann@example.org", password=PASSWORD)
+
+
+def log_in(client, name="ann", password=PASSWORD, **more):
+    return client.post(reverse("login"), {"login": name, "password": password}, **more)
+
+
+def is_in(client):
+    return client.get(reverse("annotation:tokens")).status_code == 200
+
+
+class TestLimits:
+    @pytest.fixture
+    def clock(self, monkeypatch):
+        class Clock:
+            now = 1_800_000_000.0
+
+            def time(self):
+                return self.now
+
+        clock = Clock()
+        monkeypatch.setattr(sessions, "time", clock)
+        return clock
+
+    def test_an_idle_session_ends(self, ann, clock, settings):
+        client = Client()
+        log_in(client)
+        clock.now += settings.SESSION_IDLE_SECONDS - 1
+        assert is_in(client)
+        clock.now += settings.SESSION_IDLE_SECONDS - 1
+        assert is_in(client)
+        clock.now += settings.SESSION_IDLE_SECONDS + 1
+        key = client.session.session_key
+        assert not is_in(client)
+        assert not Session.objects.filter(session_key=key).exists()
+
+    def test_a_busy_session_ends_too(self, ann, clock, settings):
+        client = Client()
+        log_in(client)
+        began = clock.now
+        while clock.now + 3600 <= began + settings.SESSION_LIFETIME_SECONDS:
+            clock.now += settings.SESSION_IDLE_SECONDS // 2
+            assert is_in(client)
+        clock.now = began + settings.SESSION_LIFETIME_SECONDS + 1
+        assert not is_in(client)
+
+    def test_the_row_is_not_written_at_every_click(self, ann, clock, django_assert_num_queries):
+        client = Client()
+        log_in(client)
+        is_in(client)
+        clock.now += sessions.NOTED_EVERY_SECONDS - 1
+        before = client.session[sessions.SEEN]
+        is_in(client)
+        assert client.session[sessions.SEEN] == before
+        clock.now += 2
+        is_in(client)
+        assert client.session[sessions.SEEN] == int(clock.now)
+
+    def test_a_session_without_a_clock_gets_one(self, ann, clock):
+        client = Client()
+        log_in(client)
+        session = client.session
+        del session[sessions.BEGAN]
+        session.save()
+        assert is_in(client)
+        assert client.session[sessions.BEGAN] == int(clock.now)
+
+
+class TestRotation:
+    def test_a_login_takes_a_new_key(self, ann):
+        client = Client()
+        session = client.session
+        session["before"] = "the login"
+        session.save()
+        planted = client.cookies["sessionid"].value if "sessionid" in client.cookies else session.session_key
+        client.cookies["sessionid"] = planted
+        log_in(client)
+        assert client.session.session_key != planted
+        assert not Session.objects.filter(session_key=planted).exists()
+
+    def test_logging_out_ends_it_on_the_server(self, ann):
+        client = Client()
+        log_in(client)
+        key = client.session.session_key
+        client.post(reverse("logout"))
+        assert not Session.objects.filter(session_key=key).exists()
+
+    def test_a_new_password_ends_every_other_session(self, ann):
+        here, there = Client(), Client()
+        log_in(here)
+        log_in(there)
+        fields = {"oldpassword": PASSWORD, "password1": "another long one", "password2": "another long one"}
+        assert here.post(reverse("account_change_password"), fields).status_code == 302
+        assert not is_in(there)
+
+
+class TestTheList:
+    def test_somebody_sees_their_own_sessions_and_ends_the_others(self, ann):
+        User.objects.create_user("bob", password=PASSWORD)
+        here, there, bobs = Client(), Client(), Client()
+        log_in(here, HTTP_USER_AGENT="Laptop")
+        log_in(there, HTTP_USER_AGENT="Phone")
+        log_in(bobs, "bob", HTTP_USER_AGENT="Bobs")
+        page = here.get(reverse("usersessions_list")).content.decode()
+        assert "Laptop" in page
+        assert "Phone" in page
+        assert "Bobs" not in page
+        here.post(reverse("usersessions_list"))
+        assert [is_in(client) for client in (here, there, bobs)] == [True, False, True]
+
+    def test_nothing_is_kept_of_a_session_that_is_over(self, ann):
+        here, there = Client(), Client()
+        log_in(here)
+        log_in(there)
+        there.post(reverse("logout"))
+        UserSession.objects.create(user=ann, ip="192.0.2.1", user_agent="long gone", session_key="g" * 32)
+        sessions.forget_ended_sessions()
+        assert [kept.session_key for kept in UserSession.objects.all()] == [here.session.session_key]
+
+
+class TestThrottling:
+    def refused(self, page):
+        return "Too many" in page.content.decode()
+
+    def test_of_one_account_from_many_addresses(self, ann, settings):
+        for number in range(6):
+            log_in(Client(REMOTE_ADDR=f"192.0.2.{number + 1}"), password="guess guess")
+        assert self.refused(log_in(Client(REMOTE_ADDR="192.0.2.99")))
+
+    def test_of_many_accounts_from_one_address(self, ann):
+        for number in range(11):
+            log_in(Client(REMOTE_ADDR="192.0.2.1"), f"nobody-{number}", "guess guess")
+        refused = log_in(Client(REMOTE_ADDR="192.0.2.1"))
+        assert refused.status_code == 429 or self.refused(refused)
+        assert log_in(Client(REMOTE_ADDR="192.0.2.2")).status_code == 302
+
+    def test_an_address_is_not_believed_from_a_header(self, ann):
+        for number in range(11):
+            log_in(Client(REMOTE_ADDR="192.0.2.1", HTTP_X_FORWARDED_FOR=f"198.51.100.{number}"), f"x{number}", "guess")
+        refused = log_in(Client(REMOTE_ADDR="192.0.2.1", HTTP_X_FORWARDED_FOR="198.51.100.99"))
+        assert refused.status_code == 429 or self.refused(refused)
+
+
+class TestNobodyLearnsWhoHasAnAccount:
+    """The same page and, counted in password hashes and mails, the same time."""
+
+    @pytest.fixture
+    def cost(self, monkeypatch):
+        """Count the slow steps of one request."""
+        hashes = []
+        slow = PBKDF2PasswordHasher.encode
+        monkeypatch.setattr(
+            PBKDF2PasswordHasher,
+            "encode",
+            lambda hasher, password, salt, iterations=None: (
+                hashes.append(1),
+                slow(hasher, password, salt, iterations),
+            )[1],
+        )
+
+        def measure(request):
+            cache.clear()
+            hashes.clear()
+            mail.outbox.clear()
+            page = request()
+            text = re.sub(r'name="csrfmiddlewaretoken" value="\w+"', "", page.content.decode())
+            return page.status_code, page.get("Location"), len(hashes), len(mail.outbox), text
+
+        return measure
+
+    def test_at_the_login(self, ann, cost):
+        User.objects.create_user("gone", password=PASSWORD, is_active=False)
+        known, unknown, off = (
+            cost(lambda name=name: log_in(Client(), name, "guess guess")) for name in ("ann", "bob", "gone")
+        )
+        assert [answer[:4] for answer in (known, unknown, off)] == [known[:4]] * 3
+        assert known[2] > 0
+        assert known[4].replace("ann", "") == unknown[4].replace("bob", "")
+
+    def test_at_a_reset(self, ann, cost):
+        def reset(email):
+            return lambda: Client().post(reverse("account_reset_password"), {"email": email})
+
+        known, unknown = cost(reset("ann@example.org")), cost(reset("bob@example.org"))
+        assert known[:4] == unknown[:4]
+        assert known[3] == 1
+
+    def test_at_the_sign_up(self, ann, cost, settings):
+        settings.SIGNUP = "open"
+        ann.emailaddress_set.create(email="ann@example.org", verified=True, primary=True)
+
+        def sign_up(email):
+            fields = {"email": email, "password1": "a quite new one", "password2": "a quite new one"}
+            return lambda: Client().post(reverse("account_signup"), fields)
+
+        known, unknown = cost(sign_up("ann@example.org")), cost(sign_up("bob@example.org"))
+        assert known[:4] == unknown[:4]
+
+    def test_a_difference_is_noticed(self, ann, cost):
+        quick = cost(lambda: Client().get(reverse("login")))
+        assert quick[2] != cost(lambda: log_in(Client(), "ann", "guess guess"))[2]
