@@ -14,7 +14,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Dataset, Project, Role
-from annotation.services import datasets, projects
+from annotation.services import datasets, drafts, projects
 from annotation.wizard_forms import Step
 from dpal_site.embedded.processes import Supervisor
 from privacy.selectors import guarantee
@@ -109,6 +109,16 @@ def test_pages_are_clean(
     page: "Page", live_site: Supervisor, project: Project, crowd: Project, manager: User, log_in, size: str, scheme: str
 ) -> None:
     dataset = Dataset.objects.get(project=project)
+    draft = drafts.keep_draft(
+        project=project,
+        file=SimpleUploadedFile(
+            "more.csv", b"Message,label,note\nyou won,spam,x\n,opera,y\nhello there,ham,z\nalone\n"
+        ),
+        name="more.csv",
+        role="public_test",
+        bad_rows="keep_good",
+        owner=manager,
+    )
     paths = [
         reverse("annotation:projects"),
         reverse("annotation:choose_preset"),
@@ -121,6 +131,7 @@ def test_pages_are_clean(
         reverse("annotation:retention", args=[project.slug]),
         reverse("annotation:configuration", args=[project.slug]),
         reverse("annotation:data", args=[project.slug]),
+        reverse("annotation:preview", args=[project.slug, draft.pk]),
         reverse("annotation:dataset", args=[project.slug, dataset.pk]),
         reverse("annotation:budget", args=[project.slug]),
         reverse("annotation:statement", args=[project.slug]) + "?check",
@@ -227,3 +238,16 @@ def test_from_an_empty_site_to_an_upload_by_keyboard(page: "Page", live_site: Su
     page.keyboard.press("Enter")
     page.wait_for_selector("text=pool.csv")
     assert Dataset.objects.get().name == "pool.csv"
+    page.set_input_files("[name=file]", {"name": "more.csv", "mimeType": "text/csv", "buffer": b"words,body\na,b\n"})
+    page.get_by_role("button", name="Look at the first rows").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/data/new/*/")
+    page.get_by_label("Text").focus()
+    page.keyboard.press("b")
+    page.get_by_role("button", name="Show the rows again").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector("td:text-is('b')")
+    page.get_by_role("button", name="Upload", exact=True).focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=more.csv")
+    assert Dataset.objects.latest("pk").mapping["text"] == "body"
