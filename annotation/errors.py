@@ -60,6 +60,10 @@ class WorkLost(AnnotationError):
     """Another worker took the work over after the lease lapsed; nothing of this attempt may be stored."""
 
 
+class WorkCancelled(AnnotationError):
+    """A manager has cancelled the work; it stopped at a point where nothing of this attempt is stored."""
+
+
 class LinkEnded(AnnotationError):
     """An invitation or crowd link does not exist, was revoked, used up, or is over."""
 

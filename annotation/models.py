@@ -209,6 +209,14 @@ class Project(models.Model):
         null=True, blank=True, help_text=_("What finding principal directions costs the pool, once.")
     )
 
+    compared_with = models.ForeignKey(
+        "self",
+        models.SET_NULL,
+        related_name="+",
+        null=True,
+        blank=True,
+        help_text=_("A project that asks at random; its releases are shown beside this one's."),
+    )
     selection = models.CharField(max_length=30, choices=Selection.choices)
     uncertainty_measure = models.CharField(
         max_length=20, choices=UncertaintyMeasure.choices, default=UncertaintyMeasure.ENTROPY
@@ -507,6 +515,8 @@ class Job(models.Model):
     attempt = models.PositiveSmallIntegerField(default=0)
     leased_until = models.DateTimeField(null=True, blank=True)
     sent_at = models.DateTimeField(null=True, blank=True)
+    started_at = models.DateTimeField(null=True, blank=True, help_text=_("When the newest attempt began."))
+    cancelled_by = models.CharField(max_length=150, db_default="", blank=True, help_text=_("Who asked it to stop."))
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     finished_at = models.DateTimeField(null=True, blank=True)

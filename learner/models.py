@@ -61,6 +61,8 @@ class Round(models.Model):
     requested = models.PositiveIntegerField(help_text=_("Questions wanted; of a secret block, records in the pool."))
     selected = models.PositiveIntegerField(null=True, blank=True)
     error = models.CharField(max_length=1000, blank=True)
+    started_at = models.DateTimeField(null=True, blank=True, help_text=_("When the newest attempt began."))
+    cancelled_by = models.CharField(max_length=150, db_default="", blank=True, help_text=_("Who asked it to stop."))
     created_at = models.DateTimeField(auto_now_add=True)
     finished_at = models.DateTimeField(null=True, blank=True)
 
@@ -213,6 +215,8 @@ class TrainingRun(models.Model):
     last_consensus_id = models.BigIntegerField(help_text=_("Labels up to this consensus are used."))
     labels_used = models.PositiveIntegerField()
     error = models.CharField(max_length=1000, blank=True)
+    started_at = models.DateTimeField(null=True, blank=True, help_text=_("When the newest attempt began."))
+    cancelled_by = models.CharField(max_length=150, db_default="", blank=True, help_text=_("Who asked it to stop."))
     created_at = models.DateTimeField(auto_now_add=True)
     finished_at = models.DateTimeField(null=True, blank=True)
 

@@ -323,6 +323,9 @@ def _failures_in_a_row(project: Project) -> list[Round]:
 
 def _if_paid(project: Project, step: Step, sentence: str) -> ProjectStatus:
     """Return the step, or why the account it needs cannot pay; asking counts the training it is for."""
+    stopped = cancelled_work(project, step)
+    if stopped is not None:
+        return ProjectStatus(Step.STUCK, f"{stopped.error} A manager can start it anew on the dashboard.")
     events = [training_event(project)]
     paying = training_account(project)
     if paying.pk == project.pool_account_id:
@@ -339,6 +342,38 @@ def _if_paid(project: Project, step: Step, sentence: str) -> ProjectStatus:
         Step.CANNOT_PAY,
         f"The budget {paying.label} has {left} left, too little for {wanted}.{kept} A manager can raise its limit.",
     )
+
+
+def cancelled_work(project: Project, step: Step) -> Round | TrainingRun | None:
+    """Return the round or training that was cancelled where the next one is due: nobody starts that but a person."""
+    newest: Round | TrainingRun | None
+    if step == Step.ASK:
+        newest = Round.objects.filter(project=project).order_by("-number").first()
+    else:
+        newest = TrainingRun.objects.filter(project=project).order_by("-created_at").first()
+    return newest if newest is not None and newest.state == WorkState.FAILED and newest.cancelled_by else None
+
+
+def may_start_anew(project: Project, row: Round | TrainingRun) -> bool:
+    """Say whether a round or training that ended without a result is the newest of its kind and nothing else runs."""
+    if row.state != WorkState.FAILED or project.arrival == Arrival.STREAM or project.state != ProjectState.ACTIVE:
+        return False
+    kinds = (Round, TrainingRun)
+    if any(kind.objects.filter(project=project, state__in=UNFINISHED).exists() for kind in kinds):
+        return False
+    if secret_selectors.labels_in_secret(project) and not _block_is_due(project, row):
+        return False
+    candidate = ModelRelease.objects.filter(project=project, state=ReleaseState.CANDIDATE).exists()
+    newest = type(row).objects.filter(project=project).order_by("-created_at", "-pk").first()
+    return not candidate and newest is not None and newest.pk == row.pk
+
+
+def _block_is_due(project: Project, row: Round | TrainingRun) -> bool:
+    """Say whether a secret block still has to give the model of `row`, or to be opened."""
+    block = secret_selectors.current_block(project)
+    if isinstance(row, TrainingRun):
+        return block is not None and row.block_id == block.pk
+    return block is None and secret_selectors.next_block(project) is not None
 
 
 def pending_projection(project: Project) -> list[Event]:

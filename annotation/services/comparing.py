@@ -10,6 +10,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from annotation.agreement import Answer, compare_answers
+from annotation.errors import WorkCancelled
 from annotation.models import Job, Label, Project
 from annotation.quality_models import Opinion, QualityReport
 from annotation.services import jobs, work
@@ -34,25 +35,33 @@ def make_report(*, job_id: str) -> None:
         work.fail_work(row=job, error="A newer comparison took this one's place.")
         return
     with work.keep_lease(job) as lease:
-        labels = Label.objects.filter(query__project=report.project_id, query__emptied=False, superseded_at=None)
-        rows = labels.values_list("query", "annotator", "choice").iterator()
-        answers = [Answer(task, person, choice) for task, person, choice in rows if choice is not None]
-        if not answers:
-            work.fail_work(row=job, error="Nobody has answered anything yet.")
-            return
-        comparison = compare_answers(answers, method=report.method)  # type: ignore[arg-type]
-        lease.check()
-        with transaction.atomic():
-            opinions = (
-                Opinion(report=report, query_id=task, choice=choice, probability=probability)
-                for task, (choice, probability) in comparison.opinions.items()
-            )
-            Opinion.objects.bulk_create(opinions, batch_size=2000)
-            QualityReport.objects.filter(pk=report.pk).update(
-                answers=len(answers),
-                questions=len(comparison.opinions),
-                alpha=comparison.alpha,
-                skills={str(person): skill for person, skill in comparison.skills.items()},
-                made_at=Now(),
-            )
-            work.finish_work(row=job)
+        try:
+            _make(report, job, lease)
+        except WorkCancelled as cancelled:
+            work.fail_work(row=job, error=str(cancelled))
+
+
+def _make(report: QualityReport, job: Job, lease: work.Lease) -> None:
+    labels = Label.objects.filter(query__project=report.project_id, query__emptied=False, superseded_at=None)
+    rows = labels.values_list("query", "annotator", "choice").iterator()
+    answers = [Answer(task, person, choice) for task, person, choice in rows if choice is not None]
+    if not answers:
+        work.fail_work(row=job, error="Nobody has answered anything yet.")
+        return
+    lease.check()
+    comparison = compare_answers(answers, method=report.method)  # type: ignore[arg-type]
+    lease.check()
+    with transaction.atomic():
+        opinions = (
+            Opinion(report=report, query_id=task, choice=choice, probability=probability)
+            for task, (choice, probability) in comparison.opinions.items()
+        )
+        Opinion.objects.bulk_create(opinions, batch_size=2000)
+        QualityReport.objects.filter(pk=report.pk).update(
+            answers=len(answers),
+            questions=len(comparison.opinions),
+            alpha=comparison.alpha,
+            skills={str(person): skill for person, skill in comparison.skills.items()},
+            made_at=Now(),
+        )
+        work.finish_work(row=job)

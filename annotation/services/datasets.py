@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
+from datetime import timedelta
 from functools import partial
 from typing import Any, BinaryIO, cast
 from uuid import UUID, uuid4
@@ -13,9 +14,10 @@ from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
 from django.core.files import File
 from django.core.files.storage import default_storage
-from django.db import connection, transaction
+from django.db import connection, models, transaction
+from django.db.models.functions import Now
 
-from annotation.errors import InvalidUpload, UploadRefused, WorkLost
+from annotation.errors import InvalidUpload, UploadRefused, WorkCancelled, WorkLost
 from annotation.models import (
     Arrival,
     BadRows,
@@ -27,6 +29,7 @@ from annotation.models import (
     Oracle,
     Project,
     Record,
+    WorkState,
 )
 from annotation.parsers.pixel_file import PixelFile
 from annotation.parsers.reading import Upload
@@ -38,6 +41,8 @@ from privacy.models import EntryKind, LedgerEntry
 logger = logging.getLogger(__name__)
 BAD_ROWS_KEPT = 1000
 MAXIMUM_ATTEMPTS = 5
+# A file whose reading was cancelled waits so long to be read again.
+CANCELLED_KEPT = timedelta(days=7)
 Progress = Callable[[int, int, int], None]
 
 
@@ -149,6 +154,10 @@ def import_dataset(*, job_id: UUID | str, on_progress: Progress | None = None) -
             _read(dataset, job, lease, report, on_progress)
         except (InvalidUpload, UploadRefused) as refusal:
             _refuse(dataset, job, report, str(refusal))
+        except WorkCancelled as cancelled:
+            # The file stays, so that it can be read again.
+            work.fail_work(row=job, error=str(cancelled))
+            return
         except WorkLost:
             logger.warning("import job %s was taken over by another worker", job.pk)
             return
@@ -259,8 +268,22 @@ def forget_upload(*, dataset_id: int) -> None:
         Dataset.objects.filter(pk=dataset_id).update(upload="")
 
 
+def read_again(*, dataset: Dataset, owner: AbstractBaseUser | None = None) -> Job | None:
+    """Open another job for an upload whose reading was cancelled; None where there is nothing to read."""
+    with transaction.atomic():
+        locked = Dataset.objects.select_for_update(of=("self",)).select_related("job", "project").get(pk=dataset.pk)
+        if locked.state != DatasetState.RECEIVING or locked.job.state != WorkState.FAILED or not locked.upload:
+            return None
+        job = jobs.open_job(project=locked.project, kind=jobs.IMPORT, owner=owner)
+        Dataset.objects.filter(pk=locked.pk).update(job=job)
+    return job
+
+
 def forget_read_uploads() -> int:
-    """Delete the files whose worker died after reading them; return how many those were."""
+    """Delete files whose worker died after reading them, and those cancelled long ago; return how many those were."""
+    long_ago = models.ExpressionWrapper(Now() - CANCELLED_KEPT, output_field=models.DateTimeField())
+    cancelled = Dataset.objects.filter(state=DatasetState.RECEIVING, job__finished_at__lt=long_ago)
+    cancelled.filter(job__state=WorkState.FAILED).update(state=DatasetState.REFUSED)
     left = Dataset.objects.exclude(state=DatasetState.RECEIVING).exclude(upload="").values_list("pk", flat=True)
     for dataset_id in left:
         forget_upload(dataset_id=dataset_id)

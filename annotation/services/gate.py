@@ -12,7 +12,7 @@ import pyarrow as pa
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import connection, transaction
 
-from annotation.errors import WorkLost
+from annotation.errors import WorkCancelled, WorkLost
 from annotation.models import (
     Dataset,
     DatasetRole,
@@ -78,7 +78,7 @@ def run_gate(*, job_id: UUID | str) -> None:
         except (WorkLost, AlreadySettled):
             # Whoever took over has written this attempt off; nothing of it was stored.
             logger.warning("gate job %s was taken over, attempt %s stops", job.pk, job.attempt)
-        except PrivacyError as refusal:
+        except (PrivacyError, WorkCancelled) as refusal:
             _give_up(job, str(refusal))
         except Exception as error:
             # The name of the error only: its message may quote a record.
@@ -90,6 +90,8 @@ def _attempt(job: Job, lease: work.Lease) -> None:
     dataset, project = job.gated_dataset, job.project
     gate = gate_of(project)
     assert project.gate_epsilon is not None
+    # Cancelled before this line, it costs nothing.
+    lease.check()
     reservation = ledger.reserve(
         account=project.pool_account,
         event=gate_event(gate, project.gate_epsilon),

@@ -10,7 +10,7 @@ from uuid import UUID
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
-from annotation.errors import ConfigurationFrozen, InvalidConfiguration, WorkLost
+from annotation.errors import ConfigurationFrozen, InvalidConfiguration, WorkCancelled, WorkLost
 from annotation.models import Dataset, DatasetRole, Job, Oracle, Project, Survey, WorkState
 from annotation.presets import broken_rules
 from annotation.services import gate_parts, jobs, work
@@ -108,6 +108,8 @@ def run_survey(*, job_id: UUID | str) -> None:
             with transaction.atomic():
                 Survey.objects.filter(pk=survey.pk).update(frequencies=counted.to_json())
                 work.finish_work(row=job, progress_done=survey.dataset.row_count, message="The upload is counted.")
+        except WorkCancelled as cancelled:
+            work.fail_work(row=job, error=str(cancelled))
         except WorkLost:
             logger.warning("survey job %s was taken over, attempt %s stops", job.pk, job.attempt)
         except Exception as error:

@@ -1,7 +1,7 @@
 """Long work on one row: whoever takes it holds a lease; when the lease lapses, the next attempt may start.
 
-Works on any model with the fields `state` (`WorkState`), `attempt`, `leased_until`, `error` and `finished_at`. The
-clock is the database's. `attempt` is the fence: only the attempt that holds the row can finish it, so call
+Works on any model with the fields `state` (`WorkState`), `attempt`, `leased_until`, `started_at`, `cancelled_by`,
+`error` and `finished_at`. The clock is the database's. `attempt` is the fence: only the attempt that holds the row can finish it, so call
 `finish_work` inside the transaction that stores the output and a taken-over worker stores nothing.
 """
 
@@ -17,7 +17,7 @@ from django.db import DatabaseError, connection, models, transaction
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 
-from annotation.errors import WorkLost
+from annotation.errors import WorkCancelled, WorkLost
 from annotation.models import WorkState
 
 logger = logging.getLogger(__name__)
@@ -33,6 +33,7 @@ class Lease:
         self._lost = threading.Event()
         self._stop = threading.Event()
         self._news: dict[str, Any] = {}
+        self._cancelled_by: str = row.cancelled_by  # type: ignore[attr-defined]
         self._renew_every = settings.WORK_LEASE_SECONDS / 3
         self._thread = threading.Thread(target=self._keep, name=f"lease of {row.pk}", daemon=True)
 
@@ -41,7 +42,9 @@ class Lease:
         self._news = fields
 
     def check(self) -> None:
-        """Raise `WorkLost` once another attempt has taken the row over."""
+        """Raise `WorkLost` once another attempt has the row, `WorkCancelled` once a manager wants it to stop."""
+        if self._cancelled_by:
+            raise WorkCancelled(cancelled_words(self._cancelled_by))
         if self._lost.is_set():
             raise WorkLost(f"{self._row._meta.model_name} {self._row.pk} was taken over by another worker")
 
@@ -60,6 +63,7 @@ class Lease:
         try:
             while not self._stop.wait(pause):
                 waited += pause
+                self._listen()
                 if not self._news and waited < self._renew_every:
                     continue
                 waited = 0.0
@@ -67,6 +71,13 @@ class Lease:
                     self._lost.set()
                     return
         finally:
+            connection.close()
+
+    def _listen(self) -> None:
+        """Hear whether the work is cancelled."""
+        try:
+            self._cancelled_by = _held_rows(self._row).values_list("cancelled_by", flat=True).first() or ""
+        except DatabaseError:
             connection.close()
 
     def _renew(self) -> bool:
@@ -96,7 +107,7 @@ def take_work(*, row: models.Model) -> bool:
         if open_rows.select_for_update(of=("self",), skip_locked=True, no_key=True).values_list("pk").first() is None:
             return False
         _rows(row).filter(pk=row.pk).update(
-            state=WorkState.RUNNING, attempt=F("attempt") + 1, leased_until=_lease_end()
+            state=WorkState.RUNNING, attempt=F("attempt") + 1, leased_until=_lease_end(), started_at=Now()
         )
         row.refresh_from_db()
     return True
@@ -114,19 +125,48 @@ def keep_lease(row: models.Model) -> Iterator[Lease]:
 
 
 def finish_work(*, row: models.Model, **fields: Any) -> None:
-    """Mark the row done, with `fields`, in the caller's transaction; `WorkLost` if another attempt holds it by now."""
-    _end_work(row, state=WorkState.DONE, **fields)
+    """Mark the row done, with `fields`, in the caller's transaction; `WorkLost` if another attempt holds it by now.
+
+    This is the last point at which cancelling stops the work: what is done is done.
+    """
+    # The update waits for whoever is cancelling at this moment.
+    if not _held_rows(row).filter(cancelled_by="").update(**_ended(state=WorkState.DONE, **fields)):
+        cancelled_by = _held_rows(row).values_list("cancelled_by", flat=True).first()
+        if cancelled_by:
+            raise WorkCancelled(cancelled_words(cancelled_by))
+        raise _lost(row)
+    row.refresh_from_db()
+
+
+def cancel_work(*, row: models.Model, by: str) -> bool:
+    """Have the work stop: at once where it waits, at its next safe point where it runs; false where it has ended."""
+    words = cancelled_words(by)
+    with transaction.atomic():
+        waits = _rows(row).filter(pk=row.pk, state=WorkState.WAITING)
+        stopped = waits.update(state=WorkState.FAILED, finished_at=Now(), cancelled_by=by, error=words)
+        asked = stopped or _rows(row).filter(pk=row.pk, state=WorkState.RUNNING).update(cancelled_by=by)
+    row.refresh_from_db()
+    return bool(asked)
+
+
+def cancelled_words(by: str) -> str:
+    """Say that and by whom work was cancelled."""
+    return f"Cancelled by {by}."
 
 
 def fail_work(*, row: models.Model, error: str, **fields: Any) -> None:
     """Mark the row failed with a sentence a person can act on, free of content; it is not tried again."""
-    _end_work(row, state=WorkState.FAILED, error=error[:MAX_ERROR_LENGTH], **fields)
-
-
-def _end_work(row: models.Model, **fields: Any) -> None:
-    if not _held_rows(row).update(leased_until=None, finished_at=Now(), **fields):
-        raise WorkLost(f"{row._meta.model_name} {row.pk} was taken over by another worker")
+    if not _held_rows(row).update(**_ended(state=WorkState.FAILED, error=error[:MAX_ERROR_LENGTH], **fields)):
+        raise _lost(row)
     row.refresh_from_db()
+
+
+def _ended(**fields: Any) -> dict[str, Any]:
+    return {"leased_until": None, "finished_at": Now()} | fields
+
+
+def _lost(row: models.Model) -> WorkLost:
+    return WorkLost(f"{row._meta.model_name} {row.pk} was taken over by another worker")
 
 
 def _rows(row: models.Model) -> QuerySet[Any]:

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 
 from django.db import transaction
 
-from annotation.errors import WorkLost
-from annotation.services.work import Lease, fail_work, keep_lease, take_work
+from annotation.errors import WorkCancelled, WorkLost
+from annotation.services.work import Lease, cancelled_words, fail_work, keep_lease, take_work
 from learner.errors import LearnerError
 from learner.keys import key_of
 from learner.models import Round, TrainingRun
@@ -31,8 +31,8 @@ def attempt_at(row: Round | TrainingRun) -> Iterator[Lease | None]:
     """Take the row for one attempt; yields None when there is nothing to take.
 
     What an earlier attempt reserved and never settled is charged first: it may have read private rows. A refusal
-    fails the row with its reason; any other error fails it too, and is raised for the log. Either way the reservation
-    of this attempt is charged.
+    or a cancellation fails the row with its reason; any other error fails it too, and is raised for the log. Either way
+    the reservation of this attempt is charged.
     """
     if not take_work(row=row):
         yield None
@@ -43,11 +43,16 @@ def attempt_at(row: Round | TrainingRun) -> Iterator[Lease | None]:
             fail_work(row=row, error=f"Given up: {MAX_ATTEMPTS} attempts ended without a result.")
             yield None
             return
+        if row.cancelled_by:
+            # Nothing is reserved yet, so this attempt costs nothing.
+            fail_work(row=row, error=cancelled_words(row.cancelled_by))
+            yield None
+            return
         try:
             yield lease
         except (WorkLost, AlreadySettled):
             _note_loss(row)
-        except (PrivacyError, LearnerError) as refusal:
+        except (PrivacyError, LearnerError, WorkCancelled) as refusal:
             _give_up(row, str(refusal))
         except Exception as error:
             # The name of the error only: its message may quote a record.

@@ -85,6 +85,18 @@ def _unheld(rows: QuerySet[Any]) -> QuerySet[Any]:
     return rows.filter(waiting | Q(state=WorkState.RUNNING, leased_until__lt=Now()))
 
 
+def start_anew(*, row: Round | TrainingRun) -> Round | TrainingRun | None:
+    """Start another round or training where the newest one was cancelled or failed; None where there is no such thing.
+
+    What the earlier one was charged stays charged, and this one reserves for itself, once.
+    """
+    with transaction.atomic():
+        project = Project.objects.select_for_update(no_key=True).get(pk=row.project_id)
+        if not selectors.may_start_anew(project, row):
+            return None
+        return _start_round(project) if isinstance(row, Round) else _start_training(project)
+
+
 def _start_round(project: Project) -> Round:
     if secret_selectors.labels_in_secret(project):
         return secret_rounds.start_block(project)

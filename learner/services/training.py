@@ -37,13 +37,16 @@ def train_model(*, run_id: str) -> None:
         prior = selectors.latest_release(run.project) if run.block else None
         start = LinearModel.from_json(prior.weights) if prior else warm_start.start_model(run.project)
         estimator = estimator_of(run.project, featurizer, prior=start)
+        lease.check()
         reservation = attempts.reserve(
             run,
             account=selectors.training_account(run.project),
             event=_event(run, estimator, featurizer),
             purpose=f"train version {run.version}",
         )
+        lease.check()
         examples, model = _fit(run, estimator, featurizer)
+        lease.check()
         descent = _descent(run, examples, prior)
         started = [entry for entry in selectors.start_entries(run.project) if entry not in descent]
         fault_point("training_fitted")
