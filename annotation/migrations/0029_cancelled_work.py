@@ -5,25 +5,31 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('annotation', '0023_guarantee_last'),
+        ("annotation", "0028_retention"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='job',
-            name='cancelled_by',
-            field=models.CharField(blank=True, db_default='', help_text='Who asked it to stop.', max_length=150),
+            model_name="job",
+            name="cancelled_by",
+            field=models.CharField(blank=True, db_default="", help_text="Who asked it to stop.", max_length=150),
         ),
         migrations.AddField(
-            model_name='job',
-            name='started_at',
-            field=models.DateTimeField(blank=True, help_text='When the newest attempt began.', null=True),
+            model_name="job",
+            name="started_at",
+            field=models.DateTimeField(blank=True, help_text="When the newest attempt began.", null=True),
         ),
         migrations.AddField(
-            model_name='project',
-            name='compared_with',
-            field=models.ForeignKey(blank=True, help_text="A project that asks at random; its releases are shown beside this one's.", null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='annotation.project'),
+            model_name="project",
+            name="compared_with",
+            field=models.ForeignKey(
+                blank=True,
+                help_text="A project that asks at random; its releases are shown beside this one's.",
+                null=True,
+                on_delete=django.db.models.deletion.SET_NULL,
+                related_name="+",
+                to="annotation.project",
+            ),
         ),
     ]

@@ -1,8 +1,8 @@
 """Long work on one row: whoever takes it holds a lease; when the lease lapses, the next attempt may start.
 
 Works on any model with the fields `state` (`WorkState`), `attempt`, `leased_until`, `started_at`, `cancelled_by`,
-`error` and `finished_at`. The clock is the database's. `attempt` is the fence: only the attempt that holds the row can finish it, so call
-`finish_work` inside the transaction that stores the output and a taken-over worker stores nothing.
+`error` and `finished_at`. The clock is the database's. `attempt` is the fence: only the attempt that holds the row can
+finish it, so call `finish_work` inside the transaction that stores the output and a taken-over worker stores nothing.
 """
 
 import logging
