@@ -1,5 +1,7 @@
 """PNG images in a zip archive; nothing is ever unpacked to disk."""
 
+import os
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -16,6 +18,11 @@ from annotation.parsers.checks import BadCell, read_label
 from annotation.parsers.rows import BadRow, Layout, RowBatch
 
 BATCH_IMAGES = 512
+# Half a million entries or so. All of them are read into memory before the first image is.
+MAXIMUM_DIRECTORY_BYTES = 32 * 1024 * 1024
+END_OF_DIRECTORY, END_OF_WIDE_DIRECTORY = b"PK\5\6", b"PK\6\6"
+# The record at the end, the longest comment after it, and the two records of a large archive before it.
+LAST_BYTES = 22 + 65_535 + 20 + 56
 # Sixteen-bit RGBA is the largest PNG has; what a header and its texts need comes on top.
 MAXIMUM_BYTES_PER_PIXEL = 8
 MAXIMUM_HEADER_BYTES = 64 * 1024
@@ -40,6 +47,8 @@ class ImageArchiveReader:
         self._layout = layout
         if layout.contributor:
             raise InvalidUpload("contributor: a zip of images names no contributors; use a Parquet file")
+        if directory_bytes(file) > MAXIMUM_DIRECTORY_BYTES:
+            raise InvalidUpload("file: the zip archive has too many entries; split it into several uploads")
         try:
             self._archive = zipfile.ZipFile(file)
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
@@ -89,6 +98,24 @@ class ImageArchiveReader:
         if len(data) > limit:
             raise BadCell(TOO_LARGE)
         return decode_png(data, height=self._layout.height, width=self._layout.width)
+
+
+def directory_bytes(file: BinaryIO) -> int:
+    """Return how long the archive says its list of entries is; 0 where it says nothing that can be read."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - LAST_BYTES))
+    last = file.read()
+    file.seek(0)
+    place = last.rfind(END_OF_DIRECTORY)
+    if place < 0 or len(last) < place + 16:
+        return 0
+    (length,) = struct.unpack("<L", last[place + 12 : place + 16])
+    if length < 0xFFFFFFFF:
+        return int(length)
+    wide = last.rfind(END_OF_WIDE_DIRECTORY)
+    if wide < 0 or len(last) < wide + 48:
+        return 0
+    return int(struct.unpack("<Q", last[wide + 40 : wide + 48])[0])
 
 
 def is_image_entry(entry: zipfile.ZipInfo) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from annotation.errors import InvalidUpload
@@ -11,6 +12,7 @@ from annotation.parsers.rows import Layout, RawBatch
 
 BATCH_ROWS = 16_384
 IMAGE_BATCH_ROWS = 512
+TOO_LARGE = "file: holds more than {:,} bytes once unpacked"
 
 
 class ParquetReader:
@@ -18,6 +20,7 @@ class ParquetReader:
 
     def __init__(self, file: BinaryIO, layout: Layout, *, maximum_bytes: int) -> None:
         self._layout = layout
+        self._maximum_bytes = maximum_bytes
         try:
             metadata = pq.read_metadata(file)
             layout.require(metadata.schema.to_arrow_schema().names)
@@ -31,20 +34,37 @@ class ParquetReader:
             raise InvalidUpload("file: holds no rows")
         unpacked = sum(metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups))
         if unpacked > maximum_bytes:
-            raise InvalidUpload(f"file: holds more than {maximum_bytes:,} bytes once unpacked")
+            raise InvalidUpload(TOO_LARGE.format(maximum_bytes))
 
     def batches(self) -> Iterator[RawBatch]:
         """Yield the rows in order; their "line" is the row number, from 1."""
         names = list(self._layout.columns())
         size = IMAGE_BATCH_ROWS if self._layout.kind == "image" else BATCH_ROWS
         line = 1
+        unpacked = 0
         try:
             for batch in self._file.iter_batches(batch_size=size, columns=names):
+                # The footer counts a word that a million rows repeat once, and it may lie.
+                unpacked += sum(written_bytes(batch.column(name)) for name in names)
+                if unpacked > self._maximum_bytes:
+                    raise InvalidUpload(TOO_LARGE.format(self._maximum_bytes))
                 columns = {name: python_values(batch.column(name)) for name in names}
                 yield RawBatch(list(range(line, line + batch.num_rows)), columns)
                 line += batch.num_rows
         except (pa.ArrowException, OSError):
             raise InvalidUpload(f"file: the Parquet file is damaged after row {line - 1}") from None
+
+
+def written_bytes(column: pa.Array) -> int:
+    """Return what the cells take when each is written out, as in a file of lines: at least a byte and its line end."""
+    cells = 2 * len(column)
+    if not pa.types.is_dictionary(column.type):
+        return cells + int(column.nbytes)
+    words = column.dictionary
+    if not (pa.types.is_string(words.type) or pa.types.is_large_string(words.type) or pa.types.is_binary(words.type)):
+        return cells + int(column.nbytes)
+    lengths = pc.binary_length(words).take(column.indices)
+    return cells + int(pc.sum(lengths).as_py() or 0)
 
 
 def python_values(column: pa.Array) -> list[Any]:

@@ -81,7 +81,7 @@ def _kdd(path: Path) -> Sample:
 @functools.cache
 def _mnist(path: Path, name: str) -> Sample:
     """Zeros are +1, nines -1; 50 columns by PCA of the pool or by public random signs."""
-    with np.load(path) as arrays:
+    with np.load(path, allow_pickle=False) as arrays:
         X, test_X = (arrays[key].reshape(len(arrays[key]), -1) / 255.0 for key in ("X_train", "X_test"))
         signs, test_signs = (np.where(arrays[key] == 0, 1.0, -1.0) for key in ("y_train", "y_test"))
     if name == "mnist_pca":
