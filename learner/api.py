@@ -115,7 +115,8 @@ class ModelOut(Schema):
     """A released model, or a candidate that waits for the release gate; `guarantee` holds each account's limit and what
     was spent of it at the release. `checks` says what the gate found, `held_back` why it offers no files.
 
-    Of a secret sample the size of the pool and the rate of its coins are given instead of the questions asked.
+    `rounds` are those whose questions it was trained on. Of a secret sample the size of the pool and the rate of its
+    coins are given instead of the questions asked.
     """
 
     version: int
@@ -128,6 +129,7 @@ class ModelOut(Schema):
     questions_asked: int | None
     pool_size: int | None
     sampling_rate: float | None
+    rounds: list[int]
     created_at: datetime
     guarantee: list[TermsOut]
     configuration: dict[str, Any]
@@ -262,6 +264,7 @@ def _model(release: ModelRelease) -> dict[str, Any]:
         "questions_asked": used.questions,
         "pool_size": used.pool_size,
         "sampling_rate": used.rate,
+        "rounds": selectors.rounds_behind(release.training_run),
         "created_at": release.created_at,
         "guarantee": release.guarantee,
         "configuration": release_selectors.shown_configuration(release),

@@ -33,6 +33,7 @@ def release(request: HttpRequest, slug: str, version: int) -> HttpResponse:
         "project": found.project,
         "release": found,
         "checks": sorted(found.checks.items()),
+        "rounds": selectors.rounds_behind(found.training_run),
         "used": selectors.trained_on(found.training_run),
         "measured": [_measured(evaluation, found) for evaluation in found.evaluations.all()],
         "history": release_selectors.accuracy_history(found.project, up_to=version),

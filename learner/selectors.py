@@ -128,6 +128,20 @@ def trained_on(run: TrainingRun) -> TrainedOn:
     return TrainedOn(questions=int(asked.aggregate(questions=Sum("selected", default=0))["questions"]))
 
 
+def rounds_behind(run: TrainingRun) -> list[int]:
+    """Return the numbers of the rounds whose questions a training used; none of a stream, which has no rounds."""
+    if run.stream_batches is not None:
+        return []
+    done = Round.objects.filter(project=run.project_id, state=WorkState.DONE)
+    # The numbers say nothing about answers: rounds are listed for whoever may see a release.
+    used = (
+        done.filter(block__lte=run.block.block)
+        if run.block is not None
+        else done.filter(finished_at__lte=run.created_at)
+    )
+    return list(used.order_by("number").values_list("number", flat=True))
+
+
 def asked_in(chosen: Round) -> dict[str, int | float | None]:
     """Return what may be said outside of how many questions a round asks."""
     if chosen.block is None:

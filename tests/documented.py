@@ -13,6 +13,9 @@ EXAMPLE = re.compile(r"```(?:bash|python) file=(\S+)\n(.*?)```", re.DOTALL)
 # What a person copies must be an example that runs; nothing with an address or a module in it goes untested.
 UNNAMED = re.compile(r"```\w*\n(?:[^`]*?\n)?\s*(?:curl|import|from|def) [^`]*```")
 
+# Pages whose examples a test of their own runs.
+RUN_ELSEWHERE = {"statement.md": "tests/web/annotation/test_statement.py"}
+
 
 def examples() -> dict[str, str]:
     """Return every example by the name of its file."""
@@ -24,6 +27,9 @@ def examples() -> dict[str, str]:
 def unnamed() -> list[str]:
     """Return code blocks that look like examples and that no test could run."""
     pages = [*(REPOSITORY / "docs").glob("*.md"), *(REPOSITORY / name for name in ("README.md", "SECURITY.md"))]
+    for name, test in RUN_ELSEWHERE.items():
+        assert name in _text_of(test)
+        pages.remove(REPOSITORY / "docs" / name)
     return [block for page in pages for block in UNNAMED.findall(page.read_text(encoding="utf-8"))]
 
 

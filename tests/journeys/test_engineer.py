@@ -1,5 +1,7 @@
 """An engineer with nothing but a token: the documents' examples run as printed, whatever was changed is refused."""
 
+import hashlib
+import os
 import re
 import time
 from datetime import timedelta
@@ -12,12 +14,13 @@ from django.core.management import CommandError, call_command
 
 from annotation.models import Role
 from annotation.services import projects, tokens
-from learner.models import ReleaseState
+from learner.models import ModelRelease, ReleaseState, TrainingRun
 from learner.services import release_gate, releases, webhooks
 from tests import documented, learning, streaming
 from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
+LARGE = 200 * 2**20
 WITH_A_TOKEN = (
     "latest.sh",
     "download.sh",
@@ -68,6 +71,9 @@ def test_the_examples_run_as_printed_and_forgeries_are_refused(live_site, folder
         "TOKEN": secret,
         "PUBLIC_KEY": releases.signer().public_key,
     }
+    # A download that broke off goes on where it stopped.
+    begun = (releases.folder_of(release) / "model.onnx").read_bytes()[:100]
+    (folder / "model.onnx.part").write_bytes(begun)
     said = {}
     for name in WITH_A_TOKEN:
         done = documented.run(name, folder, known)
@@ -79,6 +85,8 @@ def test_the_examples_run_as_printed_and_forgeries_are_refused(live_site, folder
     assert {name: (folder / name).stat().st_size for name in release.digests} == {
         name: (releases.folder_of(release) / name).stat().st_size for name in release.digests
     }
+
+    assert (folder / "model.onnx").read_bytes().startswith(begun)
 
     # A file, the list of files, and the signature, each changed; then another site's key.
     for name in ("weights.json", "model.onnx", "manifest.json"):
@@ -109,8 +117,48 @@ def test_the_examples_run_as_printed_and_forgeries_are_refused(live_site, folder
     assert (broken.status_code, broken.headers["Content-Type"]) == (500, "application/problem+json")
     # What the token was not made for stays closed.
     assert requests.get(f"{live_site.url}/api/v1/projects", headers=headers, timeout=30).status_code == 403
+    download_of_200_mebibytes(live_site, project, release, secret)
     tokens.revoke_token(token=token)
     assert requests.get(address, headers=headers, timeout=30).status_code == 401
+
+
+def download_of_200_mebibytes(site, project, release, secret: str) -> None:
+    """Fetch a large file from the running site, whole and in part, while its processes grow by no more than a block."""
+    folder = releases.folder_of(release).with_name("large")
+    folder.mkdir()
+    with (folder / "model.onnx").open("wb") as file:
+        file.truncate(LARGE)
+    with (folder / "model.onnx").open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    run = TrainingRun.objects.create(project=project, version=9, state="done", last_consensus_id=0, labels_used=0)
+    values = {field.attname: getattr(release, field.attname) for field in ModelRelease._meta.concrete_fields}
+    values |= {"id": None, "version": 9, "training_run_id": run.pk, "digests": {"model.onnx": digest}}
+    values |= {"folder": release.folder.replace("/1", "/large"), "entry_id": learning.entries(project, "reserve")[0].pk}
+    ModelRelease.objects.create(**values)
+    address = f"{site.url}/api/v1/projects/{project.slug}/models/latest/files/model.onnx"
+    headers = {"Authorization": f"Bearer {secret}"}
+    # The first request reads the file once for its digest, and lets the server take what memory it works in.
+    tail = requests.get(address, headers=headers | {"Range": "bytes=-5"}, timeout=60)
+    assert (tail.status_code, tail.content) == (206, bytes(5))
+    before, most, read = memory_of(site), 0, 0
+    with requests.get(address, headers=headers, stream=True, timeout=60) as answer:
+        assert answer.headers["ETag"] == f'"{digest}"'
+        assert int(answer.headers["Content-Length"]) == LARGE
+        for place, block in enumerate(answer.iter_content(2**20)):
+            read += len(block)
+            if place % 20 == 0:
+                most = max(most, memory_of(site))
+    assert read == LARGE
+    assert most - before < 32 * 2**20
+
+
+def memory_of(site) -> int:
+    """Return what the processes of the web server hold in memory, in bytes."""
+    master = site.pid("web")
+    children = Path(f"/proc/{master}/task/{master}/children").read_text().split()
+    pages = [int(Path(f"/proc/{child}/statm").read_text().split()[1]) for child in children]
+    assert pages
+    return sum(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 def test_records_are_posted_as_printed(live_server, folder):

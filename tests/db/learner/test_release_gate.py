@@ -1,10 +1,13 @@
 """Nothing is offered that was not paid for, audited and checked."""
 
+from functools import partial
+
 import pytest
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
+from django.utils import timezone
 
 from learner import selectors
-from learner.models import MechanismAudit, ModelRelease, ReleaseState
+from learner.models import Evaluation, MechanismAudit, ModelRelease, ReleaseState
 from learner.selectors import Step
 from learner.services import release_gate, releases, rounds
 from tests import learning
@@ -100,8 +103,9 @@ class TestHeldBack:
 
 class TestDatabase:
     def refuses(self, release, **fields):
-        with pytest.raises(IntegrityError), transaction.atomic():
+        with pytest.raises(IntegrityError) as refused, transaction.atomic():
             ModelRelease.objects.filter(pk=release.pk).update(**fields)
+        assert refused.value.__cause__.diag.constraint_name.startswith("learner_release")
 
     def test_only_the_gate_changes_a_candidate(self, project, monkeypatch):
         release = candidate_of(project, monkeypatch)
@@ -113,3 +117,50 @@ class TestDatabase:
         release = learning.run_to_release(project, make_user(), version=1)
         self.refuses(release, state="candidate")
         self.refuses(release, checks={})
+
+    def test_no_field_of_a_release_changes(self, project):
+        release = learning.run_to_release(project, make_user(), version=1)
+        other = release.lineage.exclude(pk=release.entry_id).order_by("pk").first()
+        changes = {
+            "version": 7,
+            "labels_used": 7,
+            "entry": other,
+            "created_at": timezone.now(),
+            "released_at": timezone.now(),
+            **{
+                name: {}
+                for name in ("weights", "features", "digests", "event", "configuration", "environment", "checks")
+            },
+            "guarantee": [],
+            **dict.fromkeys(("folder", "estimator", "held_back"), "x"),
+        }
+        for state in (ReleaseState.RELEASED, ReleaseState.RETIRED):
+            if state == ReleaseState.RETIRED:
+                releases.retire_release(release=release, reason="labels were wrong")
+            for field, value in changes.items():
+                self.refuses(release, **{field: value})
+        self.refuses(release, state="released", retired_reason="")
+        self.refuses(release, retired_reason="another")
+
+    def test_a_release_and_what_belongs_to_it_is_not_deleted(self, project):
+        release = learning.run_to_release(project, make_user(), version=1)
+        lineage, measured = ModelRelease.lineage.through.objects, release.evaluations
+        other = learning.entries(project, "reserve")[0]
+        for change in (
+            lambda: ModelRelease.objects.filter(pk=release.pk)._raw_delete("default"),
+            lambda: lineage.filter(modelrelease=release).delete(),
+            lambda: lineage.filter(modelrelease=release).update(ledgerentry=other),
+            lambda: lineage.create(modelrelease=release, ledgerentry=other),
+            lambda: measured.update(correct=0),
+            lambda: measured.all().delete(),
+            *(partial(truncate, model) for model in (ModelRelease, ModelRelease.lineage.through, Evaluation)),
+        ):
+            with pytest.raises(IntegrityError, match=r"stays|only be retired"), transaction.atomic():
+                change()
+        assert release.lineage.count() > 0
+        assert release.evaluations.count() == 1
+
+
+def truncate(model) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"TRUNCATE {model._meta.db_table} CASCADE")

@@ -39,6 +39,7 @@ def test_models_are_listed_newest_first_with_their_guarantee(project):
     assert newest["guarantee"][0]["limit_epsilon"] == 20.0
     assert newest["guarantee"][0]["spent_epsilon"] > 4.0
     assert newest["questions_asked"] == 24
+    assert [model["rounds"] for model in body] == [[1, 2], [1]]
     measured = newest["evaluations"][0]
     assert measured["accuracy"] == measured["correct"] / measured["examples"]
     assert measured["measures"]["macro_f1"]["low"] <= measured["measures"]["macro_f1"]["value"]

@@ -249,6 +249,9 @@ def test_the_card_is_shown_as_it_was_released_and_no_other(project, release, man
     assert '<section class="card" lang="en">' in shown
     assert "<h3>Guarantee</h3>" in shown
     assert "Not covered:" in shown
+    assert "<p>Round 1.</p>" in shown
+    assert f"<dt>dpal</dt><dd><code>{release.environment['dpal']}</code>" in shown
+    assert f"<dt>numpy</dt><dd><code>{release.environment['numpy']}</code>" in shown
     card = releases.folder_of(release) / "card.md"
     card.write_text(card.read_text().replace("Not covered", "Covered"))
     changed = client.get(address).content.decode()

@@ -51,8 +51,10 @@ def test_files_in_parts_and_predictions(project, settings):
     engineer = client_of(project, Role.ENGINEER)
     base = f"/api/v1/projects/{project.slug}/models"
     address = f"{base}/1/files/weights.json"
+    latest = engineer.get(f"{base}/latest/files/weights.json")
     whole = engineer.get(address)
     body, tag = whole.getvalue(), whole["ETag"]
+    assert (latest.getvalue(), latest["ETag"]) == (body, tag)
     assert (whole["Accept-Ranges"], whole["Content-Length"]) == ("bytes", str(len(body)))
     assert hashlib.sha256(body).hexdigest() == tag.strip('"')
     size = len(body)
@@ -65,11 +67,14 @@ def test_files_in_parts_and_predictions(project, settings):
     for asked in (f"{size}-", f"{size + 5}-{size + 9}", "-0"):
         beyond = engineer.get(address, headers={"Range": f"bytes={asked}"})
         assert (beyond.status_code, beyond["Content-Range"]) == (416, f"bytes */{size}"), asked
+        problem(beyond, 416)
     for asked in ("bytes=-", "bytes=5-2", "bytes=0-1,3-4", "lines=1-2", "bytes=" + "9" * 40 + "-"):
         ignored = engineer.get(address, headers={"Range": asked})
         assert (ignored.status_code, ignored.getvalue()) == (200, body), asked
-    stale = engineer.get(address, headers={"Range": "bytes=0-9", "If-Range": '"another"'})
-    assert (stale.status_code, stale.getvalue()) == (200, body)
+    # Another file, a weak tag or a time, none of which says that the bytes are the same.
+    for other in ('"another"', f"W/{tag}", "Sat, 21 Nov 2026 10:00:00 GMT"):
+        stale = engineer.get(address, headers={"Range": "bytes=0-9", "If-Range": other})
+        assert (stale.status_code, stale.getvalue()) == (200, body)
     fresh = engineer.get(address, headers={"Range": "bytes=0-9", "If-Range": tag})
     assert (fresh.status_code, fresh.getvalue()) == (206, body[:10])
     for given in (tag, f"W/{tag}", "*"):
@@ -92,6 +97,15 @@ def test_files_in_parts_and_predictions(project, settings):
     retired = engineer.post(f"{base}/1/predict", said, content_type="application/json")
     assert "retired" in retired["Warning"]
     problem(engineer.post(f"{base}/latest/predict", said, content_type="application/json"), 404)
+
+    for headers, status in (({}, 200), ({"Range": "bytes=0-9"}, 206), ({"If-None-Match": tag}, 304)):
+        told = engineer.get(address, headers=headers)
+        assert (told.status_code, "retired" in told["Warning"]) == (status, True)
+        assert told.getvalue() == {200: body, 206: body[:10], 304: b""}[status]
+    detail = engineer.get(f"{base}/1").json()
+    assert (detail["state"], detail["retired_reason"]) == ("retired", "wrong guidelines")
+    for absent in ("", "/files/weights.json"):
+        problem(engineer.get(f"{base}/latest{absent}"), 404)
 
     # What was digested once is digested again when it changes, even if its size and its time stay.
     path = releases.folder_of(release) / "weights.json"
