@@ -15,8 +15,9 @@ from privacy.models import BudgetAccount, Filter
 from privacy.selectors import spending_by_mechanism, spending_by_person, spending_by_subject, statement
 
 CHUNK = 2000
-# What a spreadsheet would run as a formula if it began a cell.
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
+# What a spreadsheet would run as a formula if it began a cell, also in full width and after spaces that it drops.
+FORMULA_STARTS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+DROPPED_STARTS = ("\t", "\r", "\n")
 COLUMNS = (
     "account",
     "sequence",
@@ -103,8 +104,10 @@ def safe_cell(value: Any) -> str:
         return ""
     if hasattr(value, "isoformat"):
         return str(value.isoformat())
-    text = str(value)
-    return f"'{text}" if isinstance(value, str) and text.startswith(FORMULA_STARTS) else text
+    if not isinstance(value, str):
+        return str(value)
+    runs = value.startswith(DROPPED_STARTS) or value.lstrip().startswith(FORMULA_STARTS)
+    return f"'{value}" if runs else value
 
 
 class Echo:

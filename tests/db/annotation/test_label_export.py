@@ -7,8 +7,8 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
-from annotation.models import Assignment, Label, Query
-from annotation.services import labels, queue
+from annotation.models import Assignment, Label, Query, Record
+from annotation.services import label_export, labels, queue
 from annotation.services.label_export import CHUNK, COLUMNS, export_labels
 from tests.factories import make_annotators, make_project, open_records
 
@@ -69,6 +69,50 @@ def test_no_cell_is_a_formula():
     labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=0)
     (row,) = csv.DictReader(io.StringIO(whole(project, "csv").decode()))
     assert (row["text"], row["answer"], row["consensus"]) == ('\'=HYPERLINK("x")', "'=1+1", "'=1+1")
+
+
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", " =", '",=', "\u00a0+"])
+def test_whatever_a_cell_begins_with_no_text_of_a_file_is_run(start):
+    """The text, the fields, the class and the annotator's name are what somebody else may have chosen."""
+    hostile = f"{start}HYPERLINK(0)"
+    project = make_project(classes=[hostile, "other", "more"])
+    (person,) = make_annotators(project, 1)
+    type(person).objects.filter(pk=person.pk).update(username=hostile)
+    (query,) = open_records(project, 1)
+    Record.objects.filter(pk=query.record_id).update(text=hostile, payload={hostile: hostile})
+    labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=0)
+    lines = list(csv.reader(io.StringIO(whole(project, "csv").decode(), newline="")))
+    assert len(lines) == 2
+    begins = [cell.lstrip()[:1] for cell in lines[1]]
+    assert set(begins).isdisjoint({"=", "+", "-", "@", "\uff1d"})
+    assert [cell for cell in lines[1] if hostile == cell and not hostile.startswith('"')] == []
+    (line,) = whole(project, "jsonl").decode().splitlines()
+    assert json.loads(line)["text"] == hostile  # only spreadsheets run cells
+
+
+@pytest.mark.parametrize("name", ["csv", "jsonl", "parquet", "label_studio"])
+def test_pieces_leave_before_later_rows_are_fetched(name, monkeypatch):
+    monkeypatch.setattr(label_export, "CHUNK", 2)
+    fetched = []
+    chunks = label_export._chunks
+
+    def counted(project, *, history):
+        for rows in chunks(project, history=history):
+            fetched.append(len(rows))
+            yield rows
+
+    monkeypatch.setattr(label_export, "_chunks", counted)
+    project = make_project()
+    (person,) = make_annotators(project, 1)
+    open_records(project, 9)
+    for _ in range(9):
+        labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=0)
+    pieces = export_labels(project=project, format=name)
+    next(pieces)
+    next(pieces)
+    assert sum(fetched) <= 6
+    assert len(list(pieces)) >= 2
+    assert fetched == [2, 2, 2, 2, 1]
 
 
 def test_checks_stay_out():

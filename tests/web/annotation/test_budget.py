@@ -174,7 +174,7 @@ def test_the_statement_holds_every_line_in_exact_integers(project: Project, mana
     assert (free["kind"], free["descends_from"]) == ("post_processing", "2")
 
 
-@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n"])
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "  =", "\u00a0@"])
 def test_no_cell_is_a_formula(project: Project, manager: User, start: str) -> None:
     bad = f"{start}HYPERLINK(0)"
     spend(project.pool_account, purpose=bad, actor=bad, subject=bad)
@@ -183,7 +183,7 @@ def test_no_cell_is_a_formula(project: Project, manager: User, start: str) -> No
 
 
 def test_numbers_stay_numbers() -> None:
-    assert [safe_cell(value) for value in (-5, None, "", "5", "a=b")] == ["-5", "", "", "5", "a=b"]
+    assert [safe_cell(value) for value in (-5, None, "", "5", " 5", "a=b")] == ["-5", "", "", "5", " 5", "a=b"]
 
 
 @pytest.mark.parametrize(("role", "status"), [(Role.MANAGER, 200), (Role.ENGINEER, 200), (Role.ANNOTATOR, 404)])
