@@ -267,6 +267,7 @@ HEAVY_TASKS = (
     "learner.tasks.check_release_task",
     "learner.tasks.run_stream_task",
     "learner.tasks.forget_contributor_task",
+    "learner.tasks.simulate_plan_task",
     "learner.tasks.apply_project_retention_task",
 )
 CELERY_TASK_ROUTES = {name: {"queue": "heavy"} for name in HEAVY_TASKS}

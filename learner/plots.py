@@ -90,6 +90,37 @@ def confusion_plot(confusion: Sequence[Sequence[int]], classes: Sequence[str], *
     return _svg(figure, title, words)
 
 
+def simulation_plot(curves: Mapping[str, Sequence[Mapping[str, Any]]], *, title: str, words: str) -> bytes:
+    """Draw simulated accuracy over labels with the range over seeds; one curve for each set of data, by its name."""
+    figure, axes = _figure()
+    for place, (name, points) in enumerate(curves.items()):
+        _ranges(axes, [point["labels"] for point in points], points, place, name)
+    axes.set(xlabel="labels", ylabel="simulated accuracy", ylim=(0, 1.02))
+    axes.legend(fontsize=8, frameon=False)
+    return _svg(figure, title, words)
+
+
+def split_plot(splits: Sequence[Mapping[str, Any]], *, axis: str, title: str, words: str) -> bytes:
+    """Draw simulated accuracy over the ways to divide a budget, with the range over seeds."""
+    figure, axes = _figure()
+    _ranges(axes, [split["value"] for split in splits], [split["point"] for split in splits], 0, "")
+    axes.set(xlabel=axis, ylabel="simulated accuracy", ylim=(0, 1.02))
+    return _svg(figure, title, words)
+
+
+def _ranges(axes: Any, places: Sequence[float], points: Sequence[Mapping[str, Any]], number: int, name: str) -> None:
+    mean, low, high = (np.array([point[key] for point in points]) for key in ("mean", "low", "high"))
+    axes.errorbar(
+        places,
+        mean,
+        yerr=np.maximum([mean - low, high - mean], 0),
+        fmt=f"{MARKS[number % len(MARKS)]}-",
+        color=COLOURS[number % len(COLOURS)],
+        label=_plain(name),
+        capsize=3,
+    )
+
+
 def _figure() -> "tuple[Figure, Any]":
     import matplotlib as mpl  # noqa: PLC0415 - slow import
     from matplotlib.backends.backend_svg import FigureCanvasSVG  # noqa: PLC0415 - slow import

@@ -3,7 +3,7 @@
 from celery import shared_task
 
 from annotation.models import Project
-from learner.services import forgetting, release_gate, retention, rounds, streams, training, webhooks
+from learner.services import forgetting, planning, release_gate, retention, rounds, streams, training, webhooks
 
 
 @shared_task
@@ -34,6 +34,12 @@ def train_model_task(*, run_id: str) -> None:
 def forget_contributor_task(*, job_id: str) -> None:
     """Erase what is left of a contributor."""
     forgetting.forget_contributor(job_id=job_id)
+
+
+@shared_task(acks_late=True)
+def simulate_plan_task(*, job_id: str) -> None:
+    """Simulate what a budget buys."""
+    planning.run_simulation(job_id=job_id)
 
 
 @shared_task

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from learner import forgetting_views, pool_views, release_views, views, webhook_views
+from learner import forgetting_views, plan_views, pool_views, release_views, views, webhook_views
 
 app_name = "learner"
 urlpatterns = [
@@ -13,6 +13,8 @@ urlpatterns = [
     path("projects/<slug:slug>/data/forget/", forgetting_views.forget, name="forget"),
     path("projects/<slug:slug>/data/forget/preview/", forgetting_views.preview_forget, name="preview_forget"),
     path("projects/<slug:slug>/data/forget/now/", forgetting_views.forget_now, name="forget_now"),
+    path("projects/<slug:slug>/budget/plan/", plan_views.plan, name="plan"),
+    path("projects/<slug:slug>/budget/plan/<str:kind>-<str:fingerprint>.svg", plan_views.plan_plot, name="plan_plot"),
     path("projects/<slug:slug>/releases/", views.release_list, name="releases"),
     path("projects/<slug:slug>/releases/webhooks/", webhook_views.webhook_page, name="webhooks"),
     path(

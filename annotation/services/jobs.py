@@ -18,6 +18,7 @@ IMPORT = "import"
 GATE = "gate"
 SURVEY = "survey"
 COMPARE = "compare"
+SIMULATE = "simulate"
 FORGET = "forget"
 # By name, because tasks call services and not the other way round.
 TASKS = {
@@ -25,6 +26,7 @@ TASKS = {
     GATE: "annotation.tasks.run_gate_task",
     SURVEY: "annotation.tasks.run_survey_task",
     COMPARE: "annotation.tasks.compare_answers_task",
+    SIMULATE: "learner.tasks.simulate_plan_task",
     FORGET: "learner.tasks.forget_contributor_task",
 }
 

@@ -134,6 +134,8 @@ def test_pages_are_clean(
         reverse("annotation:preview", args=[project.slug, draft.pk]),
         reverse("annotation:dataset", args=[project.slug, dataset.pk]),
         reverse("annotation:budget", args=[project.slug]),
+        reverse("learner:plan", args=[project.slug]),
+        reverse("learner:plan", args=[crowd.slug]),
         reverse("annotation:statement", args=[project.slug]) + "?check",
         reverse("annotation:change_limit", args=[project.slug, project.pool_account_id]),
         reverse("learner:releases", args=[project.slug]),

@@ -106,6 +106,9 @@ PAGES = {
     "learner:preview_forget": MANAGERS,
     "learner:forget_now": MANAGERS,
     "learner:releases": INSIDE,
+    "learner:plan": MANAGERS,
+    # Nobody has simulated under this name.
+    "learner:plan_plot": "L-----",
     "learner:release": INSIDE,
     "learner:check_again": ONLY_MANAGERS,
     "learner:accuracy_plot": INSIDE,
@@ -243,6 +246,8 @@ class Scene:
             "delivery_id": delivery.pk,
             "slug": self.project.slug,
             "preset": "pool-experts",
+            "step": "task",
+            "fingerprint": "0" * 64,
             "membership_id": self.lease_membership.pk,
             "invitation_id": invitation.pk,
             "link_id": link.pk,

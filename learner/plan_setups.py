@@ -1,0 +1,229 @@
+"""What a project's configuration and accounts mean for a plan: what is payable, and what a simulation needs to know."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from annotation.gate_plan import SYNTHETIC_RECORDS, SYNTHETIC_TEXTS, synthetic_log
+from annotation.label_budget import answers_limit
+from annotation.models import Arrival, Oracle, Project, Selection, UpdatePolicy
+from annotation.presets import gate_event, gate_from
+from annotation.selection_rules import SCREENS, screen_series_event
+from annotation.stream_rules import ONLINE_ESTIMATORS, batch_stream_epsilon, online_event
+from learner import secret_selectors, selectors
+from learner.blocks import block_rates
+from learner.configuration import NORM_BOUND, featurizer_of, first_block_rate, projection_event
+from learner.estimators.catalogue import Training
+from learner.plan_selectors import Purse
+from learner.planning import MOST_RELEASES, Setup, top_c_series_epsilon
+from privacy.accounting.event import Event
+from privacy.planning import passing
+from privacy.selectors import guarantee
+
+# More trainings than this are not counted one by one.
+MOST_COUNTED = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Purchase:
+    """What the accounts buy as they stand, if people answer all they are asked and agree.
+
+    Attributes
+    ----------
+    records : int
+        Records the plan is made for: of an upload, or that passed the gate where there is one.
+    passed_of : int or None
+        Records of the made-up log that the gate was tried on, where there is a gate.
+    uploads : int or None
+        Uploads the gate can take, where there is one.
+    releases, rounds, labels : int
+        Trainings that can be paid, the rounds up to the last of them, and the labels of it.
+    questions : int
+        Questions of one round; of a secret sample the first block's size on average.
+    choosing, training : float
+        Epsilon of all choosing, and of one training.
+    """
+
+    records: int
+    passed_of: int | None
+    uploads: int | None
+    releases: int
+    rounds: int
+    labels: int
+    questions: int
+    choosing: float
+    training: float
+    label_limit: int | None
+
+
+def setup_of(project: Project, records: int) -> Setup:
+    """Return what a simulation of the project needs; as many releases as can be paid, up to those it looks at."""
+    stream = project.arrival == Arrival.STREAM
+    secret = project.selection == Selection.SECRET_SAMPLE
+    parameters: dict[str, float | int | str] = {}
+    if project.selection in ("bernoulli_screen", "exposure_capped_screen"):
+        parameters = {
+            "high": project.screen_high,
+            "low": project.screen_low,
+            "threshold": math.exp(-project.screen_reach),
+        }
+        if project.selection == "exposure_capped_screen":
+            parameters["exposures"] = project.exposures
+    elif project.selection == "exponential_screen":
+        parameters = {
+            "threshold": project.exponential_threshold,
+            "epsilon": project.selection_epsilon,
+            "norm_bound": NORM_BOUND,
+        }
+    elif project.selection == "version_space_screen":
+        parameters = {"high": project.screen_high, "low": project.screen_low, "half_angle": project.half_angle}
+    elif project.selection == Selection.UNCERTAINTY:
+        # Dropout needs a network on top; entropy stands for it here.
+        measure = project.uncertainty_measure
+        parameters = {"measure": "entropy" if measure == "mc_dropout" else measure}
+    batch = project.window_length or 50
+    setup = Setup(
+        n_classes=len(project.classes),
+        dimension=featurizer_of(project).dimension,
+        records=records,
+        estimator=project.estimator,
+        training=Training(
+            epsilon=project.training_epsilon,
+            delta=project.training_delta,
+            regularization=project.regularization,
+            smoothing=project.smoothing,
+            step_size=project.step_size,
+            radius=project.weight_radius,
+            average=project.average_iterates,
+        ),
+        # Who asks about every record of a stream asks about those that happen to come.
+        selection="random" if project.selection == Selection.ALL else project.selection,
+        scale=project.selection_epsilon if project.selection == Selection.TOP_C else 0.0,
+        parameters=parameters,
+        first_rate=project.selection_rate if secret else None,
+        labels_per_release=project.updates_per_release * batch if stream else project.labels_per_release,
+        releases=MOST_RELEASES,
+        round_size=project.round_size,
+        doubling=project.update_policy == UpdatePolicy.DOUBLING and not stream,
+        stream=stream,
+        batch=batch,
+        selection_epsilon=0.0,
+    )
+    return _with_payable_releases(project, setup)
+
+
+def purchase_of(project: Project, records: int) -> Purchase:
+    """Return what the project's accounts still buy."""
+    passed_of = uploads = None
+    if project.oracle == Oracle.CROWD:
+        gate = gate_from(vars(project))
+        passed_of = SYNTHETIC_RECORDS
+        uploads = _times(Purse(project.pool_account), _gate_event(project))
+        records = records or round(passing(synthetic_log(), gate).texts)
+    setup = setup_of(project, records)
+    counts = setup.label_counts
+    labels = counts[-1] if counts else 0
+    secret = setup.first_rate is not None
+    questions = round(records * setup.first_rate) if setup.first_rate is not None else setup.round_size
+    return Purchase(
+        records=records,
+        passed_of=passed_of,
+        uploads=uploads,
+        releases=_payable_releases(project, setup),
+        rounds=len(counts) if secret else math.ceil(labels / max(1, setup.round_size)),
+        labels=labels,
+        questions=questions,
+        choosing=_choosing(project, setup),
+        training=_one_training(project),
+        label_limit=answers_limit(project),
+    )
+
+
+def default_records(project: Project) -> int:
+    """Return how many records to plan for where nobody said: what passes of a made-up log, or a few thousand."""
+    if project.oracle == Oracle.CROWD:
+        return max(1, round(passing(synthetic_log(), gate_from(vars(project))).texts))
+    return 2000
+
+
+def synthetic_sizes() -> tuple[int, int]:
+    """Return records and texts of the made-up log."""
+    return SYNTHETIC_RECORDS, SYNTHETIC_TEXTS
+
+
+def total_epsilon(project: Project) -> float:
+    """Return the limit that choosing and training share."""
+    return guarantee(selectors.training_account(project)).epsilon_limit
+
+
+def _with_payable_releases(project: Project, setup: Setup) -> Setup:
+    payable = min(MOST_RELEASES, _payable_releases(project, setup))
+    found = _releases(setup, payable)
+    return _releases(setup, min(payable, max(len(found.label_counts), 1))) if payable else found
+
+
+def _releases(setup: Setup, releases: int) -> Setup:
+    return replace(setup, releases=releases)
+
+
+def _payable_releases(project: Project, setup: Setup) -> int:
+    """Count the trainings the account pays for after choosing; a stream pays once for any number."""
+    if project.arrival == Arrival.STREAM:
+        return MOST_COUNTED
+    purse = Purse(selectors.training_account(project))
+    if project.features == "principal":
+        purse.pay(projection_event(project))
+    planned = project.maximum_releases or MOST_COUNTED
+    if setup.first_rate is not None:
+        blocks = len(block_rates(first_block_rate(project)))
+        events = [secret_selectors.release_event(project, block=block) for block in range(1, blocks + 1)]
+        return min(planned, _covered(purse, events))
+    if project.selection in SCREENS and project.oracle == Oracle.TRUSTED:
+        purse.pay(screen_series_event(vars(project)))
+    training = selectors.training_event(project)
+    if project.selection == Selection.TOP_C:
+        left = guarantee(selectors.training_account(project)).epsilon_left
+        cost = training.cost(adjacency="null").epsilon
+        for releases in range(min(planned, MOST_RELEASES), 0, -1):
+            if top_c_series_epsilon(_releases(setup, releases), setup.scale) + releases * cost <= left:
+                return releases
+        return 0
+    return min(planned, _covered(purse, [training] * MOST_COUNTED))
+
+
+def _covered(purse: Purse, events: Sequence[Event]) -> int:
+    for number, event in enumerate(events):
+        if not purse.covers(event):
+            return number
+        purse.pay(event)
+    return len(events)
+
+
+def _times(purse: Purse, event: Event) -> int:
+    return _covered(purse, [event] * MOST_COUNTED)
+
+
+def _gate_event(project: Project) -> Event:
+    assert project.gate_epsilon is not None
+    return gate_event(gate_from(vars(project)), project.gate_epsilon)
+
+
+def _choosing(project: Project, setup: Setup) -> float:
+    """Return what choosing costs in all beside training."""
+    if project.oracle == Oracle.CROWD or setup.first_rate is not None:
+        return 0.0
+    if project.arrival == Arrival.STREAM:
+        if project.estimator in ONLINE_ESTIMATORS:
+            return 0.0
+        return max(0.0, batch_stream_epsilon(vars(project)) - project.training_epsilon)
+    if project.selection in SCREENS:
+        return screen_series_event(vars(project)).cost(adjacency="null").epsilon
+    return top_c_series_epsilon(setup, setup.scale) if project.selection == Selection.TOP_C else 0.0
+
+
+def _one_training(project: Project) -> float:
+    if project.arrival == Arrival.STREAM:
+        if project.estimator in ONLINE_ESTIMATORS:
+            return online_event(vars(project)).cost(adjacency="null").epsilon
+        return project.training_epsilon
+    return selectors.training_event(project).cost(adjacency="null").epsilon

@@ -1,0 +1,87 @@
+"""Simulating what a budget buys, as a job; no private row is read, so nothing is charged."""
+
+import hashlib
+import json
+from dataclasses import asdict
+from typing import Any, get_args
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import transaction
+
+from annotation.models import Job, Project, WorkState
+from annotation.services import jobs, work
+from learner.planning import SEEDS, Data, Setup, simulated, splits
+from learner.planning_models import PlanSimulation
+
+# Part of every fingerprint: another way to simulate makes other results.
+VERSION = 1
+# Steps of a stream draw noise in as many dimensions as there are weights, which takes a while.
+STREAM_SEEDS = 3
+
+
+def fingerprint_of(setup: Setup, epsilon: float) -> str:
+    """Return the name under which results of a setup are kept."""
+    described = json.dumps([VERSION, setup.as_json(), epsilon], sort_keys=True)
+    return hashlib.sha256(described.encode()).hexdigest()
+
+
+def start_simulation(*, project: Project, setup: Setup, epsilon: float, owner: AbstractBaseUser) -> PlanSimulation:
+    """Have a worker simulate a setup, unless that was done or is being done."""
+    name = fingerprint_of(setup, epsilon)
+    with transaction.atomic():
+        found, created = PlanSimulation.objects.select_for_update(of=("self",)).get_or_create(
+            fingerprint=name, defaults={"setup": setup.as_json(), "epsilon": epsilon}
+        )
+        lost = found.result is None and (found.job is None or found.job.state == WorkState.FAILED)
+        if created or lost:
+            found.job = jobs.open_job(project=project, kind=jobs.SIMULATE, owner=owner)
+            found.save(update_fields=["job"])
+    return found
+
+
+def run_simulation(*, job_id: str) -> None:
+    """Simulate and store the result."""
+    job = Job.objects.get(pk=job_id)
+    if not work.take_work(row=job):
+        return
+    wanted = PlanSimulation.objects.filter(job=job).first()
+    if wanted is None:
+        work.fail_work(row=job, error="Another simulation took this one's place.")
+        return
+    setup = Setup.from_json(wanted.setup)
+    with work.keep_lease(job) as lease:
+        result = _results(setup, wanted.epsilon, lease)
+        lease.check()
+        with transaction.atomic():
+            PlanSimulation.objects.filter(pk=wanted.pk).update(result=result)
+            work.finish_work(row=job)
+
+
+def _results(setup: Setup, epsilon: float, lease: work.Lease) -> dict[str, Any]:
+    """Return the accuracy at each release on each set of data, and at the last one for each split."""
+    seeds = STREAM_SEEDS if setup.stream else SEEDS
+    divided = splits(setup, epsilon)
+    steps = len(get_args(Data)) + len(divided)
+    curves: dict[str, Any] = {}
+    for done, data in enumerate(get_args(Data)):
+        lease.report(progress_done=done, progress_total=steps)
+        # Digits are ten classes.
+        if data == "made_up" or setup.n_classes <= 10:
+            curves[data] = [asdict(point) for point in simulated(setup, data, seeds=seeds)]
+    drawn = []
+    source: Data = "made_up"
+    for done, split in enumerate(divided, start=len(get_args(Data))):
+        lease.report(progress_done=done, progress_total=steps)
+        lease.check()
+        points = simulated(split, source, seeds=seeds)
+        if points:
+            value = split.first_rate if split.first_rate is not None else split.selection_epsilon / epsilon
+            drawn.append(
+                {
+                    "value": value,
+                    "selection_epsilon": split.selection_epsilon,
+                    "training_epsilon": split.training.epsilon,
+                    "point": asdict(points[-1]),
+                }
+            )
+    return {"seeds": seeds, "curves": curves, "splits": drawn}

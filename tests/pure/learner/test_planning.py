@@ -1,0 +1,127 @@
+"""What a plan simulates: the configured estimator and choice, on data about nobody; budgets are divided whole."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from learner.blocks import block_rates
+from learner.estimators.catalogue import Training
+from learner.planning import RATES, Setup, blocks_epsilon, simulated, splits, top_c_series_epsilon
+
+SECRET = Setup(
+    n_classes=2,
+    dimension=16,
+    records=600,
+    estimator="huber_svm_gaussian",
+    training=Training(epsilon=1.5, delta=1e-6, smoothing=2.0),
+    selection="secret_sample",
+    scale=0.25,
+    parameters={},
+    first_rate=0.1,
+    labels_per_release=40,
+    releases=4,
+    round_size=40,
+    doubling=False,
+    stream=False,
+    batch=50,
+    selection_epsilon=0.0,
+)
+OPEN = replace(
+    SECRET,
+    first_rate=None,
+    selection="random",
+    estimator="logistic",
+    training=Training(epsilon=4.0),
+    releases=3,
+    labels_per_release=100,
+)
+RATES_OF_SCREEN = {"high": 0.4, "low": 0.1, "threshold": math.exp(-0.1)}
+
+
+@pytest.mark.parametrize("data", ["digits", "made_up"])
+@pytest.mark.parametrize("setup", [SECRET, OPEN, replace(OPEN, n_classes=4)], ids=["secret", "open", "four classes"])
+def test_a_simulation_has_a_range_at_each_release_and_is_the_same_every_time(setup: Setup, data: str) -> None:
+    points = simulated(setup, data, seeds=2)
+    assert len(points) == len(setup.label_counts)
+    assert all(0 <= point.low <= point.mean <= point.high <= 1 for point in points)
+    assert [point.labels for point in points] == sorted(point.labels for point in points)
+    assert points == simulated(setup, data, seeds=2)
+
+
+def test_more_noise_leaves_less() -> None:
+    """At a hundredth of the epsilon a model of 300 labels is hardly better than chance; the noise really is there."""
+    good = simulated(replace(OPEN, training=Training(epsilon=40.0)), "digits", seeds=3)[-1]
+    bad = simulated(replace(OPEN, training=Training(epsilon=0.04)), "digits", seeds=3)[-1]
+    assert good.mean > bad.mean + 0.1
+
+
+@pytest.mark.parametrize(
+    ("selection", "parameters"),
+    [
+        ("top_c", {}),
+        ("bernoulli_screen", RATES_OF_SCREEN),
+        ("exposure_capped_screen", {**RATES_OF_SCREEN, "exposures": 3}),
+        ("exponential_screen", {"threshold": 0.5, "epsilon": 1.0, "norm_bound": 1.0}),
+        ("version_space_screen", {"high": 0.4, "low": 0.1, "half_angle": 0.2}),
+        ("uncertainty", {"measure": "entropy"}),
+    ],
+)
+def test_every_selection_can_be_simulated(selection: str, parameters: dict[str, float]) -> None:
+    setup = replace(OPEN, selection=selection, parameters=parameters, scale=0.5, labels_per_release=60, releases=2)
+    assert [point.labels for point in simulated(setup, "made_up", seeds=1)] == [60, 120]
+
+
+def test_a_stream_learns_in_batches() -> None:
+    steps = Training(epsilon=2.0, step_size=4.0, radius=40.0)
+    setup = replace(
+        OPEN, estimator="minibatch_svm", training=steps, stream=True, batch=50, releases=2, dimension=6, records=400
+    )
+    assert [point.labels for point in simulated(setup, "made_up", seeds=1)] == [100, 200]
+
+
+def test_a_secret_sample_is_divided_by_its_rate_at_the_same_price() -> None:
+    found = splits(SECRET, 2.0)
+    assert [setup.first_rate for setup in found] == list(RATES)
+    for setup in found:
+        assert setup.first_rate is not None
+        price = blocks_epsilon(setup.training.epsilon, block_rates(setup.first_rate)[: setup.releases])
+        assert price <= 2.0 * (1 + 1e-9)
+        assert price > 1.999 or setup.training.epsilon == 10.0
+    # What the preset's own numbers cost, as its page says.
+    assert blocks_epsilon(1.5, block_rates(0.1)) == pytest.approx(2.0, abs=0.01)
+
+
+def test_top_c_and_its_trainings_share_the_budget() -> None:
+    setup = replace(OPEN, selection="top_c", round_size=50)
+    for split in splits(setup, 6.0):
+        spent = top_c_series_epsilon(split, split.scale) + split.releases * split.training.epsilon
+        assert spent == pytest.approx(6.0, rel=1e-6)
+        assert spent <= 6.0 + 1e-9
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_screen_and_its_trainings_share_the_budget(stream: bool) -> None:
+    setup = replace(OPEN, selection="bernoulli_screen", parameters=RATES_OF_SCREEN, stream=stream)
+    for split in splits(setup, 4.0):
+        ratio = math.log(split.parameters["high"] / split.parameters["low"])
+        trainings = 1 if stream else split.releases
+        assert ratio + trainings * split.training.epsilon == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize("selection", ["random", "uncertainty"])
+def test_where_choosing_is_free_nothing_is_divided(selection: str) -> None:
+    assert splits(replace(OPEN, selection=selection), 4.0) == []
+
+
+def test_a_setup_survives_being_stored() -> None:
+    setup = replace(OPEN, parameters=RATES_OF_SCREEN)
+    assert Setup.from_json(setup.as_json()) == setup
+
+
+def test_labels_come_by_rounds_by_doubling_or_by_blocks() -> None:
+    assert OPEN.label_counts == [100, 200, 300]
+    assert replace(OPEN, doubling=True).label_counts == [100, 200, 400]
+    assert replace(OPEN, records=150).label_counts == [100]
+    assert SECRET.label_counts == list(np.cumsum([60, 60, 120, 240]))
