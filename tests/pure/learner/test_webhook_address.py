@@ -120,3 +120,63 @@ def test_a_name_that_does_not_resolve_is_refused(monkeypatch):
     monkeypatch.setattr(webhook_address.socket, "getaddrinfo", fail)
     with pytest.raises(WebhookRefused, match="resolve"):
         pinned_address(Target("hooks.example.org", 443, "/"))
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "0.0.0.0",
+        "0",
+        "127.1",
+        "2130706433",
+        "0x7f000001",
+        "0x7f.0.0.1",
+        "0177.0.0.1",
+        "017700000001",
+        "169.254.169.254",
+        "2852039166",
+        "0xa9fea9fe",
+        "10.0.0.1",
+        "167772161",
+        "[::]",
+        "[::1]",
+        "[fe80::1]",
+        "[fc00::1]",
+        "[::ffff:127.0.0.1]",
+        "[::ffff:7f00:1]",
+        "[::ffff:a9fe:a9fe]",
+        "[::127.0.0.1]",
+        "[64:ff9b::a9fe:a9fe]",
+        "[64:ff9b:1::7f00:1]",
+        "[2002:7f00:1::]",
+        "[2001::1]",
+    ],
+)
+def test_an_inside_address_is_refused_however_it_is_written_even_if_somebody_listed_it(host):
+    """The system itself reads these, as a connection would: decimal, hexadecimal, octal, shortened, mapped."""
+    with pytest.raises(WebhookRefused):
+        pinned_address(parse_target(f"https://{host}/", allowed=[host, host.strip("[]")]))
+
+
+@pytest.mark.parametrize("inside", ["127.0.0.1", "169.254.169.254", "::ffff:10.0.0.1", "0.0.0.0", "fe80::1"])
+def test_a_name_that_is_moved_inside_after_it_was_checked_is_not_asked_again(monkeypatch, inside):
+    asked, connected = [], []
+    answers = iter([("93.184.216.34",), (inside,)])
+
+    def resolve(*_, **__):
+        asked.append(1)
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 443)) for address in next(answers)]
+
+    def connect(address, **_):
+        connected.append(address)
+        raise ConnectionRefusedError
+
+    monkeypatch.setattr(webhook_address.socket, "getaddrinfo", resolve)
+    monkeypatch.setattr(webhook_address.socket, "create_connection", connect)
+    target = Target("hooks.example.org", 443, "/")
+    with pytest.raises(ConnectionRefusedError):
+        webhook_address.post(target, address=pinned_address(target), body=b"{}", headers={})
+    assert (len(asked), connected) == (1, [("93.184.216.34", 443)])
+    # The next message looks anew, and the name leads inside by then.
+    with pytest.raises(WebhookRefused, match="not public"):
+        pinned_address(target)

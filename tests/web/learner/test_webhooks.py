@@ -5,6 +5,7 @@ import hashlib
 import hmac
 import ipaddress
 import json
+import socket
 import ssl
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -21,6 +22,7 @@ from django.urls import reverse
 
 from annotation.models import Role
 from annotation.services import projects
+from learner import webhook_address
 from learner.services import webhooks
 from learner.webhook_models import DeliveryState, Webhook, WebhookDelivery
 from tests import documented, learning
@@ -43,14 +45,17 @@ class Receiver(HTTPServer):
     def __init__(self, certificate: ssl.SSLContext) -> None:
         self.statuses: list[int] = []
         self.taken: list[tuple[dict[str, str], bytes]] = []
+        self.paths: list[str] = []
+        self.location = "https://127.0.0.1/elsewhere"
         receiver = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 receiver.taken.append((dict(self.headers), body))
+                receiver.paths.append(self.path)
                 self.send_response(receiver.statuses.pop(0) if receiver.statuses else 204)
-                self.send_header("Location", "https://127.0.0.1/elsewhere")
+                self.send_header("Location", receiver.location)
                 self.end_headers()
 
             def log_message(self, *args: object) -> None:
@@ -199,6 +204,45 @@ def test_what_is_not_taken_is_tried_again_with_growing_pauses_and_given_up(proje
     webhooks.send_delivery(delivery_id=str(delivery.pk))
     delivery.refresh_from_db()
     assert (delivery.state, delivery.answer) == (DeliveryState.GIVEN_UP, "HTTP 503")
+
+
+def test_no_redirect_is_followed_wherever_it_leads(project, receiver):
+    delivery = waiting(project, receiver)
+    # The first would be seen here, if it were followed; the others lead where nothing may be asked.
+    leading = (
+        f"https://{receiver.name}/followed",
+        "http://169.254.169.254/",
+        "https://[::ffff:127.0.0.1]/",
+        "//0/",
+        "/",
+    )
+    for receiver.location in leading:
+        for status in (301, 302, 303, 307, 308):
+            receiver.statuses = [status]
+            WebhookDelivery.objects.filter(pk=delivery.pk).update(next_at=Now(), attempts=0)
+            webhooks.send_delivery(delivery_id=str(delivery.pk))
+            delivery.refresh_from_db()
+            assert (delivery.state, delivery.answer) == (DeliveryState.WAITING, f"HTTP {status}")
+    assert receiver.paths == ["/"] * 5 * len(leading)
+
+
+@pytest.mark.parametrize("inside", ["10.0.0.1", "169.254.169.254", "::1", "::ffff:127.0.0.1", "0.0.0.0"])
+def test_a_name_that_leads_inside_by_now_gets_nothing_and_the_page_says_so(
+    project, manager, receiver, settings, monkeypatch, inside
+):
+    settings.WEBHOOK_HOSTS = ["hooks.example.org"]
+    webhook, _ = webhooks.add_webhook(project=project, url="https://hooks.example.org/", events=["round"])
+    delivery = WebhookDelivery.objects.create(webhook=webhook, event="round", subject="round 1", body="{}")
+    found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (inside, 443))]
+    with monkeypatch.context() as patch:
+        patch.setattr(webhook_address.socket, "getaddrinfo", lambda *_, **__: found)
+        patch.setattr(webhook_address.socket, "create_connection", lambda *_, **__: pytest.fail("connected"))
+        webhooks.send_delivery(delivery_id=str(delivery.pk))
+    delivery.refresh_from_db()
+    assert (delivery.state, delivery.attempts) == (DeliveryState.WAITING, 1)
+    shown = client_of(manager).get(reverse("learner:webhooks", args=[project.slug])).content.decode()
+    assert "leads to an address that is not public" in shown.replace("&#x27;", "'")
+    assert receiver.taken == []
 
 
 @pytest.mark.parametrize(
