@@ -234,7 +234,7 @@ def get_project(request: HttpRequest, slug: str) -> Any:
     "projects/{slug:slug}/datasets",
     response={202: DatasetOut},
     summary="Upload a file; a job reads it",
-    openapi_extra=written(202, problems=(402, 409)),
+    openapi_extra=written(202, problems=(402, 409, 507)),
 )
 @idempotent
 def upload_dataset(request: HttpRequest, slug: str, file: File[UploadedFile], form: Form[UploadIn]) -> Any:

@@ -80,6 +80,20 @@ class TooOften(AnnotationError):
         self.retry_after_seconds = retry_after_seconds
 
 
+class SiteBusy(AnnotationError):
+    """More heavy work waits than the site takes on; what people do by hand goes on."""
+
+    status = 503
+    retry_after_seconds = 60
+
+
+class StorageFull(AnnotationError):
+    """There is no room for a file; nothing of it was kept."""
+
+    status = 507
+    retry_after_seconds = 600
+
+
 class KeyReused(AnnotationError):
     """An Idempotency-Key came with another request than before."""
 

@@ -60,6 +60,12 @@ def forget_old_drafts_task() -> None:
 
 
 @shared_task
+def forget_unowned_files_task() -> None:
+    """Delete the files of uploads whose receiver died before it had stored them."""
+    datasets.forget_unowned_files()
+
+
+@shared_task
 def return_expired_leases_task() -> None:
     """Give questions whose annotator went away to somebody else."""
     queue.return_expired_leases()

@@ -13,7 +13,7 @@ from ninja.openapi.schema import OpenAPISchema
 from annotation.answers import problem
 from annotation.api import BearerToken
 from annotation.api import router as annotation_router
-from annotation.errors import AnnotationError, InvalidRecords, StreamFull, TooOften
+from annotation.errors import AnnotationError, InvalidRecords
 from dpal_site import problems
 from dpal_site.problems import problem_response
 from learner.api import router as learner_router
@@ -42,7 +42,7 @@ class DescribedAPI(NinjaAPI):
 
 def _common_refusals(path: str, operation: dict[str, Any]) -> list[int]:
     parameters = operation["parameters"]
-    found = [401, 403, 429]
+    found = [401, 403, 429, 503]
     if "{" in path:
         found.append(404)
     if "requestBody" in operation:
@@ -110,8 +110,8 @@ def refused(request: HttpRequest, error: Exception) -> HttpResponse:
     status = 402 if isinstance(error, BudgetExceeded) else getattr(error, "status", 409)
     extra = {"errors": error.errors} if isinstance(error, InvalidRecords) else {}
     response = problem_response(status, str(error), **extra)
-    if isinstance(error, TooOften | StreamFull):
-        response.headers["Retry-After"] = str(error.retry_after_seconds)
+    if (seconds := getattr(error, "retry_after_seconds", None)) is not None:
+        response.headers["Retry-After"] = str(seconds)
     return response
 
 

@@ -17,6 +17,8 @@ control_socket_disable = True
 # The heartbeat file must not wait for a disk.
 worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108
 
+# The settings give a page's statements a time limit.
+os.environ["DPAL_SERVES_PAGES"] = "1"
 # Where the processes of this server count together; of no use to any other.
 os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix="dpal-metrics-")
 

@@ -126,5 +126,8 @@ class RefusalMiddleware:
         """Answer 402 for a spent budget and 409 for any other refusal; anything else is a fault of ours."""
         if isinstance(error, PrivacyError | AnnotationError | LearnerError):
             status = 402 if isinstance(error, BudgetExceeded) else getattr(error, "status", 409)
-            return render(request, "refused.html", {"reason": gettext(str(error) or "-")}, status=status)
+            response = render(request, "refused.html", {"reason": gettext(str(error) or "-")}, status=status)
+            if (seconds := getattr(error, "retry_after_seconds", None)) is not None:
+                response.headers["Retry-After"] = str(seconds)
+            return response
         return None

@@ -33,11 +33,16 @@ MEANINGS = {
     422: "The request does not fit its description.",
     429: "Too often; wait as long as Retry-After says.",
     500: "A fault of the site.",
+    503: "The site or its database is too busy; nothing was stored. Wait as long as Retry-After says.",
+    507: "There is no room for the file.",
 }
 HEADERS: dict[int, dict[str, Any]] = {
     401: {"WWW-Authenticate": {"required": True, "schema": {"type": "string", "const": "Bearer"}}},
     416: {"Content-Range": {"required": True, "schema": {"type": "string", "pattern": r"^bytes \*/[0-9]+$"}}},
-    429: {"Retry-After": {"required": True, "schema": {"type": "integer", "minimum": 1}}},
+    **{
+        status: {"Retry-After": {"required": True, "schema": {"type": "integer", "minimum": 1}}}
+        for status in (429, 503, 507)
+    },
 }
 
 

@@ -117,6 +117,11 @@ TEMPLATES = [
 if EMBEDDED and SERVES_LABELS_ALONE:
     DATABASE_URL = servers.label_database_url()
 DATABASES = {"default": servers.database_settings(DATABASE_URL)}
+# A page whose statement takes longer says so; workers wait as long as their work takes. Set by the web server alone.
+WEB_STATEMENT_SECONDS = int(os.environ.get("WEB_STATEMENT_SECONDS", 20))
+if os.environ.get("DPAL_SERVES_PAGES") == "1" and WEB_STATEMENT_SECONDS:
+    _options = DATABASES["default"]["OPTIONS"]
+    _options["options"] = f"{_options.get('options', '')} -c statement_timeout={WEB_STATEMENT_SECONDS}s".strip()
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTH_PASSWORD_VALIDATORS = [
@@ -261,6 +266,8 @@ CELERY_TASK_QUEUES = [Queue(name) for name in QUEUES]
 HEAVY_TASKS = (
     "annotation.tasks.import_dataset_task",
     "annotation.tasks.run_gate_task",
+    "annotation.tasks.run_survey_task",
+    "annotation.tasks.compare_answers_task",
     "annotation.tasks.collect_gate_parts_task",
     "learner.tasks.run_round_task",
     "learner.tasks.train_model_task",
@@ -271,6 +278,18 @@ HEAVY_TASKS = (
     "learner.tasks.apply_project_retention_task",
 )
 CELERY_TASK_ROUTES = {name: {"queue": "heavy"} for name in HEAVY_TASKS}
+# A task that runs longer is told to stop, which fails its work with a reason; one that does not listen is killed, and
+# its work is taken over like that of any dead worker.
+HEAVY_TASK_SECONDS = int(os.environ.get("HEAVY_TASK_SECONDS", 6 * 3600))
+TASK_GRACE_SECONDS = int(os.environ.get("TASK_GRACE_SECONDS", 60))
+# Jobs that may wait for a worker before further uploads are refused and further rounds and trainings put off.
+HEAVY_BACKLOG_LIMIT = int(os.environ.get("HEAVY_BACKLOG_LIMIT", 500))
+CELERY_TASK_SOFT_TIME_LIMIT = 300
+CELERY_TASK_TIME_LIMIT = CELERY_TASK_SOFT_TIME_LIMIT + TASK_GRACE_SECONDS
+CELERY_TASK_ANNOTATIONS = {
+    name: {"soft_time_limit": HEAVY_TASK_SECONDS, "time_limit": HEAVY_TASK_SECONDS + TASK_GRACE_SECONDS}
+    for name in HEAVY_TASKS
+}
 CELERY_BEAT_SCHEDULE = {
     f"heartbeat-{name}": {
         "task": "dpal_site.tasks.heartbeat_task",
@@ -284,6 +303,7 @@ CELERY_BEAT_SCHEDULE = {
     "send-stalled-jobs-again": {"task": "annotation.tasks.resend_stalled_jobs_task", "schedule": 5.0},
     "forget-read-uploads": {"task": "annotation.tasks.forget_read_uploads_task", "schedule": 60.0},
     "forget-old-drafts": {"task": "annotation.tasks.forget_old_drafts_task", "schedule": 3600.0},
+    "forget-unowned-files": {"task": "annotation.tasks.forget_unowned_files_task", "schedule": 3600.0},
     "forget-old-posts": {"task": "annotation.tasks.forget_old_posts_task", "schedule": 3600.0},
     "return-expired-leases": {"task": "annotation.tasks.return_expired_leases_task", "schedule": 10.0},
     "forget-ended-sessions": {"task": "dpal_site.tasks.forget_ended_sessions_task", "schedule": 3600.0},

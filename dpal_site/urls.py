@@ -13,6 +13,7 @@ from dpal_site.monitoring.metrics import metrics
 # The administration asks for the second factor, too.
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
 
+handler500 = "dpal_site.failures.failed"
 urlpatterns = [
     path("healthz", health.alive, name="healthz"),
     path("readyz", health.ready, name="readyz"),

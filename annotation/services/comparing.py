@@ -5,19 +5,25 @@ answers change its own class and no other; with such a model behind it, that wou
 the majority of each question's own answers, and what is made here goes to people only.
 """
 
+import logging
+
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models.functions import Now
 
 from annotation.agreement import Answer, compare_answers
-from annotation.errors import WorkCancelled
+from annotation.errors import WorkCancelled, WorkLost
 from annotation.models import Job, Label, Project
 from annotation.quality_models import Opinion, QualityReport
-from annotation.services import jobs, work
+from annotation.services import interruptions, jobs, work
+
+logger = logging.getLogger(__name__)
+MAXIMUM_ATTEMPTS = 3
 
 
 def start_report(*, project: Project, owner: User) -> QualityReport:
     """Have a worker compare the answers as they stand; the report that was there gives way."""
+    jobs.refuse_when_busy()
     with transaction.atomic():
         Project.objects.select_for_update(no_key=True).get(pk=project.pk)
         QualityReport.objects.filter(project=project).delete()
@@ -36,12 +42,23 @@ def make_report(*, job_id: str) -> None:
         return
     with work.keep_lease(job) as lease:
         try:
-            _make(report, job, lease)
+            if job.attempt > MAXIMUM_ATTEMPTS:
+                work.fail_work(row=job, error=f"Given up: {MAXIMUM_ATTEMPTS} attempts were killed.")
+                return
+            _compare(report, job, lease)
+        except WorkLost:
+            logger.warning("comparison job %s was taken over, attempt %s stops", job.pk, job.attempt)
         except WorkCancelled as cancelled:
             work.fail_work(row=job, error=str(cancelled))
+        except Exception as error:
+            if interruptions.passes_by_itself(error):
+                logger.warning("comparison job %s lost the database in attempt %s", job.pk, job.attempt)
+                return
+            work.fail_work(row=job, error=interruptions.reason_of(error))
+            raise
 
 
-def _make(report: QualityReport, job: Job, lease: work.Lease) -> None:
+def _compare(report: QualityReport, job: Job, lease: work.Lease) -> None:
     labels = Label.objects.filter(query__project=report.project_id, query__emptied=False, superseded_at=None)
     rows = labels.values_list("query", "annotator", "choice").iterator()
     answers = [Answer(task, person, choice) for task, person, choice in rows if choice is not None]

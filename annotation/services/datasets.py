@@ -2,7 +2,7 @@
 
 import logging
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
@@ -10,14 +10,18 @@ from functools import partial
 from typing import Any, BinaryIO, cast
 from uuid import UUID, uuid4
 
+from celery.exceptions import SoftTimeLimitExceeded
 from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
 from django.core.files import File
 from django.core.files.storage import default_storage
 from django.db import connection, models, transaction
+from django.db.models import Q
 from django.db.models.functions import Now
+from django.utils import timezone
 
-from annotation.errors import InvalidUpload, UploadRefused, WorkCancelled, WorkLost
+from annotation.draft_models import UploadDraft
+from annotation.errors import InvalidUpload, StorageFull, UploadRefused, WorkCancelled, WorkLost
 from annotation.models import (
     Arrival,
     BadRows,
@@ -34,7 +38,7 @@ from annotation.models import (
 from annotation.parsers.pixel_file import PixelFile
 from annotation.parsers.reading import Upload
 from annotation.parsers.rows import BadRow, Layout
-from annotation.services import charged_start, gate, jobs, mappings, work
+from annotation.services import charged_start, gate, interruptions, jobs, mappings, work
 from annotation.services.record_copy import RECORD_COPY, RecordWriter
 from privacy.models import EntryKind, LedgerEntry
 
@@ -43,6 +47,11 @@ BAD_ROWS_KEPT = 1000
 MAXIMUM_ATTEMPTS = 5
 # A file whose reading was cancelled waits so long to be read again.
 CANCELLED_KEPT = timedelta(days=7)
+FOLDER = "datasets"
+DRAFTS = "drafts"
+# Longer than the slowest request that brings a file.
+UNOWNED_AFTER = timedelta(hours=6)
+NO_ROOM = "There is no room for this file. Nothing was kept; tell whoever runs the site."
 Progress = Callable[[int, int, int], None]
 
 
@@ -63,13 +72,14 @@ def receive_upload(
     `mapping` is that of `mappings.check_mapping`. A `charged_start` opens an account with the limit `start_epsilon`.
     """
     check_upload(project=project, role=role, bad_rows=bad_rows, size=file.size)
+    jobs.refuse_when_busy()
     starts = role == DatasetRole.CHARGED_START
     limit = charged_start.check_start(project, start_epsilon) if starts else 0.0
     mapping = mappings.with_control(project, role, file, name, mapping or {})
     file.seek(0)
     upload = open_upload(file, name, mappings.layout_of(project, role, mapping))
     file.seek(0)
-    kept = default_storage.save(f"datasets/{project.pk}/{uuid4()}/upload{upload.suffix}", file)
+    kept = keep_file(file, f"{FOLDER}/{project.pk}/{uuid4()}/upload{upload.suffix}")
     try:
         with transaction.atomic():
             return Dataset.objects.create(
@@ -100,6 +110,18 @@ def check_upload(*, project: Project, role: str, bad_rows: str, size: int) -> No
         raise InvalidUpload(f"bad_rows: must be one of {', '.join(BadRows.values)}")
     if size > settings.UPLOAD_MAX_BYTES:
         raise InvalidUpload(f"file: is larger than {settings.UPLOAD_MAX_BYTES:,} bytes")
+
+
+def keep_file(file: "File[bytes]", name: str) -> str:
+    """Store a file as sent, whole or not at all."""
+    try:
+        return default_storage.save(name, file)
+    except OSError as error:
+        # The name is nobody else's: what lies there is the half that had room.
+        default_storage.delete(name)
+        if error.errno in interruptions.NO_SPACE:
+            raise StorageFull(NO_ROOM) from error
+        raise
 
 
 def broken_start_rule(project: Project) -> str:
@@ -150,7 +172,10 @@ def import_dataset(*, job_id: UUID | str, on_progress: Progress | None = None) -
     with work.keep_lease(job) as lease:
         try:
             if job.attempt > MAXIMUM_ATTEMPTS:
-                raise UploadRefused(f"Reading stopped {MAXIMUM_ATTEMPTS} times without an end; upload the file again.")
+                why = f" {job.error}" if job.error else ""
+                raise UploadRefused(
+                    f"Reading stopped {MAXIMUM_ATTEMPTS} times without an end; upload the file again.{why}"
+                )
             _read(dataset, job, lease, report, on_progress)
         except (InvalidUpload, UploadRefused) as refusal:
             _refuse(dataset, job, report, str(refusal))
@@ -161,6 +186,16 @@ def import_dataset(*, job_id: UUID | str, on_progress: Progress | None = None) -
         except WorkLost:
             logger.warning("import job %s was taken over by another worker", job.pk)
             return
+        except SoftTimeLimitExceeded as error:
+            # As long a file would take as long again.
+            _refuse(dataset, job, report, interruptions.reason_of(error))
+        except Exception as error:
+            if interruptions.passes_by_itself(error):
+                logger.warning("import job %s lost the database in attempt %s", job.pk, job.attempt)
+                return
+            # Nothing was stored and nothing is charged, so the next attempt follows once the lease has lapsed.
+            work.note_interruption(row=job, error=interruptions.reason_of(error))
+            raise
     forget_upload(dataset_id=dataset.pk)
 
 
@@ -288,3 +323,33 @@ def forget_read_uploads() -> int:
     for dataset_id in left:
         forget_upload(dataset_id=dataset_id)
     return len(left)
+
+
+def forget_unowned_files(*, older_than: timedelta = UNOWNED_AFTER) -> int:
+    """Delete files no upload knows: whoever received them died before the upload was stored; return how many.
+
+    They may name contributors, and nobody will ever read them.
+    """
+    owned = {name for pair in Dataset.objects.values_list("upload", "pixels").iterator() for name in pair if name}
+    owned |= set(UploadDraft.objects.values_list("upload", flat=True))
+    deleted = 0
+    for name in _kept_files():
+        if name in owned or timezone.now() - default_storage.get_modified_time(name) < older_than:
+            continue
+        # Its upload may have been stored since the others were listed.
+        stored = Dataset.objects.filter(Q(upload=name) | Q(pixels=name)).exists()
+        if not stored and not UploadDraft.objects.filter(upload=name).exists():
+            default_storage.delete(name)
+            deleted += 1
+    return deleted
+
+
+def _kept_files() -> Iterator[str]:
+    """Yield the names under which uploads and their pixels are kept."""
+    if not default_storage.exists(FOLDER):
+        return
+    for project in default_storage.listdir(FOLDER)[0]:
+        for folder in default_storage.listdir(f"{FOLDER}/{project}")[0]:
+            for file in default_storage.listdir(f"{FOLDER}/{project}/{folder}")[1]:
+                if folder == DRAFTS or file.startswith(("upload", "pixels-")):
+                    yield f"{FOLDER}/{project}/{folder}/{file}"

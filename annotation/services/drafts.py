@@ -15,7 +15,7 @@ from annotation.draft_models import UploadDraft
 from annotation.models import Dataset, DatasetRole, Project
 from annotation.parsers.preview import Preview, preview_of
 from annotation.parsers.shapes import Shape
-from annotation.services import charged_start, datasets, mappings
+from annotation.services import charged_start, datasets, jobs, mappings
 
 KEPT_HOURS = 24
 
@@ -33,13 +33,14 @@ def keep_draft(
 ) -> UploadDraft:
     """Keep a file for a day, with the mapping it suggests; `InvalidUpload` if no mapping could make it readable."""
     datasets.check_upload(project=project, role=role, bad_rows=bad_rows, size=file.size)
+    jobs.refuse_when_busy()
     if role == DatasetRole.CHARGED_START:
         charged_start.check_start(project, start_epsilon)
     reading = reading or {}
     shape = mappings.look_at(file, name, reading)
     mapping = mappings.suggested_mapping(project=project, role=role, shape=shape, reading=reading)
     file.seek(0)
-    kept = default_storage.save(f"datasets/{project.pk}/drafts/{uuid4()}{shape.format}", file)
+    kept = datasets.keep_file(file, f"{datasets.FOLDER}/{project.pk}/{datasets.DRAFTS}/{uuid4()}{shape.format}")
     try:
         return UploadDraft.objects.create(
             project=project,

@@ -25,7 +25,7 @@ from annotation.models import (
     WorkState,
 )
 from annotation.presets import gate_event, gate_from
-from annotation.services import gate_parts, jobs, work
+from annotation.services import gate_parts, interruptions, jobs, work
 from privacy.errors import AlreadySettled, PrivacyError
 from privacy.gate import KAnonymityGate, ThresholdGate
 from privacy.models import SETTLEMENTS, LedgerEntry
@@ -81,8 +81,10 @@ def run_gate(*, job_id: UUID | str) -> None:
         except (PrivacyError, WorkCancelled) as refusal:
             _give_up(job, str(refusal))
         except Exception as error:
-            # The name of the error only: its message may quote a record.
-            _give_up(job, f"The gate stopped with {type(error).__name__}; what it reserved stays charged.")
+            if interruptions.passes_by_itself(error):
+                logger.warning("gate job %s lost the database in attempt %s", job.pk, job.attempt)
+                return
+            _give_up(job, f"{interruptions.reason_of(error)} What the gate reserved stays charged.")
             raise
 
 

@@ -13,7 +13,7 @@ from django.db import transaction
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration, WorkCancelled, WorkLost
 from annotation.models import Dataset, DatasetRole, Job, Oracle, Project, Survey, WorkState
 from annotation.presets import broken_rules
-from annotation.services import gate_parts, jobs, work
+from annotation.services import gate_parts, interruptions, jobs, work
 from annotation.services.projects import ALL_GATE_FIELDS
 from privacy.models import EntryKind, LedgerEntry
 from privacy.normalizers import Normalizer
@@ -87,6 +87,7 @@ def start_survey(*, dataset: Dataset, owner: AbstractBaseUser | None = None) -> 
         standing = survey_job(locked)
         if standing is not None and standing.state != WorkState.FAILED:
             return standing
+        jobs.refuse_when_busy()
         Survey.objects.filter(dataset=locked).delete()
         job = jobs.open_job(project=locked.project, kind=jobs.SURVEY, owner=owner)
         Survey.objects.create(dataset=locked, job=job, normalizer=locked.project.normalizer)
@@ -113,8 +114,10 @@ def run_survey(*, job_id: UUID | str) -> None:
         except WorkLost:
             logger.warning("survey job %s was taken over, attempt %s stops", job.pk, job.attempt)
         except Exception as error:
-            # The name of the error only: its message may quote a record.
-            work.fail_work(row=job, error=f"Counting stopped with {type(error).__name__}.")
+            if interruptions.passes_by_itself(error):
+                logger.warning("survey job %s lost the database in attempt %s", job.pk, job.attempt)
+                return
+            work.fail_work(row=job, error=interruptions.reason_of(error))
             raise
 
 

@@ -7,12 +7,19 @@ from datetime import timedelta
 
 from django.contrib.auth.models import User
 from django.db import connection, transaction
-from django.utils import timezone
+from django.db.models.functions import Now
 
 from annotation.errors import KeyReused
 from annotation.idempotent_models import IdempotentAnswer
 
 KEPT = timedelta(hours=24)
+# By the database's clock: to a process whose own lags behind, the answer would seem to have lapsed already.
+KEEP_ANSWER = """
+INSERT INTO annotation_idempotentanswer (key, user_id, request_digest, status, body, created_at)
+VALUES (%s, %s, %s, %s, %s, now())
+ON CONFLICT (key) DO UPDATE SET user_id = excluded.user_id, request_digest = excluded.request_digest,
+    status = excluded.status, body = excluded.body, created_at = excluded.created_at
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +41,7 @@ def answer_once(*, user: User, key: str, request_digest: bytes, perform: Callabl
         with connection.cursor() as cursor:
             # Sent twice at once, the second waits for the first and then finds its answer.
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [int.from_bytes(digest[:8], signed=True)])
-        known = IdempotentAnswer.objects.filter(key=digest, created_at__gt=timezone.now() - KEPT).first()
+        known = IdempotentAnswer.objects.filter(key=digest, created_at__gt=Now() - KEPT).first()
         if known is not None:
             if bytes(known.request_digest) != request_digest:
                 raise KeyReused("This Idempotency-Key was used for another request; make a new one.")
@@ -43,13 +50,11 @@ def answer_once(*, user: User, key: str, request_digest: bytes, perform: Callabl
         if answer.status >= 400:
             transaction.set_rollback(True)
             return answer
-        IdempotentAnswer.objects.filter(key=digest).delete()
-        IdempotentAnswer.objects.create(
-            key=digest, user=user, request_digest=request_digest, status=answer.status, body=answer.body
-        )
+        with connection.cursor() as cursor:
+            cursor.execute(KEEP_ANSWER, [digest, user.pk, request_digest, answer.status, answer.body])
     return answer
 
 
 def forget_old_answers() -> int:
     """Delete the answers whose keys may be used anew; return how many."""
-    return IdempotentAnswer.objects.filter(created_at__lt=timezone.now() - KEPT).delete()[0]
+    return IdempotentAnswer.objects.filter(created_at__lt=Now() - KEPT).delete()[0]

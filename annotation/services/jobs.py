@@ -11,7 +11,9 @@ from django.db import models, transaction
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from annotation.errors import SiteBusy
 from annotation.models import Job, Project, WorkState
+from annotation.services import broker
 
 logger = logging.getLogger(__name__)
 IMPORT = "import"
@@ -29,6 +31,18 @@ TASKS = {
     SIMULATE: "learner.tasks.simulate_plan_task",
     FORGET: "learner.tasks.forget_contributor_task",
 }
+
+
+def refuse_when_busy() -> None:
+    """Raise `SiteBusy` where more long work waits than the site takes on; nothing people do by hand asks this."""
+    if is_busy():
+        raise SiteBusy("Much long work waits already, so nothing was taken on. Try again in a few minutes.")
+
+
+def is_busy() -> bool:
+    """Say whether as many jobs wait for a worker as `HEAVY_BACKLOG_LIMIT` allows."""
+    waiting = Job.objects.filter(state=WorkState.WAITING, kind__in=TASKS)
+    return waiting.count() >= settings.HEAVY_BACKLOG_LIMIT
 
 
 def open_job(*, project: Project, kind: str, owner: AbstractBaseUser | None = None, send: bool = True) -> Job:
@@ -56,9 +70,13 @@ def resend_stalled_jobs() -> int:
     """Send again what was never sent, waits for long, or was dropped by its worker; return how many those were."""
     patience = timedelta(seconds=settings.WORK_LEASE_SECONDS)
     long_ago = models.ExpressionWrapper(Now() - patience, output_field=models.DateTimeField())
-    unsent = Q(sent_at=None, created_at__lt=long_ago) | Q(sent_at__lt=long_ago)
+    # A process whose clock was ahead wrote a time that is still to come.
+    unsent = Q(sent_at=None) & (Q(created_at__lt=long_ago) | Q(created_at__gt=Now())) | Q(sent_at__lt=long_ago)
     open_work = Q(state=WorkState.WAITING) | Q(state=WorkState.RUNNING, leased_until__lt=Now())
-    stalled = Job.objects.filter(open_work, unsent, kind__in=TASKS)
+    open_jobs = Job.objects.filter(open_work, kind__in=TASKS)
+    stalled = open_jobs.filter(unsent)
+    if not stalled.exists() or not broker.may_have_lost(open_jobs.count()):
+        return 0
     sent = 0
     for job_id, kind in stalled.order_by("created_at").values_list("pk", "kind"):
         logger.info("job %s of kind %s is sent again", job_id, kind)

@@ -8,14 +8,15 @@ from enum import StrEnum
 
 from django.contrib.auth.models import User
 from django.db import connection
-from django.db.models import F
-from django.utils import timezone
+from django.db.models import F, Q
+from django.db.models.functions import Now
 
 from annotation.models import ApiToken
 from annotation.services import rates
 
 PREFIX = "dpal_"
 MAXIMUM_LIFETIME = timedelta(days=366)
+NOTED_EVERY = timedelta(minutes=1)
 
 
 USE = """
@@ -60,21 +61,23 @@ def create_token(*, user: User, name: str, scopes: list[str], lifetime: timedelt
         raise ValueError(f"lifetime must be above 0 and at most 366 days, got {lifetime}")
     secret = PREFIX + secrets.token_urlsafe(32)
     token = ApiToken.objects.create(
-        user=user, name=name, digest=_digest(secret), scopes=sorted(scopes), expires_at=timezone.now() + lifetime
+        user=user, name=name, digest=_digest(secret), scopes=sorted(scopes), expires_at=Now() + lifetime
     )
+    token.refresh_from_db(fields=["expires_at"])
     return token, secret
 
 
 def find_token(*, secret: str) -> ApiToken | None:
     """Return the live token behind `secret`; its last use is noted to the minute."""
-    now = timezone.now()
+    # By the database's clock, the one clock of all processes.
     token = (
         ApiToken.objects.select_related("user")
-        .filter(digest=_digest(secret), revoked_at=None, expires_at__gt=now, user__is_active=True)
+        .filter(digest=_digest(secret), revoked_at=None, expires_at__gt=Now(), user__is_active=True)
+        .annotate(stale=Q(last_used_at=None) | Q(last_used_at__lt=Now() - NOTED_EVERY))
         .first()
     )
-    if token and (token.last_used_at is None or now - token.last_used_at > timedelta(minutes=1)):
-        ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
+    if token and token.stale:
+        ApiToken.objects.filter(pk=token.pk).update(last_used_at=Now())
     return token
 
 
@@ -101,14 +104,14 @@ def use_token(*, secret: str, limit: int) -> ApiToken | None:
 
 def revoke_token(*, token: ApiToken) -> ApiToken:
     """End a token; revoking twice keeps the first time."""
-    ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now())
+    ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=Now())
     token.refresh_from_db()
     return token
 
 
 def live_tokens(*, user: User) -> list[ApiToken]:
     """Return the tokens of `user` that still open something, the one that ends first on top."""
-    return list(user.api_tokens.filter(revoked_at=None, expires_at__gt=timezone.now()).order_by(F("expires_at").asc()))
+    return list(user.api_tokens.filter(revoked_at=None, expires_at__gt=Now()).order_by(F("expires_at").asc()))
 
 
 def _digest(secret: str) -> str:

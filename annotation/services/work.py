@@ -130,7 +130,7 @@ def finish_work(*, row: models.Model, **fields: Any) -> None:
     This is the last point at which cancelling stops the work: what is done is done.
     """
     # The update waits for whoever is cancelling at this moment.
-    if not _held_rows(row).filter(cancelled_by="").update(**_ended(state=WorkState.DONE, **fields)):
+    if not _held_rows(row).filter(cancelled_by="").update(**_ended(state=WorkState.DONE, error="", **fields)):
         cancelled_by = _held_rows(row).values_list("cancelled_by", flat=True).first()
         if cancelled_by:
             raise WorkCancelled(cancelled_words(cancelled_by))
@@ -159,6 +159,11 @@ def fail_work(*, row: models.Model, error: str, **fields: Any) -> None:
     if not _held_rows(row).update(**_ended(state=WorkState.FAILED, error=error[:MAX_ERROR_LENGTH], **fields)):
         raise _lost(row)
     row.refresh_from_db()
+
+
+def note_interruption(*, row: models.Model, error: str) -> None:
+    """Say on the row why this attempt stopped while the next one is awaited; nothing where another one holds it."""
+    _held_rows(row).update(error=error[:MAX_ERROR_LENGTH])
 
 
 def _ended(**fields: Any) -> dict[str, Any]:

@@ -4,18 +4,17 @@ import os
 import secrets
 from collections.abc import Iterator
 
-from celery import current_app
 from django.conf import settings
 from django.db.models import Count, DurationField, ExpressionWrapper, F, Max, Model, Q, Sum
 from django.db.models.functions import Now
 from django.http import HttpRequest, HttpResponse
-from kombu.exceptions import ChannelError, OperationalError
 from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, Metric, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from annotation.models import Assignment, AssignmentState, Job, Project, Query, WorkState
+from annotation.services import broker
 from annotation.sheets import start_accounts
 from dpal_site.monitoring import heartbeats
 from learner.models import Round, TrainingRun
@@ -52,7 +51,7 @@ class SiteCollector(Collector):
         yield leases
         yield oldest
         waiting = GaugeMetricFamily("dpal_broker_messages", "Tasks that wait in the broker.", labels=["queue"])
-        for queue, count in broker_depths().items():
+        for queue, count in broker.depths().items():
             waiting.add_metric([queue], count)
         yield waiting
 
@@ -109,23 +108,6 @@ class SiteCollector(Collector):
             if age is not None:
                 family.add_metric([queue], age.total_seconds())
         return family
-
-
-def broker_depths() -> dict[str, int]:
-    """Return how many tasks wait in each queue; nothing for a broker that does not answer."""
-    depths: dict[str, int] = {}
-    try:
-        with current_app.connection_for_write(connect_timeout=2) as connection:
-            connection.ensure_connection(max_retries=1, timeout=2)
-            with connection.channel() as channel:
-                for queue in current_app.conf.task_queues:
-                    try:
-                        depths[queue.name] = queue(channel).queue_declare(passive=True).message_count
-                    except ChannelError:  # nothing was ever sent there
-                        depths[queue.name] = 0
-    except (OperationalError, OSError):
-        return {}
-    return depths
 
 
 def metrics(request: HttpRequest) -> HttpResponse:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from django.db import transaction
 
 from annotation.errors import WorkCancelled, WorkLost
+from annotation.services import interruptions
 from annotation.services.work import Lease, cancelled_words, fail_work, keep_lease, take_work
 from learner.errors import LearnerError
 from learner.keys import key_of
@@ -32,7 +33,8 @@ def attempt_at(row: Round | TrainingRun) -> Iterator[Lease | None]:
 
     What an earlier attempt reserved and never settled is charged first: it may have read private rows. A refusal
     or a cancellation fails the row with its reason; any other error fails it too, and is raised for the log. Either way
-    the reservation of this attempt is charged.
+    the reservation of this attempt is charged. Where the database went away, the row keeps its lapsing lease for the
+    next attempt.
     """
     if not take_work(row=row):
         yield None
@@ -55,8 +57,10 @@ def attempt_at(row: Round | TrainingRun) -> Iterator[Lease | None]:
         except (PrivacyError, LearnerError, WorkCancelled) as refusal:
             _give_up(row, str(refusal))
         except Exception as error:
-            # The name of the error only: its message may quote a record.
-            if _give_up(row, f"It stopped with {type(error).__name__}; the worker's log says where."):
+            if interruptions.passes_by_itself(error):
+                logger.warning("%s %s lost the database in attempt %s", row._meta.model_name, row.pk, row.attempt)
+                return
+            if _give_up(row, interruptions.reason_of(error)):
                 raise
 
 

@@ -1,6 +1,7 @@
 """The loop: a project's next step, and one private choice of questions."""
 
 import hashlib
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from annotation.label_budget import questions_left
 from annotation.models import Arrival, Consensus, Oracle, Project, ProjectState, Selection, WorkState
-from annotation.services import labels, queue, repeats
+from annotation.services import broker, jobs, labels, queue, repeats
 from annotation.services.work import finish_work
 from learner import pool_selectors, repeat_selectors, secret_selectors, selectors, stream_selectors
 from learner.configuration import featurizer_of, screen_of, strategy_of
@@ -49,6 +50,9 @@ def advance_project(*, project_id: int) -> ProjectStatus:
         # One at a time for each project: the second caller sees what the first one started.
         project = Project.objects.select_for_update(no_key=True).get(pk=project_id)
         status = selectors.project_status(project)
+        if status.step in (Step.ASK, Step.TRAIN) and jobs.is_busy():
+            # The next beat asks again; what waits already comes first.
+            return status
         if status.step == Step.ASK:
             _start_round(project)
         elif status.step == Step.TRAIN:
@@ -67,21 +71,32 @@ def _advance_stream(project: Project) -> ProjectStatus:
 
 def advance_projects() -> None:
     """Advance every active project, and send again what no worker holds: its task or its worker was lost."""
-    for project_id in Project.objects.filter(state=ProjectState.ACTIVE).values_list("pk", flat=True):
+    active = Project.objects.filter(state=ProjectState.ACTIVE)
+    for project_id in active.exclude(arrival=Arrival.STREAM).values_list("pk", flat=True):
         advance_project(project_id=project_id)
+    streams = active.filter(arrival=Arrival.STREAM).select_related("pool_account")
+    moving = [project.pk for project in streams if stream_selectors.has_work(project)]
+    _send_unless_waiting(RUN_STREAM_TASK, "project_id", moving)
     for release_id in release_gate.unchecked_releases().values_list("pk", flat=True):
         release_gate.check_release(release_id=release_id)
     for release in releases.unmeasured_releases():
         releases.evaluate_release(release=release)
-    for round_id in _unheld(Round.objects.all()).values_list("pk", flat=True):
-        send_on_commit(RUN_ROUND_TASK, round_id=round_id)
-    for run_id in _unheld(TrainingRun.objects.all()).values_list("pk", flat=True):
-        send_on_commit(TRAIN_MODEL_TASK, run_id=str(run_id))
+    _send_unless_waiting(RUN_ROUND_TASK, "round_id", list(_unheld(Round.objects.all()).values_list("pk", flat=True)))
+    runs = _unheld(TrainingRun.objects.all()).values_list("pk", flat=True)
+    _send_unless_waiting(TRAIN_MODEL_TASK, "run_id", [str(run_id) for run_id in runs])
+
+
+def _send_unless_waiting(task: str, name: str, ids: Sequence[int | str]) -> None:
+    """Send a task for each id again, unless the broker holds as many as that already."""
+    if broker.may_have_lost(len(ids)):
+        for each in ids:
+            send_on_commit(task, **{name: each})
 
 
 def _unheld(rows: QuerySet[Any]) -> QuerySet[Any]:
     """Keep what waits for longer than a task takes to arrive, and what runs under a lapsed lease."""
-    waiting = Q(state=WorkState.WAITING, created_at__lt=Now() - RESEND_AFTER)
+    # A process whose clock was ahead wrote a time that is still to come.
+    waiting = Q(state=WorkState.WAITING) & (Q(created_at__lt=Now() - RESEND_AFTER) | Q(created_at__gt=Now()))
     return rows.filter(waiting | Q(state=WorkState.RUNNING, leased_until__lt=Now()))
 
 

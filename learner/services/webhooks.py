@@ -12,7 +12,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.utils import timezone
+from django.db.models.functions import Now
 
 from annotation.models import Project, WorkState
 from learner.errors import WebhookRefused
@@ -43,7 +43,7 @@ def add_webhook(*, project: Project, url: str, events: Sequence[str]) -> tuple[W
 
 def remove_webhook(*, webhook: Webhook) -> None:
     """Send nothing more to an address; what was sent stays on the page."""
-    Webhook.objects.filter(pk=webhook.pk, removed_at=None).update(removed_at=timezone.now())
+    Webhook.objects.filter(pk=webhook.pk, removed_at=None).update(removed_at=Now())
     waiting = WebhookDelivery.objects.filter(webhook=webhook, state=DeliveryState.WAITING)
     waiting.update(state=DeliveryState.GIVEN_UP, answer="removed")
 
@@ -97,30 +97,29 @@ def _happened(webhook: Webhook) -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 def send_due() -> None:
     """Hand every message whose time has come to a worker."""
-    due = WebhookDelivery.objects.filter(state=DeliveryState.WAITING, next_at__lte=timezone.now())
+    due = WebhookDelivery.objects.filter(state=DeliveryState.WAITING, next_at__lte=Now())
     for delivery_id in due.order_by("next_at").values_list("pk", flat=True)[:DUE_AT_ONCE]:
         send_on_commit(SEND_WEBHOOK_TASK, delivery_id=str(delivery_id))
 
 
 def send_delivery(*, delivery_id: str) -> None:
     """Try to send one message, unless somebody else is at it."""
-    now = timezone.now()
     with transaction.atomic():
         waiting = WebhookDelivery.objects.select_for_update(skip_locked=True, of=("self",))
-        delivery = waiting.filter(pk=delivery_id, state=DeliveryState.WAITING, next_at__lte=now).first()
+        delivery = waiting.filter(pk=delivery_id, state=DeliveryState.WAITING, next_at__lte=Now()).first()
         if delivery is None:
             return
         delivery.attempts += 1
-        delivery.next_at = now + LEASE
+        delivery.next_at = Now() + LEASE  # the one clock of all workers
         delivery.save(update_fields=["attempts", "next_at"])
     taken, answer = _attempt(delivery)
     own = WebhookDelivery.objects.filter(pk=delivery.pk, attempts=delivery.attempts, state=DeliveryState.WAITING)
     if taken:
-        own.update(state=DeliveryState.SENT, sent_at=timezone.now(), answer=answer)
+        own.update(state=DeliveryState.SENT, sent_at=Now(), answer=answer)
     elif delivery.attempts >= MAX_ATTEMPTS:
         own.update(state=DeliveryState.GIVEN_UP, answer=answer)
     else:
-        own.update(next_at=timezone.now() + FIRST_PAUSE * 2 ** (delivery.attempts - 1), answer=answer)
+        own.update(next_at=Now() + FIRST_PAUSE * 2 ** (delivery.attempts - 1), answer=answer)
 
 
 def _attempt(delivery: WebhookDelivery) -> tuple[bool, str]:
@@ -150,7 +149,7 @@ def send_again(*, delivery: WebhookDelivery) -> None:
     with transaction.atomic():
         settled = WebhookDelivery.objects.filter(pk=delivery.pk, webhook__removed_at=None)
         changed = settled.exclude(state=DeliveryState.WAITING).update(
-            state=DeliveryState.WAITING, attempts=0, next_at=timezone.now(), answer="", sent_at=None
+            state=DeliveryState.WAITING, attempts=0, next_at=Now(), answer="", sent_at=None
         )
         if changed:
             send_on_commit(SEND_WEBHOOK_TASK, delivery_id=str(delivery.pk))

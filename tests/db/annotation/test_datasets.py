@@ -394,7 +394,7 @@ def test_pixel_files_of_killed_attempts_are_removed():
 # --- jobs
 
 
-def test_jobs_that_nobody_finishes_are_sent_again(sent, settings):
+def test_jobs_that_nobody_finishes_are_sent_again(sent, settings, broker):
     project = make_project()
     long_ago = Now() - timedelta(seconds=settings.WORK_LEASE_SECONDS + 1)
 
@@ -417,7 +417,7 @@ def test_jobs_that_nobody_finishes_are_sent_again(sent, settings):
     assert jobs.resend_stalled_jobs() == 0
 
 
-def test_a_job_whose_sending_failed_is_sent_later(monkeypatch, settings, sent):
+def test_a_job_whose_sending_failed_is_sent_later(monkeypatch, settings, sent, broker):
     def away(*args, **kwargs):
         raise ConnectionError("the broker is away")
 
@@ -481,3 +481,13 @@ def test_work_is_not_taken_from_somebody_who_holds_it():
     assert work.take_work(row=Job.objects.get())
     datasets.import_dataset(job_id=dataset.job_id)
     assert not Record.objects.exists()
+
+
+def test_files_whose_receiver_died_are_deleted_and_no_others(sent):
+    dataset = receive(b"text\na\n")
+    kept = dataset.upload.name
+    orphan = default_storage.save(f"datasets/{dataset.project_id}/orphan/upload.csv", ContentFile(b"text,who\na,eve\n"))
+    assert datasets.forget_unowned_files() == 0  # its receiver may still be at it
+    assert datasets.forget_unowned_files(older_than=timedelta(0)) >= 1
+    assert not default_storage.exists(orphan)
+    assert default_storage.exists(kept)

@@ -243,7 +243,7 @@ def test_a_second_upload_joins_the_pool():
     assert learning.open_reservations(project) == 0
 
 
-def test_what_no_worker_holds_is_sent_again(trusted, monkeypatch):
+def test_what_no_worker_holds_is_sent_again(trusted, monkeypatch, broker):
     sent = []
     monkeypatch.setattr(rounds, "send_on_commit", lambda task, **ids: sent.append((task, ids)))
     chosen = started_round(trusted)

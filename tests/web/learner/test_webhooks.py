@@ -19,6 +19,7 @@ from django.conf import settings as site_settings
 from django.db.models.functions import Now
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from annotation.models import Role
 from annotation.services import projects
@@ -192,7 +193,7 @@ def test_what_is_not_taken_is_tried_again_with_growing_pauses_and_given_up(proje
     for _ in range(3):
         webhooks.send_delivery(delivery_id=str(delivery.pk))
         delivery.refresh_from_db()
-        pauses.append(delivery.next_at - webhooks.timezone.now())
+        pauses.append(delivery.next_at - timezone.now())
         webhooks.send_delivery(delivery_id=str(delivery.pk))
         WebhookDelivery.objects.filter(pk=delivery.pk).update(next_at=Now())
     # The redirect was not followed: three requests, all to the address itself.

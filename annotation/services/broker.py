@@ -1,0 +1,37 @@
+"""What waits in the broker, and whether it may have lost what it was handed."""
+
+from celery import current_app
+from kombu.exceptions import ChannelError, OperationalError
+
+HEAVY_QUEUE = "heavy"
+PATIENCE_SECONDS = 2
+
+
+def depths() -> dict[str, int]:
+    """Return how many tasks wait in each queue; nothing for a broker that does not answer."""
+    found: dict[str, int] = {}
+    try:
+        with current_app.connection_for_write(connect_timeout=PATIENCE_SECONDS) as connection:
+            connection.ensure_connection(max_retries=1, timeout=PATIENCE_SECONDS)
+            for queue in current_app.conf.task_queues:
+                # A channel each: RabbitMQ closes the one on which a queue was asked for that does not exist.
+                with connection.channel() as channel:
+                    try:
+                        found[queue.name] = queue(channel).queue_declare(passive=True).message_count
+                    except ChannelError:  # nothing was ever sent there
+                        found[queue.name] = 0
+    except (OperationalError, OSError):
+        return {}
+    return found
+
+
+def may_have_lost(rows: int) -> bool:
+    """Say whether fewer heavy tasks wait in the broker than the database knows rows to be worked on.
+
+    Where as many wait, sending them again would only make a long queue longer, on every beat. A broker that does not
+    answer counts as one that lost them.
+    """
+    if not rows:
+        return False
+    waiting = depths()
+    return not waiting or waiting.get(HEAVY_QUEUE, 0) < rows
