@@ -1,6 +1,6 @@
 # Everything here needs Python 3.11 or newer, make and git; `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo test test-slow lint fmt migrate bench evidence reproduce stop clean
+.PHONY: help setup run demo test test-slow faults soak lint fmt migrate bench evidence reproduce stop clean
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
@@ -25,6 +25,12 @@ test: setup ## all tests but the slow ones; ARGS="tests/db -k ledger"
 
 test-slow: setup ## all tests, the slow ones too
 	@$(PYTHON) -m pytest -n $(JOBS) $(ARGS)
+
+faults: setup ## ten minutes of kill -9 under load; DPAL_STORM_SEED=1
+	@DPAL_STORM_SECONDS=$${DPAL_STORM_SECONDS:-600} $(PYTHON) -m pytest -s tests/faults/test_storm.py $(ARGS)
+
+soak: setup ## an hour of the same
+	@DPAL_STORM_SECONDS=$${DPAL_STORM_SECONDS:-3600} $(PYTHON) -m pytest -s tests/faults/test_storm.py $(ARGS)
 
 lint: setup ## ruff, mypy, import-linter, missing migrations
 	@$(VENV)/bin/ruff check .

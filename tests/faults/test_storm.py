@@ -1,0 +1,130 @@
+"""Everything killed at random under load; what was acknowledged stands afterwards, and the site goes on by itself.
+
+The short storm uses the servers that all tests share. `make faults` gives ten minutes, and `make soak` an hour, to a
+site with servers of its own, which are killed, too. The schedule follows a seed, which is printed (DPAL_STORM_SEED
+sets it); the processes' own timing does not.
+"""
+
+import json
+import os
+import random
+import time
+from typing import Any
+
+import pytest
+from django.db import connections
+
+from dpal_site.embedded import host
+from tests.faults.storm import stage, verdict
+from tests.faults.storm.load import Load
+from tests.faults.storm.site import LEASE_SECONDS, BorrowedSite, OwnSite
+
+pytestmark = pytest.mark.faults
+SECONDS = float(os.environ.get("DPAL_STORM_SECONDS", 30))
+SEED = int(os.environ.get("DPAL_STORM_SEED", 20_261_121))
+# For a machine that does other things, too: a process may take half a minute to start there.
+PATIENCE_SECONDS = 300
+PARTS = {"worker": 4, "web": 3, "beat": 1, "broker": 3, "postgres": 2}
+UNFINISHED = """
+SELECT 'job', state, count(*) FROM annotation_job WHERE state IN ('waiting', 'running') GROUP BY state
+UNION ALL SELECT 'round', state, count(*) FROM learner_round WHERE state IN ('waiting', 'running') GROUP BY state
+UNION ALL
+SELECT 'training', state, count(*) FROM learner_trainingrun WHERE state IN ('waiting', 'running') GROUP BY state
+UNION ALL SELECT 'upload', 'kept', count(*) FROM annotation_dataset WHERE upload <> ''
+UNION ALL SELECT 'release', 'unchecked', count(*) FROM learner_modelrelease WHERE state = 'candidate'
+"""
+
+
+def strike(site: BorrowedSite | OwnSite, part: str, rng: random.Random) -> str:
+    """Kill one part, leave it dead for a moment, and start it again as a supervisor of services would."""
+    dead_for = rng.uniform(0.0, 1.5)
+    if part == "postgres":
+        site.strike_postgres(dead_for)
+    elif part == "broker":
+        site.strike_broker(dead_for)
+    else:
+        how = site.kill_process(part, rng)
+        time.sleep(dead_for)
+        if how != "child":
+            site.processes.restart(part)
+        part = f"{part} ({how})"
+    for name in site.processes.ended():
+        site.processes.restart(name)
+    return part
+
+
+def unfinished(site: BorrowedSite | OwnSite) -> list[tuple[str, str, int]]:
+    """Return what still waits or runs."""
+    return [row for row in site.ask(UNFINISHED) if row[2]]
+
+
+def storm(site: BorrowedSite | OwnSite, load: Load, *, seconds: float, first: list[str]) -> list[str]:
+    """Strike for a while, `first` in this order, then let the site come to rest; return what was struck."""
+    rng = random.Random(SEED)
+    struck: list[str] = []
+    due = list(first)
+    load.start()
+    assert host.wait_until(lambda: len(load.seen.labels) > 0, PATIENCE_SECONDS), load.seen
+    began = time.monotonic()
+    while due or time.monotonic() < began + seconds:
+        time.sleep(rng.uniform(0.5, 3.0))
+        if rng.random() < 0.5:
+            # The other half hits a site that is only just coming back.
+            answered = len(load.seen.labels)
+            host.wait_until(lambda answered=answered: len(load.seen.labels) > answered, 30)
+        part = due.pop(0) if due else rng.choices(list(PARTS), weights=list(PARTS.values()))[0]
+        struck.append(strike(site, part, rng))
+    # Labels come in again, and everything begun comes to an end.
+    answered = len(load.seen.labels)
+    assert host.wait_until(lambda: len(load.seen.labels) > answered + 5, PATIENCE_SECONDS), load.seen
+    load.stop(PATIENCE_SECONDS)
+    assert host.wait_until(lambda: not unfinished(site), PATIENCE_SECONDS, 0.5), unfinished(site)
+    site.processes.check_running()
+    return struck
+
+
+def told(load: Load, struck: list[str], found: dict[str, Any]) -> None:
+    """Print what happened, and hold the site to what it acknowledged."""
+    seen = load.seen
+    print(json.dumps(found["summary"], indent=1))
+    print(f"struck {len(struck)} times: {struck}")
+    print(f"answers repeated from memory: {seen.repeats}; tries that failed: {dict(seen.failed_tries)}")
+    print(f"refusals: {dict(seen.refusals)}; longest wait for an answer: {seen.slowest_seconds:.1f} s")
+    assert not found["wrong"], found["wrong"]
+    assert not seen.unexpected, seen.unexpected
+
+
+@pytest.fixture
+def borrowed(monkeypatch, settings, tmp_path, request):
+    """Make lost work be taken over soon; the processes read the same from their environment."""
+    monkeypatch.setenv("WORK_LEASE_SECONDS", str(LEASE_SECONDS))
+    monkeypatch.setenv("LEDGER_COUNTER_PATH", str(tmp_path / "ledger-counter.json"))
+    settings.WORK_LEASE_SECONDS = LEASE_SECONDS
+    settings.LEDGER_COUNTER_PATH = tmp_path / "ledger-counter.json"
+    request.getfixturevalue("collected_static_files")
+    servers = request.getfixturevalue("embedded_servers")
+    return BorrowedSite(request.getfixturevalue("supervisor"), servers.database_url, servers.broker_url)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_was_acknowledged_survives_a_short_storm(borrowed):
+    print(f"short storm with seed {SEED}")
+    load_of = stage.open_projects(annotators=1)
+    borrowed.start_all(host.free_port())
+    load = Load(borrowed.url, load_of, SEED)
+    # Our own session would be ended with the others.
+    connections.close_all()
+    struck = storm(borrowed, load, seconds=0, first=["worker", "postgres", "broker", "web"])
+    told(load, struck, verdict.judge(load.told()))
+
+
+@pytest.mark.slow
+def test_what_was_acknowledged_survives_a_long_storm(tmp_path):
+    print(f"storm of {SECONDS:.0f} s with seed {SEED}")
+    with OwnSite(tmp_path) as site:
+        load_of = json.loads(site.python("-m", "tests.faults.storm.stage"))
+        site.start_all(site.web_port)
+        load = Load(site.url, load_of, SEED)
+        struck = storm(site, load, seconds=SECONDS, first=[])
+        judged = site.python("-m", "tests.faults.storm.verdict", given=json.dumps(load.told()))
+    told(load, struck, json.loads(judged.splitlines()[-1]))
