@@ -51,7 +51,6 @@ FOLDER = "datasets"
 DRAFTS = "drafts"
 # Longer than the slowest request that brings a file.
 UNOWNED_AFTER = timedelta(hours=6)
-NO_ROOM = "There is no room for this file. Nothing was kept; tell whoever runs the site."
 Progress = Callable[[int, int, int], None]
 
 
@@ -120,7 +119,7 @@ def keep_file(file: "File[bytes]", name: str) -> str:
         # The name is nobody else's: what lies there is the half that had room.
         default_storage.delete(name)
         if error.errno in interruptions.NO_SPACE:
-            raise StorageFull(NO_ROOM) from error
+            raise StorageFull("There is no room for this file. Nothing was kept; tell the administrator.") from error
         raise
 
 
