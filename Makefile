@@ -1,6 +1,6 @@
 # Everything here needs Python 3.11 or newer, make and git; `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo test test-slow faults soak lint fmt migrate bench evidence reproduce stop clean
+.PHONY: help setup run demo test test-slow faults soak test-brokers lint fmt migrate bench evidence reproduce stop clean
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
@@ -23,14 +23,17 @@ demo: setup ## a trusted and a crowd project with simulated annotators, then the
 test: setup ## all tests but the slow ones; ARGS="tests/db -k ledger"
 	@$(PYTHON) -m pytest -m "not slow" -n $(JOBS) $(ARGS)
 
-test-slow: setup ## all tests, the slow ones too
-	@$(PYTHON) -m pytest -n $(JOBS) $(ARGS)
+test-slow: setup ## all tests, the slow ones too, but those of `make test-brokers`
+	@$(PYTHON) -m pytest -m "not brokers" -n $(JOBS) $(ARGS)
 
 faults: setup ## ten minutes of kill -9 under load; DPAL_STORM_SEED=1
 	@DPAL_STORM_SECONDS=$${DPAL_STORM_SECONDS:-600} $(PYTHON) -m pytest -s tests/faults/test_storm.py $(ARGS)
 
 soak: setup ## an hour of the same
 	@DPAL_STORM_SECONDS=$${DPAL_STORM_SECONDS:-3600} $(PYTHON) -m pytest -s tests/faults/test_storm.py $(ARGS)
+
+test-brokers: setup ## a site's loop on real Redis and RabbitMQ; needs redis-server and rabbitmq-server
+	@$(PYTHON) -m pytest -s -m brokers tests/faults/test_brokers.py $(ARGS)
 
 lint: setup ## ruff, mypy, import-linter, missing migrations
 	@$(VENV)/bin/ruff check .

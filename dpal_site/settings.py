@@ -255,7 +255,7 @@ CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 # A broker that cannot be reached must not stall a click; beat sends again what was not sent.
-CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_connect_timeout": 2}
+CELERY_BROKER_CONNECTION_TIMEOUT = 2
 CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0, "interval_step": 0.2}
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BEAT_SCHEDULE_FILENAME = str(VAR_DIR / "celerybeat-schedule")
@@ -284,6 +284,12 @@ HEAVY_TASK_SECONDS = int(os.environ.get("HEAVY_TASK_SECONDS", 6 * 3600))
 TASK_GRACE_SECONDS = int(os.environ.get("TASK_GRACE_SECONDS", 60))
 # Jobs that may wait for a worker before further uploads are refused and further rounds and trainings put off.
 HEAVY_BACKLOG_LIMIT = int(os.environ.get("HEAVY_BACKLOG_LIMIT", 500))
+# Redis hands a task to another worker after this time although the first is still at it; RabbitMQ leaves such options
+# unread and has its own setting, `consumer_timeout`.
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "socket_connect_timeout": 2,
+    "visibility_timeout": HEAVY_TASK_SECONDS + TASK_GRACE_SECONDS,
+}
 CELERY_TASK_SOFT_TIME_LIMIT = 300
 CELERY_TASK_TIME_LIMIT = CELERY_TASK_SOFT_TIME_LIMIT + TASK_GRACE_SECONDS
 CELERY_TASK_ANNOTATIONS = {

@@ -1,10 +1,14 @@
 """What waits in the broker, and whether it may have lost what it was handed."""
 
+from amqp.exceptions import AMQPError
 from celery import current_app
 from kombu.exceptions import ChannelError, OperationalError
+from redis.exceptions import RedisError
 
 HEAVY_QUEUE = "heavy"
 PATIENCE_SECONDS = 2
+# What a client meets instead of a broker; kombu gives one name only to what it meets while it connects.
+AWAY = (OperationalError, OSError, AMQPError, RedisError)
 
 
 def depths() -> dict[str, int]:
@@ -20,7 +24,7 @@ def depths() -> dict[str, int]:
                         found[queue.name] = queue(channel).queue_declare(passive=True).message_count
                     except ChannelError:  # nothing was ever sent there
                         found[queue.name] = 0
-    except (OperationalError, OSError):
+    except AWAY:
         return {}
     return found
 

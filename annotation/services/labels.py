@@ -16,13 +16,12 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import connection, transaction
 from django.db.models import F, QuerySet
 from django.db.models.functions import Now
-from kombu.exceptions import OperationalError
 
 from annotation import selectors
 from annotation.consensus import majority
 from annotation.errors import AlreadyLabelled, InvalidChoice, LeaseExpired, UndoRefused
 from annotation.models import Assignment, AssignmentState, Consensus, Label, Project, Query, QueryState
-from annotation.services import gold, review, setting_aside
+from annotation.services import broker, gold, review, setting_aside
 
 logger = logging.getLogger(__name__)
 
@@ -184,7 +183,7 @@ def _tell_project_changed(project_id: int) -> None:
     """Let the project take its next step; a broker that is down delays it until the next beat, and loses no label."""
     try:
         current_app.send_task(settings.PROJECT_CHANGED_TASK, kwargs={"project_id": project_id}, retry=False)
-    except (OperationalError, OSError) as error:
+    except broker.AWAY as error:
         logger.warning("project %s: next step left to the beat, broker not reached: %s", project_id, type(error))
 
 

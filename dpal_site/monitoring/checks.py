@@ -9,8 +9,8 @@ from celery import current_app
 from django.conf import settings
 from django.core.files.storage import FileSystemStorage, default_storage
 from django.db import DatabaseError, connection
-from kombu.exceptions import OperationalError
 
+from annotation.services.broker import AWAY
 from dpal_site.monitoring import heartbeats
 
 MEBIBYTE = 1024 * 1024
@@ -31,7 +31,7 @@ def broker() -> str | None:
     try:
         with current_app.connection_for_write(connect_timeout=2) as broker_connection:
             broker_connection.ensure_connection(max_retries=1, timeout=2)
-    except (OperationalError, OSError):
+    except AWAY:
         return "no answer"
     return None
 

@@ -5,7 +5,8 @@ from functools import partial
 
 from celery import current_app
 from django.db import transaction
-from kombu.exceptions import OperationalError
+
+from annotation.services.broker import AWAY
 
 logger = logging.getLogger(__name__)
 RUN_ROUND_TASK = "learner.tasks.run_round_task"
@@ -23,5 +24,5 @@ def send_on_commit(task: str, **ids: int | str) -> None:
 def _send(task: str, ids: dict[str, int | str]) -> None:
     try:
         current_app.send_task(task, kwargs=ids, retry=False)
-    except (OperationalError, OSError) as error:
+    except AWAY as error:
         logger.warning("%s %s left to the beat, broker not reached: %s", task, ids, type(error).__name__)

@@ -1,0 +1,57 @@
+"""A site's whole loop on brokers as Debian ships them: killed, emptied and restarted like the embedded one.
+
+`make test-brokers` runs this; without the servers it says what to install, and fails.
+"""
+
+import pytest
+from django.db import connections
+
+from dpal_site.embedded import host
+from learner.models import ModelRelease
+from tests.faults.storm import stage, verdict
+from tests.faults.storm.brokers import KINDS
+from tests.faults.storm.load import Load
+from tests.faults.storm.site import BorrowedSite
+from tests.faults.test_storm import SEED, borrowed, storm, told
+
+pytestmark = [pytest.mark.faults, pytest.mark.slow, pytest.mark.brokers, pytest.mark.django_db(transaction=True)]
+__all__ = ["borrowed"]
+
+
+class SiteOn(BorrowedSite):
+    """A site whose broker is one of its own."""
+
+    def __init__(self, site, broker):
+        self.processes, self._database_url, self.broker = site.processes, site._database_url, broker
+
+    def strike_broker(self, dead_for):
+        """Kill it and start it again, or empty it."""
+        if dead_for < 0.5:
+            self.broker.empty()
+            return
+        self.broker.kill()
+        self.broker.start()
+
+
+@pytest.fixture(params=KINDS)
+def broker_of_its_own(request, tmp_path):
+    """Start a private instance of the kind, and end it."""
+    started = KINDS[request.param](tmp_path / request.param)
+    try:
+        started.start()
+        yield started
+    finally:
+        started.kill()
+
+
+def test_a_site_runs_its_loop_whatever_befalls_its_broker(borrowed, broker_of_its_own):
+    supervisor = borrowed.processes
+    supervisor._environment["CELERY_BROKER_URL"] = broker_of_its_own.url
+    site = SiteOn(borrowed, broker_of_its_own)
+    load_of = stage.open_projects(annotators=1)
+    site.start_all(host.free_port())
+    load = Load(site.url, load_of, SEED)
+    connections.close_all()
+    struck = storm(site, load, seconds=15, first=["broker", "worker", "broker", "broker"])
+    told(load, struck, verdict.judge(load.told()))
+    assert ModelRelease.objects.exists()
