@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from annotation import sheets
+from annotation import label_forecast, sheets
 from annotation.errors import InvalidUpload
 from annotation.identity import person_of
 from annotation.label_budget import label_budget as budget_of_labels
@@ -112,7 +112,12 @@ def label_budget(request: HttpRequest, slug: str) -> HttpResponse:
         projects.set_label_budget(project=project, **form.cleaned_data)
         messages.success(request, _("The annotation budget is changed."))
         return redirect("annotation:data", slug=slug)
-    context = {"project": project, "form": form, "labels": budget_of_labels(project)}
+    context = {
+        "project": project,
+        "form": form,
+        "labels": budget_of_labels(project),
+        "forecast": label_forecast.forecast(project),
+    }
     return render(request, "annotation/label_budget.html", context, status=422 if form.errors else 200)
 
 
