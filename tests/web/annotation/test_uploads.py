@@ -196,6 +196,64 @@ def test_without_a_look_the_columns_are_guessed(manager: User) -> None:
     assert Dataset.objects.get().mapping == {"text": "Utterance", "has_header": True, "delimiter": ";"}
 
 
+TASKS = [
+    {
+        "data": {"body": "a"},
+        "annotations": [
+            {
+                "completed_by": {"id": person, "email": f"{person}@example.org"},
+                "result": [{"from_name": "topic", "type": "choices", "value": {"choices": [choice]}}],
+            }
+            for person, choice in ((1, "sport"), (2, "music"))
+        ],
+    },
+    {"data": {"body": "b"}, "annotations": []},
+]
+
+
+def test_a_label_studio_project_is_looked_at_and_one_persons_answers_are_taken(manager: User) -> None:
+    project = managed(manager)
+    address = look(manager, project, json.dumps(TASKS).encode(), "export.json", role="public_test")
+    client = client_of(manager)
+    response = client.get(address)
+    form = response.context["form"]
+    assert (form["text"].initial, form["label"].initial) == ("body", "topic")
+    assert [name for name, _ in form.fields["annotator"].choices] == ["", "1", "1@example.org", "2", "2@example.org"]
+    assert [row.reason for row in response.context["preview"].rows] == [
+        "topic has answers that disagree, and no class has the most of them",
+        "topic has no answer that counts",
+    ]
+    chosen = {"text": "body", "label": "topic", "answers": "majority", "annotator": "2@example.org"}
+    client.post(address, {**chosen, "upload": "1"})
+    dataset = Dataset.objects.get()
+    datasets.import_dataset(job_id=dataset.job_id)
+    assert list(dataset.records.values_list("text", "label")) == [("a", 1)]
+    assert (
+        "2@example.org" in client.get(reverse("annotation:dataset", args=[project.slug, dataset.pk])).content.decode()
+    )
+    pool = client.get(look(manager, project, json.dumps(TASKS).encode(), "export.json")).context["form"].fields
+    assert {"label", "answers", "annotator"}.isdisjoint(pool)
+
+
+def test_a_label_studio_project_comes_by_the_rest_interface(manager: User) -> None:
+    project = managed(manager)
+    _, secret = tokens.create_token(user=manager, name="t", scopes=[Scope.DATASETS_WRITE], lifetime=timedelta(days=1))
+    client = Client(headers={"Authorization": f"Bearer {secret}"})
+
+    def send(**fields: object) -> int:
+        file = SimpleUploadedFile("export.json", json.dumps(TASKS).encode())
+        address = f"/api/v1/projects/{project.slug}/datasets"
+        return client.post(address, {"file": file, "text_column": "body", **fields}).status_code
+
+    assert send(mapping='{"annotator": "1"}') == 422  # a pool's answers have no proof
+    assert send(mapping='{"annotator": "1"}', role="public_test") == 202
+    dataset = Dataset.objects.get()
+    datasets.import_dataset(job_id=dataset.job_id)
+    assert list(dataset.records.values_list("text", "label")) == [("a", 0)]
+    dataset.refresh_from_db()
+    assert dataset.bad_row_report == [{"line": 2, "column": "topic", "reason": "has no answer that counts"}]
+
+
 def test_bad_rows_are_a_file_no_spreadsheet_runs(manager: User) -> None:
     project = managed(manager)
     dataset = datasets.receive_upload(
