@@ -166,7 +166,7 @@ def _trained_on(card: Card) -> str:
         return f"the answers to at most {card['questions_asked']} questions"
     return (
         f"the answers to a secret sample, in which each of {card['pool_size']} records took part with probability "
-        f"{number(card['sampling_rate'] or 0.0)}, starting from the release before it"
+        f"at most {number(card['sampling_rate'] or 0.0)}, starting from the release before it"
     )
 
 

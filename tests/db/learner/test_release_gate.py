@@ -6,6 +6,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
+from annotation.errors import InvalidUpload
 from learner import selectors
 from learner.models import Evaluation, MechanismAudit, ModelRelease, ReleaseState
 from learner.selectors import Step
@@ -159,6 +160,24 @@ class TestDatabase:
                 change()
         assert release.lineage.count() > 0
         assert release.evaluations.count() == 1
+
+    def test_a_release_is_measured_on_public_test_sets_alone(self, project):
+        release = learning.run_to_release(project, make_user(), version=1)
+        rows = [[text, learning.CLASSES[learning.truth_of(text)]] for text in learning.sentences(10, seed=9)]
+        columns = ["text", "label"]
+        private = [
+            project.datasets.get(role="pool"),
+            learning.upload(project, rows, columns, role="public_start"),
+            learning.upload(project, rows, columns, role="charged_start", start_epsilon=2.0),
+        ]
+        for dataset in private:
+            with pytest.raises(IntegrityError, match="public test sets alone"), transaction.atomic():
+                Evaluation.objects.create(release=release, dataset=dataset, examples=1, correct=1)
+        with pytest.raises(InvalidUpload, match="role: must be one of"):
+            learning.upload(project, rows, columns, role="private_test")
+        later = learning.upload(project, rows, columns, role="public_test")
+        releases.evaluate_release(release=release)
+        assert release.evaluations.get(dataset=later).examples == 10
 
 
 def truncate(model) -> None:

@@ -1,0 +1,2 @@
+DROP TRIGGER learner_evaluation_public ON learner_evaluation;
+DROP FUNCTION learner_evaluation_public();
