@@ -1,7 +1,7 @@
 """What an account's budget went to, as tables, and its statement as a file for an auditor's spreadsheet."""
 
 import csv
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,6 +82,21 @@ def spending_tables(account: BudgetAccount) -> tuple[SpendingTable, ...]:
     )
 
 
+def spending_amounts(account: BudgetAccount) -> Iterator[tuple[str, str, int, float, float, float, float]]:
+    """Yield what was spent by mechanism, by round or release and by person: names, operations, ε, ρ, δ and percent."""
+    by_subject = spending_by_subject(account)
+    uploads = upload_names({spending.name for spending in by_subject})
+    parts: tuple[tuple[str, list[Spending], Callable[[str], str]], ...] = (
+        (_("Mechanism"), spending_by_mechanism(account), lambda name: name.replace("_", " ")),
+        (_("Round or release"), by_subject, lambda name: subject_words(name, uploads)),
+        (_("Person"), spending_by_person(account), lambda name: name or _("by itself")),
+    )
+    for title, spendings, words in parts:
+        for spent in spendings:
+            amounts = (nano_spent(spent.epsilon_nano), nano_spent(spent.rho_nano), atto_spent(spent.delta_atto))
+            yield (title, words(spent.name), spent.operations, *amounts, 100 * spent.share)
+
+
 def statement_rows(accounts: Iterable[BudgetAccount]) -> Iterator[list[str]]:
     """Return the whole statement, oldest line first, in exact integers; memory does not grow with its length."""
     yield list(COLUMNS)
@@ -96,6 +111,14 @@ def statement_csv(accounts: Iterable[BudgetAccount]) -> Iterator[str]:
     writer = csv.writer(Echo())
     for row in statement_rows(accounts):
         yield writer.writerow(row)
+
+
+def table_csv(heading: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+    """Return a table line by line; no cell runs as a formula."""
+    writer = csv.writer(Echo())
+    yield writer.writerow(heading)
+    for row in rows:
+        yield writer.writerow([safe_cell(value) for value in row])
 
 
 def safe_cell(value: Any) -> str:

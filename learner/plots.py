@@ -3,6 +3,7 @@
 import io
 import re
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape
 
@@ -26,6 +27,10 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#000000")
 MARKS = "osD^v"
 # In a larger matrix the numbers would not be readable; the table beside it has them.
 LABELLED_CLASSES = 12
+# Marks on more points than these would hide the line.
+MARKED_POINTS = 40
+MOST_BARS = 8
+LEAST_SPAN = timedelta(hours=6)
 
 
 def accuracy_plot(history: Mapping[str, Sequence[tuple[int, float, float, float]]], *, title: str, words: str) -> bytes:
@@ -121,15 +126,77 @@ def _ranges(axes: Any, places: Sequence[float], points: Sequence[Mapping[str, An
     )
 
 
-def _figure() -> "tuple[Figure, Any]":
+def history_plot(
+    curves: Mapping[str, Sequence[tuple[datetime, float]]],
+    *,
+    limits: Mapping[str, Sequence[tuple[datetime, float]]] | None = None,
+    label: str,
+    title: str,
+    words: str,
+) -> bytes:
+    """Draw amounts that stand until they change, over time.
+
+    Parameters
+    ----------
+    curves : mapping of str to sequences of (moment, amount)
+        What stood from each moment on, oldest first.
+    limits : mapping of str to sequences of (moment, amount), optional
+        What a curve of the same name must not pass, dashed.
+    label : str
+        What the amounts are, at the axis.
+    title, words : str
+        Title and description inside the picture, for who cannot see it.
+    """
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter  # noqa: PLC0415 - slow import
+
+    figure, axes = _figure()
+    for place, (name, points) in enumerate(curves.items()):
+        colour = COLOURS[place % len(COLOURS)]
+        moments, amounts = zip(*points, strict=True)
+        mark = MARKS[place % len(MARKS)] if len(points) < MARKED_POINTS else ""
+        axes.step(moments, amounts, where="post", marker=mark, color=colour, label=_plain(name))
+        if limits and name in limits:
+            moments, amounts = zip(*limits[name], strict=True)
+            axes.step(moments, amounts, where="post", linestyle="--", color=colour, alpha=0.7)
+    axes.set_ylabel(label)
+    axes.set_ylim(bottom=0)
+    seen = [moment for points in curves.values() for moment, _ in points]
+    if max(seen) - min(seen) < LEAST_SPAN:
+        # One moment alone has no scale.
+        axes.set_xlim(min(seen) - LEAST_SPAN, max(seen) + LEAST_SPAN)
+    locator = AutoDateLocator()  # type: ignore[no-untyped-call]
+    axes.xaxis.set_major_locator(locator)
+    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+    axes.legend(fontsize=8, frameon=False)
+    return _svg(figure, title, words)
+
+
+def share_plot(shares: Mapping[str, Sequence[tuple[str, float]]], *, title: str, words: str) -> bytes:
+    """Draw shares in percent as bars, one panel for each account; the longest bars come first."""
+    import matplotlib as mpl  # noqa: PLC0415 - slow import
+
+    figure, first = _figure(panels=max(1, len(shares)))
+    with mpl.rc_context(STYLE):  # type: ignore[arg-type]
+        for axes, (place, (name, bars)) in zip(first, enumerate(shares.items()), strict=True):
+            names = [_plain(bar) for bar, _ in bars[:MOST_BARS]]
+            percents = [percent for _, percent in bars[:MOST_BARS]]
+            drawn = axes.barh(names, percents, color=COLOURS[place % len(COLOURS)])
+            axes.bar_label(drawn, fmt="%.0f %%", padding=3, fontsize=8)
+            axes.set(title=_plain(name), xlim=(0, 115))
+            axes.invert_yaxis()
+            axes.grid(visible=False, axis="y")
+    return _svg(figure, title, words)
+
+
+def _figure(*, panels: int = 0) -> "tuple[Figure, Any]":
     import matplotlib as mpl  # noqa: PLC0415 - slow import
     from matplotlib.backends.backend_svg import FigureCanvasSVG  # noqa: PLC0415 - slow import
     from matplotlib.figure import Figure  # noqa: PLC0415 - slow import
 
     with mpl.rc_context(STYLE):  # type: ignore[arg-type]
-        figure = Figure(figsize=(5.2, 3.6), layout="constrained")
+        figure = Figure(figsize=(5.2, 3.6 if panels < 2 else 2.6 * panels), layout="constrained")
         FigureCanvasSVG(figure)
-        return figure, figure.subplots()
+        return figure, (figure.subplots(panels, squeeze=False)[:, 0] if panels else figure.subplots())
 
 
 def _svg(figure: "Figure", title: str, words: str) -> bytes:

@@ -2,13 +2,24 @@
 
 from django.urls import path
 
-from learner import forgetting_views, plan_views, pool_views, release_views, views, webhook_views
+from learner import dashboard_views, forgetting_views, plan_views, pool_views, release_views, views, webhook_views
 
 app_name = "learner"
 urlpatterns = [
     path("projects/<slug:slug>/overview/", views.overview, name="overview"),
     path("projects/<slug:slug>/overview/standing/", views.standing, name="standing"),
     path("projects/<slug:slug>/overview/close-block/", views.close_block, name="close_block"),
+    path("projects/<slug:slug>/dashboard/", dashboard_views.show, name="dashboard"),
+    path("projects/<slug:slug>/dashboard/jobs/", dashboard_views.work_list, name="work_list"),
+    path("projects/<slug:slug>/dashboard/compare/", dashboard_views.compare, name="compare_projects"),
+    path("projects/<slug:slug>/dashboard/plots/<slug:name>.svg", dashboard_views.plot, name="dashboard_plot"),
+    path("projects/<slug:slug>/dashboard/<slug:name>.csv", dashboard_views.download, name="dashboard_csv"),
+    path(
+        "projects/<slug:slug>/dashboard/jobs/<slug:kind>/<slug:key>/cancel/",
+        dashboard_views.cancel,
+        name="cancel_work",
+    ),
+    path("projects/<slug:slug>/dashboard/jobs/<slug:kind>/<slug:key>/retry/", dashboard_views.retry, name="retry_work"),
     path("projects/<slug:slug>/data/pool/", pool_views.ranked_pool, name="ranked_pool"),
     path("projects/<slug:slug>/data/forget/", forgetting_views.forget, name="forget"),
     path("projects/<slug:slug>/data/forget/preview/", forgetting_views.preview_forget, name="preview_forget"),

@@ -53,13 +53,14 @@ class Costed:
         return cls(what, nano_spent(entry.epsilon_nano or 0), atto_spent(entry.delta_atto))
 
 
-def _project(request: HttpRequest, slug: str) -> Project:
+def project_of(request: HttpRequest, slug: str) -> Project:
+    """Return a project whose releases the person may see."""
     return get_object_or_404(selectors.projects_with_models(request.user), slug=slug)
 
 
 def release_of(request: HttpRequest, slug: str, version: int) -> ModelRelease:
     """Return a release of a project whose releases the person may see."""
-    return get_object_or_404(selectors.releases_of(_project(request, slug)), version=version)
+    return get_object_or_404(selectors.releases_of(project_of(request, slug)), version=version)
 
 
 def _measured(release: ModelRelease) -> list[Measured]:
@@ -100,7 +101,7 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
 
     How many questions are answered or disputed depends on what the records hold, so it is for those inside.
     """
-    project = _project(request, slug)
+    project = project_of(request, slug)
     if not may_manage(request, project):
         return redirect("learner:releases", slug=slug)
     context = _standing(project) | {
@@ -116,7 +117,7 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 def standing(request: HttpRequest, slug: str) -> HttpResponse:
     """The moving part of the overview alone."""
-    project = _project(request, slug)
+    project = project_of(request, slug)
     if not may_manage(request, project):
         raise Http404
     return render(request, "learner/_standing.html", _standing(project))
@@ -125,7 +126,7 @@ def standing(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 def release_list(request: HttpRequest, slug: str) -> HttpResponse:
     """Every release, newest first."""
-    project = _project(request, slug)
+    project = project_of(request, slug)
     status = selectors.project_status(project) if may_manage(request, project) else None
     return render(request, "learner/releases.html", {"project": project, "rows": _rows(project), "status": status})
 
@@ -146,7 +147,7 @@ def retire(request: HttpRequest, slug: str, version: int) -> HttpResponse:
 @login_required
 def close_block(request: HttpRequest, slug: str) -> HttpResponse:
     """Close the open secret block before its time; what is not agreed on by then counts as empty."""
-    project = _project(request, slug)
+    project = project_of(request, slug)
     if not may_manage(request, project):
         raise PermissionDenied(_("Only a manager of the project can close a block."))
     block = secret_selectors.open_block(project)

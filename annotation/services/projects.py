@@ -184,6 +184,13 @@ def set_description(*, project: Project, **fields: Any) -> Project:
     return project
 
 
+def compare_with(*, project: Project, other: Project | None) -> Project:
+    """Show the releases of a project that asks at random beside this one's; None shows this one alone."""
+    project.compared_with = other
+    project.save(update_fields=["compared_with"])
+    return project
+
+
 def pause_project(*, project: Project) -> Project:
     """Stop handing out questions and starting rounds."""
     return _set_state(project, ProjectState.PAUSED)

@@ -74,6 +74,7 @@ def set_stage(plans: Sequence[ProjectPlan]) -> Stage:
     stage = Stage(logins, token)
     for plan in plans:
         project, companion = (_open(each, logins) for each in (plan, plan.companion()))
+        projects.compare_with(project=project, other=companion)
         stage.pairs.append(Pair(plan, project, companion))
     return stage
 

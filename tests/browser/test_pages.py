@@ -126,6 +126,7 @@ def test_pages_are_clean(
         reverse("annotation:new_project", args=["pool-experts"]),
         *(reverse("annotation:wizard", args=["voice-crowd", step]) for step in Step),
         reverse("learner:overview", args=[project.slug]),
+        reverse("learner:dashboard", args=[project.slug]),
         reverse("annotation:people", args=[project.slug]),
         reverse("annotation:settings", args=[project.slug]),
         reverse("annotation:retention", args=[project.slug]),

@@ -98,6 +98,13 @@ PAGES = {
     # Texts have no image, whoever asks.
     "annotation:question_image": "L-----",
     "learner:overview": INSIDE,
+    "learner:dashboard": INSIDE,
+    "learner:dashboard_plot": INSIDE,
+    "learner:dashboard_csv": INSIDE,
+    "learner:work_list": MANAGERS,
+    "learner:compare_projects": MANAGERS,
+    "learner:cancel_work": MANAGERS,
+    "learner:retry_work": MANAGERS,
     "learner:standing": MANAGERS,
     # No block is open in the project, which a manager is told like this.
     "learner:close_block": "L--x--",
@@ -274,6 +281,10 @@ class Scene:
         (behind_gate,) = make_records(crowd, ["play jazz"])
         self.own: dict[str, dict[str, Any]] = {name: {"slug": crowd.slug} for name in crowd_pages} | {
             "annotation:survey": {"slug": crowd.slug, "dataset_id": behind_gate.dataset_id},
+            "learner:dashboard_plot": {"name": "spending"},
+            "learner:dashboard_csv": {"name": "spending"},
+            "learner:cancel_work": {"kind": "job", "key": str(pool.job_id)},
+            "learner:retry_work": {"kind": "job", "key": str(pool.job_id)},
             "learner:measure_plot": {"dataset_id": evaluated.pk},
         }
 

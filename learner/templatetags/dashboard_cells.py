@@ -1,0 +1,39 @@
+"""How a cell of the dashboard is written for people; files hold the plain values."""
+
+from datetime import date, datetime
+from typing import Any
+
+from django import template
+from django.utils import timezone
+from django.utils.formats import date_format, number_format
+
+from annotation.amounts import delta_words, epsilon_words
+from learner.dashboard import Column
+
+register = template.Library()
+
+
+@register.simple_tag
+def cell(value: Any, column: Column) -> str:
+    """Write a value by the kind of its column."""
+    if value is None:
+        return "–"
+    if isinstance(value, datetime):
+        return date_format(timezone.localtime(value), "SHORT_DATETIME_FORMAT")
+    if isinstance(value, date):
+        return date_format(value, "SHORT_DATE_FORMAT")
+    match column.kind:
+        case "epsilon":
+            return epsilon_words(value)
+        case "epsilon_left":
+            # What is left is rounded down, what is spent up.
+            return number_format(int(value * 1000 + 1e-6) / 1000, decimal_pos=3)
+        case "delta":
+            return delta_words(value)
+        case "percent":
+            return f"{value:.0f} %"
+        case "share":
+            return f"{100 * value:.1f} %"
+        case "count":
+            return number_format(value, force_grouping=True)
+    return str(value)
