@@ -18,6 +18,7 @@ REASONS = (
     ("field larger", f"a field is longer than {csv.field_size_limit():,} characters"),
     ("expected after", "a quote is closed in the middle of a field"),
 )
+UNREADABLE = "cannot be split into fields"
 WRONG_COUNT = "has {found} fields where the header names {wanted}"
 
 
@@ -79,7 +80,7 @@ class DelimitedReader:
         return RawBatch(lines, columns, bad)
 
     def _unreadable(self, message: str, start: int, end: int) -> list[BadRow]:
-        reason = next((reason for part, reason in REASONS if part in message), "cannot be split into fields")
+        reason = next((reason for part, reason in REASONS if part in message), UNREADABLE)
         if end > start and "field larger" in message:
             raise InvalidUpload(
                 f"file: the quote opened on line {start} is not closed within {csv.field_size_limit():,} characters, "

@@ -6,7 +6,7 @@ from typing import Any
 
 from annotation.parsers.checks import check_rows
 from annotation.parsers.reading import Upload
-from annotation.parsers.rows import BadRow, Layout, RawBatch, RowBatch
+from annotation.parsers.rows import Layout, RawBatch, RowBatch
 
 PREVIEW_ROWS = 20
 
@@ -30,11 +30,12 @@ class PreviewCell:
 
 @dataclass(frozen=True, slots=True)
 class PreviewRow:
-    """A row by its line; `reason` says why all of it is bad."""
+    """A row by its line; `reason` says why all of it is bad, `column` where that shows."""
 
     line: int
     cells: tuple[PreviewCell, ...]
     reason: str = ""
+    column: str = ""
 
     @property
     def is_bad(self) -> bool:
@@ -74,7 +75,9 @@ def preview_of(upload: Upload, layout: Layout, *, most: int = PREVIEW_ROWS) -> P
             shown[line].append(cell)
     broken = {row.line: row for row in raw.bad}
     rows = [
-        PreviewRow(line, tuple(shown[line])) if line in shown else PreviewRow(line, (), _sentence(broken[line]))
+        PreviewRow(line, tuple(shown[line]))
+        if line in shown
+        else PreviewRow(line, (), broken[line].reason, broken[line].column)
         for line in lines
     ]
     return Preview(tuple(columns), tuple(rows))
@@ -130,10 +133,6 @@ def _shown(value: Any) -> str:
 def _of_images(upload: Upload, layout: Layout, most: int) -> Preview:
     raw = next(upload.cells(), None)
     batch = next(upload.batches(), RowBatch(0)) if raw is None else check_rows(raw, layout)
-    reasons = {row.line: _sentence(row) for row in batch.bad}
+    reasons = {row.line: row.reason for row in batch.bad}
     lines = range(1, batch.count + len(reasons) + 1) if raw is None else sorted({*raw.lines, *reasons})
     return Preview((), tuple(PreviewRow(line, (), reasons.get(line, "")) for line in lines[:most]))
-
-
-def _sentence(row: BadRow) -> str:
-    return f"{row.column} {row.reason}".strip()

@@ -156,7 +156,7 @@ def test_tasks_show_what_was_answered():
     layout = Layout(kind="text", text="text", label="topic", classes=("x", "y"))
     rows = preview(TASKS, layout, "a.json").rows
     assert rows == (
-        PreviewRow(1, (), "topic has no answer that counts"),
+        PreviewRow(1, (), "has no answer that counts", "topic"),
         PreviewRow(2, (PreviewCell("b"), PreviewCell("x"))),
     )
 

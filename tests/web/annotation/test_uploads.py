@@ -220,8 +220,8 @@ def test_a_label_studio_project_is_looked_at_and_one_persons_answers_are_taken(m
     assert (form["text"].initial, form["label"].initial) == ("body", "topic")
     assert [name for name, _ in form.fields["annotator"].choices] == ["", "1", "1@example.org", "2", "2@example.org"]
     assert [row.reason for row in response.context["preview"].rows] == [
-        "topic has answers that disagree, and no class has the most of them",
-        "topic has no answer that counts",
+        "has answers that disagree, and no class has the most of them",
+        "has no answer that counts",
     ]
     chosen = {"text": "body", "label": "topic", "answers": "majority", "annotator": "2@example.org"}
     client.post(address, {**chosen, "upload": "1"})
