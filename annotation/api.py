@@ -22,7 +22,7 @@ from annotation.idempotent_api import idempotent
 from annotation.identity import person_of
 from annotation.models import Assignment, BadRows, Dataset, DatasetRole, Job, Project, Role
 from annotation.pagination import Page, page_of
-from annotation.services import datasets, labels, queue, streams, tokens
+from annotation.services import datasets, labels, lifecycle, queue, streams, tokens
 from annotation.services.label_export import MEDIA_TYPES, ExportFormat
 from annotation.services.tokens import Scope
 from privacy import selectors as privacy_selectors
@@ -215,13 +215,19 @@ class AccountOut(Schema):
 
 
 def _project(request: HttpRequest, slug: str, *roles: Role) -> Project:
-    return get_object_or_404(selectors.projects_of(request.user, roles=roles), slug=slug)
+    project = get_object_or_404(selectors.projects_of(request.user, roles=roles), slug=slug)
+    if request.method != "GET":
+        lifecycle.refuse_if_closed(project)
+    return project
 
 
 @router.get("projects", response=list[ProjectOut], summary="The caller's projects", openapi_extra=paged())
-def list_projects(request: HttpRequest, response: HttpResponse, page: Query[Page]) -> Any:
+def list_projects(request: HttpRequest, response: HttpResponse, page: Query[Page], closed: bool = False) -> Any:
     require_scope(request, Scope.PROJECTS_READ)
-    return page_of(selectors.projects_of(request.user).order_by("slug"), page, request=request, response=response)
+    found = selectors.projects_of(request.user).order_by("slug")
+    if not closed:
+        found = found.exclude(state__in=lifecycle.CLOSED)
+    return page_of(found, page, request=request, response=response)
 
 
 @router.get("projects/{slug:slug}", response=ProjectOut, summary="One project")

@@ -127,5 +127,9 @@ class StreamFull(AnnotationError):
     retry_after_seconds = 60
 
 
+class ProjectClosed(AnnotationError):
+    """The project is archived or deleted, and can only be read."""
+
+
 class ForgettingRefused(AnnotationError):
     """Nothing of the contributor is there, or it cannot be erased at this moment; nothing was changed."""

@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 # Django finds what this module imports.
 from annotation import (  # noqa: F401
+    deletion_models,
     draft_models,
     forgetting_models,
     history_models,
@@ -118,6 +119,8 @@ class ProjectState(models.TextChoices):
 
     ACTIVE = "active", _("active")
     PAUSED = "paused", _("paused")
+    ARCHIVED = "archived", _("archived")
+    DELETED = "deleted", _("deleted")
 
 
 # Each number also "is not null": a comparison with null is unknown, and a check lets the unknown pass.

@@ -21,6 +21,7 @@ from annotation.models import (
     DataKind,
     Membership,
     Project,
+    ProjectState,
     Query,
     QueryState,
     QuestionKind,
@@ -54,7 +55,7 @@ SELECT {ASSIGNMENT.sql}, {QUERY.sql}, {PROJECT.sql}
 FROM annotation_assignment assignment
 JOIN annotation_query query ON query.id = assignment.query_id
 JOIN annotation_project project ON project.id = assignment.project_id
-WHERE assignment.id = %s AND assignment.annotator_id = %s AND EXISTS (
+WHERE assignment.id = %s AND assignment.annotator_id = %s AND project.state IN ('active', 'paused') AND EXISTS (
     SELECT 1 FROM annotation_membership member
     WHERE member.project_id = project.id AND member.user_id = assignment.annotator_id AND member.role = %s
 )
@@ -79,7 +80,8 @@ def projects_of(user: Person, *, roles: Sequence[str] = ()) -> QuerySet[Project]
 def assignments_of(user: Person) -> QuerySet[Assignment]:
     """Return the person's own assignments in projects where they still are an annotator."""
     still = Membership.objects.filter(project=OuterRef("project"), user=user.pk, role=Role.ANNOTATOR)
-    return Assignment.objects.filter(Exists(still), annotator=user.pk).select_related("project")
+    at_work = Assignment.objects.filter(project__state__in=(ProjectState.ACTIVE, ProjectState.PAUSED))
+    return at_work.filter(Exists(still), annotator=user.pk).select_related("project")
 
 
 def site_midnight() -> datetime:

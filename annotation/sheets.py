@@ -25,6 +25,7 @@ from annotation.models import (
     Oracle,
     PrivacyUnit,
     Project,
+    ProjectState,
 )
 from annotation.selectors import Person, projects_of
 from annotation.spending import SpendingTable, spending_tables
@@ -48,12 +49,14 @@ class ProjectCard:
     roles: tuple[str, ...]
 
 
-def project_cards(*, user: Person) -> list[ProjectCard]:
-    """Return the person's projects, newest first, in two statements."""
+def project_cards(*, user: Person, closed: bool = False) -> list[ProjectCard]:
+    """Return the person's projects, newest first, in two statements: those at work, or those put away or deleted."""
     roles: dict[int, list[str]] = defaultdict(list)
     for project_id, role in Membership.objects.filter(user=user.pk).order_by("role").values_list("project", "role"):
         roles[project_id].append(role)
-    return [ProjectCard(project, tuple(roles[project.pk])) for project in projects_of(user).order_by("-pk")]
+    states = (ProjectState.ARCHIVED, ProjectState.DELETED) if closed else (ProjectState.ACTIVE, ProjectState.PAUSED)
+    found = projects_of(user).filter(state__in=states).order_by("-pk")
+    return [ProjectCard(project, tuple(roles[project.pk])) for project in found]
 
 
 def memberships_of(project: Project) -> QuerySet[Membership]:

@@ -276,6 +276,7 @@ HEAVY_TASKS = (
     "learner.tasks.forget_contributor_task",
     "learner.tasks.simulate_plan_task",
     "learner.tasks.apply_project_retention_task",
+    "learner.tasks.delete_project_task",
 )
 CELERY_TASK_ROUTES = {name: {"queue": "heavy"} for name in HEAVY_TASKS}
 # A task that runs longer is told to stop, which fails its work with a reason; one that does not listen is killed, and

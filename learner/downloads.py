@@ -6,7 +6,7 @@ from typing import BinaryIO
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotModified, StreamingHttpResponse
 
-from learner.errors import NotReleased
+from learner.errors import NotReleased, ReleaseBuried
 from learner.models import ModelRelease, ReleaseState
 from learner.services import releases
 
@@ -23,6 +23,8 @@ def file_response(request: HttpRequest, release: ModelRelease, name: str) -> Htt
         raise Http404
     if release.state == ReleaseState.CANDIDATE:
         raise NotReleased(f"Version {release.version} has not passed the release gate. {release.held_back}".strip())
+    if release.is_buried:
+        raise ReleaseBuried("This release was deleted with its project; its digests and its guarantee are left.")
     tag = f'"{release.digests[name]}"'
     headers = {"ETag": tag, "Cache-Control": "private, no-cache", "Accept-Ranges": "bytes"}
     if release.state == ReleaseState.RETIRED:

@@ -33,6 +33,12 @@ class BlockNotOpen(LearnerError):
     """There is no secret block whose questions are being answered."""
 
 
+class ReleaseBuried(LearnerError):
+    """The release went with its project: what it promised is left, and its files are not."""
+
+    status = 410
+
+
 class ReasonMissing(LearnerError):
     """What cannot be undone needs a reason that stays with it."""
 

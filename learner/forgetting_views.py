@@ -46,7 +46,7 @@ def forget(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 def preview_forget(request: HttpRequest, slug: str) -> HttpResponse:
     """Say what would be erased, what stays, and what the guarantee says about it; nothing is changed."""
-    project = managed_project(request, slug)
+    project = managed_project(request, slug, closed_too=True)
     form = ContributorForm(request.POST)
     if not form.is_valid():
         return _page(request, project, form, status=422)
@@ -63,7 +63,7 @@ def preview_forget(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 def forget_now(request: HttpRequest, slug: str) -> HttpResponse:
     """Open the job, once the preview was confirmed."""
-    project = managed_project(request, slug)
+    project = managed_project(request, slug, closed_too=True)
     form = ContributorForm(request.POST)
     if not form.is_valid():
         return _page(request, project, form, status=422)

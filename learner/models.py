@@ -283,6 +283,11 @@ class ModelRelease(models.Model):
     def __str__(self) -> str:
         return f"{self.project_id} v{self.version}"
 
+    @property
+    def is_buried(self) -> bool:
+        """Whether its numbers and files went with its project."""
+        return not self.weights
+
 
 class MechanismAudit(models.Model):
     """A canary's verdict on an estimator with its parameters, under one version of the code; asked once."""

@@ -121,7 +121,9 @@ def difference(release: ModelRelease, *, inside: bool) -> Difference | None:
     countable = inside and all(part.questions is not None for part in used)
     return Difference(
         before=before,
-        weights=weights_change(LinearModel.from_json(before.weights), LinearModel.from_json(release.weights)),
+        weights=None
+        if before.is_buried or release.is_buried
+        else weights_change(LinearModel.from_json(before.weights), LinearModel.from_json(release.weights)),
         accuracies=[((new.get(key) or old[key]).dataset, old.get(key), new.get(key)) for key in sorted(old | new)],
         used=used,
         labels=(before.labels_used, release.labels_used) if countable else None,

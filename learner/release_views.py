@@ -27,7 +27,7 @@ def release(request: HttpRequest, slug: str, version: int) -> HttpResponse:
     found = release_of(request, slug, version)
     managing = may_manage(request, found.project)
     signer = releases.signer()
-    offered = found.state != ReleaseState.CANDIDATE
+    offered = found.state != ReleaseState.CANDIDATE and not found.is_buried
     card = releases.card_of(release=found) if offered else None
     context = {
         "project": found.project,
@@ -56,7 +56,7 @@ def release(request: HttpRequest, slug: str, version: int) -> HttpResponse:
 def _measured(evaluation: Evaluation, release: ModelRelease) -> dict[str, Any]:
     """Return an evaluation as the page shows it; one made before there were measures has its accuracy alone."""
     found = evaluation.measures
-    classes = release.weights["classes"]
+    classes = release.project.classes
     return {
         "dataset": evaluation.dataset,
         "accuracy": release_selectors.accuracy_of(evaluation),
@@ -103,7 +103,7 @@ def measure_plot(request: HttpRequest, slug: str, version: int, kind: str, datas
         return _svg(plots.reliability_plot(evaluation.measures["reliability"], title=_("Calibration"), words=words))
     words = _("Examples by true and predicted class; the page has the numbers.")
     drawn = plots.confusion_plot(
-        evaluation.measures["confusion"], found.weights["classes"], title=_("Confusion matrix"), words=words
+        evaluation.measures["confusion"], found.project.classes, title=_("Confusion matrix"), words=words
     )
     return _svg(drawn)
 

@@ -3,7 +3,17 @@
 from celery import shared_task
 
 from annotation.models import Project
-from learner.services import forgetting, planning, release_gate, retention, rounds, streams, training, webhooks
+from learner.services import (
+    deletion,
+    forgetting,
+    planning,
+    release_gate,
+    retention,
+    rounds,
+    streams,
+    training,
+    webhooks,
+)
 
 
 @shared_task
@@ -40,6 +50,12 @@ def forget_contributor_task(*, job_id: str) -> None:
 def simulate_plan_task(*, job_id: str) -> None:
     """Simulate what a budget buys."""
     planning.run_simulation(job_id=job_id)
+
+
+@shared_task(acks_late=True)
+def delete_project_task(*, job_id: str) -> None:
+    """Erase what a deleted project held."""
+    deletion.delete_project(job_id=job_id)
 
 
 @shared_task

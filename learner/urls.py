@@ -2,7 +2,16 @@
 
 from django.urls import path
 
-from learner import dashboard_views, forgetting_views, plan_views, pool_views, release_views, views, webhook_views
+from learner import (
+    dashboard_views,
+    forgetting_views,
+    lifecycle_views,
+    plan_views,
+    pool_views,
+    release_views,
+    views,
+    webhook_views,
+)
 
 app_name = "learner"
 urlpatterns = [
@@ -21,6 +30,9 @@ urlpatterns = [
     ),
     path("projects/<slug:slug>/dashboard/jobs/<slug:kind>/<slug:key>/retry/", dashboard_views.retry, name="retry_work"),
     path("projects/<slug:slug>/data/pool/", pool_views.ranked_pool, name="ranked_pool"),
+    path("projects/<slug:slug>/settings/close/", lifecycle_views.closing, name="closing"),
+    path("projects/<slug:slug>/settings/close/archive/", lifecycle_views.set_archived, name="set_archived"),
+    path("projects/<slug:slug>/settings/close/delete/", lifecycle_views.delete_project, name="delete_project"),
     path("projects/<slug:slug>/data/forget/", forgetting_views.forget, name="forget"),
     path("projects/<slug:slug>/data/forget/preview/", forgetting_views.preview_forget, name="preview_forget"),
     path("projects/<slug:slug>/data/forget/now/", forgetting_views.forget_now, name="forget_now"),

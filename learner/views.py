@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 
 from annotation import sheets
 from annotation.models import Membership, Project, Role
+from annotation.services import lifecycle
 from learner import secret_selectors, selectors
 from learner.downloads import file_response
 from learner.intervals import wilson_interval
@@ -54,8 +55,11 @@ class Costed:
 
 
 def project_of(request: HttpRequest, slug: str) -> Project:
-    """Return a project whose releases the person may see."""
-    return get_object_or_404(selectors.projects_with_models(request.user), slug=slug)
+    """Return a project whose releases the person may see; an archived or deleted one can only be read."""
+    project = get_object_or_404(selectors.projects_with_models(request.user), slug=slug)
+    if request.method == "POST":
+        lifecycle.refuse_if_closed(project)
+    return project
 
 
 def release_of(request: HttpRequest, slug: str, version: int) -> ModelRelease:

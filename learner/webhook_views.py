@@ -10,8 +10,8 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from annotation import selectors
-from annotation.models import Project, Role
+from annotation.models import Project
+from annotation.views.projects import managed_project
 from learner.errors import WebhookRefused
 from learner.services import webhooks
 from learner.webhook_models import Webhook, WebhookDelivery, WebhookEvent
@@ -20,7 +20,7 @@ SHOWN_DELIVERIES = 100
 
 
 def _project(request: HttpRequest, slug: str) -> Project:
-    return get_object_or_404(selectors.projects_of(request.user, roles=(Role.MANAGER,)), slug=slug)
+    return managed_project(request, slug)
 
 
 def _page(request: HttpRequest, project: Project, *, status: int = 200, **more: Any) -> HttpResponse:

@@ -14,7 +14,7 @@ from django.utils import timezone
 from annotation.errors import InvalidConfiguration, LinkEnded, NotMember
 from annotation.joining_models import CrowdLink, CrowdParticipant
 from annotation.models import AssignmentState, Membership, Oracle, Project, Role
-from annotation.services import projects, queue
+from annotation.services import lifecycle, projects, queue
 
 ENDED = "This study is not open, or not any more. Please return it on the platform."
 CODE_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
@@ -54,7 +54,11 @@ def revoke_link(*, link: CrowdLink) -> None:
 def find_link(*, token: str, study: str) -> CrowdLink:
     """Return the live link, if it is meant for this study."""
     link = CrowdLink.objects.select_related("project").filter(token=token).first()
-    if link is None or (link.study and not compare_digest(link.study.encode(), study.encode())):
+    if (
+        link is None
+        or link.project.state in lifecycle.CLOSED
+        or (link.study and not compare_digest(link.study.encode(), study.encode()))
+    ):
         raise LinkEnded(ENDED)
     return link
 

@@ -72,7 +72,7 @@ def empty_questions(questions: QuerySet[Query], *, project: Project) -> int:
     ids = [query.pk for query in locked.order_by("pk").only("pk")]
     about = {"query__in": ids}
     held = Assignment.objects.filter(**about)
-    readers = held.values("annotator")
+    forget_shown(held)
     GoldQuery.objects.filter(**about).delete()
     Query.objects.filter(pk__in=ids).update(state=QueryState.WITHDRAWN, open_slots=0, emptied=True)
     held.filter(state=AssignmentState.LEASED).update(state=AssignmentState.EXPIRED, finished_at=Now())
@@ -81,8 +81,13 @@ def empty_questions(questions: QuerySet[Query], *, project: Project) -> int:
     Consensus.objects.filter(**about).update(choice=0, votes=0, agreeing=0, settled_by=None)
     Report.objects.filter(**about).delete()
     Opinion.objects.filter(**about).delete()
-    IdempotentAnswer.objects.filter(user__in=readers, body__contains=SHOWS_A_QUESTION).delete()
     return len(ids)
+
+
+def forget_shown(held: QuerySet[Assignment]) -> None:
+    """Erase what people with these assignments were last answered over the REST interface."""
+    readers = held.order_by().values("annotator").distinct()
+    IdempotentAnswer.objects.filter(user__in=readers, body__contains=SHOWS_A_QUESTION).delete()
 
 
 def forget_encounters(*, project: Project, contributor: bytes) -> None:

@@ -13,7 +13,7 @@ from django.utils import timezone
 from annotation.errors import LinkEnded
 from annotation.joining_models import Invitation
 from annotation.models import Membership, Project
-from annotation.services import projects
+from annotation.services import lifecycle, projects
 
 MAXIMUM_LIFETIME = timedelta(days=90)
 
@@ -39,7 +39,8 @@ def create_invitation(
 
 def live_invitations() -> QuerySet[Invitation]:
     """Return the invitations that still let somebody in."""
-    return Invitation.objects.filter(revoked_at=None, expires_at__gt=Now(), uses__lt=F("maximum_uses"))
+    live = Invitation.objects.filter(revoked_at=None, expires_at__gt=Now(), uses__lt=F("maximum_uses"))
+    return live.exclude(project__state__in=lifecycle.CLOSED)
 
 
 def find_invitation(*, secret: str) -> Invitation:

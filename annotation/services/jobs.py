@@ -12,7 +12,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from annotation.errors import SiteBusy
-from annotation.models import Job, Project, WorkState
+from annotation.models import Job, Project, ProjectState, WorkState
 from annotation.services import broker
 
 logger = logging.getLogger(__name__)
@@ -22,6 +22,7 @@ SURVEY = "survey"
 COMPARE = "compare"
 SIMULATE = "simulate"
 FORGET = "forget"
+DELETE = "delete"
 # By name, because tasks call services and not the other way round.
 TASKS = {
     IMPORT: "annotation.tasks.import_dataset_task",
@@ -30,6 +31,7 @@ TASKS = {
     COMPARE: "annotation.tasks.compare_answers_task",
     SIMULATE: "learner.tasks.simulate_plan_task",
     FORGET: "learner.tasks.forget_contributor_task",
+    DELETE: "learner.tasks.delete_project_task",
 }
 
 
@@ -73,7 +75,9 @@ def resend_stalled_jobs() -> int:
     # A process whose clock was ahead wrote a time that is still to come.
     unsent = Q(sent_at=None) & (Q(created_at__lt=long_ago) | Q(created_at__gt=Now())) | Q(sent_at__lt=long_ago)
     open_work = Q(state=WorkState.WAITING) | Q(state=WorkState.RUNNING, leased_until__lt=Now())
-    open_jobs = Job.objects.filter(open_work, kind__in=TASKS)
+    # Nothing is scheduled for a project that was put away, but for what it is owed: that people and it are forgotten.
+    closed = Q(project__state__in=(ProjectState.ARCHIVED, ProjectState.DELETED))
+    open_jobs = Job.objects.filter(open_work, kind__in=TASKS).exclude(closed & ~Q(kind__in=(FORGET, DELETE)))
     stalled = open_jobs.filter(unsent)
     if not stalled.exists() or not broker.may_have_lost(open_jobs.count()):
         return 0

@@ -21,7 +21,7 @@ from annotation import selectors
 from annotation.consensus import majority
 from annotation.errors import AlreadyLabelled, InvalidChoice, LeaseExpired, UndoRefused
 from annotation.models import Assignment, AssignmentState, Consensus, Label, Project, Query, QueryState
-from annotation.services import broker, gold, review, setting_aside
+from annotation.services import broker, gold, lifecycle, review, setting_aside
 
 logger = logging.getLogger(__name__)
 
@@ -76,6 +76,7 @@ def submit_label(*, assignment: Assignment, choice: int, key: UUID | None = None
     sent from: what arrives again after it was taken back does not come back to life.
     """
     project = assignment.project
+    lifecycle.refuse_if_closed(project)
     possible = len(selectors.answers_of(project))
     if not 0 <= choice < possible:
         raise InvalidChoice(f"There are {possible} answers to choose from.")
@@ -216,7 +217,9 @@ def undo_label(*, project: Project, user: AbstractBaseUser) -> Assignment:
             raise UndoRefused("There is no answer left to take back: it is over ten minutes old or a training used it.")
         # Whoever starts a training locks this row first, too, and then the questions it withdraws: labels_used_through
         # cannot move under us, and nobody waits in a circle.
-        used_through = Project.objects.select_for_update(no_key=True).get(pk=project.pk).labels_used_through
+        locked = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+        lifecycle.refuse_if_closed(locked)
+        used_through = locked.labels_used_through
         if _lock_questions(last)[last.query_id].state == QueryState.WITHDRAWN:
             raise UndoRefused("The block of this question is closed, so the answer stays.")
         current = Assignment.objects.select_for_update(no_key=True).get(pk=last.pk)

@@ -311,7 +311,7 @@ def queue_state(*, project: Project, user: AbstractBaseUser) -> QueueState:
     """Say why `claim_next` has nothing for this person."""
     if not selectors.projects_of(user, roles=(Role.ANNOTATOR,)).filter(pk=project.pk).exists():
         return QueueState.NOT_MEMBER
-    if project.state == ProjectState.PAUSED:
+    if project.state != ProjectState.ACTIVE:
         return QueueState.PAUSED
     if Membership.objects.filter(project=project, user=user.pk, role=Role.ANNOTATOR).exclude(paused_at=None).exists():
         return QueueState.PERSON_PAUSED

@@ -14,20 +14,30 @@ from annotation.models import Arrival, Membership, Project, Role
 from annotation.pool_forms import PoolProjectForm
 from annotation.presets import PRESETS
 from annotation.project_forms import MemberForm
-from annotation.services import projects
+from annotation.services import lifecycle, projects
 from annotation.stream_forms import StreamProjectForm
 
+READING = ("GET", "HEAD", "OPTIONS")
 
-def managed_project(request: HttpRequest, slug: str) -> Project:
-    """Return the project if the person manages it; else it does not exist for them."""
-    return get_object_or_404(selectors.projects_of(request.user, roles=(Role.MANAGER,)), slug=slug)
+
+def managed_project(request: HttpRequest, slug: str, *, closed_too: bool = False) -> Project:
+    """Return the project if the person manages it; else it does not exist for them.
+
+    An archived or deleted one can only be read, but by what is there for such projects (`closed_too`).
+    """
+    project = get_object_or_404(selectors.projects_of(request.user, roles=(Role.MANAGER,)), slug=slug)
+    if request.method not in READING and not closed_too:
+        lifecycle.refuse_if_closed(project)
+    return project
 
 
 @login_required
 def project_list(request: HttpRequest) -> HttpResponse:
     """Every project the person takes part in."""
-    cards = sheets.project_cards(user=request.user)
-    return render(request, "annotation/projects.html", {"cards": cards, "may_open": may_open(request)})
+    closed = "closed" in request.GET
+    cards = sheets.project_cards(user=request.user, closed=closed)
+    context = {"cards": cards, "may_open": may_open(request), "closed": closed}
+    return render(request, "annotation/projects.html", context)
 
 
 def may_open(request: HttpRequest) -> bool:

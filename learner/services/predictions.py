@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annotation.models import DataKind
-from learner.errors import InputNotFitting, NotReleased
+from learner.errors import InputNotFitting, NotReleased, ReleaseBuried
 from learner.features.base import Featurizer, featurizer_from_json
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, ReleaseState
@@ -45,6 +45,9 @@ def predict_records(
         raise InputNotFitting(f"This project's records are sent as {name}, and nothing else.")
     if release.state == ReleaseState.CANDIDATE:
         raise NotReleased(f"Version {release.version} has not passed the release gate. {release.held_back}".strip())
+    # Asked of retired ones alone: a process that served it before would go on from memory.
+    if release.state == ReleaseState.RETIRED and ModelRelease.objects.filter(pk=release.pk, weights={}).exists():
+        raise ReleaseBuried("This release was deleted with its project; its digests and its guarantee are left.")
     predictor = _predictor(release.pk)
     if rows is not None:
         check_rows(rows, declared=predictor.columns)

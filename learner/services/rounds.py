@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from annotation.label_budget import questions_left
 from annotation.models import Arrival, Consensus, Oracle, Project, ProjectState, Selection, WorkState
-from annotation.services import broker, jobs, labels, queue, repeats
+from annotation.services import broker, jobs, labels, lifecycle, queue, repeats
 from annotation.services.work import finish_work
 from learner import pool_selectors, repeat_selectors, secret_selectors, selectors, stream_selectors
 from learner.configuration import featurizer_of, screen_of, strategy_of
@@ -97,6 +97,7 @@ def _unheld(rows: QuerySet[Any]) -> QuerySet[Any]:
     """Keep what waits for longer than a task takes to arrive, and what runs under a lapsed lease."""
     # A process whose clock was ahead wrote a time that is still to come.
     waiting = Q(state=WorkState.WAITING) & (Q(created_at__lt=Now() - RESEND_AFTER) | Q(created_at__gt=Now()))
+    rows = rows.exclude(project__state__in=lifecycle.CLOSED)
     return rows.filter(waiting | Q(state=WorkState.RUNNING, leased_until__lt=Now()))
 
 

@@ -142,6 +142,7 @@ def test_pages_are_clean(
         reverse("learner:releases", args=[project.slug]),
         reverse("learner:webhooks", args=[project.slug]),
         reverse("learner:forget", args=[project.slug]),
+        reverse("learner:closing", args=[project.slug]),
         reverse("annotation:label_budget", args=[project.slug]),
         reverse("annotation:labelling", args=[project.slug]),
         reverse("annotation:guidelines", args=[project.slug]),

@@ -109,6 +109,9 @@ PAGES = {
     # No block is open in the project, which a manager is told like this.
     "learner:close_block": "L--x--",
     "learner:ranked_pool": MANAGERS,
+    "learner:closing": MANAGERS,
+    "learner:set_archived": MANAGERS,
+    "learner:delete_project": MANAGERS,
     "learner:forget": MANAGERS,
     "learner:preview_forget": MANAGERS,
     "learner:forget_now": MANAGERS,

@@ -1,0 +1,97 @@
+"""Deleting a project: what it held goes, what others were promised stays.
+
+The ledger's entries and their chain, the rounds and trainings they paid for, and the log stay under the project's row.
+Releases stay whole, or as tombstones that still say which version there was and what it guaranteed.
+"""
+
+import logging
+import shutil
+from uuid import UUID
+
+from django.core.files.storage import default_storage
+from django.db import transaction
+
+from annotation.deletion_models import Deletion
+from annotation.errors import WorkLost
+from annotation.models import Job, Project
+from annotation.services import jobs, lifecycle, work
+from learner.models import (
+    FeatureMatrix,
+    FeatureProjection,
+    ModelRelease,
+    ReleaseState,
+    ScreenLooks,
+    SecretDraw,
+    Stream,
+    StreamBatch,
+    StreamGuess,
+    WarmStart,
+)
+from learner.services import releases
+from learner.webhook_models import Webhook, WebhookDelivery
+from privacy.services.faults import fault_point
+
+logger = logging.getLogger(__name__)
+MAXIMUM_ATTEMPTS = 5
+REASON = "The project was deleted, and its releases with it."
+
+
+def delete_project(*, job_id: UUID | str) -> None:
+    """Erase what a deleted project held, once however often it is called; a killed attempt is taken up again."""
+    job = Job.objects.get(pk=job_id, kind=jobs.DELETE)
+    if not work.take_work(row=job):
+        return
+    with work.keep_lease(job) as lease:
+        try:
+            if job.attempt > MAXIMUM_ATTEMPTS:
+                work.fail_work(row=job, error=f"Given up: {MAXIMUM_ATTEMPTS} attempts were killed.")
+                return
+            deletion = Deletion.objects.select_related("project").get(job=job)
+            project = deletion.project
+            _erase_rows(project)
+            fault_point("project_rows_erased")
+            lifecycle.erase_uploads(project=project)
+            _delete_folder(f"features/{project.pk}")
+            _delete_folder(f"datasets/{project.pk}")
+            if not deletion.keep_releases:
+                _bury_releases(project)
+            fault_point("project_files_erased")
+            lease.check()
+            work.finish_work(row=job, message="What the project held is erased.")
+        except WorkLost:
+            logger.warning("delete job %s was taken over, attempt %s stops", job.pk, job.attempt)
+        except Exception as error:
+            # The name of the error only: its message may quote a record.
+            work.fail_work(row=job, error=f"Erasing stopped with {type(error).__name__}.")
+            raise
+
+
+def _erase_rows(project: Project) -> None:
+    with transaction.atomic():
+        for rows in (
+            StreamGuess.objects.filter(query__project=project),
+            StreamBatch.objects.filter(stream__project=project),
+            Stream.objects.filter(project=project),
+            SecretDraw.objects.filter(dataset__project=project),
+            ScreenLooks.objects.filter(dataset__project=project),
+            WarmStart.objects.filter(dataset__project=project),
+            FeatureMatrix.objects.filter(dataset__project=project),
+            WebhookDelivery.objects.filter(webhook__project=project),
+            Webhook.objects.filter(project=project),
+        ):
+            rows.delete()
+        lifecycle.erase_content(project=project)
+
+
+def _bury_releases(project: Project) -> None:
+    """Take the files and the numbers of every release away; version, digests, guarantee and lineage stay."""
+    FeatureProjection.objects.filter(project=project).delete()
+    for release in ModelRelease.objects.filter(project=project):
+        shutil.rmtree(releases.folder_of(release), ignore_errors=True)
+        ModelRelease.objects.filter(pk=release.pk).update(
+            state=ReleaseState.RETIRED, retired_reason=REASON, weights={}, features={}, configuration={}
+        )
+
+
+def _delete_folder(name: str) -> None:
+    shutil.rmtree(default_storage.path(name), ignore_errors=True)
