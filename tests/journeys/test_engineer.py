@@ -137,28 +137,32 @@ def download_of_200_mebibytes(site, project, release, secret: str) -> None:
     ModelRelease.objects.create(**values)
     address = f"{site.url}/api/v1/projects/{project.slug}/models/latest/files/model.onnx"
     headers = {"Authorization": f"Bearer {secret}"}
-    # The first request reads the file once for its digest, and lets the server take what memory it works in.
-    tail = requests.get(address, headers=headers | {"Range": "bytes=-5"}, timeout=60)
-    assert (tail.status_code, tail.content) == (206, bytes(5))
-    before, most, read = memory_of(site), 0, 0
+    # Every process reads its code with its first request, which takes more memory than any download.
+    for _ in range(200):
+        tail = requests.get(address, headers=headers | {"Range": "bytes=-5"}, timeout=60)
+        assert (tail.status_code, tail.content) == (206, bytes(5))
+        before = memory_of(site)
+        if min(before.values()) > 0.7 * max(before.values()):
+            break
+    most, read = 0, 0
     with requests.get(address, headers=headers, stream=True, timeout=60) as answer:
         assert answer.headers["ETag"] == f'"{digest}"'
         assert int(answer.headers["Content-Length"]) == LARGE
         for place, block in enumerate(answer.iter_content(2**20)):
             read += len(block)
             if place % 20 == 0:
-                most = max(most, memory_of(site))
+                most = max(most, *(memory - before[process] for process, memory in memory_of(site).items()))
     assert read == LARGE
-    assert most - before < 32 * 2**20
+    assert most < 32 * 2**20
 
 
-def memory_of(site) -> int:
-    """Return what the processes of the web server hold in memory, in bytes."""
+def memory_of(site) -> dict[str, int]:
+    """Return what each process of the web server holds in memory, in bytes."""
     master = site.pid("web")
     children = Path(f"/proc/{master}/task/{master}/children").read_text().split()
-    pages = [int(Path(f"/proc/{child}/statm").read_text().split()[1]) for child in children]
-    assert pages
-    return sum(pages) * os.sysconf("SC_PAGE_SIZE")
+    assert children
+    size = os.sysconf("SC_PAGE_SIZE")
+    return {child: int(Path(f"/proc/{child}/statm").read_text().split()[1]) * size for child in children}
 
 
 def test_records_are_posted_as_printed(live_server, folder):

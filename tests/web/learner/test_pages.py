@@ -249,7 +249,7 @@ class TestCandidate:
 def test_the_card_is_shown_as_it_was_released_and_no_other(project, release, manager):
     client, address = client_of(manager), reverse("learner:release", args=(project.slug, 1))
     shown = client.get(address).content.decode()
-    assert '<section class="card" lang="en">' in shown
+    assert '<section class="card document" lang="en">' in shown
     assert "<h3>Guarantee</h3>" in shown
     assert "Not covered:" in shown
     assert "<p>Round 1.</p>" in shown
