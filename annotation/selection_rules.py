@@ -5,6 +5,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from privacy.accounting.events import Event, ExponentialScreenEvent, ExposureCappedScreenEvent
+from privacy.wording import say
 
 RATE_SCREENS = ("exposure_capped_screen", "bernoulli_screen", "version_space_screen")
 SCREENS = (*RATE_SCREENS, "exponential_screen")
@@ -72,7 +73,10 @@ def broken_selection_rules(settings: Mapping[str, Any]) -> dict[str, str]:
     elif value_of(settings, "screened_blocks"):
         broken["screened_blocks"] = "Only a secret sample has blocks to screen."
     if selection == "top_c" and not settings["selection_epsilon"] > 0:
-        broken["selection_epsilon"] = f"Must be above 0 for private top-c, got {settings['selection_epsilon']}."
+        broken["selection_epsilon"] = say(
+            "Must be above 0 for private top-c, got {got}.",
+            got=settings["selection_epsilon"],
+        )
     if selection in SCREENS and not crowd:
         broken |= _broken_screen_rules(settings) or _unpayable_screen(settings)
     return broken
@@ -87,13 +91,13 @@ def broken_estimator_rules(settings: Mapping[str, Any]) -> dict[str, str]:
     elif estimator not in POOL_ESTIMATORS:
         broken["estimator"] = "A release needs an estimator that adds noise; its twins without noise are no choice."
     if estimator in GAUSSIAN and not 0 < delta < 1:
-        broken["training_delta"] = f"Gaussian noise has a delta; it must lie between 0 and 1, got {delta}."
+        broken["training_delta"] = say("Gaussian noise has a delta; it must lie between 0 and 1, got {got}.", got=delta)
     if estimator not in GAUSSIAN and delta != 0:
-        broken["training_delta"] = f"Only Gaussian noise has a delta, so it must be 0 here, got {delta}."
+        broken["training_delta"] = say("Only Gaussian noise has a delta, so it must be 0 here, got {got}.", got=delta)
     if estimator.startswith("huber_svm") and not (0.125 <= value_of(settings, "smoothing") <= 8):
-        broken["smoothing"] = (
-            f"Must lie between 0.125 and 8, got {value_of(settings, 'smoothing')}: the plain hinge has no curvature "
-            "bound."
+        broken["smoothing"] = say(
+            "Must lie between 0.125 and 8, got {got}: the plain hinge has no curvature bound.",
+            got=value_of(settings, "smoothing"),
         )
     if estimator == "minibatch_svm" and settings["selection"] == "secret_sample":
         broken["estimator"] = (
@@ -104,7 +108,7 @@ def broken_estimator_rules(settings: Mapping[str, Any]) -> dict[str, str]:
     if estimator in GAUSSIAN and paying == "labels_epsilon":
         broken["estimator"] = "The account of the answers has no delta, and Gaussian noise needs one."
     elif estimator in GAUSSIAN and delta > settings["pool_delta"] and not _samples(settings):
-        broken["pool_delta"] = f"One release costs delta {delta:g}, more than the limit."
+        broken["pool_delta"] = say("One release costs delta {delta:g}, more than the limit.", delta=delta)
     return broken
 
 
@@ -131,10 +135,10 @@ def _broken_sample_rules(settings: Mapping[str, Any]) -> dict[str, str]:
         broken["selection"] = "A crowd sees what is asked, so nothing about the choice is secret from it."
     rate = settings.get("selection_rate")
     if not rate or not 0 < rate < 1:
-        broken["selection_rate"] = f"Must lie between 0 and 1, got {rate}."
+        broken["selection_rate"] = say("Must lie between 0 and 1, got {got}.", got=rate)
     hours = settings.get("block_hours", 1)
     if not hours or hours < 1:
-        broken["block_hours"] = f"Must be at least 1, got {hours}."
+        broken["block_hours"] = say("Must be at least 1, got {got}.", got=hours)
     return broken | _broken_reach(settings)
 
 
@@ -144,18 +148,22 @@ def _broken_screen_rules(settings: Mapping[str, Any]) -> dict[str, str]:
     broken = _broken_reach(settings)
     high, low = value_of(settings, "screen_high"), value_of(settings, "screen_low")
     if not 0 < high < 1:
-        broken["screen_high"] = f"Must lie between 0 and 1, got {high}: a certain answer gives a record away."
+        broken["screen_high"] = say(
+            "Must lie between 0 and 1, got {got}: a certain answer gives a record away.", got=high
+        )
     if not 0 < low <= high:
-        broken["screen_low"] = f"Must be above 0 and at most the rate near the boundary, got {low}."
+        broken["screen_low"] = say("Must be above 0 and at most the rate near the boundary, got {got}.", got=low)
     if not 1 <= value_of(settings, "exposures") <= MOST_EXPOSURES:
-        broken["exposures"] = f"Must be 1 to {MOST_EXPOSURES}: every look at a record costs."
+        broken["exposures"] = say("Must be 1 to {most}: every look at a record costs.", most=MOST_EXPOSURES)
     if settings["selection"] == "version_space_screen":
         if not 0 < value_of(settings, "half_angle") < 1.57:
-            broken["half_angle"] = f"Must lie between 0 and 1.57, got {value_of(settings, 'half_angle')}."
+            broken["half_angle"] = say("Must lie between 0 and 1.57, got {got}.", got=value_of(settings, "half_angle"))
         if features_of(settings) >= LARGEST_VERSION_SPACE:
-            broken["feature_dimension"] = (
-                f"A version space is told apart in up to {LARGEST_VERSION_SPACE - 1} features, got "
-                f"{features_of(settings)}: above, nearly every record is undecided."
+            broken["feature_dimension"] = say(
+                "A version space is told apart in up to {most} features, got {got}: "
+                "above, nearly every record is undecided.",
+                most=LARGEST_VERSION_SPACE - 1,
+                got=features_of(settings),
             )
     return broken
 
@@ -164,17 +172,21 @@ def _broken_exponential_rules(settings: Mapping[str, Any]) -> dict[str, str]:
     broken: dict[str, str] = {}
     threshold = value_of(settings, "exponential_threshold")
     if not 0 < threshold < NORM_BOUND:
-        broken["exponential_threshold"] = (
-            f"Must lie between 0 and {NORM_BOUND:g}, the norm bound, got {threshold}: at 0 a skip tells everything."
+        broken["exponential_threshold"] = say(
+            "Must lie between 0 and {bound:g}, the norm bound, got {got}: at 0 a skip tells everything.",
+            bound=NORM_BOUND,
+            got=threshold,
         )
     if not 0 < settings["selection_epsilon"] <= 10:
-        broken["selection_epsilon"] = f"Must lie between 0 and 10 here, got {settings['selection_epsilon']}."
+        broken["selection_epsilon"] = say(
+            "Must lie between 0 and 10 here, got {got}.", got=settings["selection_epsilon"]
+        )
     return broken
 
 
 def _broken_reach(settings: Mapping[str, Any]) -> dict[str, str]:
     reach = value_of(settings, "screen_reach")
-    return {} if 0 <= reach <= 10 else {"screen_reach": f"Must lie between 0 and 10, got {reach}."}
+    return {} if 0 <= reach <= 10 else {"screen_reach": say("Must lie between 0 and 10, got {got}.", got=reach)}
 
 
 def _unpayable_screen(settings: Mapping[str, Any]) -> dict[str, str]:
@@ -182,7 +194,11 @@ def _unpayable_screen(settings: Mapping[str, Any]) -> dict[str, str]:
     cost = screen_series_event(settings).cost()
     if cost.epsilon <= settings["pool_epsilon"]:
         return {}
-    return {"pool_epsilon": f"The looks of this screen cost epsilon {cost.epsilon:.3g}, more than the limit."}
+    return {
+        "pool_epsilon": say(
+            "The looks of this screen cost epsilon {epsilon:.3g}, more than the limit.", epsilon=cost.epsilon
+        )
+    }
 
 
 def features_of(settings: Mapping[str, Any]) -> int:

@@ -31,6 +31,7 @@ from annotation.selectors import Person, projects_of
 from annotation.spending import SpendingTable, spending_tables
 from annotation.statement import Line, newest_lines
 from annotation.stream_rules import ENOUGH_CONFIRMATIONS, ONLINE_ESTIMATORS
+from annotation.wording import told
 from privacy.accounting.events import event_from_json
 from privacy.models import BudgetAccount, EntryKind, LedgerEntry
 from privacy.numerical import has_numerical_epsilon, known_numerical_epsilon, numerical_epsilon
@@ -275,4 +276,4 @@ def _forecasts(account: BudgetAccount) -> Iterator[str]:
                 "Enough for %(times)d more like the last: %(event)s.",
                 "Enough for %(times)d more like the last: %(event)s.",
                 times,
-            ) % {"times": times, "event": event.summary()}
+            ) % {"times": times, "event": told(event.summary())}

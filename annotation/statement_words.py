@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy
 
 from annotation.amounts import delta_words, epsilon_words
 from annotation.models import Dataset
+from annotation.wording import told
 from privacy.accounting.events import Event, event_from_json
 from privacy.accounting.units import atto_spendable, nano_spendable
 
@@ -107,7 +108,7 @@ def how_words(stored: Mapping[str, Any]) -> str:
 def _how(event: Event) -> str:
     values = {field.name: getattr(event, field.name) for field in fields(event)}
     if event.kind not in HOW:
-        return event.summary()
+        return told(event.summary())
     said = HOW[event.kind] % {name: _number(value) for name, value in values.items()}
     # Whose mechanism runs on a secret sample, and whose update a stream makes, are events of their own.
     inner = values.get("inner") or values.get("update")

@@ -7,6 +7,7 @@ from annotation.selection_rules import features_of
 from privacy.accounting.events_online import BanditOgdEvent, MutualInformationOgdEvent
 from privacy.accounting.screens import screen_losses, stream_epsilon
 from privacy.mechanisms.screening import coin_probability, exponential_screen_range
+from privacy.wording import say
 
 STREAM_SELECTIONS: Final = ("all", "bernoulli_screen", "exponential_screen")
 STREAM_ESTIMATORS: Final = ("minibatch_svm", "mi_ogd", "bandit_ogd")
@@ -68,7 +69,9 @@ def selection_rates(settings: Mapping[str, Any]) -> tuple[float, float]:
     if settings["selection"] == "bernoulli_screen":
         high, low = coin_probability(settings["screen_high"]), coin_probability(settings["screen_low"])
         if low > high:
-            raise ValueError(f"the rate elsewhere must not exceed the one near the boundary, got {float(low)}")
+            raise ValueError(
+                say("the rate elsewhere must not exceed the one near the boundary, got {low}", low=float(low))
+            )
         return float(high), float(low)
     if settings["selection"] == "exponential_screen":
         largest, smallest = exponential_screen_range(
@@ -148,7 +151,7 @@ def _broken_windows(settings: Mapping[str, Any]) -> dict[str, str]:
     elif policy == "immediate" and length is not None:
         broken["window_length"] = "Immediate updates have no window."
     elif policy != "immediate" and not (length and length >= 1):
-        broken["window_length"] = f"Must be at least 1, got {length}."
+        broken["window_length"] = say("Must be at least 1, got {got}.", got=length)
     if policy == "flsw_hidden":
         if not (denominator and denominator >= 1):
             broken["window_denominator"] = (
@@ -163,7 +166,7 @@ def _broken_windows(settings: Mapping[str, Any]) -> dict[str, str]:
         )
     for field in ("window_hours", "windows_ahead", "updates_per_release"):
         if not settings.get(field, 1) >= 1:
-            broken[field] = f"Must be at least 1, got {settings[field]}."
+            broken[field] = say("Must be at least 1, got {got}.", got=settings[field])
     return broken
 
 
@@ -175,17 +178,21 @@ def _broken_online(settings: Mapping[str, Any]) -> dict[str, str]:
         broken["selection"] = "The charge of online learning is proved where every record is asked about."
     delta = settings.get("training_delta", 0.0)
     if not 0 < delta < 1:
-        broken["training_delta"] = f"Must lie between 0 and 1, got {delta}: Gaussian noise has an epsilon at a delta."
+        broken["training_delta"] = say(
+            "Must lie between 0 and 1, got {got}: Gaussian noise has an epsilon at a delta.", got=delta
+        )
     elif delta >= settings["pool_delta"]:
         # Equal floats are charged upwards and limited downwards, so they do not fit.
-        broken["pool_delta"] = f"Must be at least a little over {delta:g}, the delta at which the stream is charged."
+        broken["pool_delta"] = say(
+            "Must be at least a little over {delta:g}, the delta at which the stream is charged.", delta=delta
+        )
     if settings["estimator"] == "bandit_ogd" and (settings.get("expected_answers") or 0) < 2:
         broken["expected_answers"] = "Confirmations explore less the more answers are expected: expect at least 2."
     if broken:
         return broken
     whole = online_event(settings).cost().epsilon
     if whole > settings["pool_epsilon"]:
-        broken["pool_epsilon"] = f"The stream pays once, epsilon {whole:.4g}, more than the limit."
+        broken["pool_epsilon"] = say("The stream pays once, epsilon {whole:.4g}, more than the limit.", whole=whole)
         if settings["estimator"] == "bandit_ogd":
             broken["pool_epsilon"] += " Longer noise, fewer features or classes, and fewer expected answers cost less."
     return broken
@@ -197,19 +204,23 @@ def _broken_batches(settings: Mapping[str, Any]) -> dict[str, str]:
         selected, skipped = screen_losses(*selection_rates(settings))
         whole = batch_stream_epsilon(settings) if settings["training_epsilon"] > 0 else 0.0
     except ValueError as error:
-        return broken | {"selection": f"No screen has these numbers: {error}."}
+        return broken | {"selection": say("No screen has these numbers: {reason}.", reason=error)}
     # The priced event may lie under this by a rounding, never far over it.
     if settings.get("update_policy") in STREAM_POLICIES and whole > settings["pool_epsilon"] * (1 + 1e-9):
-        broken["pool_epsilon"] = (
-            f"The stream pays once, epsilon {whole:.4g}, more than the limit. A skip costs {skipped:.3g}, a selection "
-            f"{selected:.3g}, an update {settings['training_epsilon']:.3g}."
+        broken["pool_epsilon"] = say(
+            "The stream pays once, epsilon {whole:.4g}, more than the limit. A skip costs {skipped:.3g}, a "
+            "selection {selected:.3g}, an update {training_epsilon:.3g}.",
+            whole=whole,
+            skipped=skipped,
+            selected=selected,
+            training_epsilon=settings["training_epsilon"],
         )
     return broken
 
 
 def _not_positive(settings: Mapping[str, Any], *fields: str) -> dict[str, str]:
     return {
-        field: f"Must be above 0, got {settings.get(field)}."
+        field: say("Must be above 0, got {got}.", got=settings.get(field))
         for field in fields
         if not (settings.get(field) and settings[field] > 0)
     }

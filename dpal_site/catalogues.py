@@ -14,8 +14,22 @@ from pathlib import Path
 
 PLURAL = "\0"
 # Names under which messages are marked in Python, by how many strings each takes.
-SINGULAR = {"_", "gettext", "gettext_lazy", "gettext_noop"}
+SINGULAR = {"_", "gettext", "gettext_lazy", "gettext_noop", "say"}
 PRESET_WORDS = {"title", "sentence", "cost"}
+# Errors that programs and administrators read: they stay English.
+UNTRANSLATED = {
+    "CommandError",
+    "DataProblem",
+    "HttpError",
+    "ImproperlyConfigured",
+    "EmbeddedError",
+    "ProcessDied",
+    "ServerNotStarted",
+    "UnsupportedUrl",
+    "TransactionManagementError",
+    "WorkLost",
+    "no_proof",
+}
 PLURALS = {"ngettext", "ngettext_lazy"}
 STRING = r"""u?('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")"""
 MARK = re.compile(rf"(?<!p)\b(?:_|gettext|ngettext)\(\s*{STRING}(?:\s*,\s*{STRING})?")
@@ -77,9 +91,11 @@ def _marked(call: ast.Call) -> Iterator[Message]:
 
 
 def _refusal(error: ast.Call) -> Iterator[Message]:
-    """Find whole sentences of our own errors: the page that shows a refusal translates them."""
-    if not hasattr(builtins, _name_of(error.func)):
-        yield from (Message(text) for text in _strings(error.args[:1]) if text.endswith("."))
+    """Find what our own errors say to people: the page that shows a refusal translates it."""
+    name = _name_of(error.func)
+    if not hasattr(builtins, name) and name not in UNTRANSLATED:
+        # Our refusals have their sentence first, but for those that name rows or a status before it.
+        yield from (Message(text) for text in _strings(error.args[:2]))
 
 
 def _broken_rule(target: ast.Subscript, rule: ast.expr) -> Iterator[Message]:

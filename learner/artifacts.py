@@ -23,6 +23,7 @@ from learner.model_card import Card, Privacy, render_card
 from learner.onnx_export import onnx_bytes
 from learner.privacy_document import privacy_document
 from learner.signatures import Signer, check_signature
+from privacy.wording import say
 
 MANIFEST = "manifest.json"
 SIGNATURE = "manifest.sig"
@@ -100,7 +101,7 @@ def read_weights(path: Path) -> LinearModel:
     try:
         return LinearModel.from_json(json.loads(path.read_text(encoding="utf-8")))
     except ValueError as error:
-        raise ArtifactCorrupt(f"{path.name} holds no complete model") from error
+        raise ArtifactCorrupt(say("{name} holds no complete model", name=path.name)) from error
 
 
 def verify_manifest(directory: Path) -> dict[str, str]:
@@ -115,12 +116,14 @@ def verify_manifest(directory: Path) -> dict[str, str]:
         listed = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))["files"]
         expected = {name: (entry["bytes"], entry["sha256"]) for name, entry in listed.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ArtifactCorrupt(f"{directory.name} has no readable manifest") from error
+        raise ArtifactCorrupt(say("{name} has no readable manifest", name=directory.name)) from error
     listed_files = (path for path in directory.iterdir() if path.name not in (MANIFEST, SIGNATURE))
     found = {path.name: (path.stat().st_size, file_sha256(path)) for path in listed_files}
     different = sorted(name for name in expected.keys() | found.keys() if expected.get(name) != found.get(name))
     if different:
-        raise ArtifactCorrupt(f"{directory.name}: {', '.join(different)} do not match the manifest")
+        raise ArtifactCorrupt(
+            say("{name}: {files} do not match the manifest", name=directory.name, files=", ".join(different))
+        )
     signed = {name: file_sha256(directory / name) for name in (MANIFEST, SIGNATURE) if (directory / name).exists()}
     return {name: digest for name, (_, digest) in expected.items()} | signed
 
@@ -143,7 +146,9 @@ def verify_release(directory: Path, *, public_key: str) -> dict[str, str]:
     try:
         manifest, signature = ((directory / name).read_bytes() for name in (MANIFEST, SIGNATURE))
     except OSError as error:
-        raise ArtifactCorrupt(f"{directory.name} lacks {MANIFEST} or {SIGNATURE}") from error
+        raise ArtifactCorrupt(
+            say("{name} lacks {manifest} or {signature}", name=directory.name, manifest=MANIFEST, signature=SIGNATURE)
+        ) from error
     check_signature(manifest, signature, public_key=public_key)
     return verify_manifest(directory)
 

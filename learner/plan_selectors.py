@@ -22,6 +22,7 @@ from privacy.accounting.event import Event
 from privacy.charges import price
 from privacy.models import BudgetAccount, Filter
 from privacy.selectors import last_entry
+from privacy.wording import say
 
 # A plan that goes on for longer is not walked to its end: a page waits for it.
 MOST_STAGES = 300
@@ -58,19 +59,26 @@ class PlanForecast:
     @property
     def sentence(self) -> str:
         """The forecast for a person."""
-        rounds = f"{self.rounds} more round{'' if self.rounds == 1 else 's'}"
-        releases = f"{self.releases} more release{'' if self.releases == 1 else 's'}"
+        one, many = say("1 more round"), say("{count} more rounds", count=self.rounds)
+        rounds = one if self.rounds == 1 else many
+        one, many = say("1 more release"), say("{count} more releases", count=self.releases)
+        releases = one if self.releases == 1 else many
         reasons = {
-            End.BUDGET: "then it is too little for the next model",
-            End.PLAN: "and the plan is complete",
-            End.POOL: "and all there is to ask has been asked",
-            End.FAR: "and for more after that",
+            End.BUDGET: say("then it is too little for the next model"),
+            End.PLAN: say("and the plan is complete"),
+            End.POOL: say("and all there is to ask has been asked"),
+            End.FAR: say("and for more after that"),
         }
-        told = f"At the current plan the budget pays for {rounds} and {releases}, {reasons[self.end]}."
+        told = say(
+            "At the current plan the budget pays for {reason_rounds} and {reason_releases}, {reason}.",
+            reason_rounds=rounds,
+            reason_releases=releases,
+            reason=reasons[self.end],
+        )
         if self.next_round is not None:
-            told += f" Next round: {self.next_round.summary()}."
+            told += " " + say("Next round: {reason}.", reason=self.next_round.summary())
         if self.next_training is not None:
-            told += f" Next training: {self.next_training.summary()}."
+            told += " " + say("Next training: {reason}.", reason=self.next_training.summary())
         return told
 
 

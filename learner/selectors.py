@@ -43,6 +43,7 @@ from privacy.accounting.events import ExposureCappedScreenEvent, ScreenRoundEven
 from privacy.charges import price
 from privacy.models import BudgetAccount, EntryKind, Filter, LedgerEntry
 from privacy.selectors import guarantee, last_entry
+from privacy.wording import say
 
 Person = AbstractBaseUser | AnonymousUser
 UNFINISHED = (WorkState.WAITING, WorkState.RUNNING)
@@ -190,11 +191,18 @@ def project_status(project: Project) -> ProjectStatus:
     if project.state == ProjectState.DELETED:
         return ProjectStatus(Step.PAUSED, "The project is deleted; what is left of it can only be read.")
     if project.state == ProjectState.PAUSED:
-        return ProjectStatus(Step.PAUSED, "The project is paused: no question is handed out and nothing is trained.")
+        return ProjectStatus(
+            Step.PAUSED, say("The project is paused: no question is handed out and nothing is trained.")
+        )
     training = TrainingRun.objects.filter(project=project, state__in=UNFINISHED).first()
     if training is not None:
         return ProjectStatus(
-            Step.TRAINING, f"Version {training.version} is being trained on {training.labels_used} labels."
+            Step.TRAINING,
+            say(
+                "Version {version} is being trained on {labels} labels.",
+                version=training.version,
+                labels=training.labels_used,
+            ),
         )
     newest = releases_of(project).first()
     if newest is not None and newest.state == ReleaseState.CANDIDATE:
@@ -203,9 +211,13 @@ def project_status(project: Project) -> ProjectStatus:
         return _stream_step(project)
     choosing = Round.objects.filter(project=project, state__in=UNFINISHED).first()
     if choosing is not None and choosing.block is not None:
-        return ProjectStatus(Step.CHOOSING, f"Secret coins choose the questions of block {choosing.block}.")
+        return ProjectStatus(
+            Step.CHOOSING, say("Secret coins choose the questions of block {block}.", block=choosing.block)
+        )
     if choosing is not None:
-        return ProjectStatus(Step.CHOOSING, f"The questions of round {choosing.number} are being chosen.")
+        return ProjectStatus(
+            Step.CHOOSING, say("The questions of round {number} are being chosen.", number=choosing.number)
+        )
     return _due_step(project)
 
 
@@ -213,40 +225,55 @@ def _stream_step(project: Project) -> ProjectStatus:
     """Say what a stream waits for; a worker does whatever is due by itself."""
     version = stream_selectors.releases_made(project)
     if project.maximum_releases is not None and version >= project.maximum_releases:
-        return ProjectStatus(Step.FINISHED, f"Finished: version {version} is the last one planned.")
+        return ProjectStatus(
+            Step.FINISHED, say("Finished: version {version} is the last one planned.", version=version)
+        )
     if stream_selectors.failed_releases(project) >= stream_selectors.MAX_FAILED_RELEASES:
-        return ProjectStatus(Step.STUCK, f"Releasing version {version + 1} failed several times.")
+        return ProjectStatus(Step.STUCK, say("Releasing version {version} failed several times.", version=version + 1))
     stream = stream_selectors.stream_of(project)
     paid = stream is not None and stream.entry_id is not None
     if not paid and not can_pay(project.pool_account, [stream_configuration.stream_event(project)]):
         return ProjectStatus(
             Step.CANNOT_PAY,
-            f"The whole stream pays once, and the budget {project.pool_account.label} is too small for that: "
-            f"{guarantee(project.pool_account).left_wording} left. Records wait. A manager can raise its limit.",
+            say(
+                "The whole stream pays once, and the budget {label} is too small for that: {left} left. "
+                "Records wait. A manager can raise its limit.",
+                label=project.pool_account.label,
+                left=guarantee(project.pool_account).left_wording,
+            ),
         )
     if stream_selectors.has_work(project):
-        return ProjectStatus(Step.CHOOSING, "Records are being examined.")
+        return ProjectStatus(Step.CHOOSING, say("Records are being examined."))
     if stream is None or not stream_selectors.waits_for_answers(project, stream):
-        return ProjectStatus(Step.WAITING_FOR_POOL, "Every record that came was examined; post more.")
+        return ProjectStatus(Step.WAITING_FOR_POOL, say("Every record that came was examined; post more."))
     if questions_left(project) == 0:
-        return ProjectStatus(Step.LABELS_SPENT, "The annotation budget is spent. A manager can raise its limit.")
+        return ProjectStatus(Step.LABELS_SPENT, say("The annotation budget is spent. A manager can raise its limit."))
     if project.hides_selection:
-        return ProjectStatus(Step.LABELLING, "A window waits for its public time; its update is made then.")
+        return ProjectStatus(Step.LABELLING, say("A window waits for its public time; its update is made then."))
     counts = question_counts(project)
-    return ProjectStatus(Step.LABELLING, f"{counts.open} questions are open; batches update the model in their order.")
+    return ProjectStatus(
+        Step.LABELLING, say("{open} questions are open; batches update the model in their order.", open=counts.open)
+    )
 
 
 def _candidate_status(candidate: ModelRelease) -> ProjectStatus:
     if candidate.held_back:
-        return ProjectStatus(Step.STUCK, f"Version {candidate.version} is held back. {candidate.held_back}")
-    return ProjectStatus(Step.TRAINING, f"Version {candidate.version} is trained and being checked.")
+        return ProjectStatus(
+            Step.STUCK,
+            say("Version {version} is held back. {reason}", version=candidate.version, reason=candidate.held_back),
+        )
+    return ProjectStatus(
+        Step.TRAINING, say("Version {version} is trained and being checked.", version=candidate.version)
+    )
 
 
 def _due_step(project: Project) -> ProjectStatus:
     newest = releases_of(project).first()
     version = newest.version if newest else 0
     if project.maximum_releases is not None and version >= project.maximum_releases:
-        return ProjectStatus(Step.FINISHED, f"Finished: version {version} is the last one planned.")
+        return ProjectStatus(
+            Step.FINISHED, say("Finished: version {version} is the last one planned.", version=version)
+        )
     if secret_selectors.labels_in_secret(project):
         return _due_secret_step(project, version)
     counts = question_counts(project)
@@ -265,22 +292,40 @@ def _due_step(project: Project) -> ProjectStatus:
         labels_per_release=project.labels_per_release,
     )
     if not missing or (counts.unused and not counts.open and not left):
-        return _if_paid(project, Step.TRAIN, f"Version {version + 1} can be trained: {counts.unused} new labels wait.")
+        return _if_paid(
+            project,
+            Step.TRAIN,
+            say(
+                "Version {version} can be trained: {unused} new labels wait.", version=version + 1, unused=counts.unused
+            ),
+        )
     if not _round_is_due(project, newest, counts.open):
         return ProjectStatus(
-            Step.LABELLING, f"{counts.open} questions are open; {missing} more labels start version {version + 1}."
+            Step.LABELLING,
+            say(
+                "{open} questions are open; {missing} more labels start version {version}.",
+                open=counts.open,
+                missing=missing,
+                version=version + 1,
+            ),
         )
     if affordable == 0:
         return ProjectStatus(
             Step.LABELS_SPENT,
-            f"The annotation budget is spent; version {version} is the newest. A manager can raise its limit.",
+            say(
+                "The annotation budget is spent; version {version} is the newest. A manager can raise its limit.",
+                version=version,
+            ),
         )
     if not left:
         return _without_candidates(project, version)
     failed = _failures_in_a_row(project)
     if len(failed) >= MAX_FAILED_ROUNDS:
-        return ProjectStatus(Step.STUCK, f"Choosing questions failed {len(failed)} times, last: {failed[0].error}")
-    return _if_paid(project, Step.ASK, "The next questions can be chosen.")
+        return ProjectStatus(
+            Step.STUCK,
+            say("Choosing questions failed {failed} times, last: {reason}", failed=len(failed), reason=failed[0].error),
+        )
+    return _if_paid(project, Step.ASK, say("The next questions can be chosen."))
 
 
 def _due_secret_step(project: Project, version: int) -> ProjectStatus:
@@ -288,24 +333,41 @@ def _due_secret_step(project: Project, version: int) -> ProjectStatus:
     block = secret_selectors.current_block(project)
     if block is not None and secret_selectors.is_closed(block):
         return _if_paid(
-            project, Step.TRAIN, f"Block {block.block} is closed: version {version + 1} can be trained on it."
+            project,
+            Step.TRAIN,
+            say(
+                "Block {block} is closed: version {version} can be trained on it.",
+                block=block.block,
+                version=version + 1,
+            ),
         )
     if block is not None:
         left = question_counts(project).open
         return ProjectStatus(
             Step.LABELLING,
-            f"Block {block.block} closes on {block.closes_at:%-d %B %Y at %H:%M} UTC and version {version + 1} is "
-            f"trained then, whatever is answered; {left} questions are open.",
+            say(
+                "Block {block} closes at {closes_at} and version {version} is trained "
+                "then, whatever is answered; {left} questions are open.",
+                block=block.block,
+                closes_at=f"{block.closes_at:%Y-%m-%d %H:%M} UTC",
+                version=version + 1,
+                left=left,
+            ),
         )
     following = secret_selectors.next_block(project)
     if following is None:
-        return ProjectStatus(Step.FINISHED, f"Every block has been asked about; version {version} is the newest.")
+        return ProjectStatus(
+            Step.FINISHED, say("Every block has been asked about; version {version} is the newest.", version=version)
+        )
     if not pool_selectors.pool_size(project):
-        return ProjectStatus(Step.WAITING_FOR_POOL, "There is nothing to ask yet: upload a pool.")
+        return ProjectStatus(Step.WAITING_FOR_POOL, say("There is nothing to ask yet: upload a pool."))
     failed = _failures_in_a_row(project)
     if len(failed) >= MAX_FAILED_ROUNDS:
-        return ProjectStatus(Step.STUCK, f"Choosing questions failed {len(failed)} times, last: {failed[0].error}")
-    return _if_paid(project, Step.ASK, f"The questions of block {following} can be chosen.")
+        return ProjectStatus(
+            Step.STUCK,
+            say("Choosing questions failed {failed} times, last: {reason}", failed=len(failed), reason=failed[0].error),
+        )
+    return _if_paid(project, Step.ASK, say("The questions of block {block} can be chosen.", block=following))
 
 
 def _round_is_due(project: Project, newest: ModelRelease | None, open_questions: int) -> bool:
@@ -325,11 +387,14 @@ def _without_candidates(project: Project, version: int) -> ProjectStatus:
     if Round.objects.filter(project=project, state=WorkState.DONE).exists():
         return ProjectStatus(
             Step.FINISHED,
-            f"Everything that could be asked was asked; version {version} is the newest. Upload more data.",
+            say(
+                "Everything that could be asked was asked; version {version} is the newest. Upload more data.",
+                version=version,
+            ),
         )
     if project.oracle == Oracle.CROWD:
-        return ProjectStatus(Step.WAITING_FOR_POOL, "Nothing has passed the gate yet: upload a pool.")
-    return ProjectStatus(Step.WAITING_FOR_POOL, "There is nothing to ask yet: upload a pool.")
+        return ProjectStatus(Step.WAITING_FOR_POOL, say("Nothing has passed the gate yet: upload a pool."))
+    return ProjectStatus(Step.WAITING_FOR_POOL, say("There is nothing to ask yet: upload a pool."))
 
 
 def _failures_in_a_row(project: Project) -> list[Round]:
@@ -343,7 +408,7 @@ def _if_paid(project: Project, step: Step, sentence: str) -> ProjectStatus:
     """Return the step, or why the account it needs cannot pay; asking counts the training it is for."""
     stopped = cancelled_work(project, step)
     if stopped is not None:
-        return ProjectStatus(Step.STUCK, f"{stopped.error} A manager can start it anew on the dashboard.")
+        return ProjectStatus(Step.STUCK, f"{stopped.error} " + say("A manager can start it anew on the dashboard."))
     events = [training_event(project)]
     paying = training_account(project)
     if paying.pk == project.pool_account_id:
@@ -353,13 +418,18 @@ def _if_paid(project: Project, step: Step, sentence: str) -> ProjectStatus:
     if can_pay(paying, events):
         return ProjectStatus(step, sentence)
     left = guarantee(paying).left_wording
-    wanted = "the next questions and the model trained on them" if step == Step.ASK else "the next model"
+    wanted = say("the next questions and the model trained on them") if step == Step.ASK else say("the next model")
     still_open = question_counts(project).open
-    kept = f" Answers are kept, and {still_open} questions are open." if still_open else " Answers are kept."
-    return ProjectStatus(
-        Step.CANNOT_PAY,
-        f"The budget {paying.label} has {left} left, too little for {wanted}.{kept} A manager can raise its limit.",
-    )
+    told = [
+        say(
+            "The budget {label} has {left} left, too little for {reason}.", label=paying.label, left=left, reason=wanted
+        ),
+        say("Answers are kept, and {open} questions are open.", open=still_open)
+        if still_open
+        else say("Answers are kept."),
+        say("A manager can raise its limit."),
+    ]
+    return ProjectStatus(Step.CANNOT_PAY, " ".join(told))
 
 
 def cancelled_work(project: Project, step: Step) -> Round | TrainingRun | None:

@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from learner.errors import ArtifactCorrupt
+from privacy.wording import say
 
 SCHEMA = "dpal-signature/1"
 CONTEXT = b"dpal release signature, version 1"
@@ -83,5 +84,5 @@ def _decoded(public_key: str) -> bytes:
     except ValueError as error:
         raise ArtifactCorrupt("a public key is 32 bytes in base64") from error
     if len(raw) != 32:
-        raise ArtifactCorrupt(f"a public key is 32 bytes in base64, got {len(raw)} bytes")
+        raise ArtifactCorrupt(say("a public key is 32 bytes in base64, got {got} bytes", got=len(raw)))
     return raw

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_POST
 
 from annotation.models import Project
 from annotation.views.projects import managed_project
+from annotation.wording import told
 from learner.errors import WebhookRefused
 from learner.services import webhooks
 from learner.webhook_models import Webhook, WebhookDelivery, WebhookEvent
@@ -50,7 +51,7 @@ def webhook_page(request: HttpRequest, slug: str) -> HttpResponse:
     try:
         _webhook, secret = webhooks.add_webhook(project=project, url=url, events=chosen)
     except WebhookRefused as refusal:
-        return _page(request, project, status=422, refusal=str(refusal), url=url, chosen=chosen)
+        return _page(request, project, status=422, refusal=told(str(refusal)), url=url, chosen=chosen)
     messages.success(request, _("The webhook is added."))
     return _page(request, project, secret=secret)
 

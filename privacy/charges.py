@@ -16,6 +16,7 @@ from privacy.accounting.units import (
     rho_to_nano,
 )
 from privacy.errors import UnsoundCombination
+from privacy.wording import say
 
 # An amount above a million is no privacy; left empty, it cannot make the totals of another currency overflow.
 LARGEST_AMOUNT = 1e6
@@ -49,12 +50,19 @@ def price(account: Terms, event: Event) -> Charge:
     protected = getattr(event, "unit", "record")
     if protected != account.unit and not free:
         raise UnsoundCombination(
-            f"{event.kind} protects one {protected}, the account one {account.unit}: an account has one unit of privacy"
+            say(
+                "{kind} protects one {protected}, the account one {unit}: an account has one unit of privacy",
+                kind=event.kind,
+                protected=protected,
+                unit=account.unit,
+            )
         )
     if account.filter == "pure" and charge.epsilon_nano is None:
-        raise UnsoundCombination(f"{event.kind} has no finite epsilon, and the pure filter sums epsilons")
+        raise UnsoundCombination(
+            say("{kind} has no finite epsilon, and the pure filter sums epsilons", kind=event.kind)
+        )
     if account.filter == "zcdp" and charge.rho_nano is None:
-        raise UnsoundCombination(f"{event.kind} has no finite rho, and the zcdp filter sums rhos")
+        raise UnsoundCombination(say("{kind} has no finite rho, and the zcdp filter sums rhos", kind=event.kind))
     return charge
 
 

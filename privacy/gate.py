@@ -14,6 +14,7 @@ from privacy.contributions.reading import COUNTS, PAIRS, check_unit, pairs, samp
 from privacy.contributions.spill import DEFAULT_MEMORY_BYTES
 from privacy.normalizers import Normalizer
 from privacy.threshold_gate import ThresholdGate
+from privacy.wording import say
 
 __all__ = ["KAnonymityGate", "ThresholdGate"]
 
@@ -60,9 +61,11 @@ class KAnonymityGate(CountingGate):
     def __post_init__(self) -> None:
         object.__setattr__(self, "normalizer", Normalizer(self.normalizer))
         if self.k < 2:
-            raise ValueError(f"k must be >= 2, got {self.k}: with less, what one person said comes out")
+            raise ValueError(say("k must be >= 2, got {k}: with less, what one person said comes out", k=self.k))
         if not 1 / COIN_RESOLUTION <= self.sampling_rate < 1:
-            raise ValueError(f"sampling_rate must be within [2**-32, 1), got {self.sampling_rate}")
+            raise ValueError(
+                say("sampling_rate must be within [2**-32, 1), got {sampling_rate}", sampling_rate=self.sampling_rate)
+            )
         check_unit(self.unit, self.texts_per_contributor)
 
     @property

@@ -9,17 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annotation.parsers.rows import BadRow, Layout, RawBatch, RowBatch
+from privacy.wording import say
 
 MAXIMUM_TEXT_LENGTH = 20_000
-EMPTY = "is empty"
-TOO_LONG = f"is longer than {MAXIMUM_TEXT_LENGTH:,} characters"
-NOT_TEXT = "is not text"
-NOT_UTF8 = "is not valid UTF-8"
-NUL = "holds a NUL character"
-NOT_A_NUMBER = "is not a finite number"
-NOT_DECLARED = "is not a declared category"
-NOT_A_CLASS = "is not one of the project's classes"
-WRONG_PIXELS = "does not hold as many whole numbers from 0 to 255 as the image has pixels"
+EMPTY = say("is empty")
+TOO_LONG = say("is longer than {most:,} characters", most=MAXIMUM_TEXT_LENGTH)
+NOT_TEXT = say("is not text")
+NOT_UTF8 = say("is not valid UTF-8")
+NUL = say("holds a NUL character")
+NOT_A_NUMBER = say("is not a finite number")
+NOT_DECLARED = say("is not a declared category")
+NOT_A_CLASS = say("is not one of the project's classes")
+WRONG_PIXELS = say("does not hold as many whole numbers from 0 to 255 as the image has pixels")
 
 Convert = Callable[[Any], Any]
 

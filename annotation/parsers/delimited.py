@@ -9,17 +9,20 @@ from typing import Any
 from annotation.errors import InvalidUpload
 from annotation.parsers.rows import BadRow, Layout, RawBatch
 from annotation.parsers.sources import TextSource
+from privacy.wording import say
 
 # Rows between two looks at whether a piece of the file is done.
 STRIDE = 64
 DELIMITERS = (",", "\t", ";", "|")
 REASONS = (
-    ("unexpected end of data", "a quote is opened and never closed"),
-    ("field larger", f"a field is longer than {csv.field_size_limit():,} characters"),
-    ("expected after", "a quote is closed in the middle of a field"),
+    ("unexpected end of data", say("a quote is opened and never closed")),
+    (
+        "field larger",
+        say("a field is longer than {most:,} characters", most=csv.field_size_limit()),
+    ),
+    ("expected after", say("a quote is closed in the middle of a field")),
 )
-UNREADABLE = "cannot be split into fields"
-WRONG_COUNT = "has {found} fields where the header names {wanted}"
+UNREADABLE = say("cannot be split into fields")
 
 
 class DelimitedReader:
@@ -72,7 +75,13 @@ class DelimitedReader:
         if set(map(len, rows)) - {wanted}:
             for row, line in zip(rows, lines, strict=True):
                 if row and len(row) != wanted:  # an empty line is no row
-                    bad.append(BadRow(line, "", WRONG_COUNT.format(found=len(row), wanted=wanted)))
+                    bad.append(
+                        BadRow(
+                            line,
+                            "",
+                            say("has {found} fields where the header names {wanted}", found=len(row), wanted=wanted),
+                        )
+                    )
             kept = [(row, line) for row, line in zip(rows, lines, strict=True) if len(row) == wanted]
             rows, lines = [row for row, _ in kept], [line for _, line in kept]
         place = {name: index for index, name in enumerate(self._header)}
@@ -83,8 +92,12 @@ class DelimitedReader:
         reason = next((reason for part, reason in REASONS if part in message), UNREADABLE)
         if end > start and "field larger" in message:
             raise InvalidUpload(
-                f"file: the quote opened on line {start} is not closed within {csv.field_size_limit():,} characters, "
-                "so nobody can say where the rows after it begin; mend that line, or read the file without quoting"
+                say(
+                    "file: the quote opened on line {start} is not closed within {most:,} characters, so "
+                    "nobody can say where the rows after it begin; mend that line, or read the file without quoting",
+                    start=start,
+                    most=csv.field_size_limit(),
+                )
             )
         return [BadRow(line, "", reason) for line in range(start, end + 1)]
 

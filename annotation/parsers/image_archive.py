@@ -16,6 +16,7 @@ from PIL import Image, UnidentifiedImageError
 from annotation.errors import InvalidUpload
 from annotation.parsers.checks import BadCell, read_label
 from annotation.parsers.rows import BadRow, Layout, RowBatch
+from privacy.wording import say
 
 BATCH_IMAGES = 512
 # Half a million entries or so. All of them are read into memory before the first image is.
@@ -28,13 +29,12 @@ MAXIMUM_BYTES_PER_PIXEL = 8
 MAXIMUM_HEADER_BYTES = 64 * 1024
 # The others hold more than eight bits and would be cut off, not scaled.
 EIGHT_BIT_MODES = ("1", "L", "LA", "P", "RGB", "RGBA")
-NOT_PNG = "is not a readable PNG image"
-WRONG_SIZE = "is not {width} x {height} pixels"
-TOO_LARGE = "is far larger than an image of this size can be"
-NOT_EIGHT_BIT = "has more than eight bits a colour"
-ENCRYPTED = "is encrypted"
-BAD_NAME = "has a file name that leads out of the archive"
-NO_FOLDER = "lies in no folder named after a class"
+NOT_PNG = say("is not a readable PNG image")
+TOO_LARGE = say("is far larger than an image of this size can be")
+NOT_EIGHT_BIT = say("has more than eight bits a colour")
+ENCRYPTED = say("is encrypted")
+BAD_NAME = say("has a file name that leads out of the archive")
+NO_FOLDER = say("lies in no folder named after a class")
 
 
 class ImageArchiveReader:
@@ -57,7 +57,7 @@ class ImageArchiveReader:
         if not any(entry.filename.lower().endswith(".png") for entry in self._entries):
             raise InvalidUpload("file: the zip archive holds no PNG images")
         if sum(entry.file_size for entry in self._entries) > maximum_bytes:
-            raise InvalidUpload(f"file: holds more than {maximum_bytes:,} bytes once unpacked")
+            raise InvalidUpload(say("file: holds more than {most:,} bytes once unpacked", most=maximum_bytes))
 
     def batches(self) -> Iterator[RowBatch]:
         """Yield the images, already checked."""
@@ -137,7 +137,7 @@ def decode_png(data: bytes, *, height: int, width: int) -> NDArray[np.uint8]:
     try:
         with Image.open(BytesIO(data), formats=["PNG"]) as image:
             if image.size != (width, height):
-                raise BadCell(WRONG_SIZE.format(width=width, height=height))
+                raise BadCell(say("is not {width} x {height} pixels", width=width, height=height))
             if image.mode not in EIGHT_BIT_MODES:
                 raise BadCell(NOT_EIGHT_BIT)
             return np.asarray(image.convert("L"), dtype=np.uint8)

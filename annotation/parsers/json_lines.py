@@ -9,14 +9,15 @@ from typing import Any
 from annotation.errors import InvalidUpload
 from annotation.parsers.rows import BadRow, Layout, RawBatch
 from annotation.parsers.sources import TextSource
+from privacy.wording import say
 
 # Lines between two looks at whether a piece of the file is done.
 STRIDE = 64
 # What `json.loads` calls in the end. Where no value begins it stops an iteration, so results are counted.
 SCAN: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
-NOT_JSON = "is not valid JSON"
-NOT_AN_OBJECT = "is not a JSON object"
-NO_FIELD = "is missing"
+NOT_JSON = say("is not valid JSON")
+NOT_AN_OBJECT = say("is not a JSON object")
+NO_FIELD = say("is missing")
 
 
 class JsonLinesReader:
@@ -32,7 +33,7 @@ class JsonLinesReader:
         try:
             layout.require(list(read_object(self._first[1])))
         except ValueError as error:
-            raise InvalidUpload(f"file: line {self._first[0]} {error}") from None
+            raise InvalidUpload(say("file: line {line} {reason}", line=self._first[0], reason=error)) from None
 
     def batches(self) -> Iterator[RawBatch]:
         """Yield one batch for each piece of the file."""

@@ -15,6 +15,7 @@ from annotation.parsers.checks import BadCell
 from annotation.parsers.json_lines import NO_FIELD, NOT_AN_OBJECT
 from annotation.parsers.rows import BadRow, Layout, RawBatch
 from annotation.parsers.sources import TextSource
+from privacy.wording import say
 
 MAXIMUM_TASK_CHARACTERS = 8 * 1024 * 1024
 # Tasks looked at to learn which fields and which controls there are.
@@ -199,7 +200,7 @@ def decoded(text: str, at: int) -> tuple[Any, int]:
 
 def broken_list(count: int) -> InvalidUpload:
     """Return the refusal of a list that cannot be read on."""
-    return InvalidUpload(f"file: the list of tasks is no valid JSON, or cut off, after task {count}")
+    return InvalidUpload(say("file: the list of tasks is no valid JSON, or cut off, after task {count}", count=count))
 
 
 def is_full(entry: Any) -> bool:

@@ -9,10 +9,10 @@ import pyarrow.parquet as pq
 
 from annotation.errors import InvalidUpload
 from annotation.parsers.rows import Layout, RawBatch
+from privacy.wording import say
 
 BATCH_ROWS = 16_384
 IMAGE_BATCH_ROWS = 512
-TOO_LARGE = "file: holds more than {:,} bytes once unpacked"
 
 
 class ParquetReader:
@@ -34,7 +34,7 @@ class ParquetReader:
             raise InvalidUpload("file: holds no rows")
         unpacked = sum(metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups))
         if unpacked > maximum_bytes:
-            raise InvalidUpload(TOO_LARGE.format(maximum_bytes))
+            raise InvalidUpload(say("file: holds more than {most:,} bytes once unpacked", most=maximum_bytes))
 
     def batches(self) -> Iterator[RawBatch]:
         """Yield the rows in order; their "line" is the row number, from 1."""
@@ -47,12 +47,14 @@ class ParquetReader:
                 # The footer counts a word that a million rows repeat once, and it may lie.
                 unpacked += sum(written_bytes(batch.column(name)) for name in names)
                 if unpacked > self._maximum_bytes:
-                    raise InvalidUpload(TOO_LARGE.format(self._maximum_bytes))
+                    raise InvalidUpload(
+                        say("file: holds more than {most:,} bytes once unpacked", most=self._maximum_bytes)
+                    )
                 columns = {name: python_values(batch.column(name)) for name in names}
                 yield RawBatch(list(range(line, line + batch.num_rows)), columns)
                 line += batch.num_rows
         except (pa.ArrowException, OSError):
-            raise InvalidUpload(f"file: the Parquet file is damaged after row {line - 1}") from None
+            raise InvalidUpload(say("file: the Parquet file is damaged after row {line}", line=line - 1)) from None
 
 
 def written_bytes(column: pa.Array) -> int:

@@ -16,6 +16,7 @@ from annotation.parsers.label_studio import LabelStudioReader
 from annotation.parsers.parquet import ParquetReader
 from annotation.parsers.rows import Layout, RawBatch, RowBatch
 from annotation.parsers.sources import BYTE_ORDER_MARK, TextSource
+from privacy.wording import say
 
 HEAD_BYTES = 4096
 OBJECTS = re.compile(rb"\[\s*\{")
@@ -55,7 +56,7 @@ class Upload:
         self.format, self.compressed = detect_format(file, name)
         self._layout = layout
         if self.format is Format.IMAGES and layout.kind != "image":
-            raise InvalidUpload(f"file: a zip of images does not fit a project of kind {layout.kind}")
+            raise InvalidUpload(say("file: a zip of images does not fit a project of kind {kind}", kind=layout.kind))
         if layout.kind == "table" and not layout.declared:
             raise InvalidUpload("columns: the project declares no columns, so none can be read")
         if layout.kind == "image" and not (layout.height and layout.width):

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annotation.errors import InvalidUpload
+from privacy.wording import say
 
 DataKind = Literal["text", "table", "image"]
 Answers = Literal["majority", "ground_truth"]
@@ -83,9 +84,17 @@ class Layout:
         """Refuse a file that lacks a column, or has one twice; what stands in the file's first line is not repeated."""
         for name in self.columns():
             if name not in present:
-                raise InvalidUpload(f"{self._role_of(name)}: the file has no column named {name!r}")
+                raise InvalidUpload(
+                    say("{role}: the file has no column named {name!r}", role=self._role_of(name), name=name)
+                )
             if list(present).count(name) > 1:
-                raise InvalidUpload(f"{self._role_of(name)}: the file has more than one column named {name!r}")
+                raise InvalidUpload(
+                    say(
+                        "{role}: the file has more than one column named {name!r}",
+                        role=self._role_of(name),
+                        name=name,
+                    )
+                )
 
     def _role_of(self, name: str) -> str:
         roles = {self.text: "text", self.contributor: "contributor", self.label: "label", self.pixels: "pixels"}

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from annotation.errors import InvalidUpload
+from privacy.wording import say
 
 CHUNK_BYTES = 1024 * 1024
 MAXIMUM_LINE_BYTES = 8 * 1024 * 1024
@@ -51,7 +52,12 @@ class TextSource:
             else:
                 rest += piece
             if len(rest) > MAXIMUM_LINE_BYTES:
-                raise InvalidUpload(f"file: has a line longer than {MAXIMUM_LINE_BYTES:,} bytes")
+                raise InvalidUpload(
+                    say(
+                        "file: has a line longer than {most:,} bytes",
+                        most=MAXIMUM_LINE_BYTES,
+                    )
+                )
         if rest:
             yield rest
 
@@ -60,7 +66,7 @@ class TextSource:
         while piece := self._read():
             total += len(piece)
             if total > self._maximum_bytes:
-                raise InvalidUpload(f"file: holds more than {self._maximum_bytes:,} bytes once unpacked")
+                raise InvalidUpload(say("file: holds more than {most:,} bytes once unpacked", most=self._maximum_bytes))
             yield piece.removeprefix(BYTE_ORDER_MARK) if total == len(piece) else piece
 
     def _read(self) -> bytes:

@@ -8,6 +8,7 @@ from annotation.errors import InvalidUpload
 from annotation.models import Arrival, Dataset, DatasetRole, DatasetState, Features, Project
 from privacy.models import BudgetAccount
 from privacy.services import ledger
+from privacy.wording import say
 
 MOST_EPSILON = 100_000.0
 
@@ -20,9 +21,15 @@ def check_start(project: Project, epsilon: float | None) -> float:
         raise InvalidUpload("role: principal directions are found in the pool, so nothing can start before them")
     least = project.training_epsilon
     if epsilon is None or not math.isfinite(epsilon) or epsilon > MOST_EPSILON:
-        raise InvalidUpload(f"start_epsilon: must be a number from {least:g} to {MOST_EPSILON:g}")
+        raise InvalidUpload(
+            say(
+                "start_epsilon: must be a number from {least:g} to {most:g}",
+                least=least,
+                most=MOST_EPSILON,
+            )
+        )
     if epsilon < least:
-        raise InvalidUpload(f"start_epsilon: is too small for the training, which costs {least:g}")
+        raise InvalidUpload(say("start_epsilon: is too small for the training, which costs {least:g}", least=least))
     return epsilon
 
 

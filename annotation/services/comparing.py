@@ -16,6 +16,7 @@ from annotation.errors import WorkCancelled, WorkLost
 from annotation.models import Job, Label, Project
 from annotation.quality_models import Opinion, QualityReport
 from annotation.services import interruptions, jobs, work
+from privacy.wording import say
 
 logger = logging.getLogger(__name__)
 MAXIMUM_ATTEMPTS = 3
@@ -38,12 +39,14 @@ def make_report(*, job_id: str) -> None:
         return
     report = QualityReport.objects.filter(job=job).first()
     if report is None:
-        work.fail_work(row=job, error="A newer comparison took this one's place.")
+        work.fail_work(row=job, error=say("A newer comparison took this one's place."))
         return
     with work.keep_lease(job) as lease:
         try:
             if job.attempt > MAXIMUM_ATTEMPTS:
-                work.fail_work(row=job, error=f"Given up: {MAXIMUM_ATTEMPTS} attempts were killed.")
+                work.fail_work(
+                    row=job, error=say("Given up: {attempts} attempts were killed.", attempts=MAXIMUM_ATTEMPTS)
+                )
                 return
             _compare(report, job, lease)
         except WorkLost:
@@ -63,7 +66,7 @@ def _compare(report: QualityReport, job: Job, lease: work.Lease) -> None:
     rows = labels.values_list("query", "annotator", "choice").iterator()
     answers = [Answer(task, person, choice) for task, person, choice in rows if choice is not None]
     if not answers:
-        work.fail_work(row=job, error="Nobody has answered anything yet.")
+        work.fail_work(row=job, error=say("Nobody has answered anything yet."))
         return
     lease.check()
     comparison = compare_answers(answers, method=report.method)  # type: ignore[arg-type]

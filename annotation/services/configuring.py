@@ -15,6 +15,7 @@ from annotation.services.projects import ALL_GATE_FIELDS
 from privacy.models import BudgetAccount
 from privacy.selectors import guarantee
 from privacy.services import ledger
+from privacy.wording import say
 
 
 def limits_of(project: Project) -> dict[str, float | None]:
@@ -42,9 +43,13 @@ def configure_project(*, project: Project, changes: Mapping[str, Any], actor: Ab
             if wanted.get("gate_kind"):
                 wanted |= dict.fromkeys(name for name in _other_gate_fields(wanted["gate_kind"]))
             if stuck := frozen_settings(locked).keys() & wanted.keys():
-                raise ConfigurationFrozen(f"These settings are fixed by now: {', '.join(sorted(stuck))}.")
+                raise ConfigurationFrozen(
+                    say("These settings are fixed by now: {stuck}.", stuck=", ".join(sorted(stuck)))
+                )
             if broken := broken_rules(vars(locked) | limits_of(locked) | wanted):
-                raise InvalidConfiguration("; ".join(f"{field}: {rule}" for field, rule in broken.items()))
+                raise InvalidConfiguration(
+                    "; ".join(say("{field}: {reason}", field=field, reason=rule) for field, rule in broken.items())
+                )
             if "privacy_unit" in wanted:
                 wanted["pool_account"] = _account_of_unit(locked, wanted["privacy_unit"], actor)
             for name, value in wanted.items():

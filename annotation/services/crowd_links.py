@@ -15,8 +15,9 @@ from annotation.errors import InvalidConfiguration, LinkEnded, NotMember
 from annotation.joining_models import CrowdLink, CrowdParticipant
 from annotation.models import AssignmentState, Membership, Oracle, Project, Role
 from annotation.services import lifecycle, projects, queue
+from privacy.wording import say
 
-ENDED = "This study is not open, or not any more. Please return it on the platform."
+ENDED = say("This study is not open, or not any more. Please return it on the platform.")
 CODE_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 
 

@@ -41,6 +41,7 @@ from annotation.parsers.rows import BadRow, Layout
 from annotation.services import charged_start, gate, interruptions, jobs, mappings, work
 from annotation.services.record_copy import RECORD_COPY, RecordWriter
 from privacy.models import EntryKind, LedgerEntry
+from privacy.wording import say
 
 logger = logging.getLogger(__name__)
 BAD_ROWS_KEPT = 1000
@@ -100,15 +101,15 @@ def receive_upload(
 def check_upload(*, project: Project, role: str, bad_rows: str, size: int) -> None:
     """Refuse what no file could mend; `InvalidUpload` names the field and the rule."""
     if role not in DatasetRole.values:
-        raise InvalidUpload(f"role: must be one of {', '.join(DatasetRole.values)}")
+        raise InvalidUpload(say("role: must be one of {possible}", possible=", ".join(DatasetRole.values)))
     if role == DatasetRole.POOL and project.arrival == Arrival.STREAM:
         raise InvalidUpload("role: a stream takes its private records one by one, from the REST interface")
     if role == DatasetRole.PUBLIC_START and (rule := broken_start_rule(project)):
-        raise InvalidUpload(f"role: {rule}")
+        raise InvalidUpload(say("role: {reason}", reason=rule))
     if bad_rows not in BadRows.values:
-        raise InvalidUpload(f"bad_rows: must be one of {', '.join(BadRows.values)}")
+        raise InvalidUpload(say("bad_rows: must be one of {possible}", possible=", ".join(BadRows.values)))
     if size > settings.UPLOAD_MAX_BYTES:
-        raise InvalidUpload(f"file: is larger than {settings.UPLOAD_MAX_BYTES:,} bytes")
+        raise InvalidUpload(say("file: is larger than {most:,} bytes", most=settings.UPLOAD_MAX_BYTES))
 
 
 def keep_file(file: "File[bytes]", name: str) -> str:
@@ -128,9 +129,9 @@ def broken_start_rule(project: Project) -> str:
     if project.arrival != Arrival.STREAM:
         return ""
     if project.estimator == Estimator.BANDIT_OGD:
-        return "learning from confirmations starts from zero weights, so public examples cannot start it"
+        return say("learning from confirmations starts from zero weights, so public examples cannot start it")
     if LedgerEntry.objects.filter(account=project.pool_account_id, kind=EntryKind.RESERVE).exists():
-        return "the stream has begun; public examples start only what has learned nothing yet"
+        return say("the stream has begun; public examples start only what has learned nothing yet")
     return ""
 
 
@@ -154,8 +155,14 @@ class BadRowReport:
     def sentence(self) -> str:
         """Say how many there are and where the first one is."""
         first = self.kept[0]
-        column = f", column {first.column}" if first.column else ""
-        return f"{self.count:,} bad row{'s' * (self.count > 1)}; the first is line {first.line}{column}: {first.reason}"
+        at = {"count": self.count, "line": first.line, "column": first.column, "reason": first.reason}
+        if self.count == 1 and first.column:
+            return say("1 bad row; it is line {line}, column {column}: {reason}", **at)
+        if self.count == 1:
+            return say("1 bad row; it is line {line}: {reason}", **at)
+        if first.column:
+            return say("{count:,} bad rows; the first is line {line}, column {column}: {reason}", **at)
+        return say("{count:,} bad rows; the first is line {line}: {reason}", **at)
 
 
 def import_dataset(*, job_id: UUID | str, on_progress: Progress | None = None) -> None:
@@ -171,10 +178,10 @@ def import_dataset(*, job_id: UUID | str, on_progress: Progress | None = None) -
     with work.keep_lease(job) as lease:
         try:
             if job.attempt > MAXIMUM_ATTEMPTS:
-                why = f" {job.error}" if job.error else ""
-                raise UploadRefused(
-                    f"Reading stopped {MAXIMUM_ATTEMPTS} times without an end; upload the file again.{why}"
+                given_up = say(
+                    "Reading stopped {attempts} times without an end; upload the file again.", attempts=MAXIMUM_ATTEMPTS
                 )
+                raise UploadRefused(" ".join(filter(None, [given_up, job.error])))
             _read(dataset, job, lease, report, on_progress)
         except (InvalidUpload, UploadRefused) as refusal:
             _refuse(dataset, job, report, str(refusal))
@@ -211,9 +218,14 @@ def _read(dataset: Dataset, job: Job, lease: work.Lease, report: BadRowReport, o
         stack.enter_context(transaction.atomic())
         rows = _copy(upload, dataset, lease, report, pixels, partial(_tell, lease, file, on_progress))
         if report.count and dataset.bad_rows == BadRows.REFUSE_ALL:
-            raise UploadRefused(f"Nothing was stored: {report.sentence()}.")
+            raise UploadRefused(say("Nothing was stored: {reason}.", reason=report.sentence()))
         if not rows:
-            raise UploadRefused(f"No row can be used: {report.sentence() if report.count else 'the file holds none'}.")
+            raise UploadRefused(
+                say(
+                    "No row can be used: {reason}.",
+                    reason=report.sentence() if report.count else say("the file holds none"),
+                )
+            )
         if dataset.role == DatasetRole.CHARGED_START and not _has_labels(dataset):
             raise UploadRefused("No row has a label, so no first model can be learned from them.")
         if pixels:
@@ -252,7 +264,7 @@ def _copy(
 
 def _tell(lease: work.Lease, file: "File[bytes]", on_progress: Progress | None, rows: int) -> None:
     done = file.tell()
-    lease.report(progress_done=done, progress_total=file.size, message=f"{rows:,} rows read")
+    lease.report(progress_done=done, progress_total=file.size, message=say("{rows:,} rows read", rows=rows))
     if on_progress:
         on_progress(rows, done, file.size)
 
@@ -263,7 +275,10 @@ def _finish(dataset: Dataset, job: Job, rows: int, report: BadRowReport, size: i
     dataset.row_count = rows
     _write_report(dataset, report)
     dataset.save(update_fields=["state", "row_count", "bad_row_count", "bad_row_report", "pixels"])
-    message = f"{rows:,} rows stored" + (f", {report.count:,} bad rows left out" if report.count else "")
+    if report.count:
+        message = say("{rows:,} rows stored, {bad:,} bad rows left out", rows=rows, bad=report.count)
+    else:
+        message = say("{rows:,} rows stored", rows=rows)
     work.finish_work(row=job, progress_done=size, progress_total=size, message=message)
     if dataset.role != DatasetRole.POOL:
         return

@@ -30,6 +30,7 @@ from privacy.errors import AlreadySettled, PrivacyError
 from privacy.gate import KAnonymityGate, ThresholdGate
 from privacy.models import SETTLEMENTS, LedgerEntry
 from privacy.services import ledger
+from privacy.wording import say
 
 logger = logging.getLogger(__name__)
 # A killed attempt stays charged, so what kills its worker each time must not eat the budget.
@@ -72,7 +73,13 @@ def run_gate(*, job_id: UUID | str) -> None:
         try:
             _lose_earlier_attempts(job)
             if job.attempt > MAXIMUM_ATTEMPTS:
-                work.fail_work(row=job, error=f"Given up: {MAXIMUM_ATTEMPTS} attempts were killed, each stays charged.")
+                work.fail_work(
+                    row=job,
+                    error=say(
+                        "Given up: {attempts} attempts were killed, each stays charged.",
+                        attempts=MAXIMUM_ATTEMPTS,
+                    ),
+                )
                 return
             _attempt(job, lease)
         except (WorkLost, AlreadySettled):
@@ -84,7 +91,7 @@ def run_gate(*, job_id: UUID | str) -> None:
             if interruptions.passes_by_itself(error):
                 logger.warning("gate job %s lost the database in attempt %s", job.pk, job.attempt)
                 return
-            _give_up(job, f"{interruptions.reason_of(error)} What the gate reserved stays charged.")
+            _give_up(job, " ".join([interruptions.reason_of(error), say("What the gate reserved stays charged.")]))
             raise
 
 
@@ -112,7 +119,7 @@ def _attempt(job: Job, lease: work.Lease) -> None:
         _store_queries(run, project, passed)
         gate_parts.forget_parts(dataset=dataset)
         work.finish_work(
-            row=job, progress_done=dataset.row_count, progress_total=dataset.row_count, message="The gate is done."
+            row=job, progress_done=dataset.row_count, progress_total=dataset.row_count, message=say("The gate is done.")
         )
         jobs.send_project_changed(project.pk)
 

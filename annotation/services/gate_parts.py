@@ -21,6 +21,7 @@ from annotation.presets import gate_from
 from annotation.services import work
 from privacy.gate import KAnonymityGate, ThresholdGate
 from privacy.threshold_gate import ordered
+from privacy.wording import say
 
 # A million records are a matter of seconds for one process; handing them around costs as much as it saves.
 PART_ROWS = 1_000_000
@@ -75,7 +76,7 @@ def release(run: GateRun, gate: KAnonymityGate | ThresholdGate, lease: work.Leas
 
     def tell(read: int) -> None:
         lease.check()
-        lease.report(progress_done=read, progress_total=size["rows"], message="Reading the upload.")
+        lease.report(progress_done=read, progress_total=size["rows"], message=say("Reading the upload."))
 
     if parts == 1:
         return gate.decide(gate.read(records(run.dataset, tell), key=key), key=key)

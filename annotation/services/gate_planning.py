@@ -19,6 +19,7 @@ from privacy.models import EntryKind, LedgerEntry
 from privacy.normalizers import Normalizer
 from privacy.selectors import guarantee
 from privacy.survey import Frequencies, PoolSurvey
+from privacy.wording import say
 
 logger = logging.getLogger(__name__)
 # What a page has time for; what is larger takes a job.
@@ -56,7 +57,9 @@ def choose_gate(*, project: Project, settings: Mapping[str, Any]) -> Project:
         assert locked.labels_account is not None
         limits["labels_epsilon"] = guarantee(locked.labels_account).epsilon_limit
         if broken := broken_rules(vars(locked) | limits | chosen):
-            raise InvalidConfiguration("; ".join(f"{field}: {rule}" for field, rule in broken.items()))
+            raise InvalidConfiguration(
+                "; ".join(say("{field}: {reason}", field=field, reason=rule) for field, rule in broken.items())
+            )
         for field, value in chosen.items():
             setattr(locked, field, value)
         locked.save(update_fields=list(chosen))
@@ -102,13 +105,15 @@ def run_survey(*, job_id: UUID | str) -> None:
     with work.keep_lease(job) as lease:
         try:
             if job.attempt > MAXIMUM_ATTEMPTS:
-                work.fail_work(row=job, error=f"Given up: {MAXIMUM_ATTEMPTS} attempts were killed.")
+                work.fail_work(
+                    row=job, error=say("Given up: {attempts} attempts were killed.", attempts=MAXIMUM_ATTEMPTS)
+                )
                 return
             survey = Survey.objects.select_related("dataset__project").get(job=job)
             counted = _count(survey.dataset, partial(_tell, lease, survey.dataset))
             with transaction.atomic():
                 Survey.objects.filter(pk=survey.pk).update(frequencies=counted.to_json())
-                work.finish_work(row=job, progress_done=survey.dataset.row_count, message="The upload is counted.")
+                work.finish_work(row=job, progress_done=survey.dataset.row_count, message=say("The upload is counted."))
         except WorkCancelled as cancelled:
             work.fail_work(row=job, error=str(cancelled))
         except WorkLost:
@@ -123,7 +128,7 @@ def run_survey(*, job_id: UUID | str) -> None:
 
 def _tell(lease: work.Lease, dataset: Dataset, read: int) -> None:
     lease.check()
-    lease.report(progress_done=read, progress_total=dataset.row_count, message="Counting the upload.")
+    lease.report(progress_done=read, progress_total=dataset.row_count, message=say("Counting the upload."))
 
 
 def _count(dataset: Dataset, tell: gate_parts.Tell) -> Frequencies:

@@ -22,6 +22,7 @@ from annotation.consensus import majority
 from annotation.errors import AlreadyLabelled, InvalidChoice, LeaseExpired, UndoRefused
 from annotation.models import Assignment, AssignmentState, Consensus, Label, Project, Query, QueryState
 from annotation.services import broker, gold, lifecycle, review, setting_aside
+from privacy.wording import say
 
 logger = logging.getLogger(__name__)
 
@@ -79,7 +80,7 @@ def submit_label(*, assignment: Assignment, choice: int, key: UUID | None = None
     lifecycle.refuse_if_closed(project)
     possible = len(selectors.answers_of(project))
     if not 0 <= choice < possible:
-        raise InvalidChoice(f"There are {possible} answers to choose from.")
+        raise InvalidChoice(say("There are {possible} answers to choose from.", possible=possible))
     with transaction.atomic():
         label = _answer(assignment, choice, key)
         if label is None:
@@ -88,7 +89,7 @@ def submit_label(*, assignment: Assignment, choice: int, key: UUID | None = None
                 return _same_label(earlier, choice)
             label = _answer(assignment, choice, key)
         if label is None:
-            raise LeaseExpired(f"Assignment {assignment.pk} is no longer yours.")
+            raise LeaseExpired(say("Assignment {pk} is no longer yours.", pk=assignment.pk))
         query = assignment.query
         if query.state == QueryState.GOLD:
             gold.judge_member(project=project, user_id=assignment.annotator_id)

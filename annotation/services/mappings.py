@@ -12,6 +12,7 @@ from annotation.parsers.guessing import guess_columns, remembered
 from annotation.parsers.reading import Format, detect_format
 from annotation.parsers.rows import Answers, Layout
 from annotation.parsers.shapes import Shape, shape_of
+from privacy.wording import say
 
 READING_KEYS = frozenset({"has_header", "columns", "delimiter", "quoting"})
 NAME_KEYS = ("text", "contributor", "label", "id", "pixels", "annotator")
@@ -27,13 +28,15 @@ def check_mapping(mapping: Mapping[str, Any]) -> None:
     names a control, `answers` whether the majority counts or only what is marked as true, `annotator` whose count.
     """
     if unknown := mapping.keys() - MAPPING_KEYS:
-        raise InvalidUpload(f"mapping: knows no {', '.join(sorted(map(str, unknown)))}")
+        raise InvalidUpload(say("mapping: knows no {unknown}", unknown=", ".join(sorted(map(str, unknown)))))
     for key in NAME_KEYS:
         if key in mapping and not (isinstance(mapping[key], str) and mapping[key]):
-            raise InvalidUpload(f"{key}: must be {'a name' if key == 'annotator' else 'the name of a column'}")
+            if key == "annotator":
+                raise InvalidUpload(say("{key}: must be a name", key=key))
+            raise InvalidUpload(say("{key}: must be the name of a column", key=key))
     for key in ("has_header", "quoting"):
         if not isinstance(mapping.get(key, True), bool):
-            raise InvalidUpload(f"{key}: must be true or false")
+            raise InvalidUpload(say("{key}: must be true or false", key=key))
     columns = mapping.get("columns", [])
     if not isinstance(columns, list | tuple) or not all(isinstance(name, str) for name in columns):
         raise InvalidUpload("columns: must be a list of names")
@@ -44,7 +47,7 @@ def check_mapping(mapping: Mapping[str, Any]) -> None:
     if not isinstance(features, Mapping) or not all(isinstance(one, str) and one for one in features.values()):
         raise InvalidUpload("features: must name a column of the file for each declared column")
     if mapping.get("answers", "majority") not in get_args(Answers):
-        raise InvalidUpload(f"answers: must be one of {', '.join(get_args(Answers))}")
+        raise InvalidUpload(say("answers: must be one of {possible}", possible=", ".join(get_args(Answers))))
 
 
 def layout_of(project: Project, role: str, mapping: Mapping[str, Any]) -> Layout:
@@ -63,7 +66,9 @@ def layout_of(project: Project, role: str, mapping: Mapping[str, Any]) -> Layout
     declared = tuple(project.columns) if project.data_kind == DataKind.TABLE else ()
     features = dict(mapping.get("features", {}))
     if unknown := features.keys() - {column["name"] for column in declared}:
-        raise InvalidUpload(f"features: the project declares no column named {sorted(unknown)[0]!r}")
+        raise InvalidUpload(
+            say("features: the project declares no column named {unknown!r}", unknown=sorted(unknown)[0])
+        )
     return Layout(
         kind=cast("Any", project.data_kind),
         text=mapping.get("text", "text") if project.data_kind == DataKind.TEXT else None,

@@ -14,6 +14,7 @@ from annotation.selection_rules import GAUSSIAN, POOL_ESTIMATORS
 from annotation.services import jobs, queue, streams
 from privacy.models import BudgetAccount
 from privacy.services import ledger
+from privacy.wording import say
 
 ALL_GATE_FIELDS = ("gate_epsilon", "texts_per_contributor", *GATE_FIELDS["k_anonymity"], *GATE_FIELDS["threshold"])
 LABELLING_FIELDS = (
@@ -59,7 +60,9 @@ def create_project(
     if values.get("estimator") in WITHOUT_DELTA and "training_delta" not in settings:
         values["training_delta"] = 0.0
     if broken := broken_rules(values):
-        raise InvalidConfiguration("; ".join(f"{field}: {rule}" for field, rule in broken.items()))
+        raise InvalidConfiguration(
+            "; ".join(say("{field}: {reason}", field=field, reason=rule) for field, rule in broken.items())
+        )
     kept = ("gate_epsilon", "texts_per_contributor", *GATE_FIELDS[values["gate_kind"]])
     values |= dict.fromkeys(ALL_GATE_FIELDS if chosen.oracle == "trusted" else set(ALL_GATE_FIELDS) - set(kept))
     limits = {field: values.pop(field) for field in ACCOUNT_FIELDS}

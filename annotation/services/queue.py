@@ -20,6 +20,7 @@ from annotation.rows import Columns
 from annotation.selectors import RECORD
 from annotation.services import gold
 from annotation.work_limits import WorkLimit
+from privacy.wording import say
 
 # Ranks of a round stay below this, so a later round never overtakes an earlier one.
 PRIORITY_PER_ROUND = 10**9
@@ -221,7 +222,14 @@ def open_queries(
         cursor.execute(OPEN_RECORDS if trusted else OPEN_CANDIDATES, values)
         opened: int = cursor.rowcount
         if opened != len(ids):
-            raise InvalidConfiguration(f"Only {opened} of {len(ids)} questions may be asked in project {project.pk}.")
+            raise InvalidConfiguration(
+                say(
+                    "Only {opened} of {wanted} questions may be asked in project {pk}.",
+                    opened=opened,
+                    wanted=len(ids),
+                    pk=project.pk,
+                )
+            )
     return opened
 
 
@@ -294,7 +302,7 @@ def renew_lease(*, assignment: Assignment) -> Assignment:
         cursor.execute(RENEW, values)
         row = cursor.fetchone()
     if row is None:
-        raise LeaseExpired(f"The lease of assignment {assignment.pk} has ended.")
+        raise LeaseExpired(say("The lease of assignment {pk} has ended.", pk=assignment.pk))
     assignment.leased_until = row[0]
     return assignment
 

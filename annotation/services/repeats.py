@@ -8,6 +8,7 @@ from django.db.models import F
 from annotation.errors import InvalidConfiguration
 from annotation.models import Consensus, Project, Query, QueryState
 from annotation.services.queue import PRIORITY_PER_ROUND
+from privacy.wording import say
 
 # Two, so that an odd number of answers stays odd.
 FURTHER_ANSWERS = 2
@@ -24,7 +25,13 @@ def ask_again(*, project: Project, round_number: int, query_ids: Sequence[int]) 
         )
         found = {query.pk: query for query in answered.select_for_update(no_key=True).order_by("pk")}
         if len(found) != len(query_ids):
-            raise InvalidConfiguration(f"Only {len(found)} of {len(query_ids)} questions were answered before.")
+            raise InvalidConfiguration(
+                say(
+                    "Only {found} of {wanted} questions were answered before.",
+                    found=len(found),
+                    wanted=len(query_ids),
+                )
+            )
         Consensus.objects.filter(query__in=list(found)).delete()
         for rank, query_id in enumerate(query_ids):
             found[query_id].priority = round_number * PRIORITY_PER_ROUND + rank

@@ -8,6 +8,7 @@ from annotation.errors import InvalidChoice, InvalidConfiguration
 from annotation.label_budget import label_budget
 from annotation.models import Consensus, Label, Project, Query, QueryState
 from annotation.services import gold, jobs
+from privacy.wording import say
 
 
 def ask_one_more(*, project: Project, query: Query) -> bool:
@@ -24,7 +25,7 @@ def ask_one_more(*, project: Project, query: Query) -> bool:
 def settle(*, project: Project, query_id: int, choice: int, manager: User, keep_as_check: bool = False) -> Consensus:
     """Decide a disputed question; the consensus says who did."""
     if not 0 <= choice < len(project.classes):
-        raise InvalidChoice(f"There are {len(project.classes)} classes to choose from.")
+        raise InvalidChoice(say("There are {classes} classes to choose from.", classes=len(project.classes)))
     with transaction.atomic():
         query = _locked(project, query_id)
         votes = list(Label.objects.filter(query=query, superseded_at=None).values_list("choice", flat=True))

@@ -35,11 +35,12 @@ from annotation.parsers.rows import BadRow, Layout, RawBatch
 from annotation.services import jobs
 from annotation.services.record_copy import RECORD_COPY, RECORD_TYPES
 from annotation.sheets import STREAM_JOB
+from privacy.wording import say
 
 BAD_ROWS_NAMED = 100
-NOT_AN_OBJECT = "is not a JSON object"
-NO_FIELD = "is missing"
-UNKNOWN_FIELD = "is not a field of this project"
+NOT_AN_OBJECT = say("is not a JSON object")
+NO_FIELD = say("is missing")
+UNKNOWN_FIELD = say("is not a field of this project")
 # Long enough for any sender that tries again; the rows of posts that were examined are of no other use.
 KEYS_KEPT = timedelta(days=7)
 
@@ -114,7 +115,12 @@ def _append(stream: Dataset, post: RecordPost) -> None:
         next_slot = cursor.fetchone()[0]
     waiting = waiting_posts(stream.project_id).aggregate(first=Min("first_slot"))["first"]
     if waiting is not None and next_slot - waiting > settings.STREAM_BACKLOG_RECORDS:
-        raise StreamFull(f"{settings.STREAM_BACKLOG_RECORDS:,} records wait to be examined; send these again later.")
+        raise StreamFull(
+            say(
+                "{most:,} records wait to be examined; send these again later.",
+                most=settings.STREAM_BACKLOG_RECORDS,
+            )
+        )
     post.first_slot = next_slot - post.record_count
     post.save(force_insert=True)
     if waiting is None:
@@ -201,7 +207,13 @@ def _stored_form(project: Project, records: Sequence[Any]) -> bytes:
     if not records:
         raise InvalidRecords([], "Send at least one record.")
     if len(records) > settings.STREAM_POST_RECORDS:
-        raise InvalidRecords([], f"Send at most {settings.STREAM_POST_RECORDS:,} records at once.")
+        raise InvalidRecords(
+            [],
+            say(
+                "Send at most {most:,} records at once.",
+                most=settings.STREAM_POST_RECORDS,
+            ),
+        )
     layout = _layout_of(project)
     if _all_pass(records, layout):
         return _as_json([record["text"] for record in records] if layout.text else records)
@@ -216,7 +228,10 @@ def _stored_form(project: Project, records: Sequence[Any]) -> bytes:
         bad = checked.bad
     if bad:
         named = [{"row": fault.line, "field": fault.column, "rule": fault.reason} for fault in bad[:BAD_ROWS_NAMED]]
-        raise InvalidRecords(named, f"{len(bad)} of {len(records)} records cannot be read, so none was stored.")
+        raise InvalidRecords(
+            named,
+            say("{bad} of {records} records cannot be read, so none was stored.", bad=len(bad), records=len(records)),
+        )
     return _as_json((checked.texts if layout.text else checked.payloads) or [])
 
 

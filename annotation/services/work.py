@@ -19,6 +19,7 @@ from django.db.models.functions import Now
 
 from annotation.errors import WorkCancelled, WorkLost
 from annotation.models import WorkState
+from privacy.wording import say
 
 logger = logging.getLogger(__name__)
 MAX_ERROR_LENGTH = 1000
@@ -151,7 +152,7 @@ def cancel_work(*, row: models.Model, by: str) -> bool:
 
 def cancelled_words(by: str) -> str:
     """Say that and by whom work was cancelled."""
-    return f"Cancelled by {by}."
+    return say("Cancelled by {by}.", by=by)
 
 
 def fail_work(*, row: models.Model, error: str, **fields: Any) -> None:

@@ -22,6 +22,7 @@ from annotation.project_forms import LabelBudgetForm
 from annotation.services import datasets, drafts, gate, mappings, projects
 from annotation.upload_forms import UploadForm
 from annotation.views.projects import managed_project
+from annotation.wording import told
 
 
 @login_required
@@ -33,7 +34,7 @@ def data(request: HttpRequest, slug: str) -> HttpResponse:
         try:
             return _receive(request, project, form)
         except InvalidUpload as error:
-            form.add_error("file", str(error))
+            form.add_error("file", told(str(error)))
     context = {"project": project, "form": form, "labels": budget_of_labels(project)} | _uploads(project)
     context |= {"megabytes": settings.UPLOAD_MAX_BYTES // 1_000_000, "characters": MAXIMUM_TEXT_LENGTH}
     context |= {"listed": datasets.BAD_ROWS_KEPT, "kept_hours": drafts.KEPT_HOURS}

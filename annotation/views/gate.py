@@ -19,6 +19,7 @@ from annotation.presets import gate_event
 from annotation.project_forms import SMALLEST_DELTA, GateChoiceForm, GatePlanForm
 from annotation.services import gate, gate_planning
 from annotation.views.projects import managed_project
+from annotation.wording import told
 from privacy.accounting.cost import Cost
 from privacy.planning import PAPER_KS, said_at_least
 from privacy.survey import Frequencies
@@ -98,7 +99,7 @@ def _take_over(request: HttpRequest, project: Project) -> HttpResponse:
     try:
         gate_planning.choose_gate(project=project, settings=form.settings())
     except (ConfigurationFrozen, InvalidConfiguration) as refusal:
-        messages.error(request, str(refusal))
+        messages.error(request, told(str(refusal)))
     else:
         messages.success(request, _("The project has this gate now."))
     return redirect("annotation:gate", slug=project.slug)

@@ -11,6 +11,7 @@ from scipy import linalg, special
 
 from learner.estimators.rows import one_thread_per_call, over_rows
 from privacy.errors import CertificateMissed
+from privacy.wording import say
 
 Array = NDArray[np.float64]
 Preconditioner = Callable[[Array], Array]
@@ -233,7 +234,9 @@ def _minimise(objective: LinearObjective, tolerance: float, max_iterations: int)
             search.precondition = _inverse_hessian(
                 objective.thinned(ROWS_PER_WEIGHT * objective.size), weights, objective
             )
-    raise CertificateMissed(f"the solver could not certify a gradient norm of at most {tolerance}")
+    raise CertificateMissed(
+        say("the solver could not certify a gradient norm of at most {tolerance}", tolerance=tolerance)
+    )
 
 
 class _Search:

@@ -21,6 +21,7 @@ from learner.features.clipping import check_norm_bound
 from learner.features.image import sign_matrix
 from learner.features.transformer import Transformer
 from privacy.normalizers import Normalizer, normalize_texts
+from privacy.wording import say
 
 # Packages that carry the weights of an encoder in this format: their names, and the digest of the weights that a
 # featuriser stores, so that another copy under the same name is refused.
@@ -87,7 +88,12 @@ class SentenceEncoder(Featurizer):
         found = _digest_of(self._folder)
         if weights_sha256 not in (None, found):
             raise EncoderMissing(
-                f"The installed weights of {encoder} have the digest {found[:16]}, not {str(weights_sha256)[:16]}."
+                say(
+                    "The installed weights of {encoder} have the digest {found}, not {wanted}.",
+                    encoder=encoder,
+                    found=found[:16],
+                    wanted=str(weights_sha256)[:16],
+                )
             )
         self.weights_sha256 = found
         width = _transformer(self._folder).width
@@ -169,7 +175,10 @@ def _folder_of(encoder: str) -> Path:
     found = importlib.util.find_spec(PACKAGES[encoder])
     if found is None or found.origin is None:
         raise EncoderMissing(
-            f"The sentence encoder {encoder} is not installed: install the extra `text`, as the documentation says."
+            say(
+                "The sentence encoder {encoder} is not installed: install the extra `text`, as the documentation says.",
+                encoder=encoder,
+            )
         )
     return Path(found.origin).parent / "model"
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learner.errors import ArtifactCorrupt
+from privacy.wording import say
 
 HEADER_BYTES = 128
 MAGIC = b"\x93NUMPY\x01\x00"
@@ -115,7 +116,7 @@ def open_matrix(path: Path, *, sha256: str | None = None) -> NDArray[np.float32]
         If the digest differs, or the file is no float32 matrix.
     """
     if sha256 is not None and file_sha256(path) != sha256:
-        raise ArtifactCorrupt(f"{path.name} does not match its digest")
+        raise ArtifactCorrupt(say("{name} does not match its digest", name=path.name))
     try:
         with path.open("rb") as file:
             np.lib.format.read_magic(file)
@@ -123,9 +124,9 @@ def open_matrix(path: Path, *, sha256: str | None = None) -> NDArray[np.float32]
             start = file.tell()
         size = path.stat().st_size
     except ValueError as error:
-        raise ArtifactCorrupt(f"{path.name} has no readable npy header") from error
+        raise ArtifactCorrupt(say("{name} has no readable npy header", name=path.name)) from error
     if dtype != np.dtype("<f4") or fortran_order or len(shape) != 2 or size != start + 4 * shape[0] * shape[1]:
-        raise ArtifactCorrupt(f"{path.name} is not a complete float32 matrix in row order")
+        raise ArtifactCorrupt(say("{name} is not a complete float32 matrix in row order", name=path.name))
     if shape[0] == 0:
         return np.empty(shape, dtype=np.float32)
     return np.memmap(path, dtype="<f4", mode="r", offset=start, shape=shape)

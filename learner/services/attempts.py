@@ -16,6 +16,7 @@ from privacy.accounting.event import Event
 from privacy.errors import AlreadySettled, PrivacyError
 from privacy.models import SETTLEMENTS, BudgetAccount, EntryKind, LedgerEntry
 from privacy.services import ledger
+from privacy.wording import say
 
 logger = logging.getLogger(__name__)
 # Every attempt that died after its reservation was charged, so what kills its worker each time must not go on for ever.
@@ -42,7 +43,10 @@ def attempt_at(row: Round | TrainingRun) -> Iterator[Lease | None]:
     with keep_lease(row) as lease:
         _charge_open(row, attempts=range(1, row.attempt))
         if row.attempt > MAX_ATTEMPTS:
-            fail_work(row=row, error=f"Given up: {MAX_ATTEMPTS} attempts ended without a result.")
+            fail_work(
+                row=row,
+                error=say("Given up: {attempts} attempts ended without a result.", attempts=MAX_ATTEMPTS),
+            )
             yield None
             return
         if row.cancelled_by:

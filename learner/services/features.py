@@ -20,6 +20,7 @@ from learner.models import FeatureMatrix
 from learner.services.pixels import pixel_batches
 from learner.services.projections import ensure_projection
 from privacy.services.faults import fault_point
+from privacy.wording import say
 
 BATCH_ROWS = 8192
 
@@ -187,7 +188,9 @@ def _in_row_order(dataset: Dataset, field: str) -> Iterator[Any]:
     rows = Record.objects.filter(dataset=dataset).order_by("row_number").values_list("row_number", field, "emptied")
     for expected, (row_number, value, emptied) in enumerate(rows.iterator(chunk_size=BATCH_ROWS)):
         if row_number != expected:
-            raise ArtifactCorrupt(f"dataset {dataset.pk} has no record for row {expected}")
+            raise ArtifactCorrupt(
+                say("dataset {pk} has no record for row {expected}", pk=dataset.pk, expected=expected)
+            )
         yield blank if emptied else value
 
 

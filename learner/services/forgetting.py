@@ -22,6 +22,7 @@ from learner.models import ModelRelease
 from learner.services import features
 from privacy.selectors import guarantee
 from privacy.services.faults import fault_point
+from privacy.wording import say
 
 logger = logging.getLogger(__name__)
 MAXIMUM_ATTEMPTS = 5
@@ -93,7 +94,9 @@ def forget_contributor(*, job_id: UUID | str) -> None:
     with work.keep_lease(job) as lease:
         try:
             if job.attempt > MAXIMUM_ATTEMPTS:
-                work.fail_work(row=job, error=f"Given up: {MAXIMUM_ATTEMPTS} attempts were killed.")
+                work.fail_work(
+                    row=job, error=say("Given up: {attempts} attempts were killed.", attempts=MAXIMUM_ATTEMPTS)
+                )
                 return
             request = Forgetting.objects.select_related("project").get(job=job)
             records.forget_records(forgetting=request)
@@ -104,13 +107,13 @@ def forget_contributor(*, job_id: UUID | str) -> None:
             lease.check()
             with transaction.atomic():
                 records.finish_forgetting(forgetting=request)
-                work.finish_work(row=job, message="Nothing of the contributor is left.")
+                work.finish_work(row=job, message=say("Nothing of the contributor is left."))
                 jobs.send_project_changed(request.project_id)
         except WorkLost:
             logger.warning("forget job %s was taken over, attempt %s stops", job.pk, job.attempt)
         except Exception as error:
             # The name of the error only: its message may quote a record.
-            work.fail_work(row=job, error=f"Erasing stopped with {type(error).__name__}.")
+            work.fail_work(row=job, error=say("Erasing stopped with {name}.", name=type(error).__name__))
             raise
 
 

@@ -12,6 +12,7 @@ from annotation.models import Job, Project, WorkState
 from annotation.services import jobs, work
 from learner.planning import SEEDS, Data, Setup, simulated, splits
 from learner.planning_models import PlanSimulation
+from privacy.wording import say
 
 # Part of every fingerprint: another way to simulate makes other results.
 VERSION = 1
@@ -46,7 +47,7 @@ def run_simulation(*, job_id: str) -> None:
         return
     wanted = PlanSimulation.objects.filter(job=job).first()
     if wanted is None:
-        work.fail_work(row=job, error="Another simulation took this one's place.")
+        work.fail_work(row=job, error=say("Another simulation took this one's place."))
         return
     setup = Setup.from_json(wanted.setup)
     with work.keep_lease(job) as lease:

@@ -15,6 +15,7 @@ from learner.features.base import Featurizer, featurizer_from_json
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, ReleaseState
 from learner.release_selectors import Served
+from privacy.wording import say
 
 KEPT_RELEASES = 32
 
@@ -42,9 +43,15 @@ def predict_records(
         raise InputNotFitting("Images are not predicted over this route; load model.onnx or weights.json.")
     name, batch = wanted
     if batch is None or (texts is not None and rows is not None):
-        raise InputNotFitting(f"This project's records are sent as {name}, and nothing else.")
+        raise InputNotFitting(say("This project's records are sent as {name}, and nothing else.", name=name))
     if release.state == ReleaseState.CANDIDATE:
-        raise NotReleased(f"Version {release.version} has not passed the release gate. {release.held_back}".strip())
+        raise NotReleased(
+            say(
+                "Version {version} has not passed the release gate. {reason}",
+                version=release.version,
+                reason=release.held_back,
+            ).strip()
+        )
     # Asked of retired ones alone: a process that served it before would go on from memory.
     if release.state == ReleaseState.RETIRED and ModelRelease.objects.filter(pk=release.pk, weights={}).exists():
         raise ReleaseBuried("This release was deleted with its project; its digests and its guarantee are left.")
@@ -57,7 +64,9 @@ def predict_records(
 def check_rows(rows: Sequence[dict[str, Any]], *, declared: frozenset[str]) -> None:
     """Refuse rows that hold more than the declared columns, or more than one value in one."""
     if any(key not in declared for row in rows for key in row):
-        raise InputNotFitting(f"The declared columns are {', '.join(sorted(declared))}; others were sent.")
+        raise InputNotFitting(
+            say("The declared columns are {columns}; others were sent.", columns=", ".join(sorted(declared)))
+        )
     if any(isinstance(value, list | dict) for row in rows for value in row.values()):
         raise InputNotFitting("A column holds a text, a number, true, false or null.")
 

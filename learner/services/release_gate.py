@@ -23,6 +23,7 @@ from learner.stream_configuration import learner_of
 from privacy.models import EntryKind
 from privacy.services.audit import audit_accounts
 from privacy.services.counter import site_counter
+from privacy.wording import say
 
 logger = logging.getLogger(__name__)
 PAID_FOR = (EntryKind.COMMIT, EntryKind.POST_PROCESSING)
@@ -80,7 +81,11 @@ def _ledger(release: ModelRelease) -> str:
     for account in accounts_of(release.project):
         for verdict in audit_accounts(scope=account.scope, marks=marks):
             if verdict.differing:
-                return f"The audit of the ledger account {account.label!r} found {verdict.differing} differences."
+                return say(
+                    "The audit of the ledger account {label!r} found {differing} differences.",
+                    label=account.label,
+                    differing=verdict.differing,
+                )
     return ""
 
 
@@ -88,9 +93,11 @@ def _mechanism(release: ModelRelease) -> str:
     verdict = mechanism_audit(release)
     if verdict.epsilon_lower_bound <= verdict.charged_epsilon:
         return ""
-    return (
-        f"The canary audit shows that {verdict.estimator} leaks at least epsilon {verdict.epsilon_lower_bound:.3g} "
-        f"where {verdict.charged_epsilon:.3g} is charged."
+    return say(
+        "The canary audit shows that {estimator} leaks at least epsilon {shown:.3g} where {charged:.3g} is charged.",
+        estimator=verdict.estimator,
+        shown=verdict.epsilon_lower_bound,
+        charged=verdict.charged_epsilon,
     )
 
 
@@ -125,5 +132,5 @@ def _files(release: ModelRelease) -> str:
     try:
         digests = verify_release(releases.folder_of(release), public_key=releases.signer().public_key)
     except ArtifactCorrupt as error:
-        return f"Its files do not verify: {error}."
+        return say("Its files do not verify: {reason}.", reason=error)
     return "" if digests == release.digests else "Its files are not those that were committed."

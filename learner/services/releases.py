@@ -36,6 +36,7 @@ from privacy.accounting.event import event_from_json
 from privacy.accounting.units import atto_spent, nano_spent
 from privacy.models import BudgetAccount, EntryKind, LedgerEntry
 from privacy.selectors import guarantee
+from privacy.wording import say
 
 logger = logging.getLogger(__name__)
 KEPT_DIGESTS = 10_000
@@ -222,14 +223,14 @@ def open_file(*, release: ModelRelease, name: str) -> BinaryIO:
     except OSError:
         file = None
     if file is None:
-        raise ArtifactCorrupt(f"release {release.pk} has no readable file of that name")
+        raise ArtifactCorrupt(say("release {pk} has no readable file of that name", pk=release.pk))
     status = os.fstat(file.fileno())
     # The kernel sets the change time, so what was digested once need not be again for every part of a download.
     unchanged = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
     if _digested.get(unchanged) != release.digests[name]:
         if hashlib.file_digest(file, "sha256").hexdigest() != release.digests[name]:
             file.close()
-            raise ArtifactCorrupt(f"a file of release {release.pk} does not match its digest")
+            raise ArtifactCorrupt(say("a file of release {pk} does not match its digest", pk=release.pk))
         if len(_digested) >= KEPT_DIGESTS:
             _digested.clear()
         _digested[unchanged] = release.digests[name]

@@ -10,6 +10,7 @@ from learner.linear_model import LinearModel
 from privacy.accounting.events import Event
 from privacy.errors import UnsoundCombination
 from privacy.mechanisms.randomness import RandomSource
+from privacy.wording import say
 
 OracleName = Literal["trusted", "crowd"]
 Series = Literal["single", "opened", "continued"]
@@ -99,7 +100,12 @@ class QueryStrategy(ABC):
         """
         if oracle not in self.oracles:
             raise UnsoundCombination(
-                f"selection {self.name} is proved for the {' and '.join(sorted(self.oracles))} oracle, not for {oracle}"
+                say(
+                    "selection {name} is proved for the {oracles} oracle, not for {oracle}",
+                    name=self.name,
+                    oracles=" and ".join(sorted(self.oracles)),
+                    oracle=oracle,
+                )
             )
 
     def check_query(

@@ -29,6 +29,7 @@ from privacy.accounting.events_training import (
     OutputPerturbationEvent,
     SecretSampleEvent,
 )
+from privacy.wording import say
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class PostProcessingEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return f"{self.operation}, computed from paid outputs only"
+        return say("{operation}, computed from paid outputs only", operation=self.operation)
 
 
 __all__ = [

@@ -8,6 +8,7 @@ from privacy.accounting.cost import Adjacency, Cost
 from privacy.accounting.event import Event
 from privacy.accounting.events_selection import ExposureCappedScreenEvent
 from privacy.accounting.events_training import FIXED_SLOTS, require_slot
+from privacy.wording import say
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,9 @@ class ScreenRoundEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return f"a further round of a paid screen with rates {self.q_hi:.4g} and {self.q_lo:.4g}"
+        return say(
+            "a further round of a paid screen with rates {q_hi:.4g} and {q_lo:.4g}", q_hi=self.q_hi, q_lo=self.q_lo
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,4 +79,4 @@ class SecretChoiceEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return f"records chosen by secret coins of rate at most {self.rate:.4g}, shown to nobody outside"
+        return say("records chosen by secret coins of rate at most {rate:.4g}, shown to nobody outside", rate=self.rate)

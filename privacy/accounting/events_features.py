@@ -10,6 +10,7 @@ from privacy.accounting.event import Event
 from privacy.accounting.events_training import ANY_ADJACENCY
 from privacy.accounting.units import outward
 from privacy.accounting.vector_noise import check_vector_noise, gaussian_cost
+from privacy.wording import say
 
 MomentNoise = Literal["laplace", "gaussian"]
 
@@ -59,7 +60,12 @@ class SecondMomentsEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return f"second moments of {self.dimension} columns with {self.noise} noise of scale {self.noise_scale:.4g}"
+        return say(
+            "second moments of {dimension} columns with {noise} noise of scale {noise_scale:.4g}",
+            dimension=self.dimension,
+            noise=self.noise,
+            noise_scale=self.noise_scale,
+        )
 
 
 def second_moments_event(

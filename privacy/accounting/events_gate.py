@@ -9,6 +9,7 @@ from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost, Unit
 from privacy.accounting.event import Event
 from privacy.accounting.threshold import ThresholdNoise
 from privacy.accounting.units import outward
+from privacy.wording import say
 
 ANY_ADJACENCY: frozenset[Adjacency] = frozenset(ADJACENCIES)
 
@@ -65,7 +66,12 @@ class KAnonymityGateEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return f"k-anonymity gate with k = {self.k} on a {self.sampling_rate:.4g} sample, per {self.unit}"
+        return say(
+            "k-anonymity gate with k = {k} on a {sampling_rate:.4g} sample, per {word_unit}",
+            k=self.k,
+            sampling_rate=self.sampling_rate,
+            word_unit=self.unit,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,5 +153,10 @@ class ThresholdGateEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        noise = f"{self.noise} noise of scale {self.noise_scale:.4g}"
-        return f"threshold gate at {self.threshold:.4g} with {noise}, per {self.unit}"
+        noise = say("{noise} noise of scale {noise_scale:.4g}", noise=self.noise, noise_scale=self.noise_scale)
+        return say(
+            "threshold gate at {threshold:.4g} with {noise}, per {word_unit}",
+            threshold=self.threshold,
+            noise=noise,
+            word_unit=self.unit,
+        )

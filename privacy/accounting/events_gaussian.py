@@ -9,6 +9,7 @@ from privacy.accounting.event import Event
 from privacy.accounting.events_training import ANY_ADJACENCY, require_slot
 from privacy.accounting.units import outward
 from privacy.accounting.vector_noise import VectorNoise, check_vector_noise, vector_noise_cost
+from privacy.wording import say
 
 # The mechanism's curve is accurate to 1e-11; the charge covers it.
 _DELTA_MARGIN = 1e-10
@@ -85,7 +86,9 @@ class GaussianObjectiveEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return (
-            f"objective perturbation of {training.models_wording(self.n_models)} over {self.dimension} weights with "
-            f"Gaussian noise of sigma {self.sigma:.4g}"
+        return say(
+            "objective perturbation of {word_models} over {dimension} weights with Gaussian noise of sigma {sigma:.4g}",
+            word_models=training.models_wording(self.n_models),
+            dimension=self.dimension,
+            sigma=self.sigma,
         )

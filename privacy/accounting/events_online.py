@@ -9,6 +9,7 @@ from privacy.accounting.events_training import FIXED_SLOTS, require_slot
 from privacy.accounting.mutual_information import bandit_gradient_bound, bandit_mi, gaussian_mi
 from privacy.accounting.units import outward
 from privacy.accounting.vector_noise import check_vector_noise, gaussian_cost
+from privacy.wording import say
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,11 @@ class MutualInformationOgdEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return f"noisy gradients clipped to {self.lipschitz:.4g} with sigma {self.sigma:.4g}"
+        return say(
+            "noisy gradients clipped to {lipschitz:.4g} with sigma {sigma:.4g}",
+            lipschitz=self.lipschitz,
+            sigma=self.sigma,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,4 +85,8 @@ class BanditOgdEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return f"noisy bandit gradients of loss bound {self.loss_bound:.4g} with sigma {self.sigma:.4g}"
+        return say(
+            "noisy bandit gradients of loss bound {loss_bound:.4g} with sigma {sigma:.4g}",
+            loss_bound=self.loss_bound,
+            sigma=self.sigma,
+        )

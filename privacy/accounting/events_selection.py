@@ -10,6 +10,7 @@ from privacy.accounting.cost import Adjacency, Cost, no_proof
 from privacy.accounting.event import Event
 from privacy.accounting.events_training import FIXED_SLOTS, MinibatchSgdEvent, hidden_cost, require_slot
 from privacy.accounting.units import outward
+from privacy.wording import say
 
 
 def _screen_cost(q_hi: float, q_lo: float) -> Cost:
@@ -36,7 +37,7 @@ class RandomChoiceEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return f"{self.picks} records chosen at random"
+        return say("{picks} records chosen at random", picks=self.picks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ class BernoulliScreenEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return f"screen with selection rates {self.q_hi:.4g} and {self.q_lo:.4g}"
+        return say("screen with selection rates {q_hi:.4g} and {q_lo:.4g}", q_hi=self.q_hi, q_lo=self.q_lo)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,12 @@ class ExponentialScreenEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return f"exponential screen, slab {self.threshold:.4g} of {self.norm_bound:.4g}, design loss {self.epsilon:.4g}"
+        return say(
+            "exponential screen, slab {threshold:.4g} of {norm_bound:.4g}, design loss {epsilon:.4g}",
+            threshold=self.threshold,
+            norm_bound=self.norm_bound,
+            epsilon=self.epsilon,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +134,12 @@ class ExposureCappedScreenEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return f"screen with rates {self.q_hi:.4g} and {self.q_lo:.4g}, at most {self.exposures} looks at each record"
+        return say(
+            "screen with rates {q_hi:.4g} and {q_lo:.4g}, at most {exposures} looks at each record",
+            q_hi=self.q_hi,
+            q_lo=self.q_lo,
+            exposures=self.exposures,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +190,13 @@ class TopCEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return f"{self.picks} of {self.pool_size} records by noisy score at scale {self.scale:.4g} ({self.series})"
+        return say(
+            "{picks} of {pool_size} records by noisy score at scale {scale:.4g} ({series})",
+            picks=self.picks,
+            pool_size=self.pool_size,
+            scale=self.scale,
+            series=self.series,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,5 +236,11 @@ class StreamEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        view = "visible" if self.selection_visible else "hidden"
-        return f"stream with {view} selection at rates {self.q_hi:.4g} and {self.q_lo:.4g}, {self.update.summary()}"
+        view = say("visible") if self.selection_visible else say("hidden")
+        return say(
+            "stream with {word_view} selection at rates {q_hi:.4g} and {q_lo:.4g}, {reason}",
+            word_view=view,
+            q_hi=self.q_hi,
+            q_lo=self.q_lo,
+            reason=self.update.summary(),
+        )

@@ -10,6 +10,7 @@ from privacy.accounting.event import Event
 from privacy.accounting.screens import hidden_selection_epsilon, rate_after_release
 from privacy.accounting.units import outward
 from privacy.accounting.vector_noise import VectorNoise, check_vector_noise, gaussian_cost, vector_noise_cost
+from privacy.wording import say
 
 FIXED_SLOTS: frozenset[Adjacency] = frozenset({"null", "replace"})
 ANY_ADJACENCY: frozenset[Adjacency] = frozenset(ADJACENCIES)
@@ -72,7 +73,11 @@ class GaussianEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return f"Gaussian noise of sigma {self.sigma:.4g} on sensitivity {self.sensitivity_l2:.4g}"
+        return say(
+            "Gaussian noise of sigma {sigma:.4g} on sensitivity {sensitivity:.4g}",
+            sigma=self.sigma,
+            sensitivity=self.sensitivity_l2,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +114,11 @@ class MinibatchSgdEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return f"mini-batch updates with {self.noise} noise of scale {self.noise_scale:.4g}"
+        return say(
+            "mini-batch updates with {noise} noise of scale {noise_scale:.4g}",
+            noise=self.noise,
+            noise_scale=self.noise_scale,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +171,12 @@ class OutputPerturbationEvent(Event):
     def summary(self) -> str:
         """Return one sentence."""
         models = training.models_wording(self.n_models)
-        return f"output perturbation of {models}, {self.noise} noise of scale {self.noise_scale:.4g}"
+        return say(
+            "output perturbation of {word_models}, {noise} noise of scale {noise_scale:.4g}",
+            word_models=models,
+            noise=self.noise,
+            noise_scale=self.noise_scale,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +250,11 @@ class ObjectivePerturbationEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return f"objective perturbation of {training.models_wording(self.n_models)} over {self.dimension} weights"
+        return say(
+            "objective perturbation of {word_models} over {dimension} weights",
+            word_models=training.models_wording(self.n_models),
+            dimension=self.dimension,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,4 +307,4 @@ class SecretSampleEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return f"on a secret {self.rate:.4g} sample: {self.inner.summary()}"
+        return say("on a secret {rate:.4g} sample: {reason}", rate=self.rate, reason=self.inner.summary())

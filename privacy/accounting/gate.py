@@ -20,6 +20,7 @@ from scipy.special import betainc
 
 from privacy.accounting import checks
 from privacy.accounting.binomial import Floats, bernoulli_divergence, binomial_pmf
+from privacy.wording import say
 
 Method = Literal["exact", "li2012"]
 
@@ -254,7 +255,7 @@ def gate_minimum_k(epsilon: float, delta: float, sampling_rate: float, method: M
     _check(sampling_rate, epsilon, method)
     checks.delta_in_open_interval("delta", delta)
     if delta < NEGLIGIBLE:
-        raise ValueError(f"delta must be >= {NEGLIGIBLE}, got {delta}")
+        raise ValueError(say("delta must be >= {negligible}, got {delta}", negligible=NEGLIGIBLE, delta=delta))
     if sampling_rate == 1:
         raise ValueError("sampling_rate must be < 1: without sampling every k has delta 1, got 1.0")
     evaluate = exact_curve if method == "exact" else li_curve

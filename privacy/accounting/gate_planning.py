@@ -9,6 +9,7 @@ import numpy as np
 from privacy.accounting import checks
 from privacy.accounting.binomial import bernoulli_divergence, binomial_pmf
 from privacy.accounting.gate import Method, gate_minimum_k
+from privacy.wording import say
 
 RATES: Final = tuple(step / 100 for step in range(1, 100))
 
@@ -59,7 +60,9 @@ def best_gate(
         if method == "exact" or epsilon >= -math.log1p(-rate)
     ]
     if not choices:
-        raise ValueError(f"no sampling rate can be priced by {method} at epsilon={epsilon}")
+        raise ValueError(
+            say("no sampling rate can be priced by {method} at epsilon={epsilon}", method=method, epsilon=epsilon)
+        )
     return min(choices, key=lambda choice: (choice.records_needed, -choice.sampling_rate))
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacy.mechanisms.randomness import RandomSource
+from privacy.wording import say
 
 RESOLUTION = 2**53
 # What is left of 53 bits after the 16 that come first.
@@ -24,7 +25,9 @@ def coin_probability(probability: float | Fraction) -> Fraction:
         If `probability` is not strictly between 0 and 1.
     """
     if not 0 < probability < 1:
-        raise ValueError(f"probability must lie strictly between 0 and 1, got {float(probability)}")
+        raise ValueError(
+            say("probability must lie strictly between 0 and 1, got {probability}", probability=float(probability))
+        )
     return Fraction(min(max(round(Fraction(probability) * RESOLUTION), 1), RESOLUTION - 1), RESOLUTION)
 
 
@@ -55,15 +58,27 @@ def exponential_screen_range(threshold: float, norm_bound: float, epsilon: float
        applications to anomaly detection", 2016, Lemma 2.
     """
     if not 0 < threshold < norm_bound:
-        raise ValueError(f"threshold must lie strictly between 0 and the norm bound {norm_bound}, got {threshold}")
+        raise ValueError(
+            say(
+                "threshold must lie strictly between 0 and the norm bound {norm_bound}, got {threshold}",
+                norm_bound=norm_bound,
+                threshold=threshold,
+            )
+        )
     if not epsilon > 0:
-        raise ValueError(f"epsilon must be > 0, got {epsilon}")
+        raise ValueError(say("epsilon must be > 0, got {epsilon}", epsilon=epsilon))
     rate = epsilon / (norm_bound - threshold)
     # Both exponentials are off by a few units in the last place, which the margin covers.
     largest, smallest = math.exp(-threshold * rate) * (1 - 2.0**-48), math.exp(-norm_bound * rate) * (1 + 2.0**-48)
     high, low = math.floor(largest * RESOLUTION), math.ceil(smallest * RESOLUTION)
     if smallest * RESOLUTION < 1 or high <= low:
-        raise ValueError(f"selection probabilities between {smallest} and {largest} cannot be drawn exactly")
+        raise ValueError(
+            say(
+                "selection probabilities between {smallest} and {largest} cannot be drawn exactly",
+                smallest=smallest,
+                largest=largest,
+            )
+        )
     return Fraction(high, RESOLUTION), Fraction(low, RESOLUTION)
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from django.conf import settings
 
 from privacy.errors import RollbackDetected
+from privacy.wording import say
 
 COMPACT_ABOVE_BYTES = 256 * 1024
 LOCK_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
@@ -68,8 +69,13 @@ class CounterFile:
             return
         if mark.sequence >= sequence or mark.head != previous_hash:
             raise RollbackDetected(
-                f"{account.scope}: the counter outside the database stands at entry {mark.sequence}, "
-                f"the ledger would write entry {sequence}; an old copy of the database was restored"
+                say(
+                    "{scope}: the counter outside the database stands at entry {kept}, the ledger would write "
+                    "entry {next}; an old copy of the database was restored",
+                    scope=account.scope,
+                    kept=mark.sequence,
+                    next=sequence,
+                )
             )
 
     def advance(self, account: AccountIdentity, mark: Mark) -> None:
@@ -203,4 +209,6 @@ def _parse(line: bytes, path: Path) -> tuple[AccountIdentity, Mark]:
         identity = AccountIdentity(row["scope"], datetime.fromisoformat(row["opened_at"]))
         return identity, Mark(int(row["sequence"]), str(row["head"]))
     except (ValueError, KeyError, TypeError) as error:
-        raise RollbackDetected(f"{path.name} is damaged; nothing is admitted until it has been examined") from error
+        raise RollbackDetected(
+            say("{name} is damaged; nothing is admitted until it has been examined", name=path.name)
+        ) from error

@@ -23,6 +23,7 @@ from privacy.models import SETTLEMENTS, Adjacency, BudgetAccount, EntryKind, Fil
 from privacy.services import terms
 from privacy.services.entries import Draft, append, broken_rule
 from privacy.services.faults import fault_point
+from privacy.wording import say
 
 Person = AbstractBaseUser | str | None
 
@@ -73,7 +74,9 @@ def change_limit(
             return _write_limits(account, EntryKind.LIMIT_CHANGE, limits, actor, reason)
     except IntegrityError as error:
         if broken_rule(error) == "privacy_limit_above_spent":
-            raise BudgetExceeded(f"{account.label}: the limit cannot fall below what is spent") from error
+            raise BudgetExceeded(
+                say("{label}: the limit cannot fall below what is spent", label=account.label)
+            ) from error
         raise
 
 
@@ -113,7 +116,9 @@ def reserve(
         if rule == "privacy_ledger_within_limit":
             raise _too_dear(account, wanted) from error
         if rule == "privacy_entry_series":
-            raise UnsoundCombination(f"{wanted.mechanism}: the series it continues no longer stands") from error
+            raise UnsoundCombination(
+                say("{mechanism}: the series it continues no longer stands", mechanism=wanted.mechanism)
+            ) from error
         raise
     fault_point("after_reserve")
     return entry
@@ -186,7 +191,7 @@ def record_post_processing(
         if standing is not None:
             return standing
         if broken_rule(error) == "privacy_entry_ancestor_committed":
-            raise NotCommitted(f"entry {parent.pk} is not committed, nothing can descend from it") from error
+            raise NotCommitted(say("entry {pk} is not committed, nothing can descend from it", pk=parent.pk)) from error
         raise
 
 
@@ -234,10 +239,13 @@ def _settle(
     except IntegrityError as error:
         rule = broken_rule(error)
         if rule == "privacy_entry_one_settlement":
-            raise AlreadySettled(f"reservation {reservation.pk} is settled already") from error
+            raise AlreadySettled(say("reservation {pk} is settled already", pk=reservation.pk)) from error
         if rule == "privacy_entry_series":
             raise UnsoundCombination(
-                f"reservation {reservation.pk} opened a series that still stands: void what continues it first"
+                say(
+                    "reservation {pk} opened a series that still stands: void what continues it first",
+                    pk=reservation.pk,
+                )
             ) from error
         raise
 
@@ -252,7 +260,14 @@ def _standing(wanted: Draft) -> LedgerEntry | None:
         fields.append("parent_id")
     for field in fields:
         if getattr(standing, field) != getattr(wanted, field):
-            raise KeyReused(f"key {wanted.idempotency_key} already stands for entry {standing.pk}: {field} differs")
+            raise KeyReused(
+                say(
+                    "key {idempotency_key} already stands for entry {pk}: {field} differs",
+                    idempotency_key=wanted.idempotency_key,
+                    pk=standing.pk,
+                    field=field,
+                )
+            )
     return standing
 
 
@@ -273,7 +288,11 @@ def _round_before(account: BudgetAccount, event: Event) -> LedgerEntry | None:
         else:
             return earlier
     raise UnsoundCombination(
-        f"{event.kind} continues a series, but no standing reservation of this account opened it: {refusal or 'none'}"
+        say(
+            "{kind} continues a series, but no standing reservation of this account opened it: {reason}",
+            kind=event.kind,
+            reason=refusal or "none",
+        )
     )
 
 
@@ -283,8 +302,15 @@ def _too_dear(account: BudgetAccount, wanted: Draft) -> BudgetExceeded:
     amount = nano_spent((wanted.epsilon_nano if pure else wanted.rho_nano) or 0)
     most = ", ".join(f"{spender.name} {spender.share:.0%} in {spender.operations}" for spender in spenders)
     return BudgetExceeded(
-        f"{account.label}: {wanted.mechanism} costs {'epsilon' if pure else 'rho'}={amount:.6g} "
-        f"delta={atto_spent(wanted.delta_atto):.3g}, {selectors.guarantee(account).left_wording} left; "
-        f"spent most: {most or 'nothing yet'}",
+        say(
+            "{label}: {mechanism} costs {measure}={amount:.6g} delta={delta:.3g}, {left} left; spent most: {most}",
+            label=account.label,
+            mechanism=wanted.mechanism,
+            measure="epsilon" if pure else "rho",
+            amount=amount,
+            delta=atto_spent(wanted.delta_atto),
+            left=selectors.guarantee(account).left_wording,
+            most=most or "nothing yet",
+        ),
         top_spenders=spenders,
     )

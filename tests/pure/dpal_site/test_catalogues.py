@@ -12,7 +12,8 @@ from dpal_site.embedded.servers import REPOSITORY
 from dpal_site.management.commands.compile_translations import PACKAGES
 
 CATALOGUES = sorted((REPOSITORY / "locale").glob("*/LC_MESSAGES/django.po"))
-PLACEHOLDER = re.compile(r"%\((\w+)\)[sd]|%%|<[^>]+>")
+PLACEHOLDER = re.compile(r"%\(\w+\)[sd]|%%|<[^>]+>")
+FIELD = re.compile(r"\{(\w+)[^{}]*\}")
 
 
 def test_there_is_another_language():
@@ -45,13 +46,18 @@ class TestCatalogues:
                 wrong.append(key)
         assert not wrong
 
+    def test_fields_of_a_translation_say_nothing_about_format(self, path):
+        """A page fills them with the words that stand in the sentence, not with numbers."""
+        texts = [text for texts in read_catalogue(path).values() for text in texts]
+        assert not [text for text in texts if any(mark[0] != f"{{{mark[1]}}}" for mark in FIELD.finditer(text))]
+
     def test_the_compiled_file_is_current(self, path):
         compiled = path.with_suffix(".mo").read_bytes()
         assert compiled == compile_catalogue(read_catalogue(path)), "run manage.py compile_translations"
 
 
 def found(text: str) -> list[str]:
-    return [mark[0] for mark in PLACEHOLDER.finditer(text)]
+    return [mark[0] for mark in PLACEHOLDER.finditer(text)] + [mark[1] for mark in FIELD.finditer(text)]
 
 
 def test_python_reads_what_was_compiled(tmp_path: Path):

@@ -157,7 +157,7 @@ def test_a_manager_closes_a_block_early(manager):
     learning.fill_trusted(project)
     learning.work_off(project)
     overview = client.get(reverse("learner:overview", args=(project.slug,))).content.decode()
-    assert "Block 1 closes on" in overview
+    assert "Block 1 closes at" in overview
     assert address in overview
     assert "questions are still open" in client.get(address).content.decode()
     assert member(project, Role.ENGINEER).post(address).status_code == 403

@@ -1,0 +1,151 @@
+"""Every sentence that a person may read can be told in another language, with its values."""
+
+import ast
+import builtins
+from collections.abc import Iterator
+from pathlib import Path
+from string import Formatter
+
+import pytest
+
+import annotation.errors
+import learner.errors
+import privacy.errors
+from dpal_site.catalogues import UNTRANSLATED, read_catalogue
+from dpal_site.embedded.servers import REPOSITORY
+from privacy.wording import is_template, most_specific_first, pattern_of, say
+
+GERMAN = read_catalogue(REPOSITORY / "locale" / "de" / "LC_MESSAGES" / "django.po")
+MARKS = {"_", "gettext", "gettext_lazy", "ngettext", "say", "told", "str"}
+# Refusals of the pure packages that an accountant's caller reads, never a page.
+UNSEEN = {"NoProof"}
+# Where sentences for people stand besides refusals: keyword or position by the name of what is called.
+STORED = {"error", "message"}
+STORING = {"fail_work", "finish_work", "report"}
+POSITIONS = {"ProjectStatus": 1, "_if_paid": 2, "BadRow": 2, "BadCell": 0}
+COMMANDS = ("management", "reproduce", "embedded", "demo", "monitoring")
+
+
+def own_errors() -> set[str]:
+    bases = (annotation.errors.AnnotationError, learner.errors.LearnerError, privacy.errors.PrivacyError)
+    found = set()
+    for module in (annotation.errors, learner.errors, privacy.errors):
+        found |= {name for name, kind in vars(module).items() if isinstance(kind, type) and issubclass(kind, bases)}
+    return found - UNTRANSLATED - UNSEEN
+
+
+OWN = own_errors()
+
+
+def sentences(tree: ast.AST) -> Iterator[ast.expr]:
+    """Yield every expression in a module that becomes a sentence a person reads."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            name = _name(node.func)
+            if name in OWN:
+                yield from (part for part in node.args[:2] if not isinstance(part, ast.List | ast.Starred))
+            if name in POSITIONS and len(node.args) > POSITIONS[name]:
+                yield node.args[POSITIONS[name]]
+            if name in STORING:
+                yield from (word.value for word in node.keywords if word.arg in STORED)
+            if name == "add_error":
+                yield node.args[1]
+        if isinstance(node, ast.Assign) and _name(getattr(node.targets[0], "value", node)) == "broken":
+            yield node.value
+
+
+def bare_in(tree: ast.Module) -> list[int]:
+    """Return the lines of sentences that stand in English alone, those that constants hold included."""
+    named = {_name(one.targets[0]): one.value for one in tree.body if isinstance(one, ast.Assign)}
+    found = (named.get(said.id, said) if isinstance(said, ast.Name) else said for said in sentences(tree))
+    return [said.lineno for said in found if bare(said)]
+
+
+def bare(said: ast.expr) -> bool:
+    """Say whether a sentence is put together, or stands, in English alone."""
+    if isinstance(said, ast.Constant):
+        return isinstance(said.value, str) and bool(said.value) and not any(GERMAN.get(said.value, [""]))
+    if isinstance(said, ast.JoinedStr | ast.BinOp):
+        return True
+    if isinstance(said, ast.IfExp):
+        return bare(said.body) or bare(said.orelse)
+    if isinstance(said, ast.Call) and isinstance(said.func, ast.Attribute):
+        # A text's own methods: "...".format(), " ".join().
+        return isinstance(said.func.value, ast.Constant | ast.JoinedStr) and said.func.attr == "format"
+    return False
+
+
+def _name(called: ast.expr) -> str:
+    return called.id if isinstance(called, ast.Name) else getattr(called, "attr", "")
+
+
+def modules() -> list[Path]:
+    packages = ("annotation", "learner", "privacy", "dpal_site")
+    found = [path for package in packages for path in (REPOSITORY / package).rglob("*.py")]
+    return [path for path in found if not set(COMMANDS) & set(path.parts)]
+
+
+def test_no_sentence_is_put_together_in_english():
+    wrong = []
+    for path in modules():
+        lines = bare_in(ast.parse(path.read_text(encoding="utf-8")))
+        wrong += [f"{path.relative_to(REPOSITORY)}:{line}" for line in lines]
+    assert not wrong, "say(template, values) them, and translate the template in locale/"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "raise LeaseExpired(f'{n} left')",
+        "raise LeaseExpired('Not in any catalogue.')",
+        "raise InvalidRecords([], f'{n} bad')",
+        "raise InvalidChoice('{} of them'.format(n))",
+        "raise BudgetExceeded('too ' + dear)",
+        "broken['field'] = f'got {n}'",
+        "work.fail_work(row=job, error=f'stopped with {n}')",
+        "BadRow(3, '', f'has {n}')",
+        "ProjectStatus(Step.ASK, f'{n} open' if n else say('none'))",
+        "GONE = 'is gone for good'\nBadRow(3, '', GONE)",
+        "form.add_error('file', f'{n} wrong')",
+    ],
+)
+def test_what_would_stay_english_is_found(source):
+    assert bare_in(ast.parse(source))
+
+
+def test_what_is_said_is_found_right():
+    source = "raise LeaseExpired(say('{n} left', n=1)); BadRow(1, '', REASON); raise ValueError(f'got {n}')"
+    assert not bare_in(ast.parse(source))
+    assert "LeaseExpired" in OWN
+    assert not OWN & set(vars(builtins))
+
+
+def test_a_sentence_leads_back_to_its_template_and_values():
+    template = "{count:,} bad rows; the first is line {line}, column {column}: {reason}"
+    said = say(template, count=12_345, line=3, column="a: b", reason="is empty")
+    assert said == "12,345 bad rows; the first is line 3, column a: b: is empty"
+    match = pattern_of(template).fullmatch(said)
+    assert match is not None
+    assert match["count"] == "12,345"
+    assert template.split("{reason}")[0].format(count=12_345, line=3, column="a") in said
+
+
+def test_a_template_of_many_words_is_tried_first():
+    short, long = "{name}: {reason}", "{name}: the file has no column named {column}"
+    assert most_specific_first([short, long]) == [long, short]
+
+
+def test_no_two_templates_claim_the_same_sentence():
+    """Of every template, filled with names, the first that fits is itself."""
+    templates = [key for key in GERMAN if is_template(key)]
+    patterns = [(template, pattern_of(template)) for template in most_specific_first(templates)]
+    for template in templates:
+        said = _filled(template)
+        assert next(known for known, pattern in patterns if pattern.fullmatch(said)) == template
+
+
+def _filled(template: str) -> str:
+    """Fill every field with a word of its own, or with a number where it has a format."""
+    return "".join(
+        text + (("1" if spec else f"<{name}>") if name else "") for text, name, spec, _ in Formatter().parse(template)
+    )

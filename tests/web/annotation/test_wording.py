@@ -1,0 +1,110 @@
+"""What services say of values, as a German reader's pages tell it."""
+
+import json
+from datetime import UTC
+
+import pytest
+from django.contrib.auth.models import AnonymousUser, Permission, User
+from django.http import HttpResponse
+from django.test import Client, RequestFactory
+from django.urls import reverse
+from django.utils import timezone, translation
+
+from annotation.errors import InvalidChoice
+from annotation.models import DatasetState, Job, Role, WorkState
+from annotation.presets import PRESETS
+from annotation.wording import told
+from dpal_site.api import refused
+from dpal_site.middleware import RefusalMiddleware
+from privacy.wording import say
+from tests.factories import add_members, make_project, make_records, make_user
+
+pytestmark = pytest.mark.django_db
+GERMAN = {"HTTP_ACCEPT_LANGUAGE": "de"}
+
+
+def client_of(user: User) -> Client:
+    client = Client(**GERMAN)
+    client.force_login(user)
+    return client
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (say("Must be at least 1, got {got}.", got=0), "Muss mindestens 1 sein, angegeben ist 0."),
+        (say("file: is larger than {most:,} bytes", most=2_000_000), "Datei: ist größer als 2.000.000 Bytes"),
+        (say("One release costs delta {delta:g}, more than the limit.", delta=0.5), "Eine Version kostet Delta 0,5"),
+        (
+            "Nothing was stored: 1,234 bad rows; the first is line 7, column label: is empty.",
+            "Nichts wurde gespeichert: 1.234 fehlerhafte Zeilen; die erste ist Zeile 7, Spalte label: ist leer.",
+        ),
+        (
+            "Answers are kept, and 3 questions are open. A manager can raise its limit.",
+            "Die Antworten bleiben erhalten, und 3 Fragen sind offen. Ein Verwalter kann die Grenze anheben.",
+        ),
+        ("words nobody said", "words nobody said"),
+        ("", ""),
+    ],
+)
+def test_values_come_along_in_the_signs_of_the_language(said, expected):
+    with translation.override("de"):
+        assert told(said).startswith(expected)
+    with translation.override("en"):
+        assert told(said) == said
+
+
+def test_a_name_that_is_a_word_of_the_site_stays_a_name():
+    """Only what was said is translated: a column may well be called like a button."""
+    with translation.override("de"):
+        assert translation.gettext("Skip") != "Skip"
+        assert told(say("{role}: the file has no column named {name!r}", role="text", name="Skip")).endswith("'Skip'")
+
+
+def test_a_moment_is_the_viewers():
+    said = say("Block {block} closes at {closes_at} and ", block=1, closes_at="2026-03-01 12:00 UTC")
+    with timezone.override(UTC), translation.override("de"):
+        assert "01.03.2026 12:00" in told(said)
+
+
+def test_pages_tell_a_german_what_went_wrong_with_an_upload():
+    manager = make_user()
+    project = make_project(owner=manager)
+    add_members(project, manager, role=Role.MANAGER)
+    dataset = make_records(project, ["a text"])[0].dataset
+    dataset.state = DatasetState.REFUSED
+    dataset.bad_row_count = 1
+    dataset.bad_row_report = [{"line": 3, "column": "text", "reason": "is longer than 20,000 characters"}]
+    dataset.save()
+    error = "Nothing was stored: 1 bad row; it is line 3, column text: is longer than 20,000 characters."
+    Job.objects.filter(pk=dataset.job_id).update(state=WorkState.FAILED, finished_at=timezone.now(), error=error)
+    client = client_of(manager)
+    one = client.get(reverse("annotation:dataset", args=[project.slug, dataset.pk])).content.decode()
+    assert "ist länger als 20.000 Zeichen" in one
+    several = client.get(reverse("annotation:data", args=[project.slug])).content.decode()
+    assert "Nichts wurde gespeichert: 1 fehlerhafte Zeile" in several
+    assert "Nothing was stored: 1 bad row" not in several
+
+
+def test_a_form_tells_a_german_which_rule_a_number_breaks():
+    manager = make_user()
+    manager.user_permissions.add(Permission.objects.get(codename="add_project"))
+    basic = {"name": "A", "question": "B?", "classes": "c\nd", "data_kind": PRESETS["pool-experts"].data_kinds[0]}
+    sent = PRESETS["pool-experts"].defaults | basic | {"selection_rate": 1.5}
+    address = reverse("annotation:new_project", args=["pool-experts"])
+    page = client_of(manager).post(address, {key: value for key, value in sent.items() if value is not None})
+    assert page.status_code == 422
+    assert "Muss zwischen 0 und 1 liegen, angegeben ist 1,5." in page.content.decode()
+
+
+def test_a_refusal_is_told_on_a_page_and_stays_english_for_a_program():
+    refusal = InvalidChoice(say("There are {possible} answers to choose from.", possible=2))
+    request = RequestFactory().get("/")
+    request.user = AnonymousUser()
+    with translation.override("de"):
+        page = RefusalMiddleware(lambda _request: HttpResponse()).process_exception(request, refusal)
+        problem = json.loads(refused(request, refusal).content)
+    assert page is not None
+    assert page.status_code == problem["status"] == 422
+    assert "Zur Wahl stehen 2 Antworten." in page.content.decode()
+    assert problem["detail"] == "There are 2 answers to choose from."
