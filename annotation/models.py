@@ -882,6 +882,11 @@ class Assignment(models.Model):
                 condition=Q(state="labelled"),
                 name="annotation_assignment_done",
             ),
+            models.Index(
+                fields=("annotator", "project", "finished_at"),
+                condition=Q(state="skipped"),
+                name="annotation_assignment_skipped",
+            ),
         )
 
     def __str__(self) -> str:

@@ -19,6 +19,7 @@ from annotation.models import (
     Assignment,
     AssignmentState,
     DataKind,
+    Label,
     Membership,
     Project,
     ProjectState,
@@ -26,6 +27,8 @@ from annotation.models import (
     QueryState,
     QuestionKind,
     Record,
+    Report,
+    ReportKind,
     Role,
     Selection,
 )
@@ -130,12 +133,16 @@ def desks_of(user: Person) -> QuerySet[Project]:
     """Return the person's projects with what their label page shows around the question, in one statement."""
     annotator = Membership.objects.filter(project=OuterRef("pk"), user=user.pk, role=Role.ANNOTATOR)
     undoable = undoable_assignments(user).filter(project=OuterRef("pk"), labels__superseded_at=None)
+    skipped = undoable_skips(user).filter(project=OuterRef("pk"))
     done = Assignment.objects.filter(
         annotator=user.pk, project=OuterRef("pk"), state=AssignmentState.LABELLED, finished_at__gte=midnight()
     )
     return projects_of(user).annotate(
         is_annotator=Exists(annotator),
         last_choice=Subquery(undoable.values("labels__choice")[:1]),
+        answered_at=Subquery(undoable.values("finished_at")[:1]),
+        last_skip=Subquery(skipped.values("skip_reason")[:1]),
+        skipped_at=Subquery(skipped.values("finished_at")[:1]),
         done_today=CountOf(done.values("pk")),
     )
 
@@ -147,6 +154,31 @@ def undoable_assignments(user: Person) -> QuerySet[Assignment]:
         annotator=user.pk, state=AssignmentState.LABELLED, finished_at__gte=Now() - UNDO_WINDOW
     )
     return answered.exclude(used).exclude(query__state=QueryState.WITHDRAWN).order_by("-finished_at")
+
+
+def undoable_skips(user: Person) -> QuerySet[Assignment]:
+    """Return what the person skipped or flagged in the last minutes and could still be asked, newest first."""
+    skipped = Assignment.objects.filter(
+        annotator=user.pk, state=AssignmentState.SKIPPED, finished_at__gte=Now() - UNDO_WINDOW
+    )
+    free = Q(query__state__in=(QueryState.OPEN, QueryState.GOLD), query__open_slots__gt=0)
+    others = Report.objects.filter(query=OuterRef("query"), kind=ReportKind.SENSITIVE, resolved_at=None)
+    waits = Q(query__state=QueryState.SET_ASIDE) & ~Exists(others.exclude(annotator=user.pk))
+    return skipped.filter(free | waits).order_by("-finished_at")
+
+
+def earlier_choice(assignment: Assignment) -> int | None:
+    """Return the answer that was taken back last on an assignment; None where it never had one."""
+    taken_back = Label.objects.filter(assignment=assignment).order_by("-pk")
+    return taken_back.values_list("choice", flat=True).first()
+
+
+def last_done(desk: Any) -> str | None:
+    """Name what the person at a desk could take back first: an answer, a skip or a flag; None where nothing is."""
+    if desk.skipped_at and not (desk.answered_at and desk.answered_at > desk.skipped_at):
+        flagged = desk.last_skip in (ReportKind.BROKEN, ReportKind.SENSITIVE)
+        return gettext("flagged") if flagged else gettext("skipped")
+    return None if desk.last_choice is None else answers_of(desk)[desk.last_choice]
 
 
 @dataclass(frozen=True, slots=True)

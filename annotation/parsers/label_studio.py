@@ -24,9 +24,9 @@ DECODER = json.JSONDecoder()
 WHITESPACE = re.compile(r"[ \t\r\n]*")
 # What a flat entry says about the task and the annotation, beside the task's data and the answers.
 FLAT_FIELDS = frozenset({"id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement"})
-NO_ANSWER = "has no answer that counts"
-SEVERAL = "names several classes in one answer"
-TIE = "has answers that disagree, and no class has the most of them"
+NO_ANSWER = say("has no answer that counts")
+SEVERAL = say("names several classes in one answer")
+TIE = say("has answers that disagree, and no class has the most of them")
 
 
 @dataclass(frozen=True, slots=True)

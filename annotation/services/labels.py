@@ -1,27 +1,25 @@
-"""What happens when an annotator answers, skips, or takes an answer back.
+"""What happens when an annotator answers or skips.
 
 Locks are always taken question first, then assignment, so that nobody waits in a circle.
 """
 
 import logging
 from collections.abc import Sequence
-from datetime import timedelta
 from functools import partial
 from typing import Any
 from uuid import UUID
 
 from celery import current_app
 from django.conf import settings
-from django.contrib.auth.models import AbstractBaseUser
 from django.db import connection, transaction
-from django.db.models import F, QuerySet
+from django.db.models import F
 from django.db.models.functions import Now
 
 from annotation import selectors
 from annotation.consensus import majority
-from annotation.errors import AlreadyLabelled, InvalidChoice, LeaseExpired, UndoRefused
-from annotation.models import Assignment, AssignmentState, Consensus, Label, Project, Query, QueryState
-from annotation.services import broker, gold, lifecycle, review, setting_aside
+from annotation.errors import AlreadyLabelled, InvalidChoice, LeaseExpired
+from annotation.models import Assignment, AssignmentState, Label, Project, Query, QueryState
+from annotation.services import broker, gold, leases, lifecycle, review, setting_aside
 from privacy.wording import say
 
 logger = logging.getLogger(__name__)
@@ -135,7 +133,7 @@ def _sent_before(assignment: Assignment, key: UUID | None) -> Label | None:
 
 def _reopen(assignment: Assignment) -> Label | None:
     """Return the label the assignment already has, or lease it again if its slot is still free."""
-    query = _lock_questions(assignment)[assignment.query_id]
+    query = leases.lock_questions(assignment)[assignment.query_id]
     current = Assignment.objects.select_for_update(no_key=True).get(pk=assignment.pk)
     if current.state == AssignmentState.LABELLED:
         return current.labels.get(superseded_at=None)
@@ -147,8 +145,8 @@ def _reopen(assignment: Assignment) -> Label | None:
         )
     # One more person may have been asked since the page was loaded.
     assignment.query.overlap = query.overlap
-    _end_lease(_held_by(assignment))
-    _lease(current, seconds=assignment.project.lease_seconds)
+    leases.end_lease(leases.held_by(assignment))
+    leases.lease_again(current, seconds=assignment.project.lease_seconds)
     Query.objects.filter(pk=query.pk).update(open_slots=F("open_slots") - 1)
     return None
 
@@ -207,39 +205,6 @@ def skip_assignment(*, assignment: Assignment, reason: str) -> Assignment:
     return current
 
 
-def undo_label(*, project: Project, user: AbstractBaseUser) -> Assignment:
-    """Take back the person's last answer, if it is minutes old and no training has it, and lease the question to them.
-
-    The answer stays, superseded. A question the person holds meanwhile is given back and comes again later.
-    """
-    with transaction.atomic():
-        last = selectors.undoable_assignments(user).filter(project=project).first()
-        if last is None:
-            raise UndoRefused("There is no answer left to take back: it is over ten minutes old or a training used it.")
-        # Whoever starts a training locks this row first, too, and then the questions it withdraws: labels_used_through
-        # cannot move under us, and nobody waits in a circle.
-        locked = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
-        lifecycle.refuse_if_closed(locked)
-        used_through = locked.labels_used_through
-        if _lock_questions(last)[last.query_id].state == QueryState.WITHDRAWN:
-            raise UndoRefused("The block of this question is closed, so the answer stays.")
-        current = Assignment.objects.select_for_update(no_key=True).get(pk=last.pk)
-        if current.state != AssignmentState.LABELLED:
-            raise UndoRefused("This answer was taken back already.")
-        consensus = Consensus.objects.filter(query=current.query_id).first()
-        is_check = current.query.state == QueryState.GOLD
-        if consensus is not None and consensus.pk <= used_through and not is_check:
-            raise UndoRefused("A training has used this answer, so it stays.")
-        if consensus is not None and not is_check:
-            consensus.delete()
-        kept = (QueryState.SET_ASIDE, QueryState.GOLD)
-        Query.objects.filter(pk=current.query_id).exclude(state__in=kept).update(state=QueryState.OPEN)
-        current.labels.filter(superseded_at=None).update(superseded_at=Now())
-        _end_lease(_held_by(current))
-        _lease(current, seconds=project.lease_seconds)
-    return current
-
-
 def withdraw_questions(*, project: Project, round_number: int) -> None:
     """Stop asking what a round asked and nobody agreed on, and end its leases; in the transaction that trains on it.
 
@@ -263,32 +228,3 @@ def mark_labels_used(*, project: Project, last_consensus_id: int) -> None:
     Project.objects.filter(pk=project.pk, labels_used_through__lt=last_consensus_id).update(
         labels_used_through=last_consensus_id
     )
-
-
-def _held_by(assignment: Assignment) -> QuerySet[Assignment]:
-    """Return what the same person holds in the same project: one question at most."""
-    return Assignment.objects.filter(
-        annotator=assignment.annotator_id, project=assignment.project_id, state=AssignmentState.LEASED
-    )
-
-
-def _lock_questions(assignment: Assignment) -> dict[int, Query]:
-    """Lock the assignment's question and the one its person holds, in one order, so that nobody waits in a circle."""
-    touched = [assignment.query_id, *_held_by(assignment).values_list("query_id", flat=True)]
-    return {
-        query.pk: query for query in Query.objects.select_for_update(no_key=True).filter(pk__in=touched).order_by("pk")
-    }
-
-
-def _end_lease(held: QuerySet[Assignment]) -> None:
-    """Give back what the person holds, since nobody holds two questions."""
-    for query_id in held.values_list("query_id", flat=True):
-        Query.objects.filter(pk=query_id).update(open_slots=F("open_slots") + 1)
-    held.update(state=AssignmentState.EXPIRED, finished_at=Now())
-
-
-def _lease(assignment: Assignment, *, seconds: int) -> None:
-    Assignment.objects.filter(pk=assignment.pk).update(
-        state=AssignmentState.LEASED, leased_until=Now() + timedelta(seconds=seconds), finished_at=None, skip_reason=""
-    )
-    assignment.refresh_from_db()

@@ -27,7 +27,7 @@ from annotation.errors import NotMember
 from annotation.forms import FLAGS, SKIP_REASONS, CommentForm, FlagForm, LabelForm, SkipForm
 from annotation.images import png_of
 from annotation.models import Assignment, Project, QuestionKind, Record, ReportKind
-from annotation.services import guidelines, labels, queue, reports
+from annotation.services import guidelines, labels, queue, reports, undoing
 from annotation.views.crowd import end_of_task
 
 View = Callable[..., HttpResponse]
@@ -61,7 +61,7 @@ def label(request: HttpRequest, slug: str) -> HttpResponse:
     except Http404:
         # The same words whether there is such a project or not.
         return render(request, "annotation/not_invited.html", status=HTTPStatus.NOT_FOUND)
-    return _next_question(request, project, last_choice=project.last_choice)
+    return _next_question(request, project, last=selectors.last_done(project))
 
 
 @annotator_page
@@ -77,7 +77,7 @@ def submit(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
     choice = form.cleaned_data["choice"]
     labels.submit_label(assignment=assignment, choice=choice, key=form.cleaned_data["key"])
     if request.htmx:  # type: ignore[attr-defined]
-        return _next_question(request, project, last_choice=choice)
+        return _next_question(request, project, last=selectors.answers_of(project)[choice])
     return _see_other(project)
 
 
@@ -111,7 +111,8 @@ def flag(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
     notice = _("Reported. Nobody is asked about it before a manager has looked.")
     if kind == ReportKind.BROKEN:
         notice = _("Reported. A manager sees it.")
-    return _next_question(request, project, last_choice=_desk(request, project.slug).last_choice, notice=notice)
+    last = selectors.last_done(_desk(request, project.slug))
+    return _next_question(request, project, last=last, notice=notice)
 
 
 @annotator_page
@@ -127,20 +128,21 @@ def comment(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
     reports.comment_on(assignment=assignment, comment=form.cleaned_data["comment"])
     if not request.htmx:  # type: ignore[attr-defined]
         return _see_other(project)
-    last_choice = _desk(request, project.slug).last_choice
-    return _next_question(request, project, last_choice=last_choice, notice=_("Your comment is with the managers."))
+    last = selectors.last_done(_desk(request, project.slug))
+    return _next_question(request, project, last=last, notice=_("Your comment is with the managers."))
 
 
 @annotator_page
 @require_POST
 def undo(request: HttpRequest, slug: str) -> HttpResponse:
-    """Take the last answer back and show its question again."""
+    """Take back the last answer, skip or flag and show its question again."""
     project = _desk(request, slug)
-    earlier = project.last_choice
-    labels.undo_label(project=project, user=request.user)  # type: ignore[arg-type]
+    undone = undoing.undo_last(project=project, user=request.user)  # type: ignore[arg-type]
+    earlier = selectors.earlier_choice(undone)
     if not request.htmx:  # type: ignore[attr-defined]
         return _see_other(project)
-    return _next_question(request, project, last_choice=_desk(request, slug).last_choice, earlier=earlier)
+    last = selectors.last_done(_desk(request, slug))
+    return _next_question(request, project, last=last, earlier=earlier)
 
 
 @annotator_page
@@ -151,7 +153,7 @@ def read_guidelines(request: HttpRequest, slug: str) -> HttpResponse:
     guidelines.mark_guidelines_seen(project=project, user=request.user)  # type: ignore[arg-type]
     if not request.htmx:  # type: ignore[attr-defined]
         return _see_other(project, "?guidelines=open#guidelines")
-    return _next_question(request, project, last_choice=project.last_choice, with_guidelines=True)
+    return _next_question(request, project, last=selectors.last_done(project), with_guidelines=True)
 
 
 @annotator_page
@@ -204,7 +206,7 @@ def _next_question(
     request: HttpRequest,
     project: Project,
     *,
-    last_choice: int | None = None,
+    last: str | None = None,
     earlier: int | None = None,
     problem: str = "",
     notice: str = "",
@@ -237,7 +239,7 @@ def _next_question(
         "waiting": assignment.waiting,
         "goal": assignment.done_today + assignment.waiting + 1,
         "more_than": assignment.waiting > selectors.WAITING_SHOWN and selectors.WAITING_SHOWN,
-        "last_answer": None if last_choice is None else answers[last_choice],
+        "last_answer": last,
         "earlier": earlier,
         "problem": problem,
         "notice": notice,
@@ -294,12 +296,11 @@ def _empty(request: HttpRequest, project: Project, notice: str = "") -> HttpResp
     if request.GET.get("shown") == state:
         return HttpResponse(status=HTTPStatus.NO_CONTENT)
     desk = _desk(request, project.slug)
-    last_answer = None if desk.last_choice is None else selectors.answers_of(project)[desk.last_choice]
     context = {
         "project": project,
         "state": str(state),
         "done_today": desk.done_today,
-        "last_answer": last_answer,
+        "last_answer": selectors.last_done(desk),
         "notice": notice,
         "zone": timezone.get_default_timezone_name(),
     }

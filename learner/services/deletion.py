@@ -30,6 +30,7 @@ from learner.models import (
 from learner.services import releases
 from learner.webhook_models import Webhook, WebhookDelivery
 from privacy.services.faults import fault_point
+from privacy.wording import say
 
 logger = logging.getLogger(__name__)
 MAXIMUM_ATTEMPTS = 5
@@ -44,7 +45,9 @@ def delete_project(*, job_id: UUID | str) -> None:
     with work.keep_lease(job) as lease:
         try:
             if job.attempt > MAXIMUM_ATTEMPTS:
-                work.fail_work(row=job, error=f"Given up: {MAXIMUM_ATTEMPTS} attempts were killed.")
+                work.fail_work(
+                    row=job, error=say("Given up: {attempts} attempts were killed.", attempts=MAXIMUM_ATTEMPTS)
+                )
                 return
             deletion = Deletion.objects.select_related("project").get(job=job)
             project = deletion.project

@@ -77,6 +77,16 @@ def address(live_server, project):
     return live_server.url + reverse("annotation:label", args=(project.slug,))
 
 
+def sign_in(page: Page, person: User, live_server, *, new_token: bool) -> None:
+    """Let somebody else sign in at the same browser, in another tab; a login makes the tokens of open pages void."""
+    client = Client()
+    client.force_login(person)
+    session = client.cookies[settings.SESSION_COOKIE_NAME].value
+    if new_token:
+        page.context.clear_cookies(name=settings.CSRF_COOKIE_NAME)
+    page.context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}])
+
+
 def press(page: Page, *keys: str) -> None:
     """Press keys as somebody does who reads first."""
     page.wait_for_timeout(READING_MS)
@@ -154,6 +164,37 @@ class TestNothingLost:
         assert current_choices() == []
         assert again.evaluate("localStorage.length") == 1
 
+    @pytest.mark.parametrize("offline", [True, False])
+    @pytest.mark.parametrize("new_token", [True, False])
+    def test_an_answer_waits_for_its_owner_while_somebody_else_is_signed_in(
+        self, project, enter, live_server, offline, new_token
+    ):
+        open_records(project, 3)
+        first, second = make_annotators(project, 2)
+        page = enter(project, first)
+        if offline:
+            page.context.set_offline(True)
+            press(page, "2")
+            expect(page.get_by_role("alert")).to_contain_text("kept in this browser")
+            sign_in(page, second, live_server, new_token=new_token)
+            page.context.set_offline(False)
+        else:
+            sign_in(page, second, live_server, new_token=new_token)
+            press(page, "2")
+        expect(page.locator("#question")).to_contain_text("Somebody else is signed in here now", timeout=30_000)
+        expect(page.get_by_text("record 0")).to_have_count(0)
+        other = page.context.new_page()
+        other.goto(address(live_server, project))
+        shows(other, "record 1")
+        assert current_choices() == []
+        assert page.evaluate("localStorage.length") == 1
+        sign_in(page, first, live_server, new_token=new_token)
+        other.goto(address(live_server, project))
+        shows(other, "record 2")
+        label = Label.objects.get()
+        assert (label.annotator, label.choice) == (first, 1)
+        assert page.evaluate("localStorage.length") == 0
+
     def test_a_lease_that_ran_out_is_renewed_while_the_question_is_free(self, project, enter):
         open_records(project, 2)
         page = enter(project, make_annotators(project, 1)[0])
@@ -198,6 +239,30 @@ class TestNothingLost:
         press(page, "2")
         shows(page, "record 2")
         assert current_choices() == [0, 1]
+
+
+@pytest.mark.parametrize("way", ["s", "f"])
+def test_a_skip_or_a_flag_is_taken_back_by_keys_and_without_a_script(project, enter, way):
+    open_records(project, 2)
+    person, _other = make_annotators(project, 2)
+    page = enter(project, person)
+    press(page, way)
+    # A flag opens on its comment, a skip on its reasons.
+    page.locator("details[open] button").first.focus()
+    press(page, "Enter")
+    shows(page, "record 1")
+    done = {"s": "skipped", "f": "flagged"}[way]
+    expect(page.get_by_role("button", name=f"Undo last: {done}")).to_be_visible()
+    press(page, "u")
+    shows(page, "record 0")
+    expect(page.get_by_role("button", name="Undo last")).to_have_count(0)
+    plain = enter(project, person, java_script_enabled=False)
+    plain.locator("summary", has_text={"s": "Skip", "f": "Flag"}[way]).click()
+    plain.locator("details[open] button").first.click()
+    shows(plain, "record 1")
+    plain.get_by_role("button", name=f"Undo last: {done}").click()
+    shows(plain, "record 0")
+    assert not Report.objects.filter(resolved_at=None).exists()
 
 
 def test_two_annotators_race_and_no_question_is_answered_twice(project, enter):

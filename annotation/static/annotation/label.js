@@ -127,10 +127,28 @@
     });
   }
 
+  // Perhaps somebody else is signed in by now: an answer waits for its owner, anything else is theirs to try again.
+  function refused(request, text, status) {
+    if (request?.elt?.id === "answer") {
+      const { choice, key } = request.parameters;
+      outbox.keep(request.path, choice, key);
+      outbox.send();
+    } else {
+      outbox.ownerIsHere().then((here) => here && explain(text, status));
+    }
+  }
+
+  function somebodyElse() {
+    byId("work").replaceWith(byId("somebody-else").content.cloneNode(true));
+    byId("others").replaceChildren();
+    byId("question").focus({ preventScroll: true });
+  }
+
   document.addEventListener("htmx:responseError", (event) => {
     const request = event.detail.requestConfig;
     const { status, responseText } = event.detail.xhr;
     if (request?.verb === "get" || (status >= 500 && keepAnswer(request))) return;
+    if (status === 403 || status === 404) return refused(request, responseText, status);
     outbox.forget(request.path);
     explain(responseText, status);
   });
@@ -147,6 +165,7 @@
       announce(byId("announcement").dataset.sent);
     },
     (address, text, status) => explain(text, status),
+    somebodyElse,
   );
 
   function offerNext() {

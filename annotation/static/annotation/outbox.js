@@ -10,9 +10,12 @@ const outbox = (() => {
   let sending = false;
   let onStored = () => {};
   let onRefused = () => {};
+  let onSomebodyElse = () => {};
+  // Whose page this is: another person may sign in at the same browser while it stays open.
+  const owner = document.body.dataset.person;
 
-  // Another person at the same browser must not send them.
-  const place = () => `dpal-unsent-${document.getElementById("announcement").dataset.person}`;
+  // Another person at the same browser must neither send nor lose them.
+  const place = () => `dpal-unsent-${owner}`;
 
   function read() {
     try {
@@ -57,19 +60,43 @@ const outbox = (() => {
     });
   }
 
+  // After somebody signed in, the token of this page is void; only the owner of the page gets the new one.
+  async function ownerIsHere() {
+    const response = await fetch(location.pathname, { cache: "no-store" });
+    const page = new DOMParser().parseFromString(await response.text(), "text/html");
+    const { person } = page.body.dataset;
+    if (!person) {
+      location.assign(response.url);
+      return false;
+    }
+    if (person !== owner) {
+      clearTimeout(timer);
+      onSomebodyElse();
+      return false;
+    }
+    const token = page.querySelector("[name=csrfmiddlewaretoken]")?.value;
+    for (const input of document.querySelectorAll("[name=csrfmiddlewaretoken]")) input.value = token;
+    return true;
+  }
+
   async function sendOne(url, answer) {
-    const response = await post(url, answer);
+    let response = await post(url, answer);
+    // Refused, or not theirs: the answer is given up only if it was its owner who sent it.
+    if (response.status === 403 || response.status === 404) {
+      if (!(await ownerIsHere())) return "gone";
+      if (response.status === 403) response = await post(url, answer);
+    }
     const login = response.headers.get("HX-Redirect");
     if (login) {
       location.assign(login);
-      return false;
+      return "gone";
     }
-    if (response.status >= 500) return false;
+    if (response.status >= 500 || response.status === 403) return "later";
     forget(url);
     const text = await response.text();
     if (response.ok) onStored(url, text);
     else onRefused(url, text, response.status);
-    return true;
+    return "done";
   }
 
   async function send() {
@@ -77,15 +104,19 @@ const outbox = (() => {
     const unsent = Object.entries(read());
     if (!unsent.length || sending) return;
     sending = true;
-    let done = true;
+    const ends = new Set();
     try {
-      for (const [url, answer] of unsent) done = (await sendOne(url, answer)) && done;
+      for (const [url, answer] of unsent) {
+        const end = await sendOne(url, answer);
+        ends.add(end);
+        if (end === "gone") break;
+      }
     } catch {
-      done = false;
+      ends.add("later");
     }
     sending = false;
-    if (done) wait = FIRST_RETRY_MS;
-    else later();
+    if (ends.has("later")) later();
+    else wait = FIRST_RETRY_MS;
   }
 
   window.addEventListener("online", send);
@@ -93,9 +124,12 @@ const outbox = (() => {
   return {
     keep,
     forget,
-    start(stored, refused) {
+    send,
+    ownerIsHere,
+    start(stored, refused, somebodyElse) {
       onStored = stored;
       onRefused = refused;
+      onSomebodyElse = somebodyElse;
       send();
     },
   };

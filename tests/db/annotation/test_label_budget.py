@@ -8,7 +8,7 @@ from django.db import IntegrityError
 from annotation import label_budget
 from annotation.errors import InvalidConfiguration
 from annotation.models import Query
-from annotation.services import labels, projects, queue
+from annotation.services import labels, projects, queue, undoing
 from learner.models import ModelRelease, Round
 from learner.selectors import Step, project_status
 from learner.services import rounds
@@ -64,7 +64,7 @@ def test_an_answer_taken_back_and_given_again_is_paid_once():
     open_records(project, 1)
     (person,) = make_annotators(project, 1)
     labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=1)
-    labels.undo_label(project=project, user=person)
+    undoing.undo_label(project=project, user=person)
     labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=0)
     assert label_budget.label_budget(project).given == 1
 

@@ -8,7 +8,7 @@ from annotation import label_budget, quality
 from annotation.errors import InvalidConfiguration
 from annotation.models import Assignment, Consensus, Dataset, Job, Label, Membership, Query, Record
 from annotation.quality_models import GoldQuery, Opinion, QualityReport
-from annotation.services import comparing, gold, labels, projects, queue, review
+from annotation.services import comparing, gold, labels, projects, queue, review, undoing
 from tests.factories import make_annotators, make_candidates, make_project, make_records, make_user, open_records
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -95,7 +95,7 @@ class TestChecks:
         labels.skip_assignment(assignment=held, reason="unsure")
         dan = make_annotators(project, 1)[0]
         assert answer(project, dan, 0).query.state == "gold"
-        labels.undo_label(project=project, user=dan)
+        undoing.undo_label(project=project, user=dan)
         check = Query.objects.get(state="gold")
         assert check.open_slots == gold.SLOTS - 1
 
@@ -231,7 +231,7 @@ class TestReview:
         projects.set_quality(project=project, gold_share=1.0)
         (eve,) = make_annotators(project, 1)
         assert answer(project, eve, 0).query == disputed
-        labels.undo_label(project=project, user=eve)
+        undoing.undo_label(project=project, user=eve)
         assert Consensus.objects.filter(query=disputed).exists()
 
     def test_one_more_person_or_nobody(self, disputed):

@@ -4,7 +4,7 @@ import pytest
 
 from annotation.errors import InvalidConfiguration, LeaseExpired
 from annotation.models import Assignment, AssignmentState, Label, Query, QueryState, Report, ReportKind
-from annotation.services import labels, queue, reports, setting_aside
+from annotation.services import labels, queue, reports, setting_aside, undoing
 from tests.factories import make_annotators, make_project, open_records
 
 pytestmark = pytest.mark.django_db
@@ -67,7 +67,7 @@ def test_taking_an_answer_back_leaves_it_set_aside():
     first, second = make_annotators(project, 2)
     labels.submit_label(assignment=queue.claim_next(project=project, user=first), choice=1)
     skip(project, second)
-    labels.undo_label(project=project, user=first)
+    undoing.undo_label(project=project, user=first)
     query.refresh_from_db()
     assert query.state == QueryState.SET_ASIDE
 

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from annotation import work_limits
 from annotation.models import Assignment, AssignmentState, Encounter, Record
-from annotation.services import labels, projects, queue
+from annotation.services import labels, projects, queue, undoing
 from annotation.services.queue import QueueState
 from tests.factories import make_annotators, make_candidates, make_project, make_records, open_records
 
@@ -71,7 +71,7 @@ def test_an_answer_taken_back_does_not_count():
     open_records(project, 2)
     (person,) = make_annotators(project, 1)
     answer(project, person)
-    labels.undo_label(project=project, user=person)
+    undoing.undo_label(project=project, user=person)
     assert answer(project, person)
 
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from annotation.errors import LeaseExpired, UndoRefused
 from annotation.models import Consensus, Query, QueryState, Record, WorkState
-from annotation.services import labels, queue
+from annotation.services import labels, queue, undoing
 from learner import secret_selectors
 from learner.blocks import block_rates
 from learner.errors import BlockNotOpen
@@ -186,7 +186,7 @@ def test_what_is_answered_after_the_close_is_refused(secret):
     with pytest.raises(LeaseExpired):
         labels.submit_label(assignment=held, choice=0)
     with pytest.raises(UndoRefused):
-        labels.undo_label(project=secret, user=person)
+        undoing.undo_label(project=secret, user=person)
     assert Consensus.objects.count() == 1
     assert queue.claim_next(project=secret, user=make_user()) is None or project_status(secret).step == Step.LABELLING
 
