@@ -236,7 +236,7 @@ def test_all_or_nothing_stores_everything_when_every_row_is_good():
 def test_a_file_without_a_good_row_is_refused():
     dataset = imported(b"text,n\n,1\n")
     assert (dataset.state, dataset.job.state) == ("refused", "failed")
-    assert dataset.job.error == "No row can be used: 1 bad row; the first is line 2, column text: is empty."
+    assert dataset.job.error == "No row can be used: 1 bad row; it is line 2, column text: is empty."
     assert imported(b"text\n").job.error == "No row can be used: the file holds none."
 
 
