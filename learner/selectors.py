@@ -408,8 +408,8 @@ def _if_paid(project: Project, step: Step, sentence: str) -> ProjectStatus:
     """Return the step, or why the account it needs cannot pay; asking counts the training it is for."""
     stopped = cancelled_work(project, step)
     if stopped is not None:
-        told = (stopped.error, say("A manager can start it anew on the dashboard."))
-        return ProjectStatus(Step.STUCK, " ".join(told))
+        anew = say("A manager can start it anew on the dashboard.")
+        return ProjectStatus(Step.STUCK, " ".join([stopped.error, anew]))
     events = [training_event(project)]
     paying = training_account(project)
     if paying.pk == project.pool_account_id:
