@@ -187,9 +187,9 @@ def question_counts(project: Project) -> QuestionCounts:
 def project_status(project: Project) -> ProjectStatus:
     """Say what a project does now, or which step is due."""
     if project.state == ProjectState.ARCHIVED:
-        return ProjectStatus(Step.PAUSED, "The project is archived: it can only be read.")
+        return ProjectStatus(Step.PAUSED, say("The project is archived: it can only be read."))
     if project.state == ProjectState.DELETED:
-        return ProjectStatus(Step.PAUSED, "The project is deleted; what is left of it can only be read.")
+        return ProjectStatus(Step.PAUSED, say("The project is deleted; what is left of it can only be read."))
     if project.state == ProjectState.PAUSED:
         return ProjectStatus(
             Step.PAUSED, say("The project is paused: no question is handed out and nothing is trained.")

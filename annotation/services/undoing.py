@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 from annotation import selectors
 from annotation.errors import UndoRefused
 from annotation.models import Assignment, AssignmentState, Consensus, Project, Query, QueryState, Report, ReportKind
-from annotation.services import leases
+from annotation.services import leases, lifecycle
 
 
 def undo_last(*, project: Project, user: AbstractBaseUser) -> Assignment:
@@ -35,7 +35,9 @@ def undo_label(*, project: Project, user: AbstractBaseUser) -> Assignment:
             raise UndoRefused("There is no answer left to take back: it is over ten minutes old or a training used it.")
         # Whoever starts a training locks this row first, too, and then the questions it withdraws: labels_used_through
         # cannot move under us, and nobody waits in a circle.
-        used_through = Project.objects.select_for_update(no_key=True).get(pk=project.pk).labels_used_through
+        locked = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+        lifecycle.refuse_if_closed(locked)
+        used_through = locked.labels_used_through
         if leases.lock_questions(last)[last.query_id].state == QueryState.WITHDRAWN:
             raise UndoRefused("The block of this question is closed, so the answer stays.")
         current = Assignment.objects.select_for_update(no_key=True).get(pk=last.pk)
@@ -62,7 +64,7 @@ def undo_skip(*, project: Project, skipped: Assignment) -> Assignment:
     again.
     """
     with transaction.atomic():
-        Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+        lifecycle.refuse_if_closed(Project.objects.select_for_update(no_key=True).get(pk=project.pk))
         query = leases.lock_questions(skipped)[skipped.query_id]
         current = Assignment.objects.select_for_update(no_key=True).get(pk=skipped.pk)
         if current.state != AssignmentState.SKIPPED:

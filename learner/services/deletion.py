@@ -60,12 +60,12 @@ def delete_project(*, job_id: UUID | str) -> None:
                 _bury_releases(project)
             fault_point("project_files_erased")
             lease.check()
-            work.finish_work(row=job, message="What the project held is erased.")
+            work.finish_work(row=job, message=say("What the project held is erased."))
         except WorkLost:
             logger.warning("delete job %s was taken over, attempt %s stops", job.pk, job.attempt)
         except Exception as error:
             # The name of the error only: its message may quote a record.
-            work.fail_work(row=job, error=f"Erasing stopped with {type(error).__name__}.")
+            work.fail_work(row=job, error=say("Erasing stopped with {name}.", name=type(error).__name__))
             raise
 
 

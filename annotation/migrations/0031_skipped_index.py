@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("annotation", "0029_cancelled_work"),
+        ("annotation", "0030_tombstones"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
