@@ -7,7 +7,11 @@ from django.contrib import admin
 from django.db.models import Model
 from django.http import HttpRequest
 
-from annotation.models import ApiToken, Dataset, GateRun, Job, Membership, Project
+from annotation.deletion_models import Deletion
+from annotation.forgetting_models import Forgetting
+from annotation.history_models import Action, ProjectChange
+from annotation.models import ApiToken, Dataset, GateRun, Job, Label, Membership, Project
+from annotation.retention_models import Retention
 
 
 class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # Django gives no generic class at run time
@@ -77,3 +81,56 @@ class ApiTokenAdmin(ReadOnlyAdmin):
     list_display = ("name", "user", "scopes", "expires_at", "revoked_at", "last_used_at")
     list_select_related = ("user",)
     exclude = ("digest",)
+
+
+@admin.register(Label)
+class LabelAdmin(ReadOnlyAdmin):
+    """That somebody answered and when; never what."""
+
+    list_display = ("id", "annotator", "created_at", "superseded_at")
+    list_select_related = ("annotator",)
+    show_full_result_count = False
+    fields = ("annotator", "created_at", "superseded_at")
+
+
+@admin.register(Action)
+class ActionAdmin(ReadOnlyAdmin):
+    """Who did what."""
+
+    list_display = ("created_at", "actor", "route", "project")
+    list_select_related = ("project",)
+    search_fields = ("actor", "route")
+    show_full_result_count = False
+
+
+@admin.register(ProjectChange)
+class ProjectChangeAdmin(ReadOnlyAdmin):
+    """What changed in the configuration of projects."""
+
+    list_display = ("created_at", "actor", "project")
+    list_select_related = ("project",)
+
+
+@admin.register(Forgetting)
+class ForgettingAdmin(ReadOnlyAdmin):
+    """Requests to forget somebody, by keyed digest."""
+
+    list_display = ("project", "reference", "actor", "created_at", "finished_at")
+    list_select_related = ("project",)
+    exclude = ("contributor",)
+
+
+@admin.register(Deletion)
+class DeletionAdmin(ReadOnlyAdmin):
+    """Projects that were deleted."""
+
+    list_display = ("project", "keep_releases", "actor", "created_at")
+    list_select_related = ("project",)
+
+
+@admin.register(Retention)
+class RetentionAdmin(ReadOnlyAdmin):
+    """How long projects keep what they hold; their managers change it."""
+
+    list_display = ("project", "records_days", "answers_days", "comments_days", "uploads_days", "actions_days")
+    list_select_related = ("project",)

@@ -9,6 +9,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
 from annotation import history
+from annotation.action_words import sentence_of
 from annotation.choosing_forms import ChoosingForm
 from annotation.configuration import frozen_settings
 from annotation.configuration_forms import chosen_values, configuration_form, shown_fields
@@ -20,6 +21,7 @@ from annotation.settings_forms import SettingsForm
 from annotation.views.projects import managed_project
 
 SHOWN = 100
+SHOWN_ACTIONS = 10
 
 
 @login_required
@@ -37,7 +39,7 @@ def settings(request: HttpRequest, slug: str) -> HttpResponse:
         "is_charged": history.is_charged(project),
         "fixed": history.fixed_settings(project),
         "changes": project.changes.order_by("-pk")[:SHOWN],
-        "actions": project.actions.order_by("-pk")[:SHOWN],
+        "actions": [(action, sentence_of(action)) for action in project.actions.order_by("-pk")[:SHOWN_ACTIONS]],
     }
     return render(request, "annotation/settings.html", context, status=422 if form.errors else 200)
 

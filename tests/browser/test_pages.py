@@ -129,6 +129,7 @@ def test_pages_are_clean(
         reverse("learner:dashboard", args=[project.slug]),
         reverse("annotation:people", args=[project.slug]),
         reverse("annotation:settings", args=[project.slug]),
+        reverse("annotation:log", args=[project.slug]),
         reverse("annotation:retention", args=[project.slug]),
         reverse("annotation:configuration", args=[project.slug]),
         reverse("annotation:data", args=[project.slug]),

@@ -41,6 +41,8 @@ PAGES = {
     "annotation:project": MEMBERS,
     "annotation:set_state": MANAGERS,
     "annotation:settings": MANAGERS,
+    "annotation:log": MANAGERS,
+    "annotation:log_csv": MANAGERS,
     "annotation:retention": MANAGERS,
     "annotation:configuration": MANAGERS,
     "annotation:people": MANAGERS,

@@ -1,0 +1,107 @@
+"""The log of actions: a sentence for whatever changes something, filters that hold, a file safe in spreadsheets."""
+
+import csv
+import io
+
+import pytest
+from django.test import Client
+from django.urls import URLResolver, get_resolver, reverse
+from django.utils import translation
+
+from annotation.action_words import SENTENCES, sentence_of
+from annotation.history_models import Action
+from annotation.models import Role
+from annotation.services.history import UNNOTED
+from dpal_site.api import api
+from tests.factories import add_members, make_project, make_user
+
+pytestmark = pytest.mark.django_db
+# Pages that only show, so that no line ever names them.
+SHOWING = {
+    "annotation": "projects choose_preset project log log_csv crowd_done own_statistics checks check_image review"
+    " review_image payments opinions uploads dataset bad_rows download_labels budget statement statement_csv"
+    " statement_json reported why question_image",
+    "learner": "overview standing dashboard work_list compare_projects dashboard_plot dashboard_csv ranked_pool closing"
+    " forget plan_plot releases release accuracy_plot measure_plot release_file",
+}
+
+
+def page_names():
+    for entry in get_resolver().url_patterns:
+        if isinstance(entry, URLResolver) and entry.namespace in SHOWING:
+            yield from (f"{entry.namespace}:{pattern.name}" for pattern in entry.url_patterns)
+
+
+@pytest.fixture
+def project():
+    opened = make_project()
+    for actor, route, target in (
+        ("ann", "annotation:people", {}),
+        ("ben", "learner:retire", {"version": 3}),
+        ("=cmd()", "annotation:people", {}),
+        ("", "retention", {"records": 5}),
+    ):
+        Action.objects.create(project=opened, actor=actor, route=route, target=target)
+    return opened
+
+
+@pytest.fixture
+def client(project):
+    manager = make_user("manager")
+    add_members(project, manager, role=Role.MANAGER)
+    browser = Client()
+    browser.force_login(manager)
+    return browser
+
+
+def rows(client, project, **chosen):
+    answer = client.get(reverse("annotation:log_csv", args=[project.slug]), chosen)
+    return list(csv.reader(io.StringIO(b"".join(answer.streaming_content).decode())))[1:]
+
+
+def test_whatever_changes_something_has_a_sentence() -> None:
+    showing = {f"{app}:{name}" for app, names in SHOWING.items() for name in names.split()}
+    assert showing & set(SENTENCES) == set()
+    assert {name for name in page_names() if name not in SENTENCES} == showing | {
+        name for name in UNNOTED if name.startswith(tuple(f"{app}:" for app in SHOWING))
+    }
+    written = {
+        f"api:{operation.view_func.__name__}"
+        for _prefix, router in api._routers
+        for view in router.path_operations.values()
+        for operation in view.operations
+        if operation.methods != ["GET"]
+    }
+    assert written - UNNOTED - set(SENTENCES) == set()
+
+
+def test_a_sentence_names_the_numbers_in_the_readers_language() -> None:
+    action = Action(route="learner:retire", target={"version": 3})
+    assert sentence_of(action) == "Retired a release (version 3)"
+    with translation.override("de"):
+        assert sentence_of(action) == "Zog eine Freigabe zurück (Version 3)"
+    assert sentence_of(Action(route="admin:index")) == "Used admin:index"
+
+
+def test_the_filters_narrow_the_page_and_the_file(client, project) -> None:
+    page = reverse("annotation:log", args=[project.slug])
+    whole = client.get(page).content.decode()
+    assert "Retired a release (version 3)" in whole
+    assert "What was over its period was erased (records 5)" in whole
+    assert "<td>ben</td>" not in client.get(page, {"actor": "ann"}).content.decode()
+    assert [row[1] for row in rows(client, project, actor="ben")] == ["ben"]
+    assert len(rows(client, project, route="annotation:people")) == 2
+    assert rows(client, project, until="2001-01-01") == []
+    assert len(rows(client, project, since="2001-01-01")) == 4
+    assert len(rows(client, project, since="no day")) == 4
+
+
+def test_no_cell_of_the_file_is_a_formula(client, project) -> None:
+    assert "'=cmd()" in [row[1] for row in rows(client, project)]
+
+
+def test_lines_come_in_pages(client, project) -> None:
+    Action.objects.bulk_create(Action(project=project, actor="cat", route="annotation:people") for _ in range(60))
+    page = reverse("annotation:log", args=[project.slug])
+    assert "?page=2" in client.get(page).content.decode()
+    assert "<td>ben</td>" in client.get(page, {"page": 2}).content.decode()

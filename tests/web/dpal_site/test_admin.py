@@ -1,0 +1,120 @@
+"""Django's administration: facts can be looked at and by nobody changed; what staff must not see is not there."""
+
+from typing import Any
+
+import pytest
+from django.contrib import admin
+from django.contrib.admin.models import LogEntry
+from django.test import Client, RequestFactory
+from django.urls import reverse
+from django.utils import timezone
+
+from annotation.deletion_models import Deletion
+from annotation.forgetting_models import Forgetting
+from annotation.history_models import Action
+from annotation.models import (
+    ApiToken,
+    Assignment,
+    Encounter,
+    GatePiece,
+    GateRun,
+    Label,
+    Query,
+    Record,
+    RecordPost,
+    Report,
+)
+from annotation.services import retention
+from learner.models import ModelRelease, SecretDraw, StreamGuess
+from privacy.models import BudgetAccount, LedgerEntry
+from tests import learning
+from tests.factories import make_candidates, make_project, make_user
+
+pytestmark = pytest.mark.django_db
+OURS = ("annotation", "learner", "privacy", "dpal_site")
+# What an administrator is there for: who is who, and who does what.
+WRITABLE = {"annotation.membership"}
+# An administrator of the site need not be inside a project's boundary.
+NEVER_SHOWN = (Record, RecordPost, Query, Assignment, Report, Encounter, GatePiece, SecretDraw, StreamGuess)
+
+
+@pytest.fixture(autouse=True)
+def own_counter(settings, tmp_path) -> None:
+    settings.LEDGER_COUNTER_PATH = tmp_path / "ledger-counter.json"
+
+
+@pytest.fixture
+def superuser():
+    return make_user("root", is_staff=True, is_superuser=True)
+
+
+@pytest.fixture
+def client(superuser):
+    browser = Client()
+    browser.force_login(superuser)
+    return browser
+
+
+def registered(*, writable: bool) -> list[tuple[type[Any], Any]]:
+    return [
+        (model, page)
+        for model, page in admin.site._registry.items()
+        if model._meta.app_label in OURS and (model._meta.label_lower in WRITABLE) == writable
+    ]
+
+
+def test_facts_are_registered_and_nobody_changes_them(superuser) -> None:
+    request = RequestFactory().get("/")
+    request.user = superuser
+    read_only = registered(writable=False)
+    assert {BudgetAccount, LedgerEntry, Label, Action, ModelRelease} <= {model for model, _ in read_only}
+    for model, page in read_only:
+        assert not page.has_add_permission(request), model
+        assert not page.has_change_permission(request), model
+        assert not page.has_delete_permission(request), model
+        assert page.has_view_permission(request), model
+        assert "delete_selected" not in page.get_actions(request), model
+    assert {model._meta.label_lower for model, _ in registered(writable=True)} == WRITABLE
+
+
+def test_what_lies_inside_a_project_is_not_there() -> None:
+    assert [model for model in NEVER_SHOWN if admin.site.is_registered(model)] == []
+    label = admin.site._registry[Label]
+    assert "choice" not in (*label.list_display, *(label.fields or ()))
+    for model, hidden in ((ApiToken, "digest"), (Forgetting, "contributor")):
+        page = admin.site._registry[model]
+        assert hidden in (page.exclude or ())
+        assert hidden not in page.list_display
+
+
+def test_every_page_opens_and_refuses_to_write(client, superuser) -> None:
+    project = learning.open_trusted(make_user())
+    learning.fill_trusted(project)
+    learning.run_to_release(project, make_user(), version=1)
+    Action.objects.create(project=project, actor="a", route="r")
+    values = {"project": project, "actor": "a"}
+    Forgetting.objects.create(
+        job=project.jobs.create(kind="forget"), reference="0" * 32, finished_at=timezone.now(), **values
+    )
+    Deletion.objects.create(job=project.jobs.create(kind="delete"), keep_releases=True, **values)
+    retention.retention_of(project)
+    ApiToken.objects.create(user=superuser, name="t", digest="0" * 64, expires_at=timezone.now())
+    make_candidates(make_project(oracle="crowd"), ["a text"])
+    assert GateRun.objects.exists()
+    type(project).objects.filter(pk=project.pk).update(lease_seconds=601)
+    seen = 0
+    for model, _page in registered(writable=False):
+        name = f"admin:{model._meta.app_label}_{model._meta.model_name}"
+        row = model._default_manager.first()
+        assert client.get(reverse(f"{name}_changelist")).status_code == 200, model
+        assert client.get(reverse(f"{name}_add")).status_code == 403, model
+        if row is None:
+            continue
+        seen += 1
+        page = reverse(f"{name}_change", args=[row.pk])
+        assert client.get(page).status_code == 200, model
+        assert client.post(page, {"actor": "nobody"}).status_code == 403, model
+        assert client.post(reverse(f"{name}_delete", args=[row.pk]), {"post": "yes"}).status_code == 403, model
+        assert model._default_manager.filter(pk=row.pk).exists()
+    assert seen >= 15
+    assert not LogEntry.objects.exists()
