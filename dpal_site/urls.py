@@ -23,6 +23,7 @@ urlpatterns = [
     path("accounts/", include("allauth.urls")),
     path("preferences/", preferences.preferences, name="preferences"),
     path("admin/", admin.site.urls),
+    path("operations/", include("dpal_site.operations")),
     path("api/v1/", api.urls),
     path("", include("annotation.urls")),
     path("", include("learner.urls")),

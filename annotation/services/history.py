@@ -28,7 +28,7 @@ UNNOTED = frozenset(
         "api:predict",
     }
 )
-NOTED_APPS = ("annotation:", "learner:", "api:", "admin:")
+NOTED_APPS = ("annotation:", "learner:", "api:", "admin:", "operations:")
 SET_ACTOR = "SELECT set_config('dpal.actor', %s, false)"
 
 

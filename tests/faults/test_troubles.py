@@ -23,6 +23,7 @@ from annotation.models import Assignment, Dataset, Job, Label, Query, Record, Ro
 from annotation.services import broker as broker_service
 from annotation.services import datasets, interruptions, jobs, labels, projects, queue, tokens
 from annotation.services.tokens import Scope
+from dpal_site.celery import app
 from dpal_site.embedded import host
 from learner.models import ModelRelease, Round, TrainingRun
 from learner.services import rounds, training
@@ -309,3 +310,43 @@ def test_every_trouble_has_its_sentence():
     assert interruptions.passes_by_itself(psycopg.OperationalError("the connection is lost"))
     assert interruptions.passes_by_itself(psycopg.errors.AdminShutdown("x"))
     assert not any(interruptions.passes_by_itself(error) for error in known)
+
+
+# More work than workers.
+
+
+def test_a_full_backlog_refuses_uploads_and_puts_trainings_off_while_people_go_on(broker, client, settings):
+    manager, annotator = make_user(), make_user()
+    project = learning.open_trusted(manager)
+    learning.fill_trusted(project)
+    learning.work_off(project)
+    waiting_jobs = [Job.objects.create(project=project, kind="import") for _ in range(3)]
+    settings.HEAVY_BACKLOG_LIMIT = len(waiting_jobs)
+    address, headers = f"/api/v1/projects/{project.slug}/datasets", bearer(manager)
+    refused = client.post(address, {"file": ContentFile(b"text\na\n", name="rows.csv")}, headers=headers)
+    assert (refused.status_code, refused["Content-Type"]) == (503, "application/problem+json")
+    assert int(refused["Retry-After"]) > 0
+    # What people do by hand neither waits nor is refused.
+    assert learning.label_everything(project, annotator) == project.labels_per_release
+    rounds.advance_project(project_id=project.pk)
+    assert not TrainingRun.objects.exists()
+    Job.objects.filter(pk=waiting_jobs[0].pk).delete()
+    rounds.advance_project(project_id=project.pk)
+    assert TrainingRun.objects.count() == 1
+    taken = client.post(address, {"file": ContentFile(b"text\na\n", name="rows.csv")}, headers=headers)
+    assert taken.status_code == 202, taken.content
+
+
+def test_light_tasks_are_done_however_much_heavy_work_waits(supervisor, broker):
+    project = make_project()
+    open_records(project, 1)
+    (person,) = make_annotators(project, 1)
+    queue.claim_next(project=project, user=person)
+    Assignment.objects.update(leased_until=Now() - timedelta(hours=1))
+    for _ in range(20):
+        send(project)
+    assert waiting() == 20
+    app.send_task("annotation.tasks.return_expired_leases_task")
+    supervisor.start_worker(concurrency=1, queues="light")
+    assert host.wait_until(lambda: Assignment.objects.get().state == "expired", 120, 0.2)
+    assert waiting() == 20

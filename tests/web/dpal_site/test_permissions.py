@@ -131,6 +131,9 @@ PAGES = {
     "learner:remove_webhook": MANAGERS,
     "learner:send_webhook_again": MANAGERS,
     "preferences": "++++++",
+    "operations:work": "Lxxxx+",
+    "operations:send_again": "Lxxxx+",
+    "operations:cancel": "Lxxxx+",
 }
 # Open to whoever holds the address or knows a secret; each has tests of its own.
 OPEN = {
@@ -276,6 +279,7 @@ class Scene:
             "name": "weights.json",
             "format": "csv",
             "kind": "reliability",
+            "key": "none",
         }
         crowd_pages = (
             "annotation:crowd_links",
@@ -285,6 +289,8 @@ class Scene:
         )
         (behind_gate,) = make_records(crowd, ["play jazz"])
         self.own: dict[str, dict[str, Any]] = {name: {"slug": crowd.slug} for name in crowd_pages} | {
+            "operations:send_again": {"kind": "job", "key": str(pool.job_id)},
+            "operations:cancel": {"kind": "job", "key": str(pool.job_id)},
             "annotation:survey": {"slug": crowd.slug, "dataset_id": behind_gate.dataset_id},
             "learner:dashboard_plot": {"name": "spending"},
             "learner:dashboard_csv": {"name": "spending"},

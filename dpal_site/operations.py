@@ -1,0 +1,102 @@
+"""Queues and stuck work, for whoever runs the site: no text, no label, no annotator."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from functools import wraps
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import path
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from annotation.identity import person_of
+from annotation.services import broker
+from dpal_site.monitoring import heartbeats, long_work
+
+
+def for_staff(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Refuse whoever does not administer the site."""
+
+    @login_required
+    @wraps(view)
+    def checked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if not person_of(request).is_staff:
+            raise PermissionDenied
+        return view(request, *args, **kwargs)
+
+    return checked
+
+
+@for_staff
+def work(request: HttpRequest) -> HttpResponse:
+    """Show the queues, who holds what, and what waits, runs or failed."""
+    depths = broker.depths()
+    limit = timedelta(seconds=settings.HEARTBEAT_LIMIT_SECONDS)
+    queues = [
+        {
+            "name": name,
+            "waiting": depths.get(name),
+            "heard": timezone.now() - age if age is not None else None,
+            "silent": age is None or age > limit,
+        }
+        for name, age in heartbeats.ages().items()
+    ]
+    context = {
+        "queues": queues,
+        "broker_away": not depths,
+        "leases": long_work.leases(),
+        "unfinished": long_work.unfinished(),
+        "failed": long_work.failed(),
+        "days": long_work.FAILED_DAYS,
+    }
+    return render(request, "work.html", context)
+
+
+@for_staff
+@require_POST
+def send_again(request: HttpRequest, kind: str, key: str) -> HttpResponse:
+    """Hand work nobody is at to a worker again."""
+    return _answered(
+        request,
+        kind,
+        done=lambda: long_work.send_again(kind=kind, key=key),
+        said=_("It was sent to a worker again."),
+    )
+
+
+@for_staff
+@require_POST
+def cancel(request: HttpRequest, kind: str, key: str) -> HttpResponse:
+    """Stop work at its next safe point."""
+    by = person_of(request).get_username()
+    return _answered(
+        request,
+        kind,
+        done=lambda: long_work.cancel(kind=kind, key=key, by=by),
+        said=_("It stops at its next safe point. What it has reserved stays charged."),
+    )
+
+
+def _answered(request: HttpRequest, kind: str, *, done: Callable[[], bool], said: str) -> HttpResponse:
+    if kind not in long_work.KINDS:
+        raise Http404
+    if done():
+        messages.success(request, said)
+    else:
+        messages.info(request, _("Nothing was done: somebody is at it, or it has ended."))
+    return redirect("operations:work")
+
+
+app_name = "operations"
+urlpatterns = [
+    path("", work, name="work"),
+    path("<slug:kind>/<slug:key>/send/", send_again, name="send_again"),
+    path("<slug:kind>/<slug:key>/cancel/", cancel, name="cancel"),
+]

@@ -1,0 +1,86 @@
+"""The page of queues and stuck work: what it shows, what its buttons do, and what it never says."""
+
+from datetime import timedelta
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+
+from annotation.models import Job
+from annotation.services import broker as broker_service
+from annotation.services import queue
+from dpal_site.celery import app
+from dpal_site.monitoring import heartbeats
+from learner.models import Round
+from tests.factories import make_annotators, make_project, make_user, open_records
+
+pytestmark = pytest.mark.django_db(transaction=True)
+PAGE = "/operations/"
+
+
+@pytest.fixture
+def staff(client):
+    client.force_login(make_user("staff", is_staff=True))
+    return client
+
+
+def stalled(project, **fields):
+    """Make a job whose worker went away."""
+    job = Job.objects.create(project=project, kind="import", state="running", attempt=2)
+    Job.objects.filter(pk=job.pk).update(leased_until=timezone.now() - timedelta(minutes=5), **fields)
+    return job
+
+
+def test_the_page_shows_queues_work_and_failures_and_no_content(staff, broker):
+    project = make_project()
+    open_records(project, 2)
+    (person,) = make_annotators(project, 1)
+    queue.claim_next(project=project, user=person)
+    heartbeats.beat("heavy")
+    stalled(project)
+    waiting = Job.objects.create(project=project, kind="gate")
+    Job.objects.filter(pk=waiting.pk).update(created_at=timezone.now() - timedelta(hours=1))
+    Round.objects.create(project=project, number=1, strategy="random", requested=1)
+    ended = {"state": "failed", "error": "The disk is full.", "finished_at": timezone.now()}
+    Job.objects.create(project=project, kind="survey", **ended)
+    page = staff.get(PAGE)
+    text = page.content.decode()
+    assert page.status_code == 200
+    assert "its worker is gone" in text
+    assert "waits for long" in text
+    assert "The disk is full." in text
+    assert text.count(project.slug) >= 5
+    assert "nobody works here" in text  # the light queue was never heard of
+    assert "record 0" not in text
+    assert person.username not in text
+
+
+def test_work_nobody_is_at_is_sent_again_by_hand_and_other_work_is_not(staff, broker):
+    project = make_project()
+    gone = stalled(project)
+    held = Job.objects.create(project=project, kind="import", state="running", attempt=1)
+    Job.objects.filter(pk=held.pk).update(leased_until=timezone.now() + timedelta(minutes=5))
+    round_ = Round.objects.create(project=project, number=1, strategy="random", requested=1)
+    for kind, key, depth in (("job", gone.pk, 1), ("job", held.pk, 1), ("round", round_.pk, 2), ("round", "none", 2)):
+        answer = staff.post(reverse("operations:send_again", args=[kind, key]))
+        assert answer.status_code == 302
+        assert broker_service.depths()["heavy"] == depth
+    assert staff.post(reverse("operations:send_again", args=["nothing", "1"])).status_code == 404
+    assert staff.get(reverse("operations:send_again", args=["job", gone.pk])).status_code == 405
+
+
+def test_waiting_work_is_cancelled_at_once(staff):
+    job = Job.objects.create(project=make_project(), kind="import")
+    staff.post(reverse("operations:cancel", args=["job", job.pk]))
+    job.refresh_from_db()
+    assert (job.state, job.error) == ("failed", "Cancelled by staff.")
+
+
+def test_a_manager_who_does_not_administer_the_site_is_refused(client):
+    client.force_login(make_user())
+    assert client.get(PAGE).status_code == 403
+
+
+def test_the_page_stands_while_the_broker_is_away(staff, monkeypatch):
+    monkeypatch.setitem(app.conf, "broker_write_url", "redis://127.0.0.1:1/0")
+    assert "The broker does not answer" in staff.get(PAGE).content.decode()
