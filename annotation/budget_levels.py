@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from django.utils.formats import number_format
 from django.utils.functional import Promise
@@ -53,6 +53,11 @@ def plain_words(epsilon: float, delta: float) -> str:
         "found": number_format(_up(bounds.detection), 1),
         "advantage": number_format(_up(bounds.advantage) / 100, 3),
     }
+
+
+def described_levels(delta: float) -> list[dict[str, Any]]:
+    """Return the named limits with their guidance and what each means at this delta."""
+    return [{"level": level, "right": number_format(_up(reading(level.epsilon, delta).right), 1)} for level in LEVELS]
 
 
 def delta_advice(delta: float, people: int) -> str:

@@ -46,6 +46,10 @@ class NotMember(AnnotationError):
     status = 403
 
 
+class LimitRequestRefused(AnnotationError):
+    """A request for a higher limit cannot be made, or not be decided on like this."""
+
+
 class ConfigurationFrozen(AnnotationError):
     """A field that changes the guarantee cannot change after the first charge."""
 

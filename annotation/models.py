@@ -16,6 +16,7 @@ from annotation import (  # noqa: F401
     history_models,
     idempotent_models,
     joining_models,
+    limit_models,
     quality_models,
     retention_models,
 )
@@ -318,6 +319,9 @@ class Project(models.Model):
     money_limit = models.DecimalField(max_digits=12, decimal_places=2, null=True, blank=True)
     price_per_label = models.DecimalField(max_digits=10, decimal_places=4, null=True, blank=True)
     currency = models.CharField(max_length=3, blank=True)
+    second_manager = models.BooleanField(
+        default=False, help_text=_("A higher limit of an account needs the approval of a second manager.")
+    )
 
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)

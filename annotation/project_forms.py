@@ -470,16 +470,6 @@ class MemberForm(forms.Form):
         return user
 
 
-class LimitForm(forms.Form):
-    """A new limit with its reason, which becomes an entry."""
-
-    epsilon_limit = forms.FloatField(min_value=0, label=_("Epsilon limit"))
-    delta_limit = forms.FloatField(min_value=0, max_value=1, label=_("Delta limit"))
-    reason = forms.CharField(
-        max_length=500, label=_("Reason"), help_text=_("Stays in the ledger for good, with your name.")
-    )
-
-
 class TokenForm(forms.Form):
     """A new API token."""
 

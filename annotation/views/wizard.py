@@ -149,7 +149,9 @@ def _page(request: HttpRequest, key: str, step: Step, context: dict[str, Any], *
             "before": steps[place - 1] if place else None,
             "who": protection_words.who_is_protected(preset, draft.get("privacy_unit")),
             "cost": protection_words.what_it_costs(step, settings),
-            "levels": budget_levels.LEVELS,
+            "levels": budget_levels.described_levels(
+                float(form.cleaned_data.get("pool_delta") or 0.0) if form.is_valid() else 0.0
+            ),
             "meaning": _meaning(form, draft) if step in (Step.BUDGET, Step.CHECK) and form.is_valid() else None,
         },
         status=status,

@@ -137,6 +137,7 @@ def test_pages_are_clean(
         reverse("annotation:dataset", args=[project.slug, dataset.pk]),
         reverse("annotation:budget", args=[project.slug]),
         reverse("learner:plan", args=[project.slug]),
+        reverse("annotation:limit_requests", args=[project.slug]),
         reverse("learner:plan", args=[crowd.slug]),
         reverse("annotation:statement", args=[project.slug]) + "?check",
         reverse("annotation:change_limit", args=[project.slug, project.pool_account_id]),

@@ -81,6 +81,9 @@ PAGES = {
     "annotation:statement_csv": INSIDE,
     "annotation:statement_json": INSIDE,
     "annotation:change_limit": MANAGERS,
+    "annotation:limit_requests": MANAGERS,
+    "annotation:decide_limit": MANAGERS,
+    "annotation:second_manager": MANAGERS,
     "annotation:labelling": MANAGERS,
     "annotation:guidelines": MANAGERS,
     "annotation:reported": MANAGERS,
@@ -256,12 +259,16 @@ class Scene:
             project=self.project, url="https://hooks.example/", events=["round"], salt=b"s"
         )
         delivery = WebhookDelivery.objects.create(webhook=webhook, event="round", subject="round 1", body="{}")
+        wanted = self.project.limit_requests.create(
+            kind="alone", reason="she leaves", requested_by=manager, expires_at=invitation.expires_at
+        )
         self.arguments: dict[str, Any] = {
             "webhook_id": webhook.pk,
             "delivery_id": delivery.pk,
             "slug": self.project.slug,
             "preset": "pool-experts",
             "step": "task",
+            "request_id": wanted.pk,
             "fingerprint": "0" * 64,
             "membership_id": self.lease_membership.pk,
             "invitation_id": invitation.pk,
