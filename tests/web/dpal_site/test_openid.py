@@ -116,3 +116,12 @@ def test_the_same_email_alone_takes_nobodys_account_over(issuer):
     client = Client()
     come_back(client, code="the-code", state=go_to_issuer(client)["state"])
     assert "_auth_user_id" not in client.session
+
+
+def test_a_site_that_goes_by_the_email_alone_would_be_taken_over(issuer, settings):
+    """The test above can fail: with this setting the issuer's word about an email is a key to the account."""
+    settings.SOCIALACCOUNT_EMAIL_AUTHENTICATION = settings.SOCIALACCOUNT_EMAIL_VERIFICATION = True
+    User.objects.create_user("ann", email="ann@example.org", password="correct horse battery")
+    client = Client()
+    come_back(client, code="the-code", state=go_to_issuer(client)["state"])
+    assert "_auth_user_id" in client.session
