@@ -18,6 +18,8 @@ from annotation.models import Project, QuestionKind
 from annotation.spending import Echo, safe_cell
 
 CHUNK = 5000
+# A piece for each task would be a write to the network for each.
+PIECE_CHARACTERS = 64 * 1024
 COLUMNS = (
     "question",
     "text",
@@ -193,11 +195,14 @@ class _Pieces(io.RawIOBase):
 def _label_studio(project: Project, chunks: Iterator[Sequence[Row]]) -> Iterator[bytes]:
     """Write tasks with their annotations, as Label Studio exports and imports them."""
     dump = json.JSONEncoder(ensure_ascii=False).encode
-    before = "["
+    before, piece = "[", ""
     for _query, answers in groupby((row for rows in chunks for row in rows), key=lambda row: row[0]):
-        yield f"{before}{dump(_task(list(answers)))}".encode()
+        piece += f"{before}{dump(_task(list(answers)))}"
         before = ",\n"
-    yield b"]\n" if before != "[" else b"[]\n"
+        if len(piece) > PIECE_CHARACTERS:
+            yield piece.encode()
+            piece = ""
+    yield f"{piece}]\n".encode() if before != "[" else b"[]\n"
 
 
 def _task(answers: list[Row]) -> dict[str, Any]:

@@ -93,6 +93,7 @@ def test_whatever_a_cell_begins_with_no_text_of_a_file_is_run(start):
 @pytest.mark.parametrize("name", ["csv", "jsonl", "parquet", "label_studio"])
 def test_pieces_leave_before_later_rows_are_fetched(name, monkeypatch):
     monkeypatch.setattr(label_export, "CHUNK", 2)
+    monkeypatch.setattr(label_export, "PIECE_CHARACTERS", 100)
     fetched = []
     chunks = label_export._chunks
 
