@@ -51,6 +51,8 @@ SENTENCES = {
     "learner:send_webhook_again": _("Sent a message to a webhook again"),
     "learner:check_again": _("Had a held-back release checked again"),
     "learner:retire": _("Retired a release"),
+    "operations:send_again": _("Sent work to a worker again"),
+    "operations:cancel": _("Cancelled work"),
     "api:upload_dataset": _("Uploaded a file by REST"),
     "api:preview_forgetting_of": _("Looked at what is there of a contributor, by REST"),
     "api:forget_contributor": _("Had a contributor forgotten, by REST"),
