@@ -5,6 +5,7 @@ administrator who is no member get: `L` asked to log in, `-` it does not exist, 
 without a row, or a row without a route, fails.
 """
 
+import contextlib
 import json
 from collections.abc import Iterator
 from datetime import timedelta
@@ -12,11 +13,12 @@ from typing import Any
 
 import pytest
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import transaction
 from django.shortcuts import resolve_url
 from django.test import Client
-from django.urls import URLPattern, URLResolver, get_resolver, reverse
+from django.urls import NoReverseMatch, URLPattern, URLResolver, get_resolver, reverse
 
 from annotation.joining_models import CrowdLink
 from annotation.models import Assignment, DatasetRole, Membership, Project, Query, Role
@@ -154,6 +156,32 @@ OPEN = {
 }
 # The sign-in library's pages are about the caller's own account and nothing else.
 OWN_ACCOUNT = ("account_", "mfa_", "socialaccount_", "openid_connect_", "usersessions_")
+# Of those, what a visitor and an outsider get without the secret in the address.
+OPEN_ANSWERS = {
+    "healthz": [200, 200],
+    "metrics": [200, 200],
+    "login": [200, 302],
+    "logout": [405, 405],
+    "api:openapi-json": [200, 200],
+    "api:openapi-view": [200, 200],
+    "api:api-root": [404, 404],
+    "annotation:crowd_done": [302, 404],
+    "annotation:join": [410, 410],
+    "annotation:crowd_start": [410, 410],
+}
+# The sign-in library's pages that come before a login.
+OPEN_BEFORE_LOGIN = {
+    "account_confirm_email",
+    "account_email_verification_sent",
+    "account_inactive",
+    "account_login",
+    "account_reset_password",
+    "account_reset_password_done",
+    "account_reset_password_from_key",
+    "account_reset_password_from_key_done",
+    "account_signup",
+    "socialaccount_login_cancelled",
+}
 # What the roles get with a token of every scope, and the scope without which everybody is refused.
 ROUTES: dict[str, tuple[str, Scope]] = {
     "list_projects": ("L+++++", Scope.PROJECTS_READ),
@@ -426,3 +454,85 @@ def test_the_administration_is_for_administrators() -> None:
                 client.force_login(person)
             assert client.get(address).status_code == expected, (name, person)
     assert seen >= 10
+
+
+ADMIN_PAGES = ("_changelist", "_add", "_change", "_delete", "_history")
+
+
+def test_no_page_of_a_row_in_the_administration_opens_for_others() -> None:
+    """Addresses of single rows are walked as well; who is no administrator sees none, whatever the number."""
+    manager, staff = make_user("manager"), make_user("staff", is_staff=True)
+    clients = {None: Client(), manager: Client(), staff: Client()}
+    for person, client in clients.items():
+        if person is not None:
+            client.force_login(person)
+    seen, open_to = 0, []
+    for name, pattern in named_patterns(get_resolver().url_patterns):
+        if not (name.startswith("admin:") and name.endswith(ADMIN_PAGES)) or name == "admin:password_change":
+            continue
+        seen += 1
+        address = reverse(name, kwargs=dict.fromkeys(pattern.pattern.converters, str(manager.pk)))
+        for person, client in clients.items():
+            answers = [client.get(address), client.post(address, {"post": "yes"})]
+            # Staff without a right over the row are told so, or sent to the front page of the administration.
+            refused = all(answer.status_code in (302, 403) for answer in answers)
+            if not refused or (person is not staff and any(answer.status_code != 302 for answer in answers)):
+                open_to.append((name, str(person), [answer.status_code for answer in answers]))
+    assert open_to == []
+    assert seen >= 5 * 20
+    assert User.objects.filter(pk=manager.pk).exists()
+
+
+def test_addresses_that_need_no_login_give_nothing_away() -> None:
+    """Whoever comes without the secret in the address, and whoever has no part in a project, gets one and the same."""
+    project: Project = learning.open_crowd(make_user("owner"))
+    outsider = make_user("outsider")
+    values = {"secret": "s" * 43, "token": "t" * 43, "slug": project.slug}
+    got = {}
+    for name, pattern in named_patterns(get_resolver().url_patterns):
+        if name not in OPEN:
+            continue
+        address = reverse(name, kwargs={argument: values[argument] for argument in pattern.pattern.converters})
+        for person in (None, outsider):
+            client = Client(raise_request_exception=False)
+            if person is not None:
+                client.force_login(person)
+            answer = client.get(address)
+            body = b"" if answer.streaming else answer.content
+            assert project.name.encode() not in body, name
+            if name == "readyz":  # depends on workers and disk
+                assert answer.status_code in (200, 503)
+                continue
+            got.setdefault(name, []).append(answer.status_code)
+    assert got == OPEN_ANSWERS
+
+
+def account_address(name: str, pattern: URLPattern, pk: int) -> str:
+    """Return an address of the sign-in library that names somebody else's row, or nothing there is."""
+    given = {"key": "0", "uidb36": "0", "provider_id": "none", "pk": pk}
+    for kwargs in ({argument: given[argument] for argument in pattern.pattern.converters if argument in given}, given):
+        for wanted in (kwargs, {"pk": pk}, {"key": "0"}, {"uidb36": "0", "key": "0"}, {"provider_id": "none"}):
+            with contextlib.suppress(NoReverseMatch):
+                return reverse(name, kwargs=wanted)
+    raise AssertionError(name)
+
+
+def test_pages_of_the_sign_in_library_are_about_oneself() -> None:
+    """A visitor is asked to log in, or sees a form of the few that come before a login; nobody sees another person."""
+    other = make_user("somebody-else", email="else@example.org")
+    person = make_user("person")
+    own = Client(raise_request_exception=False)
+    own.force_login(person)
+    open_pages = set()
+    for name, pattern in named_patterns(get_resolver().url_patterns):
+        if not name.startswith(OWN_ACCOUNT):
+            continue
+        address = account_address(name, pattern, other.pk)
+        for client in (Client(raise_request_exception=False), own):
+            answer = client.get(address)
+            assert answer.status_code < 500, name
+            assert b"somebody-else" not in answer.content, name
+            assert b"else@example.org" not in answer.content, name
+            if client is not own and outcome(answer) == "+" and answer.status_code == 200:
+                open_pages.add(name)
+    assert open_pages == OPEN_BEFORE_LOGIN
