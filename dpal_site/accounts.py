@@ -16,6 +16,7 @@ from django.contrib.auth.hashers import make_password
 from django.http import HttpRequest, HttpResponse
 
 from annotation.services import invitations
+from dpal_site.first_account import may_make_first
 
 
 def may_sign_up(request: HttpRequest) -> bool:
@@ -25,7 +26,11 @@ def may_sign_up(request: HttpRequest) -> bool:
 
 def sign_up_context(request: HttpRequest) -> dict[str, Any]:
     """Let the login page offer to open an account where that would work."""
-    return {"may_sign_up": request.path.endswith("/login/") and may_sign_up(request)}
+    at_login = request.path.endswith("/login/")
+    return {
+        "may_sign_up": at_login and may_sign_up(request),
+        "may_make_first": at_login and may_make_first(request),
+    }
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]

@@ -6,7 +6,7 @@ from django.contrib import admin
 from django.contrib.auth.views import LogoutView
 from django.urls import include, path
 
-from dpal_site import health, preferences
+from dpal_site import first_account, health, preferences
 from dpal_site.api import api
 from dpal_site.monitoring.metrics import metrics
 
@@ -20,6 +20,7 @@ urlpatterns = [
     path("metrics", metrics, name="metrics"),
     path("login/", LoginView.as_view(), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
+    path("accounts/first/", first_account.first_account, name="first_account"),
     path("accounts/", include("allauth.urls")),
     path("preferences/", preferences.preferences, name="preferences"),
     path("admin/", admin.site.urls),

@@ -142,6 +142,7 @@ PAGES = {
 }
 # Open to whoever holds the address or knows a secret; each has tests of its own.
 OPEN = {
+    "first_account",
     "annotation:join",
     "annotation:crowd_start",
     "annotation:crowd_done",

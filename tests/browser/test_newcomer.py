@@ -1,0 +1,71 @@
+"""From a site without a single account to the first question on an annotator's page, by its pages alone."""
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.contrib.auth.models import User
+
+from annotation.models import Project
+from dpal_site.embedded.processes import Supervisor
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+TWO_MINUTES = 120.0
+POOL = b"text\n" + b"\n".join(f"you won prize {n}".encode() for n in range(30)) + b"\n"
+WAIT = 60_000
+
+
+class Newcomer:
+    """Somebody who follows what the pages offer; every press of a button or a link is a step."""
+
+    def __init__(self, page: "Page") -> None:
+        self.page = page
+        self.steps: list[str] = []
+
+    def press(self, name: str) -> None:
+        target = self.page.get_by_role("button", name=name).or_(self.page.get_by_role("link", name=name)).first
+        target.click(timeout=WAIT)
+        self.steps.append(name)
+
+    def fill(self, **fields: str) -> None:
+        for name, value in fields.items():
+            self.page.fill(f"[name={name}]", value)
+
+
+def test_a_newcomer_reaches_the_first_question_within_two_minutes(
+    page: "Page", live_site: Supervisor, celery_worker_process: Supervisor
+) -> None:
+    page.set_default_timeout(WAIT)
+    someone = Newcomer(page)
+    began = time.monotonic()
+    page.goto(live_site.url)
+    someone.press("Make the first account")
+    assert Axe().run(page, options={"runOnly": WCAG}).response["violations"] == []
+    someone.fill(username="ada", password1="a long enough password", password2="a long enough password")
+    someone.press("Make the account")
+    someone.press("Open the first one")
+    someone.press("Choose Pool, expert labels")
+    someone.fill(name="Messages", question="Is this spam?", classes="spam\nham")
+    someone.press("Open the project")
+    page.set_input_files("[name=file]", {"name": "pool.csv", "mimeType": "text/csv", "buffer": POOL})
+    page.get_by_role("button", name="Upload", exact=True).click()
+    someone.steps.append("Upload")
+    someone.press("Answer questions myself")
+    page.wait_for_url("**/people/")
+    # The step after this one is called by what it finds: questions, or that they are being chosen.
+    page.get_by_role("link", name="Answer the first question").or_(
+        page.get_by_role("link", name="Open the label page")
+    ).first.click()
+    someone.steps.append("Label page")
+    page.get_by_text("you won prize").first.wait_for(timeout=WAIT)
+    taken = time.monotonic() - began
+    assert page.get_by_text("Is this spam?").first.is_visible()
+    assert len(someone.steps) == 8, someone.steps
+    assert taken < TWO_MINUTES
+    assert User.objects.get().is_superuser
+    assert Project.objects.get().name == "Messages"
