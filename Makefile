@@ -1,6 +1,6 @@
 # Everything here needs Python 3.11 or newer, make and git; `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo test test-slow faults soak test-brokers lint fmt migrate bench evidence fuzz reproduce stop clean
+.PHONY: help setup run demo test test-slow faults soak test-brokers lint fmt migrate bench evidence fuzz reproduce screenshots stop clean
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
@@ -61,6 +61,9 @@ fuzz: setup ## every parser with 50 times the examples of `make test`, drawn ane
 
 reproduce: setup ## the five papers' tables and figures into docs/results; DATA=FOLDER PAPER=ghassemi2016 ARGS=--small
 	@$(PYTHON) -m learner.reproduce $(if $(DATA),--data $(DATA)) $(if $(PAPER),--paper $(PAPER)) $(ARGS)
+
+screenshots: setup ## take the pictures of README and manual again, into docs/images
+	@DPAL_SCREENSHOTS=docs/images $(PYTHON) -m pytest tests/browser/test_screenshots.py $(ARGS)
 
 stop: ## stop the embedded servers
 	@[ ! -x $(PYTHON) ] || $(PYTHON) -m dpal_site.embedded stop

@@ -184,7 +184,7 @@ def test_an_account_of_another_project_is_out_of_reach(crowd: Project, manager: 
 def test_the_budget_page_says_what_is_promised_and_spent(crowd: Project, manager: User) -> None:
     page = client_of(manager).get(reverse("annotation:budget", args=[crowd.slug])).content.decode()
     assert "of 3.000 ε" in page
-    assert "account opened" in page
+    assert "The account was opened with a limit of" in page
     assert guarantee(crowd.pool_account).chain_head in page
 
 
