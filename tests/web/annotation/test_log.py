@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 SHOWING = {
     "annotation": "projects choose_preset project log log_csv crowd_done own_statistics checks check_image review"
     " review_image payments opinions uploads dataset bad_rows download_labels budget statement statement_csv"
-    " statement_json reported why question_image",
+    " statement_json limit_requests reported why question_image",
     "learner": "overview standing dashboard work_list compare_projects dashboard_plot dashboard_csv ranked_pool closing"
     " forget plan_plot releases release accuracy_plot measure_plot release_file",
 }
