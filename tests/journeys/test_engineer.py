@@ -1,6 +1,7 @@
 """An engineer with nothing but a token: the documents' examples run as printed, whatever was changed is refused."""
 
 import hashlib
+import json
 import os
 import re
 import time
@@ -8,6 +9,7 @@ from datetime import timedelta
 from io import StringIO
 from pathlib import Path
 
+import numpy as np
 import pytest
 import requests
 from django.core.management import CommandError, call_command
@@ -27,6 +29,7 @@ WITH_A_TOKEN = (
     "verify.py",
     "numpy_model.py",
     "use.py",
+    "texts.py",
     "download.py",
     "predict.sh",
 )
@@ -82,6 +85,16 @@ def test_the_examples_run_as_printed_and_forgeries_are_refused(live_site, folder
     assert said["verify.py"] == "genuine\n"
     assert said["download.py"] == "version 1 guarantee 20.0\n"
     assert '"labels"' in said["predict.sh"]
+    # What an engineer computes from raw texts by the files alone is what the site predicts.
+    own = json.loads(said["texts.py"])
+    answer = requests.post(
+        f"{live_site.url}/api/v1/projects/{project.slug}/models/latest/predict",
+        json={"texts": own["texts"]},
+        headers={"Authorization": f"Bearer {secret}"},
+        timeout=30,
+    )
+    np.testing.assert_allclose(answer.json()["probabilities"], own["probabilities"], rtol=0, atol=1e-6)
+    assert np.ptp(np.array(own["probabilities"])[:, 0]) > 1e-3
     assert {name: (folder / name).stat().st_size for name in release.digests} == {
         name: (releases.folder_of(release) / name).stat().st_size for name in release.digests
     }
