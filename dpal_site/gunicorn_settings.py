@@ -13,6 +13,8 @@ workers = int(os.environ.get("WEB_CONCURRENCY", 2))
 worker_class = "gthread"
 threads = int(os.environ.get("WEB_THREADS", 4))
 keepalive = 30
+# A process imports every view before its first heartbeat.
+timeout = 90
 control_socket_disable = True
 # The heartbeat file must not wait for a disk.
 worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108

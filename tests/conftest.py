@@ -49,6 +49,7 @@ os.environ["CANARY_TRIALS"] = "40"
 
 from django.conf import settings  # noqa: E402 - the lines above must come first
 from django.db import connections, transaction  # noqa: E402
+from django.utils import translation  # noqa: E402
 
 from dpal_site.celery import app as celery_app  # noqa: E402
 
@@ -213,6 +214,13 @@ def collected_static_files() -> None:
     subprocess.run(command, cwd=servers.REPOSITORY, check=True)
 
 
+@pytest.fixture(autouse=True)
+def own_language() -> Iterator[None]:
+    """Forget the language a test's last request was answered in."""
+    yield
+    translation.deactivate()
+
+
 @pytest.fixture
 def live_site(collected_static_files: None, supervisor: Supervisor) -> Supervisor:
     """Run the site under gunicorn against the test database; its address is `live_site.url`."""
@@ -270,7 +278,7 @@ def page(browser: "Browser", page_faults: list[str]) -> "Iterator[Page]":
     with browser.new_context() as context:
         context.route("**/*", refuse_strangers)
         opened = context.new_page()
-        opened.set_default_timeout(10_000)
+        opened.set_default_timeout(30_000)
         opened.on("pageerror", lambda error: page_faults.append(f"script error: {error}"))
         opened.on("console", hear)
         yield opened

@@ -62,7 +62,7 @@ def enter(browser: Browser, live_server, page_faults) -> Iterator[Enter]:
         contexts.append(context)
         context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}])
         opened = context.new_page()
-        opened.set_default_timeout(15_000)
+        opened.set_default_timeout(30_000)
         opened.on("pageerror", lambda error: page_faults.append(f"script error: {error}"))
         opened.goto(address(live_server, project))
         return opened

@@ -221,6 +221,8 @@ def test_a_project_opens_step_by_step_without_javascript(
 
 def test_from_an_empty_site_to_an_upload_by_keyboard(page: "Page", live_site: Supervisor, manager: User) -> None:
     page.goto(live_site.url)
+    # Keys pressed before the page has set the focus go nowhere.
+    page.wait_for_selector("#id_login:focus")
     page.keyboard.type("manager")
     page.keyboard.press("Tab")
     page.keyboard.type("a long enough password")

@@ -12,7 +12,7 @@ from django.db import connection
 from django.db.models.functions import Now
 
 from annotation.models import Dataset, GateRun, Job, Query, Record
-from annotation.services import datasets, gate, gate_parts, jobs
+from annotation.services import datasets, gate, gate_parts, interruptions, jobs
 from privacy.gate import KAnonymityGate
 from privacy.models import LedgerEntry
 from privacy.services import ledger
@@ -216,7 +216,7 @@ def test_an_attempt_that_breaks_is_charged_and_lost(crowd, monkeypatch):
         gate.run_gate(job_id=job.pk)
     job.refresh_from_db()
     assert (job.state, GateRun.objects.get().state) == ("failed", "lost")
-    assert job.error == "The gate stopped with OSError; what it reserved stays charged."
+    assert job.error == interruptions.reason_of(OSError()) + " What the gate reserved stays charged."
     assert crowd.pool_account.entries.filter(kind="charge").count() == 1
     assert spent_nano(crowd) == 500_000_000
 

@@ -11,7 +11,7 @@ from django.urls import get_resolver, reverse
 from django.urls.resolvers import URLPattern, URLResolver
 
 from annotation.models import Dataset, GateRun, Job, Project, Query, Role
-from annotation.services import datasets, gate, gate_planning, projects, tokens
+from annotation.services import datasets, gate, projects, tokens
 from annotation.services.tokens import Scope
 from dpal_site.api import api
 from dpal_site.monitoring.logs import WithoutContent
@@ -151,7 +151,7 @@ def test_an_error_that_quotes_a_record_reaches_nobody(
     with pytest.raises(ValueError, match="secret"):
         gate.run_gate(job_id=job.pk)
     job.refresh_from_db()
-    assert job.error == "The gate stopped with ValueError; what it reserved stays charged."
+    assert job.error == interruptions.reason_of(ValueError()) + " What the gate reserved stays charged."
     assert GateRun.objects.get().state == "lost"
     assert SECRET not in caplog.text
     for browser, machine in clients(project, manager).values():
