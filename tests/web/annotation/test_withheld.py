@@ -11,7 +11,7 @@ from django.urls import get_resolver, reverse
 from django.urls.resolvers import URLPattern, URLResolver
 
 from annotation.models import Dataset, GateRun, Job, Project, Query, Role
-from annotation.services import datasets, gate, projects, tokens
+from annotation.services import datasets, gate, gate_planning, interruptions, projects, tokens
 from annotation.services.tokens import Scope
 from dpal_site.api import api
 from dpal_site.monitoring.logs import WithoutContent
