@@ -168,7 +168,7 @@ def test_an_import_without_room_says_so_and_is_done_when_there_is_some(broker, s
     job = Job.objects.get()
     assert (job.state, job.error) == ("running", interruptions.DISK_FULL)
     assert not Record.objects.exists()
-    Job.objects.update(leased_until=Now() - timedelta(seconds=1))
+    Job.objects.update(leased_until=Now() - timedelta(minutes=10))
     datasets.import_dataset(job_id=dataset.job_id)
     job.refresh_from_db()
     assert (job.state, job.error, Record.objects.count()) == ("done", "", 400)

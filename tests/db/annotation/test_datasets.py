@@ -265,7 +265,7 @@ def test_an_attempt_that_breaks_leaves_nothing_and_the_next_one_starts_afresh(mo
     assert not Record.objects.exists()
     datasets.import_dataset(job_id=dataset.job_id)
     assert not Record.objects.exists()  # the lease still runs
-    Job.objects.update(leased_until=Now() - timedelta(seconds=1))
+    Job.objects.update(leased_until=Now() - timedelta(minutes=10))
     datasets.import_dataset(job_id=dataset.job_id)
     assert [row for _, row in rows_of(dataset, "text")] == ["a", "b"]
 
@@ -385,7 +385,7 @@ def test_pixel_files_of_killed_attempts_are_removed():
     dataset = receive(b"pixel_0\n7\n", project)
     folder = dataset.upload.name.rpartition("/")[0]
     default_storage.save(f"{folder}/pixels-1.npy", ContentFile(b"half"))
-    Job.objects.update(state="running", attempt=1, leased_until=Now() - timedelta(seconds=1))
+    Job.objects.update(state="running", attempt=1, leased_until=Now() - timedelta(minutes=10))
     datasets.import_dataset(job_id=dataset.job_id)
     dataset.refresh_from_db()
     assert kept_files() == [dataset.pixels.name] == [f"{folder}/pixels-2.npy"]
@@ -410,7 +410,7 @@ def test_jobs_that_nobody_finishes_are_sent_again(sent, settings, broker):
     ]
     job()
     job(sent_at=Now())
-    job(sent_at=long_ago, state="running", leased_until=Now() + timedelta(seconds=5), attempt=1)
+    job(sent_at=long_ago, state="running", leased_until=Now() + timedelta(minutes=5), attempt=1)
     job(sent_at=long_ago, state="done", finished_at=Now())
     job(created_at=long_ago, kind="some other work")
     assert jobs.resend_stalled_jobs() == len(sent) == len(again)

@@ -248,7 +248,7 @@ def test_a_killed_attempt_leaves_ranges_that_the_next_one_forgets(monkeypatch):
     lost = GateRun.objects.get()
     assert GatePart.objects.filter(run=lost).count() == 2
     monkeypatch.setattr(KAnonymityGate, "collect", collect)
-    Job.objects.filter(pk=job.pk).update(leased_until=Now() - timedelta(seconds=1))
+    Job.objects.filter(pk=job.pk).update(leased_until=Now() - timedelta(minutes=10))
     gate.run_gate(job_id=job.pk)
     lost.refresh_from_db()
     assert lost.state == "lost"

@@ -28,7 +28,7 @@ def answer(project, person, choice):
 
 
 def take_back(assignment):
-    Assignment.objects.filter(pk=assignment.pk).update(leased_until=Now() - timedelta(seconds=1))
+    Assignment.objects.filter(pk=assignment.pk).update(leased_until=Now() - timedelta(minutes=10))
     assert queue.return_expired_leases() == 1
 
 

@@ -26,7 +26,7 @@ from tests.factories import (
 
 
 def let_expire(assignment):
-    Assignment.objects.filter(pk=assignment.pk).update(leased_until=Now() - timedelta(seconds=1))
+    Assignment.objects.filter(pk=assignment.pk).update(leased_until=Now() - timedelta(minutes=10))
 
 
 def slots_add_up():

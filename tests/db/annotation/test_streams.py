@@ -3,6 +3,7 @@
 import threading
 
 import pytest
+from django.core.files.base import ContentFile
 from django.db import connection, connections, transaction
 
 from annotation.errors import IdempotencyKeyReused, InvalidRecords, InvalidUpload, NotAStream, StreamFull
@@ -116,7 +117,7 @@ def test_uploads_and_posts_do_not_mix():
     with pytest.raises(NotAStream):
         streams.post_records(project=make_project(), records=texts("a"))
     with pytest.raises(InvalidUpload, match="one by one"):
-        datasets.receive_upload(project=open_project(), file=None, name="x.csv")
+        datasets.receive_upload(project=open_project(), file=ContentFile(b"text\na\n"), name="x.csv")
 
 
 @pytest.mark.django_db(transaction=True)

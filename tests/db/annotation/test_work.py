@@ -31,7 +31,7 @@ def store_output(job):
 
 
 def let_lapse(job):
-    Job.objects.filter(pk=job.pk).update(leased_until=Now() - timedelta(seconds=1))
+    Job.objects.filter(pk=job.pk).update(leased_until=Now() - timedelta(minutes=10))
 
 
 def sessions():

@@ -472,11 +472,13 @@ def test_an_entry_needs_an_account():
 def test_the_rules_can_be_taken_back_and_put_up_again(account, priced):
     execute("SET CONSTRAINTS ALL IMMEDIATE")
     folder = Path(migrations.__file__).parent / "sql"
-    execute((folder / "0002_ledger_rules.reverse.sql").read_text())
+    for file in ("0003_account_totals.reverse.sql", "0002_ledger_rules.reverse.sql"):
+        execute((folder / file).read_text())
     with connection.cursor() as cursor:
         cursor.execute(r"SELECT count(*) FROM pg_proc WHERE proname LIKE 'privacy\_%%'", [])
         assert cursor.fetchone() == (0,)
-    execute((folder / "0002_ledger_rules.sql").read_text())
+    for file in ("0002_ledger_rules.sql", "0003_account_totals.sql"):
+        execute((folder / file).read_text())
     ledger.reserve(account=account, event=priced(0.5), purpose="p", key=uuid4())
     with refused_by("privacy_append_only"):
         execute("DELETE FROM privacy_ledgerentry")
