@@ -205,12 +205,13 @@ def test_a_project_opens_step_by_step_without_javascript(
     page.fill("[name=name]", "Letters")
     page.fill("[name=question]", "Is this urgent?")
     page.get_by_role("button", name="Back").click()
+    page.get_by_role("heading", name="Who is protected from whom").wait_for()
     page.get_by_role("button", name="Continue").click()
     assert page.input_value("[name=question]") == "Is this urgent?"
     page.fill("[name=classes]", "urgent\nnot")
-    page.get_by_role("button", name="Continue").click()
-    page.get_by_role("button", name="Continue").click()
-    page.get_by_role("button", name="Continue").click()
+    for heading in ("What is asked", "The model", "The budget"):
+        page.get_by_role("button", name="Continue").click()
+        page.get_by_role("heading", name=heading).wait_for()
     page.get_by_label("moderate", exact=True).check()
     page.get_by_role("button", name="Continue").click()
     page.get_by_role("button", name="Open the project").click()

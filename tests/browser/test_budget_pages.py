@@ -1,0 +1,107 @@
+"""Planning and raising a budget in a browser: the simulated plan's pictures and tables, a request and its approval."""
+
+from typing import TYPE_CHECKING
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from annotation.models import Job, Project, Role
+from annotation.services import projects
+from dpal_site.embedded.processes import Supervisor
+from learner import plan_setups
+from learner.services import planning
+from privacy.selectors import guarantee
+from tests.factories import make_user
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+
+
+def page_of(browser: "Browser", live_site: Supervisor, user: User) -> "Page":
+    """Return a page without JavaScript in which the person is logged in."""
+    client = Client()
+    client.force_login(user)
+    cookie = client.cookies[settings.SESSION_COOKIE_NAME]
+    context = browser.new_context(java_script_enabled=False, viewport={"width": 320, "height": 640})
+    context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_site.url}])
+    return context.new_page()
+
+
+def problems_of(page: "Page") -> list[str]:
+    """Return what axe finds, and by how much the page is too wide."""
+    found = Axe().run(page, options={"runOnly": RULES}).response["violations"]
+    wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    return [item["id"] for item in found] + ([f"{wide} pixels too wide"] if wide else [])
+
+
+@pytest.fixture
+def project() -> Project:
+    ada, grace = make_user("ada"), make_user("grace")
+    opened = projects.create_project(
+        name="Letters",
+        preset="pool-experts",
+        owner=ada,
+        data_kind="text",
+        classes=["yes", "no"],
+        question="Is it?",
+        feature_dimension=8,
+    )
+    projects.add_member(project=opened, user=grace, role=Role.MANAGER)
+    return opened
+
+
+def test_a_plan_is_drawn_with_its_numbers(page: "Page", live_site: Supervisor, project: Project) -> None:
+    planning.start_simulation(
+        project=project,
+        setup=plan_setups.setup_of(project, 300),
+        epsilon=plan_setups.total_epsilon(project),
+        owner=User.objects.get(username="ada"),
+    )
+    planning.run_simulation(job_id=str(Job.objects.get(kind="simulate").pk))
+    client = Client()
+    client.force_login(User.objects.get(username="ada"))
+    cookie = client.cookies[settings.SESSION_COOKIE_NAME]
+    page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_site.url}])
+    page.set_viewport_size({"width": 320, "height": 640})
+    page.goto(live_site.url + reverse("learner:plan", args=[project.slug]) + "?records=300")
+    pictures = page.locator("figure.plot img")
+    assert pictures.count() == 2
+    for number in range(2):
+        pictures.nth(number).scroll_into_view_if_needed()
+        address = pictures.nth(number).get_attribute("src")
+        assert page.request.get(f"{live_site.url}{address}").status == 200
+    assert page.locator("table").count() == 2
+    assert problems_of(page) == []
+
+
+def test_a_higher_limit_is_asked_for_and_approved_without_javascript(
+    browser: "Browser", live_site: Supervisor, project: Project
+) -> None:
+    ada, grace = (page_of(browser, live_site, User.objects.get(username=name)) for name in ("ada", "grace"))
+    requests = live_site.url + reverse("annotation:limit_requests", args=[project.slug])
+    ada.goto(requests)
+    ada.get_by_role("button", name="Ask for a second manager from now on").click()
+    ada.get_by_role("button", name="Ask to decide alone").wait_for()
+    ada.goto(live_site.url + reverse("annotation:change_limit", args=[project.slug, project.pool_account_id]))
+    ada.select_option("[name=level]", "moderate")
+    ada.fill("[name=reason]", "one more model")
+    ada.get_by_role("button", name="Change the limit").click()
+    ada.get_by_role("button", name="Take it back").wait_for()
+    assert ada.get_by_role("button", name="Approve").count() == 0
+    assert guarantee(project.pool_account).epsilon_limit == 2
+    grace.goto(requests)
+    assert "one more model" in grace.locator("main").inner_text()
+    grace.get_by_role("button", name="Approve").click()
+    grace.get_by_role("heading", name="Decided").wait_for()
+    assert grace.locator("table").count() == 1
+    project.pool_account.refresh_from_db()
+    assert guarantee(project.pool_account).epsilon_limit == 3
+    for one in (ada, grace):
+        one.context.close()
