@@ -159,6 +159,8 @@ OPEN = {
 OWN_ACCOUNT = ("account_", "mfa_", "socialaccount_", "openid_connect_", "usersessions_")
 # Of those, what a visitor and an outsider get without the secret in the address.
 OPEN_ANSWERS = {
+    # Somebody has an account by then.
+    "first_account": [404, 404],
     "healthz": [200, 200],
     "metrics": [200, 200],
     "login": [200, 302],
