@@ -226,6 +226,28 @@ def show_answered(project, at):
     return page
 
 
+def show_skip_to_take_back(project, at):
+    open_records(project, 3)
+    page = at("annotation:label", project.slug)
+    page.locator("summary", has_text="Skip").click()
+    page.locator("details[open] button").first.click()
+    expect(page.get_by_role("button", name="Undo last: skipped")).to_be_visible(timeout=30_000)
+    return page
+
+
+def show_somebody_else(project, at):
+    open_records(project, 3)
+    page = at("annotation:label", project.slug)
+    client = Client()
+    client.force_login(make_annotators(project, 1)[0])
+    cookie = client.cookies[settings.SESSION_COOKIE_NAME]
+    origin = page.evaluate("location.origin")
+    page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": origin}])
+    choice(page, "Music").click()
+    expect(page.locator("#question")).to_contain_text("Somebody else is signed in here now", timeout=30_000)
+    return page
+
+
 def show_table(project, at):
     project.data_kind = "table"
     project.columns = [{"name": name} for name in ("amount", "country", "remark")]
@@ -328,6 +350,8 @@ def show_menu(project, at):
 SCENES = [
     show_question,
     show_answered,
+    show_skip_to_take_back,
+    show_somebody_else,
     show_table,
     show_crowd,
     show_empty,
