@@ -245,6 +245,7 @@ def show_somebody_else(project, at):
     page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": origin}])
     choice(page, "Music").click()
     expect(page.locator("#question")).to_contain_text("Somebody else is signed in here now", timeout=30_000)
+    expect(page.locator(".menu")).to_have_count(0)
     return page
 
 

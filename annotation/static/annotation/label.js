@@ -141,6 +141,8 @@
   function somebodyElse() {
     byId("work").replaceWith(byId("somebody-else").content.cloneNode(true));
     byId("others").replaceChildren();
+    // It bears the name of who was here before, and its buttons would act for who is here now.
+    document.querySelector(".menu")?.remove();
     byId("question").focus({ preventScroll: true });
   }
 
