@@ -23,7 +23,7 @@ class Level:
     guidance: str | Promise
 
 
-# The bounds 1 and 10 are those of the tiers in Ponomareva et al., "How to DP-fy ML", JAIR 77 (2023), section 5.2.
+# The bounds 1 and 10 are those of the tiers in Ponomareva et al., "How to DP-fy ML", JAIR 77 (2023).
 LEVELS: Final = (
     Level(
         "strict",

@@ -108,6 +108,7 @@ def setup_of(project: Project, records: int) -> Setup:
         stream=stream,
         batch=batch,
         selection_epsilon=0.0,
+        hidden=project.update_policy == UpdatePolicy.FLSW_HIDDEN,
     )
     return _with_payable_releases(project, setup)
 

@@ -56,6 +56,8 @@ class Setup:
         Answers of one update of a stream.
     selection_epsilon : float
         What choosing costs the account that pays for training, in all.
+    hidden : bool
+        Whether only trained models are published, never what was chosen: then one price covers both.
     """
 
     n_classes: int
@@ -74,6 +76,7 @@ class Setup:
     stream: bool
     batch: int
     selection_epsilon: float
+    hidden: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """Return plain values, by which equal setups are known."""
@@ -145,13 +148,14 @@ def splits(setup: Setup, epsilon: float) -> list[Setup]:
     """Return setups that divide the same `epsilon` between choosing and training in other ways, if there are any.
 
     A secret sample pays for choosing by the size of its blocks: there the rate of the first block is varied, and
-    training takes what the coins leave. Elsewhere the share of choosing is.
+    training takes what the coins leave. Elsewhere the share of choosing is. A hidden choice has no price of its
+    own that could be set against training's.
     """
     if setup.first_rate is not None:
         return [found for rate in RATES if (found := _at_rate(setup, epsilon, rate)) is not None]
     if setup.selection == "top_c":
         return [found for share in SHARES if (found := _top_c_at(setup, epsilon, share)) is not None]
-    if setup.selection in ("bernoulli_screen", "exposure_capped_screen"):
+    if setup.selection in ("bernoulli_screen", "exposure_capped_screen") and not setup.hidden:
         return [found for share in SHARES if (found := _screen_at(setup, epsilon, share)) is not None]
     return []
 

@@ -83,7 +83,7 @@ def recommended_delta(people: int) -> float:
 
     References
     ----------
-    .. [1] Ponomareva et al., "How to DP-fy ML", JAIR 77, 2023, section 5.2.
+    .. [1] Ponomareva et al., "How to DP-fy ML", JAIR 77, 2023.
     """
     if people < 1:
         raise ValueError(f"people must be >= 1, got {people}")

@@ -104,10 +104,17 @@ def test_top_c_and_its_trainings_share_the_budget() -> None:
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_screen_and_its_trainings_share_the_budget(stream: bool) -> None:
     setup = replace(OPEN, selection="bernoulli_screen", parameters=RATES_OF_SCREEN, stream=stream)
-    for split in splits(setup, 4.0):
+    found = splits(setup, 4.0)
+    assert len(found) > 1
+    for split in found:
         ratio = math.log(split.parameters["high"] / split.parameters["low"])
         trainings = 1 if stream else split.releases
         assert ratio + trainings * split.training.epsilon == pytest.approx(4.0)
+
+
+def test_a_hidden_choice_has_one_price_with_training_and_is_not_divided() -> None:
+    setup = replace(OPEN, selection="bernoulli_screen", parameters=RATES_OF_SCREEN, stream=True, hidden=True)
+    assert splits(setup, 4.0) == []
 
 
 @pytest.mark.parametrize("selection", ["random", "uncertainty"])
