@@ -102,7 +102,7 @@ class TestKeys:
         page.keyboard.press("g")
         expect(page.get_by_text("If two fit")).to_be_visible()
         page.keyboard.press("?")
-        expect(page.get_by_text("take the last answer back")).to_be_visible()
+        expect(page.get_by_text("take the last answer, skip or flag back")).to_be_visible()
         page.keyboard.press("Escape")
         expect(page.get_by_text("If two fit")).to_be_hidden()
         page.keyboard.press("s")

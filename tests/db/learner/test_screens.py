@@ -30,7 +30,7 @@ def test_looks_are_counted_up_only_and_the_rates_stay_whoever_writes():
     for fewer in (bytes([0, 2]), bytes([1]), bytes([1, 2, 0])):
         with pytest.raises(IntegrityError, match="counted up only"):
             ScreenLooks.objects.update(looks=fewer)
-    with pytest.raises(IntegrityError, match="counted up only"):
+    with pytest.raises(IntegrityError, match="goes with its project only"):
         looks.delete()
     for change in ({"screen_high": 0.2}, {"screen_low": 0.01}, {"exposures": 9}, {"selection": "random"}):
         with pytest.raises(IntegrityError, match="its rates stay"):

@@ -85,7 +85,7 @@ def test_coins_and_the_rate_they_were_drawn_at_stay_whoever_writes(secret):
     learning.work_off(secret)
     with pytest.raises(IntegrityError, match="drawn once"):
         SecretDraw.objects.update(blocks=bytes(80))
-    with pytest.raises(IntegrityError, match="drawn once"):
+    with pytest.raises(IntegrityError, match="goes with its project only"):
         SecretDraw.objects.all().delete()
     for change in ({"selection_rate": 0.1}, {"selection": "random"}):
         with pytest.raises(IntegrityError, match="its selection stays"):

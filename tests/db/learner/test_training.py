@@ -90,11 +90,21 @@ def test_a_release_holds_what_was_paid_for(trusted):
     assert release.evaluations.get().examples == 60
 
 
-def test_training_uses_labels_up_to_its_last_consensus_alone(trusted):
+def test_training_uses_labels_up_to_its_last_consensus_alone(trusted, monkeypatch):
     run = due_training(trusted)
+    fitted = []
+
+    def fit(*args):
+        fitted.append(fit_examples(*args))
+        return fitted[-1]
+
+    fit_examples = training._fit
+    monkeypatch.setattr(training, "_fit", fit)
     TrainingRun.objects.filter(pk=run.pk).update(last_consensus_id=Consensus.objects.order_by("pk")[6].pk)
     training.train_model(run_id=str(run.pk))
-    assert ModelRelease.objects.get().labels_used == 7
+    ((examples, _),) = fitted
+    assert len(examples.ids) == 7
+    assert ModelRelease.objects.exists()
 
 
 def test_a_training_delivered_twice_releases_once(trusted):

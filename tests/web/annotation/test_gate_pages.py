@@ -338,7 +338,7 @@ def test_a_count_that_breaks_says_so_without_quoting_and_may_be_tried_again(
     with pytest.raises(ValueError, match="secret"):
         gate_planning.run_survey(job_id=job.pk)
     job.refresh_from_db()
-    assert (job.state, job.error) == ("failed", "Counting stopped with ValueError.")
+    assert (job.state, job.error) == ("failed", "It stopped with ValueError; the worker's log says where.")
     monkeypatch.undo()
     again = gate_planning.start_survey(dataset=dataset)
     assert again.pk != job.pk
