@@ -23,6 +23,7 @@ from annotation.models import Assignment, Dataset, Job, Label, Query, Record, Ro
 from annotation.services import broker as broker_service
 from annotation.services import datasets, interruptions, jobs, labels, projects, queue, tokens
 from annotation.services.tokens import Scope
+from annotation.tasks import import_dataset_task
 from dpal_site.celery import app
 from dpal_site.embedded import host
 from learner.models import ModelRelease, Round, TrainingRun
@@ -271,7 +272,10 @@ def test_a_page_that_waits_too_long_says_so_and_comes_back(client, embedded_serv
 # Tasks without end.
 
 
-def test_a_task_without_end_is_stopped_and_a_hanging_worker_killed(supervisor, embedded_servers, settings):
+def test_a_task_without_end_is_stopped_and_a_hanging_worker_killed(supervisor, embedded_servers, settings, monkeypatch):
+    # Whoever sends a task that it knows sends its limits along, and they go before the worker's own.
+    for name, value in {"soft_time_limit": 12, "time_limit": 15, "_exec_options": None}.items():
+        monkeypatch.setattr(import_dataset_task, name, value)
     # A lease that a busy machine can renew in time: one that is lost is nobody's to end.
     settings.WORK_LEASE_SECONDS = 10
     for name, value in {"HEAVY_TASK_SECONDS": "12", "TASK_GRACE_SECONDS": "3", "WORK_LEASE_SECONDS": "10"}.items():
