@@ -6,6 +6,7 @@ import secrets
 import shutil
 import signal
 import subprocess
+from abc import ABC, abstractmethod
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ RABBITMQ = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
 PATIENCE_SECONDS = 180
 
 
-class PrivateBroker:
+class PrivateBroker(ABC):
     """A server of one test: a folder, a port, a password, and a process to kill."""
 
     def __init__(self, folder: Path) -> None:
@@ -33,9 +34,9 @@ class PrivateBroker:
         self._processes: list[subprocess.Popen[bytes]] = []
 
     @property
+    @abstractmethod
     def url(self) -> str:
         """The address Celery is given."""
-        raise NotImplementedError
 
     def start(self) -> None:
         """Start it and wait until it takes a connection."""
@@ -50,12 +51,13 @@ class PrivateBroker:
             process.wait()
         self._processes.clear()
 
+    @abstractmethod
     def empty(self) -> None:
         """Throw away every message."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _launch(self) -> None:
-        raise NotImplementedError
+        """Start the processes."""
 
     def _answers(self) -> bool:
         try:
