@@ -14,6 +14,7 @@ from privacy.accounting.gate import gate_delta, gate_minimum_k
 from privacy.accounting.gate_planning import RATES, GateChoice
 from privacy.gate import KAnonymityGate, ThresholdGate
 from privacy.survey import Frequencies
+from privacy.wording import say
 
 SMALLEST_K: Final = 2
 PAPER_EPSILONS: Final = (0.25, 0.5, 0.75, 1.0)
@@ -77,7 +78,12 @@ def frontier(
         If an argument is out of range.
     """
     if texts_per_contributor < 1:
-        raise ValueError(f"texts_per_contributor must be >= 1, got {texts_per_contributor}")
+        raise ValueError(
+            say(
+                "texts_per_contributor must be >= 1, got {texts_per_contributor}",
+                texts_per_contributor=texts_per_contributor,
+            )
+        )
     per_text = epsilon / texts_per_contributor, delta / texts_per_contributor
     choices: dict[int, GateChoice] = {}
     for rate in sorted(rates):

@@ -19,6 +19,7 @@ from privacy.contributions.spill import DEFAULT_MEMORY_BYTES
 from privacy.mechanisms.randomness import RandomSource, SecureRandom
 from privacy.normalizers import Normalizer
 from privacy.threshold_noise import GaussianNoise, GeometricNoise
+from privacy.wording import say
 
 NOISES: Final = ("discrete_laplace", "truncated_geometric", "weighted_gaussian")
 # One contributor weighs 2**24 steps, so Gaussian noise on whole steps is as good as continuous.
@@ -81,7 +82,14 @@ class ThresholdGate(CountingGate):
             chosen = "truncated_geometric" if self.unit == "record" else "weighted_gaussian"
             object.__setattr__(self, "noise", chosen)
         if self.noise not in NOISES:
-            raise ValueError(f"noise must be one of {', '.join(NOISES)}, got {self.noise!r}")
+            raise ValueError(
+                say(
+                    "{name} must be one of {choices}, got {value!r}",
+                    name="noise",
+                    choices=", ".join(NOISES),
+                    value=self.noise,
+                )
+            )
         self.event()
 
     def event(self) -> ThresholdGateEvent:

@@ -19,6 +19,7 @@ from annotation.models import Project
 from annotation.services import configuring, projects
 from annotation.settings_forms import SettingsForm
 from annotation.views.projects import managed_project
+from annotation.wording import told
 
 SHOWN = 100
 SHOWN_ACTIONS = 10
@@ -86,5 +87,5 @@ def _store(request: HttpRequest, project: Project, form: ChoosingForm, frozen: M
             project=project, changes=chosen_values(form, project, frozen), actor=person_of(request)
         )
     except (ConfigurationFrozen, InvalidConfiguration) as error:
-        return [str(error)]
+        return [told(str(error))]
     return None

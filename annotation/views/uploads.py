@@ -19,6 +19,7 @@ from annotation.services import drafts
 from annotation.spending import Echo, safe_cell
 from annotation.upload_forms import DELIMITED, MappingForm, reading_of
 from annotation.views.projects import managed_project
+from annotation.wording import told
 
 BAD_ROW_COLUMNS = ("line", "column", "reason")
 
@@ -59,7 +60,7 @@ def _decide(request: HttpRequest, draft: UploadDraft) -> HttpResponse:
     try:
         drafts.upload_draft(draft=draft, by=person_of(request))
     except InvalidUpload as error:
-        form.add_error(None, str(error))
+        form.add_error(None, told(str(error)))
         return _page(request, draft, form)
     messages.success(request, _("Upload received; its rows are being read."))
     return redirect("annotation:data", slug=project.slug)
@@ -76,7 +77,7 @@ def _page(request: HttpRequest, draft: UploadDraft, form: MappingForm) -> HttpRe
     try:
         context["preview"] = drafts.preview_draft(draft)
     except InvalidUpload as error:
-        context["problem"] = str(error)
+        context["problem"] = told(str(error))
     return render(request, "annotation/preview.html", context, status=422 if form.errors else 200)
 
 

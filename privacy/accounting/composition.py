@@ -9,12 +9,13 @@ from scipy.special import erfcx, ndtr
 
 from privacy.accounting import checks
 from privacy.accounting.cost import Adjacency, Cost
+from privacy.wording import say
 
 
 def pure_to_zcdp(epsilon: float) -> float:
     r"""Return the zCDP cost :math:`\varepsilon^2/2` of a pure (or, with its delta aside, approximate) mechanism."""
     if not epsilon >= 0:
-        raise ValueError(f"epsilon must be >= 0, got {epsilon}")
+        raise ValueError(say("epsilon must be >= 0, got {epsilon}", epsilon=epsilon))
     return epsilon * epsilon / 2
 
 
@@ -26,7 +27,7 @@ def bounded_range_rho(loss_range: float) -> float:
     .. [1] Cesar, Rogers, "Bounding, concentrating, and truncating", 2021.
     """
     if not loss_range >= 0:
-        raise ValueError(f"loss_range must be >= 0, got {loss_range}")
+        raise ValueError(say("loss_range must be >= 0, got {loss_range}", loss_range=loss_range))
     return loss_range * loss_range / 8
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 from privacy.errors import UnsoundCombination
+from privacy.wording import say
 
 Adjacency = Literal["null", "replace", "add_remove"]
 Unit = Literal["record", "contributor"]
@@ -52,9 +53,9 @@ class Cost:
             object.__setattr__(self, "rho", self.epsilon**2 / 2)
         for name in ("epsilon", "rho", "mutual_information"):
             if not getattr(self, name) >= 0:
-                raise ValueError(f"{name} must be >= 0, got {getattr(self, name)}")
+                raise ValueError(say("{name} must be >= 0, got {value}", name=name, value=getattr(self, name)))
         if not 0 <= self.delta <= 1:
-            raise ValueError(f"delta must lie in [0, 1], got {self.delta}")
+            raise ValueError(say("delta must lie in [0, 1], got {delta}", delta=self.delta))
 
     def times(self, count: int) -> "Cost":
         """Return the cost of `count` such operations side by side (basic composition)."""
@@ -90,4 +91,11 @@ class Cost:
 
 def no_proof(kind: str, adjacency: str, rule: str) -> NoProof:
     """Return the refusal to price `kind` under `adjacency`; `rule` is what a proof would need."""
-    return NoProof(f"{kind} has no proven cost under {adjacency!r} adjacency: {rule}")
+    return NoProof(
+        say(
+            "{kind} has no proven cost under '{adjacency}' adjacency: {reason}",
+            kind=kind,
+            adjacency=adjacency,
+            reason=rule,
+        )
+    )

@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self, get_type_hints
 
 from privacy.accounting.cost import Adjacency, Cost
+from privacy.wording import say
 
 REGISTRY: dict[str, "type[Event]"] = {}
 
@@ -64,7 +65,7 @@ class Event(ABC):
     def check_parent(self, parent: "Event | None") -> None:
         """Raise `ValueError` unless `parent` is an event this one may descend from."""
         if self.needs_parent and parent is None:
-            raise ValueError(f"{self.kind} must name the entry it descends from")
+            raise ValueError(say("{kind} must name the entry it descends from", kind=self.kind))
 
     def gaussian_mu(self, *, adjacency: Adjacency = "null") -> float | None:
         """Return the sensitivity-to-noise ratio where the release is Gaussian noise, else None."""

@@ -41,9 +41,17 @@ class ScreenRoundEvent(Event):
         """Refuse a parent whose rates do not cover this round."""
         Event.check_parent(self, parent)
         if not isinstance(parent, ExposureCappedScreenEvent | ScreenRoundEvent):
-            raise ValueError("a screen round must descend from the screen with capped exposures that opened it")
+            raise ValueError(say("a screen round must descend from the screen with capped exposures that opened it"))
         if self.q_hi > parent.q_hi or self.q_lo < parent.q_lo:
-            raise ValueError(f"rates must lie within [{parent.q_lo}, {parent.q_hi}], got [{self.q_lo}, {self.q_hi}]")
+            raise ValueError(
+                say(
+                    "rates must lie within [{lowest}, {highest}], got [{q_lo}, {q_hi}]",
+                    lowest=parent.q_lo,
+                    highest=parent.q_hi,
+                    q_lo=self.q_lo,
+                    q_hi=self.q_hi,
+                )
+            )
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
         """Return zero: the worst course of a record through all rounds is already charged."""

@@ -8,6 +8,7 @@ from privacy.accounting import checks
 from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost
 from privacy.accounting.event import Event
 from privacy.accounting.events_training import ANY_ADJACENCY
+from privacy.accounting.noise_words import NOISE_WORDS
 from privacy.accounting.units import outward
 from privacy.accounting.vector_noise import check_vector_noise, gaussian_cost
 from privacy.wording import say
@@ -61,9 +62,9 @@ class SecondMomentsEvent(Event):
     def summary(self) -> str:
         """Return one sentence."""
         return say(
-            "second moments of {dimension} columns with {noise} noise of scale {noise_scale:.4g}",
+            "second moments of {dimension} columns with {word_noise} of scale {noise_scale:.4g}",
             dimension=self.dimension,
-            noise=self.noise,
+            word_noise=NOISE_WORDS[self.noise],
             noise_scale=self.noise_scale,
         )
 

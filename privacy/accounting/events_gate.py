@@ -7,6 +7,7 @@ from privacy.accounting import checks, gate, threshold
 from privacy.accounting.composition import gaussian_rho
 from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost, Unit
 from privacy.accounting.event import Event
+from privacy.accounting.noise_words import NOISE_WORDS
 from privacy.accounting.threshold import ThresholdNoise
 from privacy.accounting.units import outward
 from privacy.wording import say
@@ -21,7 +22,12 @@ def _check_unit(unit: str, texts_per_contributor: int) -> None:
     checks.one_of("unit", unit, ("record", "contributor"))
     checks.at_least("texts_per_contributor", texts_per_contributor, 1)
     if unit == "record" and texts_per_contributor != 1:
-        raise ValueError(f"texts_per_contributor must be 1 for unit record, got {texts_per_contributor}")
+        raise ValueError(
+            say(
+                "texts_per_contributor must be 1 for unit record, got {texts_per_contributor}",
+                texts_per_contributor=texts_per_contributor,
+            )
+        )
 
 
 def _changed_texts(texts_per_contributor: int, adjacency: Adjacency) -> int:
@@ -105,13 +111,21 @@ class ThresholdGateEvent(Event):
         checks.not_negative("noise_scale", self.noise_scale)
         checks.not_negative("threshold", self.threshold)
         if (self.noise_scale == 0) != (self.threshold == 0):
-            raise ValueError(f"noise_scale and threshold go together, got {self.noise_scale} and {self.threshold}")
+            raise ValueError(
+                say(
+                    "noise_scale and threshold go together, got {noise_scale} and {threshold}",
+                    noise_scale=self.noise_scale,
+                    threshold=self.threshold,
+                )
+            )
         if self.noise_scale == 0:
             scale, level = self._calibrated()
             object.__setattr__(self, "noise_scale", scale)
             object.__setattr__(self, "threshold", level)
         if self.noise == "truncated_geometric" and self.truncation < 0:
-            raise ValueError(f"threshold must be >= floor = {self.floor}, got {self.threshold}")
+            raise ValueError(
+                say("threshold must be >= floor = {floor}, got {threshold}", floor=self.floor, threshold=self.threshold)
+            )
 
     def _calibrated(self) -> tuple[float, float]:
         scale = 1 / self.epsilon
@@ -153,10 +167,10 @@ class ThresholdGateEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        noise = say("{noise} noise of scale {noise_scale:.4g}", noise=self.noise, noise_scale=self.noise_scale)
         return say(
-            "threshold gate at {threshold:.4g} with {noise}, per {word_unit}",
+            "threshold gate at {threshold:.4g} with {word_noise} of scale {noise_scale:.4g}, per {word_unit}",
             threshold=self.threshold,
-            noise=noise,
+            word_noise=NOISE_WORDS[self.noise],
+            noise_scale=self.noise_scale,
             word_unit=self.unit,
         )

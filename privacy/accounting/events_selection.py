@@ -86,7 +86,12 @@ class ExponentialScreenEvent(Event):
         screens.exponential_screen_rates(self.threshold, self.norm_bound, self.epsilon)
         checks.at_least("probability_bits", self.probability_bits, 8)
         if self.probability_bits > 53:
-            raise ValueError(f"probability_bits must be <= 53, got {self.probability_bits}")
+            raise ValueError(
+                say(
+                    "probability_bits must be at most 53, got {probability_bits}",
+                    probability_bits=self.probability_bits,
+                )
+            )
 
     @property
     def rates(self) -> tuple[float, float]:
@@ -174,9 +179,15 @@ class TopCEvent(Event):
         if not self.needs_parent:
             return
         if not isinstance(parent, TopCEvent) or parent.series == "single":
-            raise ValueError("a continued top-c round must descend from an opened or continued one")
+            raise ValueError(say("a continued top-c round must descend from an opened or continued one"))
         if self.scale > parent.scale:
-            raise ValueError(f"scale must be <= {parent.scale} of the round before, got {self.scale}")
+            raise ValueError(
+                say(
+                    "scale must be at most {earlier} of the round before, got {scale}",
+                    earlier=parent.scale,
+                    scale=self.scale,
+                )
+            )
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
         """Return the loss of the batch, as its place in a series demands."""
@@ -221,7 +232,9 @@ class StreamEvent(Event):
         checks.one_of("schedule", self.schedule, ("flsw", "flmb"))
         if self.schedule == "flmb" and not self.selection_visible:
             raise no_proof(
-                self.kind, "null", "fixed-length mini-batches publish their timing, so selection cannot be hidden"
+                self.kind,
+                "null",
+                say("fixed-length mini-batches publish their timing, so selection cannot be hidden"),
             )
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:

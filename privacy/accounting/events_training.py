@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 from privacy.accounting import checks, training
 from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost, no_proof
 from privacy.accounting.event import Event
+from privacy.accounting.noise_words import NOISE_WORDS
 from privacy.accounting.screens import hidden_selection_epsilon, rate_after_release
 from privacy.accounting.units import outward
 from privacy.accounting.vector_noise import VectorNoise, check_vector_noise, gaussian_cost, vector_noise_cost
@@ -14,7 +15,7 @@ from privacy.wording import say
 
 FIXED_SLOTS: frozenset[Adjacency] = frozenset({"null", "replace"})
 ANY_ADJACENCY: frozenset[Adjacency] = frozenset(ADJACENCIES)
-SLOT_RULE = "the number of slots must be public, so neighbours differ inside one slot"
+SLOT_RULE = say("the number of slots must be public, so neighbours differ inside one slot")
 
 
 def require_slot(event: Event, adjacency: Adjacency) -> None:
@@ -28,7 +29,7 @@ def hidden_cost(event: Event, inner: Event, rate: float, adjacency: Adjacency) -
     """Return what `event` costs when it runs `inner` on records that take part by secret coins of at most `rate`."""
     whole = inner.cost(adjacency="null")
     if math.isinf(whole.epsilon):
-        raise no_proof(event.kind, adjacency, "a hidden selection amplifies only what has a finite epsilon")
+        raise no_proof(event.kind, adjacency, say("a hidden selection amplifies only what has a finite epsilon"))
     if adjacency == "replace" and whole.delta == 0:
         return Cost(outward(hidden_selection_epsilon(rate, whole.epsilon, "replace")))
     once = Cost(outward(hidden_selection_epsilon(rate, whole.epsilon)), min(1.0, outward(rate * whole.delta)))
@@ -65,7 +66,9 @@ class GaussianEvent(Event):
             return self.sensitivity_l2
         if adjacency == "replace" and self.stated_for == "null":
             return 2 * self.sensitivity_l2
-        raise no_proof(self.kind, adjacency, f"its sensitivity was proven for {self.stated_for}")
+        raise no_proof(
+            self.kind, adjacency, say("its sensitivity was proven for {adjacency}", adjacency=self.stated_for)
+        )
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
         """Return rho, and epsilon where `delta` is given."""
@@ -115,8 +118,8 @@ class MinibatchSgdEvent(Event):
     def summary(self) -> str:
         """Return one sentence."""
         return say(
-            "mini-batch updates with {noise} noise of scale {noise_scale:.4g}",
-            noise=self.noise,
+            "mini-batch updates with {word_noise} of scale {noise_scale:.4g}",
+            word_noise=NOISE_WORDS[self.noise],
             noise_scale=self.noise_scale,
         )
 
@@ -172,9 +175,9 @@ class OutputPerturbationEvent(Event):
         """Return one sentence."""
         models = training.models_wording(self.n_models)
         return say(
-            "output perturbation of {word_models}, {noise} noise of scale {noise_scale:.4g}",
+            "output perturbation of {word_models}, {word_noise} of scale {noise_scale:.4g}",
             word_models=models,
-            noise=self.noise,
+            word_noise=NOISE_WORDS[self.noise],
             noise_scale=self.noise_scale,
         )
 
@@ -277,7 +280,7 @@ class SecretSampleEvent(Event):
         checks.rate("rate", self.rate)
         checks.not_negative("released_before", self.released_before)
         if isinstance(self.inner, SecretSampleEvent) or self.inner.needs_parent:
-            raise ValueError(f"{self.inner.kind} cannot be sampled")
+            raise ValueError(say("{kind} cannot be sampled", kind=self.inner.kind))
 
     @property
     def needs_parent(self) -> bool:
@@ -290,10 +293,18 @@ class SecretSampleEvent(Event):
         if not self.needs_parent:
             return
         if not isinstance(parent, SecretSampleEvent) or parent.rate > self.rate:
-            raise ValueError(f"a further release must descend from a secret sample of rate at most {self.rate}")
+            raise ValueError(
+                say("a further release must descend from a secret sample of rate at most {rate}", rate=self.rate)
+            )
         known = parent.released_before + parent.inner.cost(adjacency="null").epsilon
         if self.released_before < known:
-            raise ValueError(f"released_before must be >= {known} of the releases before, got {self.released_before}")
+            raise ValueError(
+                say(
+                    "released_before must be >= {known} of the releases before, got {released_before}",
+                    known=known,
+                    released_before=self.released_before,
+                )
+            )
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
         """Return the amplified loss; the inner mechanism must have one under null adjacency."""

@@ -170,7 +170,13 @@ def _check(rate: float, epsilon: float, method: Method) -> None:
     checks.positive("epsilon", epsilon)
     checks.one_of("method", method, ("exact", "li2012"))
     if method == "li2012" and rate < 1 and epsilon < -math.log1p(-rate) * (1 - 1e-12):
-        raise ValueError(f"epsilon must be >= -ln(1 - sampling_rate) = {-math.log1p(-rate)} for li2012, got {epsilon}")
+        raise ValueError(
+            say(
+                "epsilon must be >= -ln(1 - sampling_rate) = {least} for li2012, got {epsilon}",
+                least=-math.log1p(-rate),
+                epsilon=epsilon,
+            )
+        )
 
 
 def check_gate(k: int, sampling_rate: float, epsilon: float, method: Method) -> None:
@@ -257,7 +263,7 @@ def gate_minimum_k(epsilon: float, delta: float, sampling_rate: float, method: M
     if delta < NEGLIGIBLE:
         raise ValueError(say("delta must be >= {negligible}, got {delta}", negligible=NEGLIGIBLE, delta=delta))
     if sampling_rate == 1:
-        raise ValueError("sampling_rate must be < 1: without sampling every k has delta 1, got 1.0")
+        raise ValueError(say("sampling_rate must be < 1: without sampling every k has delta 1, got 1.0"))
     evaluate = exact_curve if method == "exact" else li_curve
     high, step = math.floor(last_threshold(delta, sampling_rate, epsilon, method)) + 1, 256
     while high >= 1:
@@ -292,9 +298,15 @@ def amplify_by_sampling(epsilon: float, delta: float, from_rate: float, to_rate:
     """
     checks.not_negative("epsilon", epsilon)
     if not 0 <= delta <= 1:
-        raise ValueError(f"delta must lie in [0, 1], got {delta}")
+        raise ValueError(say("delta must lie in [0, 1], got {delta}", delta=delta))
     if not 0 < to_rate <= from_rate <= 1:
-        raise ValueError(f"rates must satisfy 0 < to_rate <= from_rate <= 1, got {from_rate} to {to_rate}")
+        raise ValueError(
+            say(
+                "rates must fall within (0, 1], got {from_rate} to {to_rate}",
+                from_rate=from_rate,
+                to_rate=to_rate,
+            )
+        )
     ratio = to_rate / from_rate
     if epsilon > 500:
         return epsilon + math.log(ratio + (1 - ratio) * math.exp(-epsilon)), ratio * delta

@@ -90,7 +90,7 @@ def gate_delta_without_cap(k: int, sampling_rate: float, epsilon: float, records
     checks.at_least("records", records, 1)
     checks.positive("epsilon", epsilon)
     if not 0 < sampling_rate < 1:
-        raise ValueError(f"sampling_rate must lie in (0, 1), got {sampling_rate}")
+        raise ValueError(say("sampling_rate must lie in (0, 1), got {sampling_rate}", sampling_rate=sampling_rate))
     worst, n = 0.0, max(k, records)
     while n <= k or _tail_bound(n, sampling_rate, epsilon, records) > max(worst, 1e-30):
         worst = max(worst, _group_divergence(n, k, sampling_rate, epsilon, records))

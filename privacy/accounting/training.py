@@ -90,7 +90,7 @@ def erm_sensitivity(
     checks.not_negative("gradient_tolerance", gradient_tolerance)
     total = sum_regularization(regularization, n, form)
     if form == "mean" and adjacency == "add_remove":
-        raise no_proof("the mean-form minimiser", adjacency, "n must be public; use the sum form")
+        raise no_proof("the mean-form minimiser", adjacency, say("n must be public; use the sum form"))
     return records_moved(adjacency) * gradient_bound / total + solver_slack(gradient_tolerance, regularization)
 
 

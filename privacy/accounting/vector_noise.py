@@ -7,7 +7,9 @@ from typing import Literal
 from privacy.accounting import checks, training
 from privacy.accounting.composition import gaussian_epsilon
 from privacy.accounting.cost import Cost
+from privacy.accounting.noise_words import NOISE_WORDS
 from privacy.accounting.units import float_at_least, outward
+from privacy.wording import say
 
 VectorNoise = Literal["k_norm", "laplace", "gaussian"]
 
@@ -36,6 +38,8 @@ def check_vector_noise(noise: str, scale: float, grid: float, delta: float) -> N
     checks.positive("noise scale", scale)
     checks.not_negative("grid", grid)
     if not 0 <= delta < 1:
-        raise ValueError(f"delta must lie in [0, 1), got {delta}")
+        raise ValueError(say("delta must lie in [0, 1), got {delta}", delta=delta))
     if delta > 0 and noise != "gaussian":
-        raise ValueError(f"delta must be 0 for {noise} noise, got {delta}")
+        raise ValueError(
+            say("delta must be 0 for {word_noise}, got {delta}", word_noise=NOISE_WORDS[noise], delta=delta)
+        )

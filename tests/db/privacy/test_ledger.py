@@ -212,7 +212,7 @@ def test_a_top_c_round_leans_only_on_a_scale_that_covers_it(account):
     with pytest.raises(errors.UnsoundCombination, match="continues a series"):
         reserve(account, batch("continued", 0.05))
     opened = reserve(account, batch("opened", 0.05))
-    with pytest.raises(errors.UnsoundCombination, match=r"scale must be <= 0\.05"):
+    with pytest.raises(errors.UnsoundCombination, match=r"scale must be at most 0\.05"):
         reserve(account, batch("continued", 0.0625))
     ledger.commit(reservation=opened, output_digest=DIGEST)
     continued = reserve(account, batch("continued", 0.03125))

@@ -17,8 +17,26 @@ from privacy.wording import is_template, most_specific_first, pattern_of, say
 
 GERMAN = read_catalogue(REPOSITORY / "locale" / "de" / "LC_MESSAGES" / "django.po")
 MARKS = {"_", "gettext", "gettext_lazy", "ngettext", "say", "told", "str"}
-# Refusals of the pure packages that an accountant's caller reads, never a page.
-UNSEEN = {"NoProof"}
+# Range checks whose words a form, a refused reservation or the gate's planner hands on to a person.
+TOLD_VALUE_ERRORS = (
+    "annotation/gate_plan.py",
+    "annotation/stream_rules.py",
+    "privacy/accounting/checks.py",
+    "privacy/accounting/composition.py",
+    "privacy/accounting/cost.py",
+    "privacy/accounting/events_*.py",
+    "privacy/accounting/gate*.py",
+    "privacy/accounting/screens.py",
+    "privacy/accounting/threshold.py",
+    "privacy/accounting/training.py",
+    "privacy/accounting/vector_noise.py",
+    "privacy/gate.py",
+    "privacy/mechanisms/screening.py",
+    "privacy/planning.py",
+    "privacy/threshold_gate.py",
+)
+# The samplers' own checks: what they refuse has passed the rules of the project before.
+PROGRAMS_ONLY = ("need multiples of 2**-53 with", "probabilities must be numbers")
 # Where sentences for people stand besides refusals: keyword or position by the name of what is called.
 STORED = {"error", "message"}
 STORING = {"fail_work", "finish_work", "report"}
@@ -31,7 +49,7 @@ def own_errors() -> set[str]:
     found = set()
     for module in (annotation.errors, learner.errors, privacy.errors):
         found |= {name for name, kind in vars(module).items() if isinstance(kind, type) and issubclass(kind, bases)}
-    return found - UNTRANSLATED - UNSEEN
+    return found - UNTRANSLATED
 
 
 OWN = own_errors()
@@ -44,6 +62,8 @@ def sentences(tree: ast.AST) -> Iterator[ast.expr]:
             name = _name(node.func)
             if name in OWN:
                 yield from (part for part in node.args[:2] if not isinstance(part, ast.List | ast.Starred))
+            if name == "no_proof":
+                yield node.args[2]
             if name in POSITIONS and len(node.args) > POSITIONS[name]:
                 yield node.args[POSITIONS[name]]
             if name in STORING:
@@ -93,10 +113,23 @@ def test_no_sentence_is_put_together_in_english():
     assert not wrong, "say(template, values) them, and translate the template in locale/"
 
 
+def test_no_range_check_that_reaches_a_page_is_put_together_in_english():
+    wrong, seen = [], 0
+    for path in (found for pattern in TOLD_VALUE_ERRORS for found in REPOSITORY.glob(pattern)):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and _name(node.func) == "ValueError" and node.args:
+                seen += 1
+                if bare(node.args[0]) and not ast.unparse(node.args[0]).strip("f'\"").startswith(PROGRAMS_ONLY):
+                    wrong.append(f"{path.relative_to(REPOSITORY)}:{node.lineno}")
+    assert not wrong, "say(template, values) them, and translate the template in locale/"
+    assert seen > 40
+
+
 @pytest.mark.parametrize(
     "source",
     [
         "raise LeaseExpired(f'{n} left')",
+        "raise no_proof(kind, adjacency, f'proven for {other}')",
         "raise LeaseExpired('Not in any catalogue.')",
         "raise InvalidRecords([], f'{n} bad')",
         "raise InvalidChoice('{} of them'.format(n))",

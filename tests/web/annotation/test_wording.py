@@ -16,6 +16,8 @@ from annotation.presets import PRESETS
 from annotation.wording import told
 from dpal_site.api import refused
 from dpal_site.middleware import RefusalMiddleware
+from privacy.accounting.cost import no_proof
+from privacy.accounting.events import OutputPerturbationEvent
 from privacy.wording import say
 from tests.factories import add_members, make_project, make_records, make_user
 
@@ -42,6 +44,22 @@ def client_of(user: User) -> Client:
         (
             "Answers are kept, and 3 questions are open. A manager can raise its limit.",
             "Die Antworten bleiben erhalten, und 3 Fragen sind offen. Ein Verwalter kann die Grenze anheben.",
+        ),
+        (
+            OutputPerturbationEvent(
+                regularization=0.1, noise_scale=0.25, dimension=5, gradient_tolerance=0.0, noise="k_norm"
+            ).summary(),
+            "gestörte Ausgabe von einem Modell mit K-Norm-Rauschen der Skala 0,25",
+        ),
+        (
+            say("No gate has these numbers: {reason}.", reason="sampling_rate must lie in (0, 1], got 1.5"),
+            "Kein Gate hat diese Zahlen: sampling_rate muss in (0, 1] liegen, angegeben ist 1,5",
+        ),
+        (
+            str(
+                no_proof("gaussian", "add_remove", say("its sensitivity was proven for {adjacency}", adjacency="null"))
+            ),
+            "gaussian hat unter der Nachbarschaft „add_remove“ keine bewiesenen Kosten: seine Sensitivität ist für",
         ),
         ("words nobody said", "words nobody said"),
         ("", ""),

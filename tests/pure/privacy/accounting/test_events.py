@@ -248,7 +248,7 @@ def test_only_a_series_can_be_continued():
     ]:
         with pytest.raises(ValueError, match=seen):
             following.check_parent(parent)
-    with pytest.raises(ValueError, match=r"scale must be <= 1.0 of the round before, got 2.0"):
+    with pytest.raises(ValueError, match=r"scale must be at most 1.0 of the round before, got 2.0"):
         ev.TopCEvent(95, 5, 2.0, "continued").check_parent(opened)
 
 
@@ -482,7 +482,7 @@ def test_output_perturbation_charges_slack_and_grid():
     assert mean.cost(adjacency="replace").epsilon == pytest.approx((0.2 + 0.02) / 0.5)
     with pytest.raises(NoProof, match="n must be public"):
         mean.cost(adjacency="add_remove")
-    with pytest.raises(ValueError, match="delta must be 0 for k_norm noise"):
+    with pytest.raises(ValueError, match="delta must be 0 for K-norm noise"):
         ev.OutputPerturbationEvent(10.0, 0.5, 4, 0.01, delta=1e-6)
 
 
