@@ -4,18 +4,25 @@ import base64
 import hashlib
 import secrets
 from typing import Any
+from urllib.parse import urlencode, urlsplit
 
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.models import EmailAddress
 from allauth.account.stages import EmailVerificationStage
+from allauth.account.utils import get_next_redirect_url
 from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
 from cryptography.fernet import Fernet
 from django.conf import settings
+from django.contrib import messages
 from django.contrib.auth.hashers import make_password
+from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
+from django.urls import Resolver404, resolve, reverse
+from django.utils.translation import gettext as _
 
-from annotation.services import invitations
+from annotation.errors import LinkEnded
+from annotation.services import history, invitations
 from dpal_site.first_account import may_make_first
 
 
@@ -45,10 +52,55 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         make_password(secrets.token_urlsafe())
         super().send_account_already_exists_mail(email)
 
+    def get_email_confirmation_url(self, request: HttpRequest, emailconfirmation: object) -> str:
+        """Carry along where the person was going: the mail may be read in another browser."""
+        address: str = super().get_email_confirmation_url(request, emailconfirmation)
+        onward = get_next_redirect_url(request)
+        return f"{address}?{urlencode({'next': onward})}" if onward else address
+
+    def post_login(self, request: HttpRequest, user: User, *, redirect_url: str | None, **about: Any) -> HttpResponse:
+        """Whoever logs in, or opens an account, from an invitation's page has taken it."""
+        onward = take_invitation(request, user, redirect_url) or redirect_url
+        response: HttpResponse = super().post_login(request, user, redirect_url=onward, **about)
+        return response
+
     def get_login_stages(self) -> list[str]:
         """Put our own email check in the place of allauth's."""
         theirs, ours = "allauth.account.stages.EmailVerificationStage", "dpal_site.accounts.EmailStage"
         return [ours if stage == theirs else stage for stage in super().get_login_stages()]
+
+
+def take_invitation(request: HttpRequest, user: User, onward: str | None) -> str | None:
+    """Join the project whose invitation a login came from, and return its address; None if it came from elsewhere."""
+    try:
+        match = resolve(urlsplit(onward or "").path)
+    except Resolver404:
+        return None
+    if match.view_name != "annotation:join" or "invitation" not in request.session:
+        return None
+    try:
+        invitation = invitations.find_invitation(secret=match.kwargs["secret"])
+        # A link alone joins nobody: its page must have been read in this browser.
+        if invitation.pk != request.session["invitation"]:
+            return None
+        with history.acting(user.get_username()):
+            invitations.accept_invitation(invitation=invitation, user=user)
+    except LinkEnded:
+        # The invitation's own page says so.
+        return None
+    del request.session["invitation"]
+    slug = invitation.project.slug
+    history.note_action(actor=user.get_username(), route=match.view_name, arguments={"slug": slug})
+    messages.success(request, _("Welcome to the project."))
+    return reverse("annotation:project", args=[slug])
+
+
+def confirm_only_address(*, user: User, **_about: object) -> None:
+    """Take an account's only address for confirmed: the mail that led to its new password went there."""
+    addresses = list(EmailAddress.objects.filter(user=user))
+    # Of several nobody knows which one was written to.
+    if [address.email.lower() for address in addresses] == [user.email.lower()]:
+        addresses[0].set_verified()
 
 
 class SocialAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]

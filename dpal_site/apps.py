@@ -14,7 +14,11 @@ class SiteConfig(AppConfig):
     name = "dpal_site"
 
     def ready(self) -> None:
-        """Start a session's clocks with the login that begins it."""
+        """Start a session's clocks with the login that begins it; a password set by mail proves the mail's address."""
+        from allauth.account.signals import password_reset  # noqa: PLC0415 - loads models
+
+        from dpal_site.accounts import confirm_only_address  # noqa: PLC0415 - loads models
         from dpal_site.sessions import note_login  # noqa: PLC0415 - loads models
 
+        password_reset.connect(confirm_only_address, dispatch_uid="dpal_site.accounts")
         user_logged_in.connect(note_login, dispatch_uid="dpal_site.sessions")

@@ -147,6 +147,8 @@ ACCOUNT_LOGIN_METHODS = {"username", "email"}
 # No user name to choose: whether one is taken would tell who has an account.
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
 ACCOUNT_EMAIL_VERIFICATION = "mandatory"
+# Only in the browser that signed up; elsewhere the link confirms the address and lets nobody in.
+ACCOUNT_LOGIN_ON_EMAIL_CONFIRMATION = True
 # Whoever finds a session open must not lead the account's mail, or its second factor, to themselves.
 ACCOUNT_REAUTHENTICATION_REQUIRED = True
 ACCOUNT_EMAIL_SUBJECT_PREFIX = ""

@@ -104,12 +104,19 @@ def test_an_invitation_leads_into_the_project(page, address, crowd, keys, named)
     page.goto(link_in(mail.outbox[0]))
     keys.follow(named("button", "Confirm"), key="Space")
     assert EmailAddress.objects.get().verified
-    page.goto(invitation)
-    keys.follow(named("link", "Log in and join"))
-    log_in(keys, "bob@example.org")
-    keys.follow(page.get_by_role("button", name="Join as"))
     expect(page.get_by_text("Welcome to the project.")).to_be_visible(timeout=30_000)
     assert Membership.objects.get(project=crowd, role=Role.ANNOTATOR).user.email == "bob@example.org"
+
+
+def test_an_invitation_is_taken_by_logging_in(page, address, crowd, ann, keys, named):
+    _, secret = invitations.create_invitation(
+        project=crowd, role=Role.ANNOTATOR, maximum_uses=1, lifetime=DAY, owner=crowd.created_by
+    )
+    page.goto(address + reverse("annotation:join", args=[secret]))
+    keys.follow(named("link", "Log in and join"))
+    log_in(keys, "ann")
+    expect(page.get_by_text("Welcome to the project.")).to_be_visible(timeout=30_000)
+    assert Membership.objects.get(project=crowd, role=Role.ANNOTATOR).user == ann
 
 
 def test_a_forgotten_password_is_replaced(page, address, ann, keys, named):

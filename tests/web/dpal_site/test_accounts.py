@@ -1,6 +1,7 @@
 """Accounts: who may open one, what they may find out about others, and the second factor."""
 
 import re
+from datetime import timedelta
 
 import pytest
 from allauth.account.models import EmailAddress
@@ -11,9 +12,17 @@ from django.core import mail
 from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
+
+from annotation.history_models import Action
+from annotation.joining_models import Invitation
+from annotation.models import Membership, Role
+from annotation.services import invitations
+from tests.factories import make_project
 
 pytestmark = pytest.mark.django_db
 PASSWORD = "correct horse battery"
+NEW_PASSWORD = {"password1": PASSWORD, "password2": PASSWORD}
 
 
 @pytest.fixture(autouse=True)
@@ -38,6 +47,24 @@ def link_in(message) -> str:
     return re.search(r"http://testserver(/\S+)", message.body)[1]
 
 
+def invite(client: Client, project) -> str:
+    """Make an invitation, read its page and return its address."""
+    _, secret = invitations.create_invitation(
+        project=project, role=Role.ANNOTATOR, maximum_uses=9, lifetime=timedelta(days=1), owner=project.created_by
+    )
+    address = reverse("annotation:join", args=[secret])
+    assert client.get(address).status_code == 200
+    return address
+
+
+def reset(client: Client, email: str) -> str:
+    """Have a link sent, set another password by it and return that."""
+    client.post(reverse("account_reset_password"), {"email": email})
+    page = client.get(link_in(mail.outbox[0]), follow=True)
+    client.post(page.request["PATH_INFO"], {"password1": "another long one", "password2": "another long one"})
+    return "another long one"
+
+
 def test_by_invitation_unless_the_site_is_open(settings):
     assert "By invitation" in sign_up(Client(), "ann@example.org").content.decode()
     assert not User.objects.exists()
@@ -53,6 +80,48 @@ def test_an_account_opens_once_its_email_is_confirmed(open_site):
     client.post(link_in(mail.outbox[0]))
     assert EmailAddress.objects.get().verified
     assert log_in(Client(), "ann@example.org")["Location"] == reverse("annotation:projects")
+
+
+def test_an_invitation_leads_into_the_project_once_the_email_is_confirmed():
+    project, client = make_project(), Client()
+    invitation = invite(client, project)
+    client.post(reverse("account_signup") + f"?next={invitation}", {**NEW_PASSWORD, "email": "ann@example.org"})
+    assert not Membership.objects.filter(user__email="ann@example.org").exists()
+    confirmed = client.post(link_in(mail.outbox[0]))
+    assert confirmed["Location"] == reverse("annotation:project", args=[project.slug])
+    assert "Welcome to the project." in client.get(confirmed["Location"], follow=True).content.decode()
+    assert Membership.objects.get(user__email="ann@example.org").role == Role.ANNOTATOR
+    assert Action.objects.get(route="annotation:join").project == project
+
+
+def test_a_mail_read_in_another_browser_leads_to_the_invitation_and_lets_nobody_in():
+    project, client = make_project(), Client()
+    invitation = invite(client, project)
+    client.post(reverse("account_signup") + f"?next={invitation}", {**NEW_PASSWORD, "email": "ann@example.org"})
+    elsewhere = Client()
+    link = link_in(mail.outbox[0])
+    assert invitation in elsewhere.get(link).content.decode()
+    assert elsewhere.post(link, {"next": invitation})["Location"] == invitation
+    assert "_auth_user_id" not in elsewhere.session
+    assert not Membership.objects.filter(user__email="ann@example.org").exists()
+    elsewhere.get(invitation)
+    entered = elsewhere.post(reverse("login"), {"login": "ann@example.org", "password": PASSWORD, "next": invitation})
+    assert entered["Location"] == reverse("annotation:project", args=[project.slug])
+    assert Membership.objects.filter(user__email="ann@example.org", project=project).exists()
+
+
+def test_a_login_that_only_points_at_an_invitation_joins_nobody():
+    project = make_project()
+    invitation = invite(Client(), project)
+    ann = User.objects.create_user("ann", password=PASSWORD)
+    entered = Client().post(reverse("login"), {"login": "ann", "password": PASSWORD, "next": invitation})
+    assert entered["Location"] == invitation
+    client = Client()
+    client.get(invitation)
+    Invitation.objects.update(revoked_at=timezone.now())
+    entered = client.post(reverse("login"), {"login": "ann", "password": PASSWORD, "next": invitation})
+    assert entered["Location"] == invitation
+    assert not Membership.objects.filter(user=ann).exists()
 
 
 def test_signing_up_and_resetting_do_not_tell_who_has_an_account(open_site):
@@ -86,11 +155,24 @@ def test_guessing_a_password_is_slowed_down():
 
 def test_a_password_is_reset_by_mail():
     User.objects.create_user("ann", email="ann@example.org", password=PASSWORD)
-    client = Client()
-    client.post(reverse("account_reset_password"), {"email": "ann@example.org"})
-    page = client.get(link_in(mail.outbox[0]), follow=True)
-    client.post(page.request["PATH_INFO"], {"password1": "another long one", "password2": "another long one"})
-    assert log_in(Client(), "ann", "another long one").status_code == 302
+    assert log_in(Client(), "ann", reset(Client(), "ann@example.org")).status_code == 302
+
+
+def test_a_password_set_by_mail_confirms_the_only_address(open_site):
+    sign_up(Client(), "ann@example.org")
+    mail.outbox.clear()
+    assert reset(Client(), "ann@example.org") == "another long one"
+    assert EmailAddress.objects.get().verified
+    entered = log_in(Client(), "ann@example.org", "another long one")
+    assert entered["Location"] == reverse("annotation:projects")
+
+
+def test_of_several_addresses_a_password_set_by_mail_confirms_none():
+    ann = User.objects.create_user("ann", email="ann@example.org", password=PASSWORD)
+    for email in ("ann@example.org", "second@example.org"):
+        EmailAddress.objects.create(user=ann, email=email)
+    reset(Client(), "second@example.org")
+    assert not EmailAddress.objects.filter(verified=True).exists()
 
 
 def test_an_account_an_administrator_opened_needs_no_email():
