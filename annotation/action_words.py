@@ -8,6 +8,7 @@ from annotation.history_models import Action
 SENTENCES = {
     "annotation:new_project": _("Opened a project"),
     "annotation:wizard": _("Took a step in opening a project"),
+    "annotation:open_beside": _("Prepared a project that asks at random beside this one"),
     "annotation:set_state": _("Paused or resumed the project"),
     "annotation:settings": _("Changed name, question or time for one"),
     "annotation:retention": _("Changed how long things are kept"),

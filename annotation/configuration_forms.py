@@ -23,9 +23,9 @@ def configuration_form(
     project: Project, frozen: Mapping[str, str], data: Mapping[str, Any] | None = None
 ) -> ChoosingForm:
     """Return the form of a project, bound; `data` is what was typed over what stands."""
-    form_class: type[ChoosingForm] = StreamProjectForm if project.arrival == Arrival.STREAM else PoolProjectForm
+    form_class = _class_of(project)
     preset = PRESETS[project.preset]
-    standing = _standing(project, form_class) | limits_of(project)
+    standing = standing_values(project)
     typed = {} if data is None else {name: data[name] for name in form_class.base_fields if name in data}
     boxes = [name for name, field in form_class.base_fields.items() if isinstance(field, forms.BooleanField)]
     shown = [] if data is None else str(data.get("boxes", "")).split(",")
@@ -60,9 +60,15 @@ def chosen_values(form: ChoosingForm, project: Project, frozen: Mapping[str, str
     return {name: values.get(name) for name in names if name not in kept and hasattr(project, name)}
 
 
-def _standing(project: Project, form_class: type[ChoosingForm]) -> dict[str, Any]:
-    values = {name: getattr(project, name) for name in form_class.base_fields if hasattr(project, name)}
-    return values | {"classes": "\n".join(project.classes), "columns": "\n".join(map(_line, project.columns))}
+def standing_values(project: Project) -> dict[str, Any]:
+    """Return a project's settings and limits as somebody would type them into its form."""
+    values = {name: getattr(project, name) for name in _class_of(project).base_fields if hasattr(project, name)}
+    lists = {"classes": "\n".join(project.classes), "columns": "\n".join(map(_line, project.columns))}
+    return values | lists | limits_of(project)
+
+
+def _class_of(project: Project) -> type[ChoosingForm]:
+    return StreamProjectForm if project.arrival == Arrival.STREAM else PoolProjectForm
 
 
 def _line(column: Mapping[str, Any]) -> str:

@@ -1,6 +1,6 @@
 """What the settings page reads: what is fixed and since when."""
 
-from django.db.models import Field
+from typing import Any
 
 from annotation.models import Project
 from privacy.models import EntryKind, LedgerEntry
@@ -26,20 +26,7 @@ def is_charged(project: Project) -> bool:
     return LedgerEntry.objects.filter(account__in=accounts, kind=EntryKind.RESERVE).exists()
 
 
-def fixed_settings(project: Project) -> list[tuple[str, str]]:
-    """Return what a guarantee rests on, as names and words."""
-    found = []
-    for name in FIXED:
-        field = Project._meta.get_field(name)
-        value = getattr(project, name)
-        if value in (None, [], ""):
-            continue
-        words = str(getattr(project, f"get_{name}_display")()) if getattr(field, "choices", None) else _words(value)
-        found.append((str(field.verbose_name) if isinstance(field, Field) else name, words))
-    return found
-
-
-def _words(value: object) -> str:
-    if isinstance(value, list):
-        return ", ".join(str(item["name"]) if isinstance(item, dict) else str(item) for item in value)
-    return str(value)
+def fixed_settings(project: Project) -> list[tuple[str, Any]]:
+    """Return what a guarantee rests on, by name."""
+    found = [(name, getattr(project, name)) for name in FIXED]
+    return [(name, value) for name, value in found if value not in (None, [], "")]

@@ -8,7 +8,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from annotation.amounts import delta_words, epsilon_words
-from annotation.statement_words import subject_words, upload_names
+from annotation.statement_words import mechanism_words, subject_words, upload_names
 from privacy.accounting.units import atto_spent, nano_spent
 from privacy.errors import Spending
 from privacy.models import BudgetAccount, Filter
@@ -70,7 +70,7 @@ def spending_tables(account: BudgetAccount) -> tuple[SpendingTable, ...]:
     by_subject = spending_by_subject(account)
     uploads = upload_names({spending.name for spending in by_subject})
     return (
-        _table(account, _("By mechanism"), _("Mechanism"), by_mechanism, lambda name: name.replace("_", " ")),
+        _table(account, _("By mechanism"), _("Mechanism"), by_mechanism, mechanism_words),
         _table(
             account,
             _("By round or release"),
@@ -87,7 +87,7 @@ def spending_amounts(account: BudgetAccount) -> Iterator[tuple[str, str, int, fl
     by_subject = spending_by_subject(account)
     uploads = upload_names({spending.name for spending in by_subject})
     parts: tuple[tuple[str, list[Spending], Callable[[str], str]], ...] = (
-        (_("Mechanism"), spending_by_mechanism(account), lambda name: name.replace("_", " ")),
+        (_("Mechanism"), spending_by_mechanism(account), mechanism_words),
         (_("Round or release"), by_subject, lambda name: subject_words(name, uploads)),
         (_("Person"), spending_by_person(account), lambda name: name or _("by itself")),
     )

@@ -39,6 +39,30 @@ HOW = {
     "secret_sample": gettext_lazy("on a secret sample of rate at most %(rate)s"),
     "post_processing": gettext_lazy("computed from paid outputs only"),
 }
+# The same in two or three words, for tables and plots.
+NAMES = {
+    "k_anonymity_gate": gettext_lazy("k-anonymity gate"),
+    "threshold_gate": gettext_lazy("noisy threshold gate"),
+    "random_choice": gettext_lazy("random choice"),
+    "top_c": gettext_lazy("top-c choice"),
+    "bernoulli_screen": gettext_lazy("screen of two rates"),
+    "exponential_screen": gettext_lazy("exponential screen"),
+    "exposure_capped_screen": gettext_lazy("screen with few looks"),
+    "screen_round": gettext_lazy("round of a screen"),
+    "secret_choice": gettext_lazy("secret choice"),
+    "second_moments": gettext_lazy("principal directions"),
+    "mutual_information_ogd": gettext_lazy("online gradient descent"),
+    "bandit_ogd": gettext_lazy("online descent by yes and no"),
+    "stream": gettext_lazy("stream"),
+    "gaussian": gettext_lazy("Gaussian noise"),
+    "minibatch_sgd": gettext_lazy("noisy mini-batches"),
+    "output_perturbation": gettext_lazy("output perturbation"),
+    "objective_perturbation": gettext_lazy("objective perturbation"),
+    "gaussian_objective_perturbation": gettext_lazy("objective perturbation, Gaussian"),
+    "secret_sample": gettext_lazy("training on a secret sample"),
+    "post_processing": gettext_lazy("paid outputs only"),
+    "limits": gettext_lazy("limits"),
+}
 STATES = {
     "grant": gettext_lazy("in force"),
     "limit_change": gettext_lazy("in force"),
@@ -72,6 +96,11 @@ def subject_words(subject: str, uploads: Mapping[str, str]) -> str:
     if kind == "features":
         return _("Features of the images")
     return subject or _("not named")
+
+
+def mechanism_words(name: str) -> str:
+    """Name a mechanism in a few words."""
+    return str(NAMES.get(name) or name.replace("_", " "))
 
 
 def what_words(*, kind: str, subject: str, purpose: str, event: Mapping[str, Any], uploads: Mapping[str, str]) -> str:

@@ -31,6 +31,7 @@ urlpatterns = [
     path("projects/new/<slug:preset>/<slug:step>/", wizard.wizard, name="wizard"),
     path("projects/<slug:slug>/", projects.project, name="project"),
     path("projects/<slug:slug>/state/", projects.set_state, name="set_state"),
+    path("projects/<slug:slug>/beside/", wizard.open_beside, name="open_beside"),
     path("projects/<slug:slug>/settings/", settings.settings, name="settings"),
     path("projects/<slug:slug>/settings/log/", log.log, name="log"),
     path("projects/<slug:slug>/settings/log.csv", log.log_csv, name="log_csv"),

@@ -15,6 +15,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
 from annotation import sheets
+from annotation.beside import can_stand_beside_random
 from annotation.identity import person_of
 from annotation.models import Job, Project
 from annotation.services import projects, retrying, work
@@ -86,6 +87,9 @@ def _inside(request: HttpRequest, project: Project) -> dict[str, Any]:
         "counts": selectors.question_counts(project),
         "agreement": 100 * agreeing / votes if votes else None,
         "report": getattr(project, "quality_report", None),
+        "may_open_beside": project.compared_with_id is None
+        and can_stand_beside_random(project)
+        and request.user.has_perm("annotation.add_project"),
         "form": ComparisonForm(project=project, person=person_of(request)),
     } | _work(project)
 
@@ -143,8 +147,9 @@ def _spending(table: dashboard.Table) -> bytes:
     curves: dict[str, list[tuple[datetime, float]]] = {}
     limits: dict[str, list[tuple[datetime, float]]] = {}
     for account, when, spent, _left, limit in table.rows:
-        curves.setdefault(account, []).append((when, spent))
-        limits.setdefault(account, []).append((when, limit))
+        here = timezone.localtime(when)
+        curves.setdefault(account, []).append((here, spent))
+        limits.setdefault(account, []).append((here, limit))
     return plots.history_plot(
         curves,
         limits=limits,
@@ -188,7 +193,9 @@ def _releases(table: dashboard.Table) -> bytes:
     for project, version, dataset, _examples, value, low, high in table.rows:
         history.setdefault(f"{project}: {dataset}" if several else dataset, []).append((version, value, low, high))
     words = _("One point for each version and public test set, with 95 % intervals; the page has the numbers.")
-    return plots.accuracy_plot(history, title=_("Accuracy on public data by version"), words=words)
+    return plots.accuracy_plot(
+        history, title=_("Accuracy on public data by version"), words=words, axis_names=(_("version"), _("accuracy"))
+    )
 
 
 def _row(project: Project, kind: str, key: str) -> Any:

@@ -15,12 +15,13 @@ from django.views.decorators.http import require_POST
 from annotation.errors import ForgettingRefused
 from annotation.forgetting_models import Forgetting
 from annotation.identity import person_of
-from annotation.models import Project
+from annotation.models import Project, WorkState
 from annotation.services.forgetting import request_forgetting
 from annotation.views.projects import managed_project
 from learner.services.forgetting import preview_forgetting
 
 SHOWN = 50
+UNDER_WAY = (WorkState.WAITING, WorkState.RUNNING)
 
 
 class ContributorForm(forms.Form):
@@ -85,5 +86,6 @@ def _page(
     request: HttpRequest, project: Project, form: ContributorForm, *, status: int = 200, **more: Any
 ) -> HttpResponse:
     asked = Forgetting.objects.filter(project=project).select_related("job").order_by("-pk")[:SHOWN]
-    context = {"project": project, "form": form, "asked": asked, **more}
+    running = any(row.job.state in UNDER_WAY for row in asked)
+    context = {"project": project, "form": form, "asked": asked, "running": running, **more}
     return render(request, "learner/forget.html", context, status=status)

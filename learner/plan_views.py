@@ -77,14 +77,21 @@ def plan_plot(request: HttpRequest, slug: str, kind: str, fingerprint: str) -> H
     if kind == "accuracy":
         words = _("Mean over simulations, with the worst and the best; the page has the numbers.")
         curves = {curve["name"]: curve["points"] for curve in shown["curves"]}
-        return HttpResponse(
-            plots.simulation_plot(curves, title=_("Simulated accuracy by labels"), words=words), content_type=SVG
+        drawn = plots.simulation_plot(
+            curves,
+            title=_("Simulated accuracy by labels"),
+            words=words,
+            axis_names=(_("labels"), _("simulated accuracy")),
         )
+        return HttpResponse(drawn, content_type=SVG)
     if kind != "split" or not shown["splits"]:
         raise Http404
     words = _("Accuracy of the last model for each way to divide the same ε; the page has the numbers.")
     drawn = plots.split_plot(
-        shown["splits"], axis=shown["axis"], title=_("Dividing the budget between choosing and training"), words=words
+        shown["splits"],
+        axis_names=(shown["axis"], _("simulated accuracy")),
+        title=_("Dividing the budget between choosing and training"),
+        words=words,
     )
     return HttpResponse(drawn, content_type=SVG)
 

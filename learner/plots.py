@@ -31,9 +31,19 @@ LABELLED_CLASSES = 12
 MARKED_POINTS = 40
 MOST_BARS = 8
 LEAST_SPAN = timedelta(hours=6)
+# In digits, since the names of months would be English in every language: years, months, days, hours, minutes, seconds.
+DATES = ["%Y", "%m", "%d", "%H:%M", "%H:%M", "%H:%M:%S"]
+DATES_AT_ZERO = ["", "%Y", "%Y-%m", "%m-%d", "%H:%M", "%H:%M:%S"]
+DATES_ASIDE = ["", "%Y", "%Y-%m", "%Y-%m-%d", "%Y-%m-%d", "%Y-%m-%d"]
 
 
-def accuracy_plot(history: Mapping[str, Sequence[tuple[int, float, float, float]]], *, title: str, words: str) -> bytes:
+def accuracy_plot(
+    history: Mapping[str, Sequence[tuple[int, float, float, float]]],
+    *,
+    title: str,
+    words: str,
+    axis_names: tuple[str, str] = ("version", "accuracy"),
+) -> bytes:
     """Draw accuracy over versions.
 
     Parameters
@@ -42,6 +52,8 @@ def accuracy_plot(history: Mapping[str, Sequence[tuple[int, float, float, float]
         One curve for each public test set.
     title, words : str
         Title and description inside the picture, for who cannot see it.
+    axis_names : tuple of str
+        What stands along the horizontal and the vertical axis.
     """
     figure, axes = _figure()
     for place, (name, points) in enumerate(history.items()):
@@ -55,36 +67,49 @@ def accuracy_plot(history: Mapping[str, Sequence[tuple[int, float, float, float]
             label=_plain(name),
             capsize=3,
         )
-    axes.set_xlabel("version")
-    axes.set_ylabel("accuracy")
+    axes.set(xlabel=axis_names[0], ylabel=axis_names[1])
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.legend(fontsize=8, frameon=False)
     return _svg(figure, title, words)
 
 
-def reliability_plot(bins: Sequence[Mapping[str, Any]], *, title: str, words: str) -> bytes:
+def reliability_plot(
+    bins: Sequence[Mapping[str, Any]],
+    *,
+    title: str,
+    words: str,
+    axis_names: tuple[str, str] = ("mean probability of the predicted class", "share predicted rightly"),
+    line_names: tuple[str, str] = ("as sure as right", "measured"),
+) -> bytes:
     """Draw the share of right predictions against how sure the model was; `bins` as `learner.evaluation` makes them."""
     figure, axes = _figure()
     confidence, share, low, high = (
         np.array([row[name] for row in bins]) for name in ("confidence", "value", "low", "high")
     )
-    axes.plot([0, 1], [0, 1], "--", color="#7f7f7f", label="as sure as right")
+    axes.plot([0, 1], [0, 1], "--", color="#7f7f7f", label=line_names[0])
     spread = np.maximum([share - low, high - share], 0)
-    axes.errorbar(confidence, share, yerr=spread, fmt="o", color=COLOURS[0], label="measured", capsize=3)
-    axes.set(xlabel="mean probability of the predicted class", ylabel="share predicted rightly", xlim=(0, 1.02))
+    axes.errorbar(confidence, share, yerr=spread, fmt="o", color=COLOURS[0], label=line_names[1], capsize=3)
+    axes.set(xlabel=axis_names[0], ylabel=axis_names[1], xlim=(0, 1.02))
     axes.set_ylim(0, 1.02)
     axes.legend(fontsize=8, frameon=False)
     return _svg(figure, title, words)
 
 
-def confusion_plot(confusion: Sequence[Sequence[int]], classes: Sequence[str], *, title: str, words: str) -> bytes:
+def confusion_plot(
+    confusion: Sequence[Sequence[int]],
+    classes: Sequence[str],
+    *,
+    title: str,
+    words: str,
+    axis_names: tuple[str, str] = ("predicted", "true"),
+) -> bytes:
     """Draw the confusion matrix; rows are true classes and shaded by their own sum."""
     figure, axes = _figure()
     counts = np.array(confusion, dtype=float)
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
     axes.grid(visible=False)
-    axes.set(xlabel="predicted", ylabel="true")
+    axes.set(xlabel=axis_names[0], ylabel=axis_names[1])
     if len(classes) <= LABELLED_CLASSES:
         names = [_plain(name) for name in classes]
         axes.set_xticks(range(len(names)), names, rotation=30, ha="right")
@@ -95,21 +120,27 @@ def confusion_plot(confusion: Sequence[Sequence[int]], classes: Sequence[str], *
     return _svg(figure, title, words)
 
 
-def simulation_plot(curves: Mapping[str, Sequence[Mapping[str, Any]]], *, title: str, words: str) -> bytes:
+def simulation_plot(
+    curves: Mapping[str, Sequence[Mapping[str, Any]]],
+    *,
+    title: str,
+    words: str,
+    axis_names: tuple[str, str] = ("labels", "simulated accuracy"),
+) -> bytes:
     """Draw simulated accuracy over labels with the range over seeds; one curve for each set of data, by its name."""
     figure, axes = _figure()
     for place, (name, points) in enumerate(curves.items()):
         _ranges(axes, [point["labels"] for point in points], points, place, name)
-    axes.set(xlabel="labels", ylabel="simulated accuracy", ylim=(0, 1.02))
+    axes.set(xlabel=axis_names[0], ylabel=axis_names[1], ylim=(0, 1.02))
     axes.legend(fontsize=8, frameon=False)
     return _svg(figure, title, words)
 
 
-def split_plot(splits: Sequence[Mapping[str, Any]], *, axis: str, title: str, words: str) -> bytes:
+def split_plot(splits: Sequence[Mapping[str, Any]], *, axis_names: tuple[str, str], title: str, words: str) -> bytes:
     """Draw simulated accuracy over the ways to divide a budget, with the range over seeds."""
     figure, axes = _figure()
     _ranges(axes, [split["value"] for split in splits], [split["point"] for split in splits], 0, "")
-    axes.set(xlabel=axis, ylabel="simulated accuracy", ylim=(0, 1.02))
+    axes.set(xlabel=axis_names[0], ylabel=axis_names[1], ylim=(0, 1.02))
     return _svg(figure, title, words)
 
 
@@ -139,7 +170,7 @@ def history_plot(
     Parameters
     ----------
     curves : mapping of str to sequences of (moment, amount)
-        What stood from each moment on, oldest first.
+        What stood from each moment on, oldest first; the axis is in the zone of the first moment.
     limits : mapping of str to sequences of (moment, amount), optional
         What a curve of the same name must not pass, dashed.
     label : str
@@ -164,9 +195,12 @@ def history_plot(
     if max(seen) - min(seen) < LEAST_SPAN:
         # One moment alone has no scale.
         axes.set_xlim(min(seen) - LEAST_SPAN, max(seen) + LEAST_SPAN)
-    locator = AutoDateLocator()  # type: ignore[no-untyped-call]
+    locator = AutoDateLocator(tz=seen[0].tzinfo)  # type: ignore[no-untyped-call]
     axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+    formatter = ConciseDateFormatter(  # type: ignore[no-untyped-call]
+        locator, tz=seen[0].tzinfo, formats=DATES, zero_formats=DATES_AT_ZERO, offset_formats=DATES_ASIDE
+    )
+    axes.xaxis.set_major_formatter(formatter)
     axes.legend(fontsize=8, frameon=False)
     return _svg(figure, title, words)
 

@@ -88,7 +88,14 @@ def accuracy_plot(request: HttpRequest, slug: str, version: int) -> HttpResponse
     if not history:
         raise Http404
     words = _("One point for each version and public test set, with 95 % intervals; the page has the numbers.")
-    return _svg(plots.accuracy_plot(history, title=_("Accuracy on public data by version"), words=words))
+    return _svg(
+        plots.accuracy_plot(
+            history,
+            title=_("Accuracy on public data by version"),
+            words=words,
+            axis_names=(_("version"), _("accuracy")),
+        )
+    )
 
 
 @login_required
@@ -100,10 +107,21 @@ def measure_plot(request: HttpRequest, slug: str, version: int, kind: str, datas
         raise Http404
     if kind == "reliability":
         words = _("How often predictions are right against how sure the model was; the page has the numbers.")
-        return _svg(plots.reliability_plot(evaluation.measures["reliability"], title=_("Calibration"), words=words))
+        drawn = plots.reliability_plot(
+            evaluation.measures["reliability"],
+            title=_("Calibration"),
+            words=words,
+            axis_names=(_("mean probability of the predicted class"), _("share predicted rightly")),
+            line_names=(_("as sure as right"), _("measured")),
+        )
+        return _svg(drawn)
     words = _("Examples by true and predicted class; the page has the numbers.")
     drawn = plots.confusion_plot(
-        evaluation.measures["confusion"], found.project.classes, title=_("Confusion matrix"), words=words
+        evaluation.measures["confusion"],
+        found.project.classes,
+        title=_("Confusion matrix"),
+        words=words,
+        axis_names=(_("predicted"), _("true")),
     )
     return _svg(drawn)
 

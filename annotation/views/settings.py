@@ -1,6 +1,7 @@
 """A project's configuration: what is fixed, what may change, what changed, and who did what."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -18,6 +19,7 @@ from annotation.identity import person_of
 from annotation.models import Project
 from annotation.services import configuring, projects
 from annotation.settings_forms import SettingsForm
+from annotation.settings_words import name_of, value_of
 from annotation.views.projects import managed_project
 from annotation.wording import told
 
@@ -38,11 +40,29 @@ def settings(request: HttpRequest, slug: str) -> HttpResponse:
         "project": project,
         "form": form,
         "is_charged": history.is_charged(project),
-        "fixed": history.fixed_settings(project),
-        "changes": project.changes.order_by("-pk")[:SHOWN],
+        "fixed": [(name_of(name), value_of(name, value)) for name, value in history.fixed_settings(project)],
+        "version": project.changes.count() + 1,
+        "changes": _versions(project),
         "actions": [(action, sentence_of(action)) for action in project.actions.order_by("-pk")[:SHOWN_ACTIONS]],
     }
     return render(request, "annotation/settings.html", context, status=422 if form.errors else 200)
+
+
+def _versions(project: Project) -> list[dict[str, Any]]:
+    """Return the newest changes; what a project was opened with is version 1."""
+    newest = project.changes.count() + 1
+    found = project.changes.order_by("-pk")[:SHOWN]
+    return [
+        {
+            "version": newest - place,
+            "change": change,
+            "fields": [
+                (name_of(name), value_of(name, before), value_of(name, after))
+                for name, (before, after) in sorted(change.fields.items())
+            ],
+        }
+        for place, change in enumerate(found)
+    ]
 
 
 @login_required
@@ -65,6 +85,7 @@ def configuration(request: HttpRequest, slug: str) -> HttpResponse:
         "fields": fields,
         "frozen": frozen,
         "is_charged": history.is_charged(project),
+        "version": project.changes.count() + 1,
         "new": new,
         "errors": errors,
         "boxes": ",".join(field.name for field in fields if field.widget_type == "checkbox"),

@@ -8,12 +8,15 @@ from django.forms import BooleanField
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
 
-from annotation import budget_levels, protection_words
+from annotation import budget_levels, protection_words, selectors
+from annotation.beside import can_stand_beside_random, draft_of_random
 from annotation.identity import person_of
-from annotation.models import Arrival
+from annotation.models import Arrival, Project, Role, Selection
 from annotation.presets import PRESETS
 from annotation.services import projects
+from annotation.views.projects import managed_project
 from annotation.wizard_forms import (
     FIELDS,
     OWN_LIMIT,
@@ -44,6 +47,18 @@ def wizard(request: HttpRequest, preset: str, step: str) -> HttpResponse:
     if step == Step.PROTECTION:
         return _protection(request, preset)
     return _check(request, preset) if step == Step.CHECK else _settings(request, preset, Step(step))
+
+
+@require_POST
+@login_required
+@permission_required("annotation.add_project", raise_exception=True)
+def open_beside(request: HttpRequest, slug: str) -> HttpResponse:
+    """Fill the steps with a project's settings and random choice, for its manager to look over and open."""
+    project = managed_project(request, slug)
+    if not can_stand_beside_random(project):
+        raise Http404
+    _keep(request, project.preset, draft_of_random(project))
+    return redirect("annotation:wizard", preset=project.preset, step=Step.CHECK)
 
 
 def _protection(request: HttpRequest, key: str) -> HttpResponse:
@@ -105,6 +120,8 @@ def _check(request: HttpRequest, key: str) -> HttpResponse:
         return redirect("annotation:wizard", preset=key, step=_wanted(request, Step.CHECK))
     if request.method == "POST" and form.is_valid():
         project = projects.create_project(preset=key, owner=person_of(request), **form.project_values())
+        if (compared := _compared(request, key)) is not None and project.selection == Selection.RANDOM:
+            projects.compare_with(project=compared, other=project)
         _keep(request, key, {})
         stream = project.arrival == Arrival.STREAM
         messages.success(
@@ -148,6 +165,7 @@ def _page(request: HttpRequest, key: str, step: Step, context: dict[str, Any], *
             "steps": [{"key": one, "title": TITLES[one]} for one in steps],
             "before": steps[place - 1] if place else None,
             "who": protection_words.who_is_protected(preset, draft.get("privacy_unit")),
+            "compared": _compared(request, key),
             "cost": protection_words.what_it_costs(step, settings),
             "levels": budget_levels.described_levels(
                 float(form.cleaned_data.get("pool_delta") or 0.0) if form.is_valid() else 0.0
@@ -156,6 +174,12 @@ def _page(request: HttpRequest, key: str, step: Step, context: dict[str, Any], *
         },
         status=status,
     )
+
+
+def _compared(request: HttpRequest, key: str) -> Project | None:
+    """Return the project that this one is opened to stand beside, if the person still manages it."""
+    mine = selectors.projects_of(request.user, roles=(Role.MANAGER,))
+    return mine.filter(pk=_draft(request, key).get("beside", 0)).first()
 
 
 def _meaning(form: Any, draft: dict[str, Any]) -> dict[str, str]:

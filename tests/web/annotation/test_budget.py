@@ -89,7 +89,7 @@ def test_the_tables_say_what_the_budget_went_to(project: Project, manager: User)
     voided = ledger.reserve(account=account, event=SCREEN, purpose="p", key=uuid4(), subject="round:9", actor="bob")
     ledger.void(reservation=voided, reason="nothing was read")
     # ln(0.6 / 0.4) each, rounded up; the dear one costs ln(0.9 / 0.1).
-    assert table(project, "By mechanism") == [("bernoulli screen", 5, "3.820", "0", 100)]
+    assert table(project, "By mechanism") == [("screen of two rates", 5, "3.820", "0", 100)]
     assert table(project, "By round or release") == [
         ("Release 2", 1, "2.198", "0", 58),
         ("Round 1", 2, "0.811", "0", 21),

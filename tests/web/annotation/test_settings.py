@@ -12,6 +12,7 @@ from annotation.history_models import Action, ProjectChange
 from annotation.models import Project, Role
 from annotation.services import tokens
 from annotation.services.tokens import Scope
+from annotation.settings_words import name_of, value_of
 from privacy.accounting.events import RandomChoiceEvent
 from privacy.services import ledger
 from tests.factories import add_members, make_project, make_user, open_records
@@ -65,6 +66,31 @@ def test_a_change_is_stored_with_who_made_it_and_what_it_was(client, project):
     page = client.get(reverse("annotation:settings", args=[project.slug])).content.decode()
     assert "Another" in page
     assert project.name in page
+
+
+def test_the_history_counts_versions_and_speaks_the_readers_language(client, project):
+    save(client, project, name="Another")
+    Project.objects.filter(pk=project.pk).update(overlap=2, gold_share=0.25, confirm_answers=True)
+    page = client.get(reverse("annotation:settings", args=[project.slug]), headers={"accept-language": "de"})
+    rows = [(row["version"], row["fields"]) for row in page.context["changes"]]
+    assert page.context["version"] == 3
+    assert [version for version, _fields in rows] == [3, 2]
+    assert rows[1][1] == [("Name", project.name, "Another")]
+    assert rows[0][1][0] == ("Antworten werden bestätigt", "nein", "ja")
+    assert rows[0][1][1] == ("Prozent der Fragen, die verdeckte Kontrollfragen sind", "0", "25")
+    assert rows[0][1][2][1:] == ("1", "2")
+    assert "Version 3" in page.content.decode()
+
+
+def test_every_setting_has_a_name_and_its_values_words(project):
+    kept = {"id", "labels_used_through"}
+    for field in Project._meta.concrete_fields:
+        if field.attname not in kept:
+            assert name_of(field.attname) != field.attname, field.attname
+            assert value_of(field.attname, None) == "none"
+    assert value_of("columns", [{"name": "age", "low": 0, "high": 9}, {"name": "place"}]) == "age, place"
+    assert value_of("pool_account_id", 7) == "#7"
+    assert value_of("training_epsilon", 0.30000000000000004) == "0.3"
 
 
 def test_a_change_by_no_page_has_no_name_even_after_one(client, project):

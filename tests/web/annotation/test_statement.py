@@ -19,7 +19,7 @@ from django.utils import timezone, translation
 from annotation.models import Project, Role
 from annotation.services import tokens
 from annotation.services.tokens import Scope
-from annotation.statement_words import HOW, STATES, how_words
+from annotation.statement_words import HOW, NAMES, STATES, how_words
 from privacy.accounting.event import REGISTRY
 from privacy.accounting.events import BernoulliScreenEvent, MinibatchSgdEvent, SecretSampleEvent, TopCEvent
 from privacy.models import BudgetAccount, EntryKind
@@ -125,6 +125,7 @@ def test_every_mechanism_and_every_state_has_words() -> None:
     # Tests may have made kinds of their own.
     ours = {kind for kind, event in REGISTRY.items() if event.__module__.startswith("privacy.")}
     assert set(HOW) == ours
+    assert set(NAMES) == {*ours, "limits"}
     assert {*STATES} == set(EntryKind.values)
 
 

@@ -40,6 +40,7 @@ PAGES = {
     "annotation:choose_preset": "Lxxxx+",
     "annotation:new_project": "Lxxxx+",
     "annotation:wizard": "Lxxxx+",
+    "annotation:open_beside": "Lxxxx-",
     "annotation:project": MEMBERS,
     "annotation:set_state": MANAGERS,
     "annotation:settings": MANAGERS,

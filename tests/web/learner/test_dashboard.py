@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from xml.etree import ElementTree
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
 
@@ -116,6 +116,39 @@ def test_random_choice_stands_beside_it_for_those_who_see_both(project: Project,
     engineer = make_user("engineer")
     projects.add_member(project=project, user=engineer, role=Role.ENGINEER)
     assert [row["project"] for row in rows_of(client_of(engineer), project, "releases")] == [project.name]
+
+
+def test_random_choice_is_opened_beside_a_project_for_the_same_epsilon(project: Project, manager: User) -> None:
+    learning.run_to_release(project, make_user(), version=2)
+    client = client_of(manager)
+    address = reverse("annotation:open_beside", args=[project.slug])
+    assert (
+        "Prepare such a project" not in client.get(reverse("learner:dashboard", args=[project.slug])).content.decode()
+    )
+    assert client.post(address).status_code == 403
+    manager.user_permissions.add(Permission.objects.get(codename="add_project"))
+    client = client_of(User.objects.get(pk=manager.pk))
+    assert "Prepare such a project" in client.get(reverse("learner:dashboard", args=[project.slug])).content.decode()
+    check = client.post(address, follow=True)
+    assert f"stand beside {project.name}" in check.content.decode()
+    assert not Project.objects.filter(selection="random").exists()
+    client.post(check.redirect_chain[-1][0])
+    project.refresh_from_db()
+    companion = project.compared_with
+    assert companion is not None
+    assert companion.name == f"{project.name}, random choice"
+    same = ("classes", "round_size", "labels_per_release", "regularization", "feature_dimension", "maximum_releases")
+    assert [getattr(companion, name) for name in same] == [getattr(project, name) for name in same]
+    assert guarantee(companion.pool_account).epsilon_limit == guarantee(project.pool_account).epsilon_limit
+    # Two models: what choosing and training cost here, training alone costs there.
+    spent = guarantee(project.pool_account).epsilon_spent
+    assert 2 * companion.training_epsilon == pytest.approx(spent)
+    assert companion.training_epsilon > project.training_epsilon
+    # What stands beside another or asks at random itself has no other beside it.
+    for other in (project, companion):
+        page = client.get(reverse("learner:dashboard", args=[other.slug])).content.decode()
+        assert "Prepare such a project" not in page
+    assert client.post(reverse("annotation:open_beside", args=[companion.slug])).status_code == 404
 
 
 def test_where_answers_are_secret_no_number_or_time_of_them_is_drawn_or_filed(manager: User) -> None:
