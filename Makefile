@@ -1,6 +1,6 @@
 # Everything here needs Python 3.11 or newer, make and git; `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo test test-slow faults soak test-brokers lint fmt migrate bench evidence fuzz reproduce screenshots stop clean
+.PHONY: help setup run demo test test-slow faults soak test-brokers test-hosts lint fmt migrate bench evidence fuzz reproduce screenshots stop clean
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
@@ -23,8 +23,8 @@ demo: setup ## a trusted and a crowd project with simulated annotators, then the
 test: setup ## all tests but the slow ones; ARGS="tests/db -k ledger"
 	@$(PYTHON) -m pytest -m "not slow" -n $(JOBS) $(ARGS)
 
-test-slow: setup ## all tests, the slow ones too, but those of `make test-brokers`
-	@$(PYTHON) -m pytest -m "not brokers" -n $(JOBS) $(ARGS)
+test-slow: setup ## all tests, the slow ones too, but those of `make test-brokers` and `make test-hosts`
+	@$(PYTHON) -m pytest -m "not brokers and not hosts" -n $(JOBS) $(ARGS)
 
 faults: setup ## ten minutes of kill -9 under load; DPAL_STORM_SEED=1
 	@DPAL_STORM_SECONDS=$${DPAL_STORM_SECONDS:-600} $(PYTHON) -m pytest -s tests/faults/test_storm.py $(ARGS)
@@ -34,6 +34,9 @@ soak: setup ## an hour of the same
 
 test-brokers: setup ## a site's loop on real Redis and RabbitMQ; needs redis-server and rabbitmq-server
 	@$(PYTHON) -m pytest -s -m brokers tests/faults/test_brokers.py $(ARGS)
+
+test-hosts: setup ## a site behind PgBouncer in transaction mode; needs pgbouncer
+	@$(PYTHON) -m pytest -s tests/hosts $(ARGS)
 
 lint: setup ## ruff, mypy, import-linter, missing migrations
 	@$(VENV)/bin/ruff check .

@@ -9,6 +9,7 @@ from kombu import Queue
 
 from dpal_site import environment
 from dpal_site.embedded import servers
+from dpal_site.embedded.database_address import through_pooler
 from dpal_site.mail import mail_settings
 from dpal_site.monitoring import logs
 
@@ -117,9 +118,16 @@ TEMPLATES = [
 if EMBEDDED and SERVES_LABELS_ALONE:
     DATABASE_URL = servers.label_database_url()
 DATABASES = {"default": servers.database_settings(DATABASE_URL)}
-# A page whose statement takes longer says so; workers wait as long as their work takes. Set by the web server alone.
+# `transaction`: what stands at that address is PgBouncer or the like, and no two transactions need share a session.
+DATABASE_POOLER = os.environ.get("DATABASE_POOLER", "")
+if DATABASE_POOLER not in ("", "transaction"):
+    raise ImproperlyConfigured(f"DATABASE_POOLER must be 'transaction' or unset, got {DATABASE_POOLER!r}")
+if DATABASE_POOLER:
+    DATABASES["default"] = through_pooler(DATABASES["default"])
+# A page whose statement takes longer says so; workers wait as long as their work takes. Set by the web server alone,
+# and where a pooler stands between, by the pooler.
 WEB_STATEMENT_SECONDS = int(os.environ.get("WEB_STATEMENT_SECONDS", 20))
-if os.environ.get("DPAL_SERVES_PAGES") == "1" and WEB_STATEMENT_SECONDS:
+if os.environ.get("DPAL_SERVES_PAGES") == "1" and WEB_STATEMENT_SECONDS and not DATABASE_POOLER:
     _options = DATABASES["default"]["OPTIONS"]
     _options["options"] = f"{_options.get('options', '')} -c statement_timeout={WEB_STATEMENT_SECONDS}s".strip()
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

@@ -1,10 +1,12 @@
 """Noting who does what, for the people who answer for a project."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
-from django.db import DatabaseError, connection
+from django.db import connection, transaction
+from psycopg.pq import TransactionStatus
 
 from annotation.history_models import Action
 from annotation.models import Project
@@ -29,7 +31,7 @@ UNNOTED = frozenset(
     }
 )
 NOTED_APPS = ("annotation:", "learner:", "api:", "admin:", "operations:")
-SET_ACTOR = "SELECT set_config('dpal.actor', %s, false)"
+SET_ACTOR = "SELECT set_config('dpal.actor', %s, true)"
 
 
 def is_noted(route: str) -> bool:
@@ -47,18 +49,34 @@ def note_action(*, actor: str, route: str, arguments: Mapping[str, Any]) -> Acti
 
 @contextmanager
 def acting(name: str) -> Iterator[None]:
-    """Let the database know who changes what until the end of the block."""
-    _set_actor(name)
-    try:
+    """Let the database know who changes what until the end of the block.
+
+    The name is said again in every transaction and ends with it: behind a pooler the session is somebody else's next.
+    """
+    if connection.in_atomic_block:
+        _say(connection, name)
+    with connection.execute_wrapper(partial(_named, name)):
         yield
-    finally:
-        try:
-            _set_actor("")
-        except DatabaseError:
-            # The name goes with the connection.
-            connection.close()
+    if connection.in_atomic_block and not connection.needs_rollback:
+        _say(connection, "")
 
 
-def _set_actor(name: str) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(SET_ACTOR, [name])
+def _named(name: str, execute: Callable[..., Any], sql: Any, params: Any, many: bool, context: dict[str, Any]) -> Any:
+    """Carry out a statement in a transaction that knows the name; what only reads alone needs none."""
+    asked = context["connection"]
+    if asked.in_atomic_block:
+        if asked.connection.info.transaction_status == TransactionStatus.IDLE:
+            _say(asked, name)
+        return execute(sql, params, many, context)
+    if isinstance(sql, str) and sql.lstrip()[:6].upper() == "SELECT":
+        return execute(sql, params, many, context)
+    with transaction.atomic(using=asked.alias):
+        _say(asked, name)
+        return execute(sql, params, many, context)
+
+
+def _say(asked: Any, name: str) -> None:
+    # Past Django's cursor, whose wrapper this is called from.
+    asked.ensure_connection()
+    with asked.wrap_database_errors:
+        asked.connection.execute(SET_ACTOR, [name])

@@ -8,7 +8,6 @@ from datetime import datetime
 from enum import StrEnum
 from itertools import groupby
 from typing import Any
-from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -107,11 +106,7 @@ def export_labels(*, project: Project, format: str, history: bool = False) -> It
 def _chunks(project: Project, *, history: bool) -> Iterator[Sequence[Row]]:
     """Yield rows in the order of `COLUMNS`, a bounded number at once."""
     classes, confirms = [str(name) for name in project.classes], project.question_kind == QuestionKind.CONFIRM
-    connection.ensure_connection()
-    raw = connection.connection
-    # A cursor outlives its statement only inside a transaction; "with hold" needs none and works under a pool, too.
-    with raw.cursor(name=f"labels_{uuid4().hex}", withhold=True) as cursor:
-        cursor.itersize = CHUNK
+    with connection.chunked_cursor() as cursor:
         cursor.execute(SELECT, {"project": project.pk, "history": history})
         while rows := cursor.fetchmany(CHUNK):
             yield [_row(row, classes, confirms=confirms) for row in rows]

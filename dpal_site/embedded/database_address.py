@@ -7,6 +7,7 @@ from dpal_site.embedded.errors import UnsupportedUrl
 
 SCHEMES = ("postgresql", "postgres")
 ENGINE = "django.db.backends.postgresql"
+POOLED_ENGINE = "dpal_site.pooled"
 
 
 def parse_database_url(url: str) -> dict[str, Any]:
@@ -42,6 +43,15 @@ def parse_database_url(url: str) -> dict[str, Any]:
         "PORT": found["port"],
         "OPTIONS": options,
     }
+
+
+def through_pooler(database: dict[str, Any]) -> dict[str, Any]:
+    """Return Django's settings for the same database behind a pooler that lends sessions by transaction."""
+    if "options" in database["OPTIONS"]:
+        raise UnsupportedUrl(
+            "a pooler refuses the option `options` of DATABASE_URL; set what it says on the role or in the pooler"
+        )
+    return database | {"ENGINE": POOLED_ENGINE}
 
 
 def _split_address(address: str) -> tuple[str, str]:

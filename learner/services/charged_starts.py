@@ -3,14 +3,13 @@
 import hashlib
 import json
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 from uuid import NAMESPACE_URL, uuid5
 
 import numpy as np
-from django.db import connection, transaction
+from django.db import transaction
 
 from annotation.models import Dataset, Record
+from annotation.services.alone import alone
 from learner import selectors
 from learner.configuration import estimator_of
 from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
@@ -34,7 +33,7 @@ def train_charged(dataset: Dataset) -> WarmStart:
 
     What an attempt that died had reserved is charged, and this one reserves anew if the account still can.
     """
-    with _alone(dataset):
+    with alone(kind=LOCK, number=dataset.pk):
         return WarmStart.objects.filter(dataset=dataset).first() or _train(dataset)
 
 
@@ -91,14 +90,3 @@ def _fit(dataset: Dataset, featurizer: Featurizer) -> LinearModel:
     if not estimator.releasable:
         raise SimulationNotReleasable("The noise came from a seed, so the model carries no guarantee.")
     return LinearModel(estimator.coef_, estimator.intercept_, tuple(project.classes), multiclass)
-
-
-@contextmanager
-def _alone(dataset: Dataset) -> Iterator[None]:
-    """Hold a lock of the session, which the server frees when a worker dies."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_lock(%s, %s)", [LOCK, dataset.pk])
-        try:
-            yield
-        finally:
-            cursor.execute("SELECT pg_advisory_unlock(%s, %s)", [LOCK, dataset.pk])

@@ -3,14 +3,14 @@
 import hashlib
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
 from uuid import NAMESPACE_URL, uuid5
 
 import numpy as np
-from django.db import connection, transaction
+from django.db import transaction
 from numpy.typing import NDArray
 
 from annotation.models import Features, Project
+from annotation.services.alone import alone
 from learner import pool_selectors
 from learner.configuration import principal_featurizer_of, projection_event
 from learner.errors import NothingToAsk
@@ -37,7 +37,7 @@ def ensure_projection(project: Project) -> None:
     """
     if project.features != Features.PRINCIPAL or FeatureProjection.objects.filter(project=project).exists():
         return
-    with _alone(project):
+    with alone(kind=LOCK, number=project.pk):
         if not FeatureProjection.objects.filter(project=project).exists():
             _find(project)
 
@@ -78,14 +78,3 @@ def _find(project: Project) -> None:
     with transaction.atomic():
         entry = ledger.commit(reservation=reservation, output_digest=digest)
         FeatureProjection.objects.create(project=project, components=components, entry=entry)
-
-
-@contextmanager
-def _alone(project: Project) -> Iterator[None]:
-    """Hold a lock of the session, which the server frees when a worker dies."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_lock(%s, %s)", [LOCK, project.pk])
-        try:
-            yield
-        finally:
-            cursor.execute("SELECT pg_advisory_unlock(%s, %s)", [LOCK, project.pk])

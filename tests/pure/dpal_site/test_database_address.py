@@ -2,7 +2,7 @@
 
 import pytest
 
-from dpal_site.embedded.database_address import parse_database_url
+from dpal_site.embedded.database_address import parse_database_url, through_pooler
 from dpal_site.embedded.errors import UnsupportedUrl
 
 
@@ -61,3 +61,10 @@ def test_an_unusable_url_is_refused_without_repeating_it(url, reason):
     with pytest.raises(UnsupportedUrl, match=reason) as refusal:
         parse_database_url(url)
     assert "hunter" not in str(refusal.value)
+
+
+def test_behind_a_pooler_no_startup_option_is_sent():
+    found = through_pooler(parse_database_url("postgresql://h/n?sslmode=verify-full"))
+    assert (found["ENGINE"], found["OPTIONS"]) == ("dpal_site.pooled", {"sslmode": "verify-full"})
+    with pytest.raises(UnsupportedUrl, match="refuses the option"):
+        through_pooler(parse_database_url("postgresql://h/n?options=-c%20statement_timeout%3D5s"))

@@ -95,6 +95,18 @@ def test_a_site_with_its_own_database_has_no_default_for_a_secret(run, secret):
     assert f"{secret} must be set" in done.stderr
 
 
+POOLED = (
+    "from dpal_site.settings import DATABASES; print(DATABASES['default']['ENGINE'], DATABASES['default']['OPTIONS'])"
+)
+
+
+def test_behind_a_pooler_pages_leave_the_time_limit_to_it(run):
+    pages = {"DPAL_SERVES_PAGES": "1"}
+    assert "statement_timeout" in run("web", "-c", POOLED, **pages).stdout
+    assert run("web", "-c", POOLED, DATABASE_POOLER="transaction", **pages).stdout == "dpal_site.pooled {}\n"
+    assert "must be 'transaction'" in run("web", "-c", POOLED, DATABASE_POOLER="session").stderr
+
+
 def test_the_label_process_refuses_the_password_of_the_owner(run):
     done = run("label", "-c", "import dpal_site.settings", DATABASE_URL="postgresql://dpal:x@postgres/dpal")
     assert "gets LABEL_DATABASE_URL and no DATABASE_URL" in done.stderr
