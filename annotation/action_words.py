@@ -13,6 +13,7 @@ SENTENCES = {
     "annotation:settings": _("Changed name, question or time for one"),
     "annotation:retention": _("Changed how long things are kept"),
     "annotation:configuration": _("Changed settings of the project"),
+    "annotation:kind": _("Looked at another kind of project, or chose one"),
     "annotation:people": _("Gave somebody a role"),
     "annotation:remove_member": _("Took a role from somebody"),
     "annotation:invitations": _("Made an invitation"),

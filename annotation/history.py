@@ -5,7 +5,7 @@ from typing import Any
 from annotation.models import Project
 from privacy.models import EntryKind, LedgerEntry
 
-# Those `annotation_project_under_guarantee` keeps.
+# Those `annotation_project_under_guarantee` and `annotation_project_kind_fixed` keep.
 FIXED = (
     "oracle",
     "arrival",

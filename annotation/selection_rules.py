@@ -139,6 +139,8 @@ def _broken_sample_rules(settings: Mapping[str, Any]) -> dict[str, str]:
     hours = settings.get("block_hours", 1)
     if not hours or hours < 1:
         broken["block_hours"] = say("Must be at least 1, got {got}.", got=hours)
+    if settings.get("labels_limit") is not None or settings.get("money_limit") is not None:
+        broken["labels_limit"] = "How many a secret sample asks is secret, and stopping at a limit would tell it."
     return broken | _broken_reach(settings)
 
 

@@ -1,6 +1,7 @@
 """Changing a project's configuration after it was opened, as far as nothing that was paid for rests on it."""
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
@@ -8,10 +9,11 @@ from django.db import IntegrityError, transaction
 
 from annotation.configuration import frozen_settings
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration
-from annotation.models import Oracle, Project
+from annotation.models import Project
 from annotation.presets import GATE_FIELDS, broken_rules
 from annotation.services import jobs
 from annotation.services.projects import ALL_GATE_FIELDS
+from privacy.accounting.units import ATTO, NANO
 from privacy.models import BudgetAccount
 from privacy.selectors import guarantee
 from privacy.services import ledger
@@ -27,6 +29,11 @@ def limits_of(project: Project) -> dict[str, float | None]:
         "pool_delta": pool.delta_limit,
         "labels_epsilon": guarantee(labels).epsilon_limit if labels else None,
     }
+
+
+def epsilon_limit_of(account: BudgetAccount) -> float:
+    """Return the epsilon limit of an account."""
+    return guarantee(account).epsilon_limit
 
 
 def configure_project(*, project: Project, changes: Mapping[str, Any], actor: AbstractBaseUser) -> Project:
@@ -51,7 +58,7 @@ def configure_project(*, project: Project, changes: Mapping[str, Any], actor: Ab
                     "; ".join(say("{field}: {reason}", field=field, reason=rule) for field, rule in broken.items())
                 )
             if "privacy_unit" in wanted:
-                wanted["pool_account"] = _account_of_unit(locked, wanted["privacy_unit"], actor)
+                wanted["pool_account"] = account_of_unit(locked, wanted["privacy_unit"], actor)
             for name, value in wanted.items():
                 setattr(locked, name, value)
             if wanted:
@@ -66,19 +73,19 @@ def _other_gate_fields(kind: str) -> set[str]:
     return set(ALL_GATE_FIELDS) - {"gate_epsilon", "texts_per_contributor", *GATE_FIELDS[kind]}
 
 
-def _account_of_unit(project: Project, unit: str, actor: AbstractBaseUser) -> BudgetAccount:
+def account_of_unit(project: Project, unit: str, actor: AbstractBaseUser) -> BudgetAccount:
     """Open an account of the other unit under the same limits: the terms of one that stands never change."""
-    assert project.oracle == Oracle.CROWD
-    now = guarantee(project.pool_account)
+    now = project.pool_account
     scope = f"project:{project.slug}:pool"
     number = BudgetAccount.objects.filter(scope__startswith=scope).count() + 1
     return ledger.open_account(
         scope=f"{scope}:{number}",
         label=f"{project.slug} pool {number}",
         unit=unit,
-        filter=project.pool_account.filter,
-        epsilon_limit=now.epsilon_limit,
-        delta_limit=now.delta_limit,
+        filter=now.filter,
+        # As fractions, since a float would round either limit down.
+        epsilon_limit=Fraction(now.epsilon_limit_nano, NANO),
+        delta_limit=Fraction(now.delta_limit_atto, ATTO),
         actor=actor,
         reason="unit of privacy changed before the first charge",
     )

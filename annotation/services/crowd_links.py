@@ -57,6 +57,7 @@ def find_link(*, token: str, study: str) -> CrowdLink:
     link = CrowdLink.objects.select_related("project").filter(token=token).first()
     if (
         link is None
+        or link.project.oracle != Oracle.CROWD
         or link.project.state in lifecycle.CLOSED
         or (link.study and not compare_digest(link.study.encode(), study.encode()))
     ):

@@ -41,6 +41,7 @@ BAD_ROWS_NAMED = 100
 NOT_AN_OBJECT = say("is not a JSON object")
 NO_FIELD = say("is missing")
 UNKNOWN_FIELD = say("is not a field of this project")
+NO_STREAM = say("This project takes uploads; only a stream takes records one by one.")
 # Long enough for any sender that tries again; the rows of posts that were examined are of no other use.
 KEYS_KEPT = timedelta(days=7)
 
@@ -73,7 +74,7 @@ def open_stream(*, project: Project) -> Dataset:
 def stream_of(project: Project) -> Dataset:
     """Return the dataset of the project's stream."""
     if project.arrival != Arrival.STREAM:
-        raise NotAStream("This project takes uploads; only a stream takes records one by one.")
+        raise NotAStream(NO_STREAM)
     return Dataset.objects.get(project=project, role=DatasetRole.POOL)
 
 
@@ -112,7 +113,10 @@ def _append(stream: Dataset, post: RecordPost) -> None:
             "UPDATE annotation_dataset SET row_count = row_count + %s WHERE id = %s RETURNING row_count",
             [post.record_count, stream.pk],
         )
-        next_slot = cursor.fetchone()[0]
+        found = cursor.fetchone()
+    if found is None:
+        raise NotAStream(NO_STREAM)
+    next_slot = found[0]
     waiting = waiting_posts(stream.project_id).aggregate(first=Min("first_slot"))["first"]
     if waiting is not None and next_slot - waiting > settings.STREAM_BACKLOG_RECORDS:
         raise StreamFull(

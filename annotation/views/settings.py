@@ -16,6 +16,7 @@ from annotation.configuration import frozen_settings
 from annotation.configuration_forms import chosen_values, configuration_form, shown_fields
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration
 from annotation.identity import person_of
+from annotation.kind_forms import kind_of
 from annotation.models import Project
 from annotation.services import configuring, projects
 from annotation.settings_forms import SettingsForm
@@ -86,6 +87,7 @@ def configuration(request: HttpRequest, slug: str) -> HttpResponse:
         "frozen": frozen,
         "is_charged": history.is_charged(project),
         "version": project.changes.count() + 1,
+        "kind": kind_of(project),
         "new": new,
         "errors": errors,
         "boxes": ",".join(field.name for field in fields if field.widget_type == "checkbox"),

@@ -132,6 +132,7 @@ def test_pages_are_clean(
         reverse("annotation:log", args=[project.slug]),
         reverse("annotation:retention", args=[project.slug]),
         reverse("annotation:configuration", args=[project.slug]),
+        reverse("annotation:kind", args=[project.slug]),
         reverse("annotation:data", args=[project.slug]),
         reverse("annotation:preview", args=[project.slug, draft.pk]),
         reverse("annotation:dataset", args=[project.slug, dataset.pk]),

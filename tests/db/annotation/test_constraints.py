@@ -177,9 +177,9 @@ def test_a_text_is_one_question_of_a_project_however_long_it_is():
         )
 
 
-def test_the_oracle_of_a_project_never_changes():
-    project = make_project()
-    with refused("annotation_project_oracle_fixed"):
+def test_the_oracle_of_a_project_with_questions_never_changes():
+    project = open_records(make_project())[0].project
+    with refused("annotation_project_kind_fixed"):
         Project.objects.filter(pk=project.pk).update(oracle="crowd")
     project.name = "renamed"
     project.save()

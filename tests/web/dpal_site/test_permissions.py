@@ -48,6 +48,7 @@ PAGES = {
     "annotation:log_csv": MANAGERS,
     "annotation:retention": MANAGERS,
     "annotation:configuration": MANAGERS,
+    "annotation:kind": MANAGERS,
     "annotation:people": MANAGERS,
     "annotation:remove_member": MANAGERS,
     "annotation:invitations": MANAGERS,
