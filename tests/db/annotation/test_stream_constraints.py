@@ -75,9 +75,10 @@ def test_only_a_stream_asks_about_every_record():
         make_project(selection="all")
 
 
-def test_how_records_arrive_never_changes():
+def test_how_records_arrive_never_changes_once_some_did():
     project = make_project(**STREAM)
-    with pytest.raises(IntegrityError, match="how records reach a project never changes"):
+    RecordPost.objects.create(project=project, key=b"1", first_slot=0, record_count=1, body_digest=b"2", body=b"[1]")
+    with pytest.raises(IntegrityError, match="never changes once there are records or questions"):
         Project.objects.filter(pk=project.pk).update(arrival="pool")
 
 
