@@ -8,10 +8,10 @@ from django import forms
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from annotation.choosing_forms import words_of
 from annotation.models import Arrival, Oracle, PrivacyUnit, Project
 from annotation.pool_forms import PoolProjectForm
 from annotation.presets import PRESETS, broken_rules
+from annotation.settings_words import name_of, value_of
 from annotation.stream_forms import StreamProjectForm
 from annotation.wizard_forms import ProtectionForm, arrival_of, preset_of
 
@@ -86,7 +86,7 @@ class KindForm(forms.Form):
 def kind_of(project: Project) -> list[tuple[str, str]]:
     """Return who is protected from whom in a project, as names and words."""
     names = ("preset", "oracle", "arrival", "privacy_unit")
-    return [(_label(name, KindForm.base_fields), _words(name, getattr(project, name))) for name in names]
+    return [(name_of(name), _words(name, getattr(project, name))) for name in names]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,27 +104,11 @@ def differences(project: Project, changes: Mapping[str, Any]) -> list[Difference
     first = ("oracle", "arrival", "privacy_unit", "preset")
     names = [*first, *(name for name in fields if name not in first), *changes]
     return [
-        Difference(_label(name, fields), _words(name, getattr(project, name)), _words(name, changes[name]))
+        Difference(name_of(name), _words(name, getattr(project, name)), _words(name, changes[name]))
         for name in dict.fromkeys(names)
         if name in changes
     ]
 
 
-def _label(name: str, fields: Mapping[str, forms.Field]) -> str:
-    if name in fields and fields[name].label:
-        return str(fields[name].label)
-    return str(Project._meta.get_field(name).verbose_name)  # type: ignore[union-attr]
-
-
 def _words(name: str, value: Any) -> str:
-    field = Project._meta.get_field(name)
-    if name == "preset":
-        return gettext(PRESETS[value].title)
-    if name == "columns":
-        return ", ".join(column["name"] for column in value) or gettext("none")
-    if isinstance(value, bool):
-        return gettext("yes") if value else gettext("no")
-    choices: Any = getattr(field, "choices", None)
-    if choices and value:
-        return str(dict(choices).get(value, value))
-    return words_of(forms.Field(), value)
+    return gettext(PRESETS[value].title) if name == "preset" else value_of(name, value)
