@@ -32,6 +32,7 @@ from annotation.models import (
     Role,
     Selection,
 )
+from annotation.prepared import fetch_one
 from annotation.rows import Columns
 from privacy.accounting.screens import hidden_selection_epsilon
 from privacy.selectors import remainder
@@ -103,9 +104,7 @@ def held_by(user: Person, assignment_id: UUID) -> Assignment:
 
     The same rows as `assignments_of`, in the time a click has.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(OWN_ASSIGNMENT, [assignment_id, user.pk, Role.ANNOTATOR])
-        row = cursor.fetchone()
+    row = fetch_one(OWN_ASSIGNMENT, [assignment_id, user.pk, Role.ANNOTATOR.value])
     if row is None:
         raise Assignment.DoesNotExist
     values = iter(row)
@@ -205,7 +204,8 @@ def guess_of(assignment: Assignment) -> str | None:
 
 def question_of(assignment: Assignment) -> Question:
     """Return what the assignment shows; load it with `query__record`, else each part is a query of its own."""
-    image_url = reverse("annotation:question_image", args=(assignment.pk,))
+    is_image = assignment.project.data_kind == DataKind.IMAGE
+    image_url = reverse("annotation:question_image", args=(assignment.pk,)) if is_image else ""
     return shown_of(assignment.project, assignment.query, image_url=image_url)
 
 

@@ -8,6 +8,7 @@ from datetime import time
 from enum import StrEnum
 
 from django.contrib.auth.models import AbstractBaseUser
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from annotation import selectors
@@ -27,16 +28,19 @@ def limit_reached(project: Project, user: AbstractBaseUser) -> WorkLimit | None:
     """Return the limit the person has reached; asks the database only where the project has one."""
     if is_quiet(project):
         return WorkLimit.QUIET_HOURS
-    answered = Assignment.objects.filter(annotator=user.pk, project=project.pk, state=AssignmentState.LABELLED)
-    if project.answers_per_person is not None and answered.count() >= project.answers_per_person:
+    if project.answers_per_person is not None and _answers_of(project, user).count() >= project.answers_per_person:
         return WorkLimit.ANSWERS_PER_PERSON
     if project.answers_per_day is not None:
-        today = answered.filter(finished_at__gte=selectors.site_midnight()).count()
+        today = _answers_of(project, user).filter(finished_at__gte=selectors.site_midnight()).count()
         if today >= project.answers_per_day:
             return WorkLimit.ANSWERS_PER_DAY
     if project.encounter_limit is not None and encounters_of(project, user) >= project.encounter_limit:
         return WorkLimit.ENCOUNTERS
     return None
+
+
+def _answers_of(project: Project, user: AbstractBaseUser) -> QuerySet[Assignment]:
+    return Assignment.objects.filter(annotator=user.pk, project=project.pk, state=AssignmentState.LABELLED)
 
 
 def encounters_of(project: Project, user: AbstractBaseUser) -> int:

@@ -130,12 +130,12 @@ def fill(queue_length: int, overlap: int) -> tuple[str, list[str]]:
     """Store a project with open questions and the sessions of its annotators; return its page and the sessions."""
     from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
     from django.contrib.auth.models import User
-    from django.contrib.sessions.backends.db import SessionStore
     from django.db import connection
     from django.urls import reverse
 
     from annotation.models import Dataset, Job, Membership, Role
     from annotation.services import projects
+    from dpal_site.logins import SessionStore
 
     run = User.objects.count()
     people = [User.objects.create_user(f"annotator-{run}-{n}") for n in range(PEOPLE)]
@@ -172,7 +172,7 @@ def fill(queue_length: int, overlap: int) -> tuple[str, list[str]]:
     for user in people:
         session = SessionStore()
         session[SESSION_KEY] = str(user.pk)
-        session[BACKEND_SESSION_KEY] = "django.contrib.auth.backends.ModelBackend"
+        session[BACKEND_SESSION_KEY] = "dpal_site.logins.ByUserName"
         session[HASH_SESSION_KEY] = user.get_session_auth_hash()
         session.create()
         sessions.append(session.session_key)

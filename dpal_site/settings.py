@@ -124,12 +124,17 @@ if DATABASE_POOLER not in ("", "transaction"):
     raise ImproperlyConfigured(f"DATABASE_POOLER must be 'transaction' or unset, got {DATABASE_POOLER!r}")
 if DATABASE_POOLER:
     DATABASES["default"] = through_pooler(DATABASES["default"])
+else:
+    # Lets `annotation.prepared` prepare what it runs, from the first run on; Django's own cursors never do.
+    DATABASES["default"]["OPTIONS"]["prepare_threshold"] = 0
 # A page whose statement takes longer says so; workers wait as long as their work takes. Set by the web server alone,
 # and where a pooler stands between, by the pooler.
 WEB_STATEMENT_SECONDS = int(os.environ.get("WEB_STATEMENT_SECONDS", 20))
-if os.environ.get("DPAL_SERVES_PAGES") == "1" and WEB_STATEMENT_SECONDS and not DATABASE_POOLER:
+if os.environ.get("DPAL_SERVES_PAGES") == "1" and not DATABASE_POOLER:
     _options = DATABASES["default"]["OPTIONS"]
-    _options["options"] = f"{_options.get('options', '')} -c statement_timeout={WEB_STATEMENT_SECONDS}s".strip()
+    # What is prepared is planned once: the server would take the same path for everybody, and look for it every time.
+    _session = f"-c plan_cache_mode=force_generic_plan -c statement_timeout={WEB_STATEMENT_SECONDS}s"
+    _options["options"] = f"{_options.get('options', '')} {_session}".strip()
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTH_PASSWORD_VALIDATORS = [
@@ -141,8 +146,8 @@ LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "annotation:projects"
 LOGOUT_REDIRECT_URL = "login"
 AUTHENTICATION_BACKENDS = [
-    "django.contrib.auth.backends.ModelBackend",
-    "allauth.account.auth_backends.AuthenticationBackend",
+    "dpal_site.logins.ByUserName",
+    "dpal_site.logins.ByEmail",
 ]
 
 # Who may open an account: whoever holds an invitation, or with SIGNUP=open everybody.
@@ -241,6 +246,7 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024 * 1024
 UPLOAD_MAX_BYTES = int(os.environ.get("UPLOAD_MAX_BYTES", 2 * 1024**3))
 
 # Without a request for so long, or after so long in all, somebody has to log in again.
+SESSION_ENGINE = "dpal_site.logins"
 SESSION_IDLE_SECONDS = int(os.environ.get("SESSION_IDLE_SECONDS", 12 * 3600))
 SESSION_LIFETIME_SECONDS = SESSION_COOKIE_AGE = int(os.environ.get("SESSION_LIFETIME_SECONDS", 7 * 24 * 3600))
 # A browser takes a cookie of such a name from this very host, over TLS and for all paths, or not at all.

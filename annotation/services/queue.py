@@ -16,6 +16,7 @@ from django.db import IntegrityError, connection, transaction
 from annotation import label_budget, selectors, work_limits
 from annotation.errors import InvalidConfiguration, LeaseExpired
 from annotation.models import Assignment, Membership, Oracle, Project, ProjectState, Query, QueryState, Role
+from annotation.prepared import fetch_one
 from annotation.rows import Columns
 from annotation.selectors import RECORD
 from annotation.services import gold
@@ -277,9 +278,7 @@ def _claim(statement: str, project: Project, user: AbstractBaseUser) -> tuple[As
         "known_within": KNOWN_WITHIN,
     }
     try:
-        with connection.cursor() as cursor:
-            cursor.execute(statement, values)
-            row = iter(cursor.fetchone())
+        row = iter(fetch_one(statement, values) or ())
     except IntegrityError:
         # The person leased another question meanwhile: `annotation_assignment_one_lease`.
         if connection.in_atomic_block:

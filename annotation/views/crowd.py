@@ -18,7 +18,7 @@ from annotation.services import crowd_links as service
 from annotation.services import rates
 from annotation.views.projects import managed_project
 
-BACKEND = "django.contrib.auth.backends.ModelBackend"
+BACKEND = "dpal_site.logins.ByUserName"
 SESSION_KEY = "crowd_participant"
 TRIES, WINDOW_SECONDS = 30, 600
 # What each platform fills in by itself when it stands in the address.

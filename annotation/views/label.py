@@ -2,21 +2,18 @@
 
 from base64 import b64encode
 from collections.abc import Callable
-from functools import lru_cache, wraps
+from functools import wraps
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
-from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
 from django.http import Http404, HttpRequest, HttpResponse
 from django.middleware.csrf import get_token
 from django.shortcuts import get_object_or_404, render
-from django.template.loader import render_to_string
 from django.urls import reverse
-from django.utils import timezone, translation
-from django.utils.safestring import mark_safe
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
@@ -24,18 +21,16 @@ from django_htmx.http import HttpResponseClientRedirect
 
 from annotation import receipts, selectors
 from annotation.errors import NotMember
-from annotation.forms import FLAGS, SKIP_REASONS, CommentForm, FlagForm, LabelForm, SkipForm
+from annotation.forms import CommentForm, FlagForm, LabelForm, SkipForm
 from annotation.images import png_of
-from annotation.models import Assignment, Project, QuestionKind, Record, ReportKind
+from annotation.models import Assignment, Project, Record, ReportKind
 from annotation.services import guidelines, labels, queue, reports, undoing
+from annotation.views import label_parts
 from annotation.views.crowd import end_of_task
 
 View = Callable[..., HttpResponse]
-KEYS = "1234567890"
 # A picture up to this size comes with its question, so that the next one is there at once, too.
 IMAGE_IN_PAGE_BYTES = 48 * 1024
-NO_QUESTION = UUID(int=0)
-STAND_IN = "of-the-request"
 
 
 def annotator_page(view: View) -> View:
@@ -221,26 +216,21 @@ def _next_question(
         # Who comes for the first time is not told of a change.
         guidelines.mark_guidelines_seen(project=project, user=request.user)  # type: ignore[arg-type]
     question = selectors.question_of(assignment)
-    answers = selectors.answers_of(project)
-    keys = KEYS.ljust(len(answers))
+    parts = label_parts.parts_of(assignment, token=get_token(request), earlier=earlier, last=last)
     context = {
         "project": project,
         "assignment": assignment,
         "question": question,
         "image_source": _image_in_page(assignment) if question.image_url else None,
-        "key": uuid4(),
-        "choices": [
-            (value, keys[value].strip(), _shortcuts(project, value), name) for value, name in enumerate(answers)
-        ],
         "guess": selectors.guess_of(assignment),
-        "instead": _instead_of_answering(request, assignment),
+        "answer": parts.answer,
+        "instead": parts.instead,
+        "undo": parts.undo,
         "done_today": assignment.done_today,
         "an_hour": _rounded(assignment.an_hour),
         "waiting": assignment.waiting,
         "goal": assignment.done_today + assignment.waiting + 1,
         "more_than": assignment.waiting > selectors.WAITING_SHOWN and selectors.WAITING_SHOWN,
-        "last_answer": last,
-        "earlier": earlier,
         "problem": problem,
         "notice": notice,
         "guidelines_changed": not with_guidelines
@@ -248,31 +238,6 @@ def _next_question(
         "with_guidelines": with_guidelines,
     }
     return _page(request, context, HTTPStatus.UNPROCESSABLE_ENTITY if problem else HTTPStatus.OK)
-
-
-def _shortcuts(project: Project, value: int) -> str:
-    """Return the keys that give an answer, apart by spaces: its number, and the letter of a yes or a no."""
-    number = KEYS[value : value + 1]
-    if project.question_kind != QuestionKind.CONFIRM:
-        return number
-    return f"{number} {(_('Y'), _('N'))[value].lower()}"
-
-
-@lru_cache(maxsize=64)
-def _ways_out(language: str) -> str:
-    """Return the forms for skipping, flagging and commenting, with a stand-in for the question's id and the token.
-
-    They are the same for everybody and each question, so rendering them for each answer would be most of its time.
-    """
-    context = {"assignment_id": NO_QUESTION, "token": STAND_IN, "reasons": SKIP_REASONS, "flags": FLAGS}
-    with translation.override(language):
-        return render_to_string("annotation/_label_instead.html", context)
-
-
-def _instead_of_answering(request: HttpRequest, assignment: Assignment) -> str:
-    forms = _ways_out(translation.get_language() or settings.LANGUAGE_CODE)
-    # Both are letters, digits and hyphens, made by us.
-    return mark_safe(forms.replace(str(NO_QUESTION), str(assignment.pk)).replace(STAND_IN, get_token(request)))  # noqa: S308
 
 
 def _rounded(an_hour: int | None) -> int | None:
@@ -300,7 +265,7 @@ def _empty(request: HttpRequest, project: Project, notice: str = "") -> HttpResp
         "project": project,
         "state": str(state),
         "done_today": desk.done_today,
-        "last_answer": selectors.last_done(desk),
+        "undo": label_parts.undo_of(project.slug, last=selectors.last_done(desk), token=get_token(request)),
         "notice": notice,
         "zone": timezone.get_default_timezone_name(),
     }

@@ -199,6 +199,20 @@ class TestClaimNext:
         assert "Seq Scan on annotation_query" not in plan
         assert "Sort" not in plan
 
+    def test_an_answer_reads_neither_the_queue_nor_the_table_of_questions_through(self):
+        project = make_project()
+        open_records(project, 3000)
+        (person,) = make_annotators(project, 1)
+        assignment = queue.claim_next(project=project, user=person)
+        with connection.cursor() as cursor:
+            cursor.execute("ANALYZE annotation_query, annotation_assignment")
+            values = {"assignment": assignment.pk, "query": assignment.query_id, "choice": 0, "key": None}
+            cursor.execute("EXPLAIN " + labels.ONLY_ANSWER, values | {"project": project.pk, "agreed": True})
+            plan = "\n".join(line for (line,) in cursor.fetchall())
+        assert "annotation_query_queue" in plan
+        assert "Seq Scan on annotation_query" not in plan
+        assert "Sort" not in plan
+
 
 @pytest.mark.django_db
 class TestDatabaseRules:

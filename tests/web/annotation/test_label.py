@@ -1,5 +1,6 @@
 """The annotator's page over HTTP: what it shows, what it stores, whom it refuses, how many statements it costs."""
 
+import re
 from io import BytesIO
 
 import numpy as np
@@ -10,8 +11,9 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from PIL import Image
 
-from annotation.models import Assignment, AssignmentState, Consensus, Label, Query, Role
+from annotation.models import Assignment, AssignmentState, Consensus, Label, Project, Query, Role
 from annotation.services import labels, queue
+from annotation.views.label_parts import ASSIGNMENT, KEY, TOKEN
 from tests.factories import (
     add_members,
     make_account,
@@ -392,6 +394,9 @@ class TestStatements:
             response = web.post(submit, {"choice": 0}, **PART)
         assert "1 answered today" in response.content.decode()
         assert len(statements) <= 10, [statement["sql"] for statement in statements]
+        if overlap == 1:
+            # Session, person, question, answer with its consensus, next question.
+            assert len(statements) == 5, [statement["sql"] for statement in statements]
 
     def test_submit_and_next_without_scripts(self, browser_of):
         project = make_project()
@@ -405,3 +410,40 @@ class TestStatements:
             web.get(page(project))
         read_or_write = [one["sql"] for one in statements if one["sql"] not in ("BEGIN", "COMMIT")]
         assert len(read_or_write) <= 10, read_or_write
+
+
+class TestParts:
+    """What is rendered once is right for everybody: person, project and language."""
+
+    def test_two_people_get_their_own_ids_and_tokens(self, browser_of):
+        project = make_project()
+        open_records(project, 2)
+        people = make_annotators(project, 2)
+        pages = [browser_of(person).get(page(project)).content.decode() for person in people]
+        for marker in ('hx-post="/assignments/([^/]+)/submit/"', 'name="key" value="([^"]+)"'):
+            found = [set(re.findall(marker, content)) for content in pages]
+            assert [len(each) for each in found] == [1, 1]
+            assert not found[0] & found[1]
+        for content in pages:
+            assert not {ASSIGNMENT, KEY, TOKEN} & set(
+                re.findall(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", content)
+            )
+
+    def test_other_classes_are_other_buttons_at_once(self, browser_of):
+        project = make_project(classes=["a <b>", "c"])
+        open_records(project, 1)
+        (person,) = make_annotators(project, 1)
+        web = browser_of(person)
+        assert "a &lt;b&gt;" in web.get(page(project)).content.decode()
+        Project.objects.filter(pk=project.pk).update(classes=["d", "e"], confirm_answers=True)
+        content = web.get(page(project)).content.decode()
+        assert "a &lt;b&gt;" not in content
+        assert content.count('type="radio"') == 2
+
+    def test_the_language_is_the_viewers(self, browser_of):
+        project = make_project()
+        open_records(project, 1)
+        (person,) = make_annotators(project, 1)
+        web = browser_of(person)
+        assert "Skip</summary>" in web.get(page(project)).content.decode()
+        assert "Skip</summary>" not in web.get(page(project), headers={"accept-language": "de"}).content.decode()
