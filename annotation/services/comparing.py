@@ -5,21 +5,15 @@ answers change its own class and no other; with such a model behind it, that wou
 the majority of each question's own answers, and what is made here goes to people only.
 """
 
-import logging
-
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models.functions import Now
 
 from annotation.agreement import Answer, compare_answers
-from annotation.errors import WorkCancelled, WorkLost
 from annotation.models import Job, Label, Project
 from annotation.quality_models import Opinion, QualityReport
-from annotation.services import interruptions, jobs, work
+from annotation.services import jobs, work
 from privacy.wording import say
-
-logger = logging.getLogger(__name__)
-MAXIMUM_ATTEMPTS = 3
 
 
 def start_report(*, project: Project, owner: User) -> QualityReport:
@@ -35,30 +29,14 @@ def start_report(*, project: Project, owner: User) -> QualityReport:
 def make_report(*, job_id: str) -> None:
     """Compare and store; a report that gave way meanwhile is not made."""
     job = Job.objects.get(pk=job_id)
-    if not work.take_work(row=job):
-        return
-    report = QualityReport.objects.filter(job=job).first()
-    if report is None:
-        work.fail_work(row=job, error=say("A newer comparison took this one's place."))
-        return
-    with work.keep_lease(job) as lease:
-        try:
-            if job.attempt > MAXIMUM_ATTEMPTS:
-                work.fail_work(
-                    row=job, error=say("Given up: {attempts} attempts were killed.", attempts=MAXIMUM_ATTEMPTS)
-                )
-                return
-            _compare(report, job, lease)
-        except WorkLost:
-            logger.warning("comparison job %s was taken over, attempt %s stops", job.pk, job.attempt)
-        except WorkCancelled as cancelled:
-            work.fail_work(row=job, error=str(cancelled))
-        except Exception as error:
-            if interruptions.passes_by_itself(error):
-                logger.warning("comparison job %s lost the database in attempt %s", job.pk, job.attempt)
-                return
-            work.fail_work(row=job, error=interruptions.reason_of(error))
-            raise
+    with work.attempt_at(job) as lease:
+        if lease is None:
+            return
+        report = QualityReport.objects.filter(job=job).first()
+        if report is None:
+            work.fail_work(row=job, error=say("A newer comparison took this one's place."))
+            return
+        _compare(report, job, lease)
 
 
 def _compare(report: QualityReport, job: Job, lease: work.Lease) -> None:

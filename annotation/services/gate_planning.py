@@ -1,6 +1,5 @@
 """Choosing the gate of a project: a look at what would pass, and taking a gate over while nothing is charged."""
 
-import logging
 import secrets
 from collections.abc import Mapping
 from functools import partial
@@ -10,10 +9,10 @@ from uuid import UUID
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
-from annotation.errors import ConfigurationFrozen, InvalidConfiguration, WorkCancelled, WorkLost
+from annotation.errors import ConfigurationFrozen, InvalidConfiguration
 from annotation.models import Dataset, DatasetRole, Job, Oracle, Project, Survey, WorkState
 from annotation.presets import broken_rules
-from annotation.services import gate_parts, interruptions, jobs, work
+from annotation.services import gate_parts, jobs, work
 from annotation.services.projects import ALL_GATE_FIELDS
 from privacy.models import EntryKind, LedgerEntry
 from privacy.normalizers import Normalizer
@@ -21,10 +20,8 @@ from privacy.selectors import guarantee
 from privacy.survey import Frequencies, PoolSurvey
 from privacy.wording import say
 
-logger = logging.getLogger(__name__)
 # What a page has time for; what is larger takes a job.
 SURVEYED_ROWS = 200_000
-MAXIMUM_ATTEMPTS = 3
 KEPT_FIELDS = ("texts_per_contributor",)
 
 
@@ -100,30 +97,14 @@ def start_survey(*, dataset: Dataset, owner: AbstractBaseUser | None = None) -> 
 def run_survey(*, job_id: UUID | str) -> None:
     """Count a whole upload in bounded memory; nothing is charged, since only managers of the project see it."""
     job = Job.objects.get(pk=job_id, kind=jobs.SURVEY)
-    if not work.take_work(row=job):
-        return
-    with work.keep_lease(job) as lease:
-        try:
-            if job.attempt > MAXIMUM_ATTEMPTS:
-                work.fail_work(
-                    row=job, error=say("Given up: {attempts} attempts were killed.", attempts=MAXIMUM_ATTEMPTS)
-                )
-                return
-            survey = Survey.objects.select_related("dataset__project").get(job=job)
-            counted = _count(survey.dataset, partial(_tell, lease, survey.dataset))
-            with transaction.atomic():
-                Survey.objects.filter(pk=survey.pk).update(frequencies=counted.to_json())
-                work.finish_work(row=job, progress_done=survey.dataset.row_count, message=say("The upload is counted."))
-        except WorkCancelled as cancelled:
-            work.fail_work(row=job, error=str(cancelled))
-        except WorkLost:
-            logger.warning("survey job %s was taken over, attempt %s stops", job.pk, job.attempt)
-        except Exception as error:
-            if interruptions.passes_by_itself(error):
-                logger.warning("survey job %s lost the database in attempt %s", job.pk, job.attempt)
-                return
-            work.fail_work(row=job, error=interruptions.reason_of(error))
-            raise
+    with work.attempt_at(job) as lease:
+        if lease is None:
+            return
+        survey = Survey.objects.select_related("dataset__project").get(job=job)
+        counted = _count(survey.dataset, partial(_tell, lease, survey.dataset))
+        with transaction.atomic():
+            Survey.objects.filter(pk=survey.pk).update(frequencies=counted.to_json())
+            work.finish_work(row=job, progress_done=survey.dataset.row_count, message=say("The upload is counted."))
 
 
 def _tell(lease: work.Lease, dataset: Dataset, read: int) -> None:

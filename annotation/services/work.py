@@ -18,11 +18,13 @@ from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 
 from annotation.errors import WorkCancelled, WorkLost
-from annotation.models import WorkState
+from annotation.models import Job, WorkState
+from annotation.services import interruptions
 from privacy.wording import say
 
 logger = logging.getLogger(__name__)
 MAX_ERROR_LENGTH = 1000
+MAXIMUM_ATTEMPTS = 5
 REPORT_EVERY_SECONDS = 1.0
 
 
@@ -123,6 +125,35 @@ def keep_lease(row: models.Model) -> Iterator[Lease]:
         yield lease
     finally:
         lease.stop()
+
+
+@contextmanager
+def attempt_at(job: Job) -> Iterator[Lease | None]:
+    """Take a job that charges nothing for one attempt; yields None when there is nothing to take.
+
+    A cancellation fails the job with its reason, and so does any error, which is raised for the log; where the database
+    went away, the job keeps its lapsing lease for the next attempt. The attempt after the last one fails it, too.
+    """
+    if not take_work(row=job):
+        yield None
+        return
+    with keep_lease(job) as lease:
+        try:
+            if job.attempt > MAXIMUM_ATTEMPTS:
+                fail_work(row=job, error=say("Given up: {attempts} attempts were killed.", attempts=MAXIMUM_ATTEMPTS))
+                yield None
+                return
+            yield lease
+        except WorkCancelled as cancelled:
+            fail_work(row=job, error=str(cancelled))
+        except WorkLost:
+            logger.warning("%s job %s was taken over, attempt %s stops", job.kind, job.pk, job.attempt)
+        except Exception as error:
+            if interruptions.passes_by_itself(error):
+                logger.warning("%s job %s lost the database in attempt %s", job.kind, job.pk, job.attempt)
+                return
+            fail_work(row=job, error=interruptions.reason_of(error))
+            raise
 
 
 def finish_work(*, row: models.Model, **fields: Any) -> None:

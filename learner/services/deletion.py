@@ -4,7 +4,6 @@ The ledger's entries and their chain, the rounds and trainings they paid for, an
 Releases stay whole, or as tombstones that still say which version there was and what it guaranteed.
 """
 
-import logging
 import shutil
 from uuid import UUID
 
@@ -12,7 +11,6 @@ from django.core.files.storage import default_storage
 from django.db import transaction
 
 from annotation.deletion_models import Deletion
-from annotation.errors import WorkLost
 from annotation.models import Job, Project
 from annotation.services import jobs, lifecycle, work
 from learner.models import (
@@ -32,41 +30,27 @@ from learner.webhook_models import Webhook, WebhookDelivery
 from privacy.services.faults import fault_point
 from privacy.wording import say
 
-logger = logging.getLogger(__name__)
-MAXIMUM_ATTEMPTS = 5
 REASON = "The project was deleted, and its releases with it."
 
 
 def delete_project(*, job_id: UUID | str) -> None:
     """Erase what a deleted project held, once however often it is called; a killed attempt is taken up again."""
     job = Job.objects.get(pk=job_id, kind=jobs.DELETE)
-    if not work.take_work(row=job):
-        return
-    with work.keep_lease(job) as lease:
-        try:
-            if job.attempt > MAXIMUM_ATTEMPTS:
-                work.fail_work(
-                    row=job, error=say("Given up: {attempts} attempts were killed.", attempts=MAXIMUM_ATTEMPTS)
-                )
-                return
-            deletion = Deletion.objects.select_related("project").get(job=job)
-            project = deletion.project
-            _erase_rows(project)
-            fault_point("project_rows_erased")
-            lifecycle.erase_uploads(project=project)
-            _delete_folder(f"features/{project.pk}")
-            _delete_folder(f"datasets/{project.pk}")
-            if not deletion.keep_releases:
-                _bury_releases(project)
-            fault_point("project_files_erased")
-            lease.check()
-            work.finish_work(row=job, message=say("What the project held is erased."))
-        except WorkLost:
-            logger.warning("delete job %s was taken over, attempt %s stops", job.pk, job.attempt)
-        except Exception as error:
-            # The name of the error only: its message may quote a record.
-            work.fail_work(row=job, error=say("Erasing stopped with {name}.", name=type(error).__name__))
-            raise
+    with work.attempt_at(job) as lease:
+        if lease is None:
+            return
+        deletion = Deletion.objects.select_related("project").get(job=job)
+        project = deletion.project
+        _erase_rows(project)
+        fault_point("project_rows_erased")
+        lifecycle.erase_uploads(project=project)
+        _delete_folder(f"features/{project.pk}")
+        _delete_folder(f"datasets/{project.pk}")
+        if not deletion.keep_releases:
+            _bury_releases(project)
+        fault_point("project_files_erased")
+        lease.check()
+        work.finish_work(row=job, message=say("What the project held is erased."))
 
 
 def _erase_rows(project: Project) -> None:

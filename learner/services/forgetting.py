@@ -4,7 +4,6 @@ Nothing that was published changes, and nothing that was spent comes back: a rel
 still carries the guarantee it was given, which is about exactly this.
 """
 
-import logging
 import math
 from dataclasses import dataclass
 from uuid import UUID
@@ -12,7 +11,6 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import QuerySet
 
-from annotation.errors import WorkLost
 from annotation.forgetting_models import Forgetting
 from annotation.models import Dataset, Job, Oracle, PrivacyUnit, Project
 from annotation.services import emptying, jobs, work
@@ -23,9 +21,6 @@ from learner.services import features
 from privacy.selectors import guarantee
 from privacy.services.faults import fault_point
 from privacy.wording import say
-
-logger = logging.getLogger(__name__)
-MAXIMUM_ATTEMPTS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,32 +84,20 @@ def releases_using(*, project: Project, uploads: tuple[Dataset, ...]) -> QuerySe
 def forget_contributor(*, job_id: UUID | str) -> None:
     """Erase what a request is about, once however often it is called; a killed attempt is taken up where it stopped."""
     job = Job.objects.get(pk=job_id, kind=jobs.FORGET)
-    if not work.take_work(row=job):
-        return
-    with work.keep_lease(job) as lease:
-        try:
-            if job.attempt > MAXIMUM_ATTEMPTS:
-                work.fail_work(
-                    row=job, error=say("Given up: {attempts} attempts were killed.", attempts=MAXIMUM_ATTEMPTS)
-                )
-                return
-            request = Forgetting.objects.select_related("project").get(job=job)
-            records.forget_records(forgetting=request)
-            fault_point("records_emptied")
-            records.discard_drafts(request.project)
-            erase_from_files(project=request.project)
-            fault_point("files_zeroed")
-            lease.check()
-            with transaction.atomic():
-                records.finish_forgetting(forgetting=request)
-                work.finish_work(row=job, message=say("Nothing of the contributor is left."))
-                jobs.send_project_changed(request.project_id)
-        except WorkLost:
-            logger.warning("forget job %s was taken over, attempt %s stops", job.pk, job.attempt)
-        except Exception as error:
-            # The name of the error only: its message may quote a record.
-            work.fail_work(row=job, error=say("Erasing stopped with {name}.", name=type(error).__name__))
-            raise
+    with work.attempt_at(job) as lease:
+        if lease is None:
+            return
+        request = Forgetting.objects.select_related("project").get(job=job)
+        records.forget_records(forgetting=request)
+        fault_point("records_emptied")
+        records.discard_drafts(request.project)
+        erase_from_files(project=request.project)
+        fault_point("files_zeroed")
+        lease.check()
+        with transaction.atomic():
+            records.finish_forgetting(forgetting=request)
+            work.finish_work(row=job, message=say("Nothing of the contributor is left."))
+            jobs.send_project_changed(request.project_id)
 
 
 def erase_from_files(*, project: Project) -> None:

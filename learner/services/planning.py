@@ -43,15 +43,14 @@ def start_simulation(*, project: Project, setup: Setup, epsilon: float, owner: A
 def run_simulation(*, job_id: str) -> None:
     """Simulate and store the result."""
     job = Job.objects.get(pk=job_id)
-    if not work.take_work(row=job):
-        return
-    wanted = PlanSimulation.objects.filter(job=job).first()
-    if wanted is None:
-        work.fail_work(row=job, error=say("Another simulation took this one's place."))
-        return
-    setup = Setup.from_json(wanted.setup)
-    with work.keep_lease(job) as lease:
-        result = _results(setup, wanted.epsilon, lease)
+    with work.attempt_at(job) as lease:
+        if lease is None:
+            return
+        wanted = PlanSimulation.objects.filter(job=job).first()
+        if wanted is None:
+            work.fail_work(row=job, error=say("Another simulation took this one's place."))
+            return
+        result = _results(Setup.from_json(wanted.setup), wanted.epsilon, lease)
         lease.check()
         with transaction.atomic():
             PlanSimulation.objects.filter(pk=wanted.pk).update(result=result)

@@ -167,3 +167,49 @@ def test_a_database_that_is_away_for_a_moment_costs_no_lease(job, settings, monk
     assert Job.objects.filter(pk=job.pk, leased_until__gt=Now() - timedelta(seconds=0.3)).exists()
     with pytest.raises(DatabaseError):
         list(Job.objects.extra(where=["1 / (1 - 1) = 1"]))
+
+
+class TestAnAttemptAtAJob:
+    """What every job that charges nothing does about what goes wrong in it."""
+
+    def test_an_error_fails_it_with_a_reason_and_without_its_words(self, job):
+        with pytest.raises(ValueError, match="a text"), work.attempt_at(job):
+            raise ValueError("a text of the pool")
+        kept = copy_of(job)
+        assert kept.state == "failed"
+        assert "ValueError" in kept.error
+        assert "a text" not in kept.error
+
+    def test_where_the_database_goes_away_the_next_attempt_has_it(self, job):
+        with work.attempt_at(job), connection.cursor() as cursor:
+            cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+        connection.close()
+        assert copy_of(job).state == "running"
+        let_lapse(job)
+        with work.attempt_at(copy_of(job)):
+            work.finish_work(row=copy_of(job))
+        assert copy_of(job).state == "done"
+
+    def test_cancelled_it_stops_at_its_next_check(self, job):
+        with work.attempt_at(job) as lease:
+            assert lease is not None
+            work.cancel_work(row=copy_of(job), by="ada")
+            deadline = time.monotonic() + 60
+            while time.monotonic() < deadline:
+                lease.check()
+                time.sleep(0.05)
+        kept = copy_of(job)
+        assert (kept.state, kept.error) == ("failed", "Cancelled by ada.")
+
+    def test_the_attempt_after_the_last_is_not_made(self, job):
+        Job.objects.filter(pk=job.pk).update(attempt=work.MAXIMUM_ATTEMPTS)
+        with work.attempt_at(copy_of(job)) as lease:
+            assert lease is None
+        assert copy_of(job).state == "failed"
+
+    def test_who_comes_second_has_nothing_to_do(self, job):
+        with work.attempt_at(job):
+            with work.attempt_at(copy_of(job)) as second:
+                assert second is None
+            work.finish_work(row=job)
+        assert copy_of(job).state == "done"

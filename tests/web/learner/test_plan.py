@@ -137,3 +137,20 @@ def test_a_picture_nobody_made_does_not_exist(client: Client, manager: User) -> 
 def test_an_odd_number_of_records_is_named(client: Client, manager: User, records: str) -> None:
     project = opened(manager, "pool-experts")
     assert client.get(page_of(project), {"records": records}).status_code == 422
+
+
+def test_a_simulation_that_breaks_fails_with_a_reason_and_can_be_asked_for_again(
+    client: Client, manager: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = opened(manager, "pool-experts", feature_dimension=8)
+    client.post(page_of(project), {"records": "300"})
+    first = Job.objects.get(kind="simulate")
+    with monkeypatch.context() as patched:
+        patched.setattr(planning, "splits", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            planning.run_simulation(job_id=str(first.pk))
+    first.refresh_from_db()
+    assert first.state == WorkState.FAILED
+    assert "ZeroDivisionError" in first.error
+    client.post(page_of(project), {"records": "300"})
+    assert Job.objects.filter(kind="simulate", state=WorkState.WAITING).count() == 1
