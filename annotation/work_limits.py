@@ -4,7 +4,7 @@ Limits on what one person sees are about collusion: however many answers somebod
 contributors, or more texts of a gate, than the project allows.
 """
 
-from datetime import time
+from datetime import datetime, time, timedelta
 from enum import StrEnum
 
 from django.contrib.auth.models import AbstractBaseUser
@@ -57,6 +57,14 @@ def is_quiet(project: Project) -> bool:
     # The site's clock: the viewer's is whatever their browser says.
     now = timezone.localtime(timezone=timezone.get_default_timezone()).time()
     return within(now, project.quiet_from, project.quiet_until)
+
+
+def next_time(of_day: time) -> datetime:
+    """Return when the site's clock shows a time of day next, as a moment every zone has a time for."""
+    here = timezone.get_default_timezone()
+    now = timezone.localtime(timezone=here)
+    today = datetime.combine(now.date(), of_day, tzinfo=here)
+    return today if today > now else datetime.combine(now.date() + timedelta(days=1), of_day, tzinfo=here)
 
 
 def within(now: time, start: time, end: time) -> bool:

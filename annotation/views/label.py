@@ -2,6 +2,7 @@
 
 from base64 import b64encode
 from collections.abc import Callable
+from datetime import time
 from functools import wraps
 from http import HTTPStatus
 from pathlib import Path
@@ -17,9 +18,9 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
-from django_htmx.http import HttpResponseClientRedirect
+from django_htmx.http import HttpResponseClientRedirect, HttpResponseClientRefresh
 
-from annotation import receipts, selectors
+from annotation import receipts, selectors, work_limits
 from annotation.errors import NotMember
 from annotation.forms import CommentForm, FlagForm, LabelForm, SkipForm
 from annotation.images import png_of
@@ -29,6 +30,7 @@ from annotation.views import label_parts
 from annotation.views.crowd import end_of_task
 
 View = Callable[..., HttpResponse]
+NOT_INVITED = "annotation/not_invited.html"
 # A picture up to this size comes with its question, so that the next one is there at once, too.
 IMAGE_IN_PAGE_BYTES = 48 * 1024
 
@@ -51,11 +53,16 @@ def annotator_page(view: View) -> View:
 @annotator_page
 def label(request: HttpRequest, slug: str) -> HttpResponse:
     """The question the person holds, else the next one, else why there is none."""
+    is_waiting = request.htmx and request.GET.get("shown") == queue.QueueState.NOT_MEMBER  # type: ignore[attr-defined]
     try:
         project = _desk(request, slug)
-    except Http404:
-        # The same words whether there is such a project or not.
-        return render(request, "annotation/not_invited.html", status=HTTPStatus.NOT_FOUND)
+    except (Http404, NotMember) as refusal:
+        # The same words whether there is such a project or not; somebody with another role knows that there is.
+        told = {"reason": str(refusal) if isinstance(refusal, NotMember) else ""}
+        status = HTTPStatus.FORBIDDEN if told["reason"] else HTTPStatus.NOT_FOUND
+        return HttpResponse(status=204) if is_waiting else render(request, NOT_INVITED, told, status=status)
+    if is_waiting:
+        return HttpResponseClientRefresh()
     return _next_question(request, project, last=selectors.last_done(project))
 
 
@@ -267,8 +274,14 @@ def _empty(request: HttpRequest, project: Project, notice: str = "") -> HttpResp
         "done_today": desk.done_today,
         "undo": label_parts.undo_of(project.slug, last=selectors.last_done(desk), token=get_token(request)),
         "notice": notice,
-        "zone": timezone.get_default_timezone_name(),
+        "zone": timezone.get_current_timezone_name(),
+        "midnight": work_limits.next_time(time.min),
     }
+    if state == queue.QueueState.QUIET_HOURS and project.quiet_from and project.quiet_until:
+        context |= {
+            "quiet_from": work_limits.next_time(project.quiet_from),
+            "quiet_until": work_limits.next_time(project.quiet_until),
+        }
     return _page(request, context, HTTPStatus.OK)
 
 

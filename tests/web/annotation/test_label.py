@@ -1,6 +1,7 @@
 """The annotator's page over HTTP: what it shows, what it stores, whom it refuses, how many statements it costs."""
 
 import re
+from datetime import time
 from io import BytesIO
 
 import numpy as np
@@ -9,6 +10,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 from PIL import Image
 
 from annotation.models import Assignment, AssignmentState, Consensus, Label, Project, Query, Role
@@ -188,6 +190,39 @@ class TestEmpty:
         project = make_project(pool_account=make_account(epsilon_limit=0.5), training_epsilon=1.0)
         (person,) = make_annotators(project, 1)
         assert "learned all it may" in self.empty(browser_of(person), project)
+
+    def test_quiet_hours_and_the_next_day_are_told_by_the_viewers_clock(self, browser_of):
+        """The site's clock is UTC: Kathmandu is five hours and three quarters ahead of it all year."""
+        hour = timezone.now().hour
+        project = make_project(quiet_from=time(hour), quiet_until=time((hour + 2) % 24), question="?")
+        person, other = make_annotators(project, 2)
+        viewer = browser_of(person)
+        viewer.cookies["timezone"] = "Asia/Kathmandu"
+        viewer.cookies["django_language"] = "de"
+        html = viewer.get(page(project)).content.decode()
+        begins, ends = (f"{(hour + ahead) % 24:02d}:45" for ahead in (5, 7))
+        assert f"Fragen gibt es wieder um {ends}" in html
+        assert f"zwischen {begins} und {ends} (Asia/Kathmandu)" in html
+        type(project).objects.update(quiet_from=None, quiet_until=None, answers_per_day=0)
+        assert "nach 05:45 (Asia/Kathmandu)" in viewer.get(page(project)).content.decode()
+        assert (
+            "nach 00:00 (UTC)"
+            in browser_of(other).get(page(project), headers={"accept-language": "de"}).content.decode()
+        )
+
+    @pytest.mark.parametrize(("role", "status"), [(None, 404), (Role.MANAGER, 403)])
+    def test_who_is_not_invited_sees_the_page_once_they_are(self, project, browser_of, role, status):
+        person = make_user()
+        if role:
+            add_members(project, person, role=role)
+        client = browser_of(person)
+        html = client.get(page(project))
+        assert html.status_code == status
+        assert f'hx-get="{page(project)}?shown=not_member"' in html.content.decode()
+        again = page(project) + "?shown=not_member"
+        assert client.get(again, **PART).status_code == 204
+        add_members(project, person, role=Role.ANNOTATOR)
+        assert client.get(again, **PART)["HX-Refresh"] == "true"
 
     def test_asking_again_changes_the_page_only_when_there_is_news(self, project, web):
         web.get(page(project))
