@@ -23,10 +23,9 @@ from privacy.errors import BudgetExceeded, PrivacyError
 
 logger = logging.getLogger(__name__)
 GetResponse = Callable[[HttpRequest], HttpResponse]
-FORM_TARGETS = " ".join(["'self'", *settings.FORM_TARGETS])
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
-    f"connect-src 'self'; form-action {FORM_TARGETS}; base-uri 'none'; "
+    "connect-src 'self'; form-action {targets}; base-uri 'none'; "
     "frame-ancestors 'none'"
 )
 API_PATH = "/api/"
@@ -44,9 +43,14 @@ class ContentSecurityPolicyMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
-        response.headers.setdefault("Content-Security-Policy", POLICY)
+        response.headers.setdefault("Content-Security-Policy", _policy(tuple(settings.FORM_TARGETS)))
         response.headers.setdefault("Permissions-Policy", "camera=(), microphone=(), geolocation=()")
         return response
+
+
+@lru_cache
+def _policy(targets: tuple[str, ...]) -> str:
+    return POLICY.format(targets=" ".join(["'self'", *targets]))
 
 
 class RequestLogMiddleware:

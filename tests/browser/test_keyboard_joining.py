@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Locator, Page, expect
 
-from annotation.joining_models import CrowdParticipant
+from annotation.joining_models import CrowdParticipant, Invitation, Platform
 from annotation.models import Label, Membership, Project, Role
 from annotation.services import crowd_links, invitations, queue
 from tests.factories import add_members, make_candidates, make_project, make_user
@@ -117,6 +117,35 @@ def test_an_invitation_is_taken_by_logging_in(page, address, crowd, ann, keys, n
     log_in(keys, "ann")
     expect(page.get_by_text("Welcome to the project.")).to_be_visible(timeout=30_000)
     assert Membership.objects.get(project=crowd, role=Role.ANNOTATOR).user == ann
+
+
+def test_a_manager_makes_and_ends_links(page, address, crowd, keys, named):
+    crowd.created_by.set_password(PASSWORD)
+    crowd.created_by.save()
+    page.goto(address + reverse("annotation:people", args=[crowd.slug]))
+    log_in(keys, crowd.created_by.username)
+    keys.follow(named("link", "Invitations"))
+    keys.choose(page.get_by_label("Role"), Role.ENGINEER.label)
+    keys.type(page.get_by_label("People at most"), "3")
+    keys.type(page.get_by_label("Note"), "for Eve")
+    keys.follow(named("button", "Make a link"))
+    made = Invitation.objects.get()
+    assert (made.role, made.maximum_uses) == (Role.ENGINEER, 3)
+    expect(page.locator("code.secret")).to_contain_text("/join/", timeout=30_000)
+    keys.follow(named("button", "Revoke for Eve"), key="Space")
+    expect(page.get_by_text("No invitation is open.")).to_be_visible(timeout=30_000)
+    keys.follow(named("link", "Back to the people"))
+    keys.follow(named("link", "Crowd links"))
+    keys.choose(page.get_by_label("Platform"), Platform.MECHANICAL_TURK.label)
+    keys.type(page.get_by_label("Study id or HIT id"), "3ABC")
+    keys.type(page.get_by_label("Answers until the completion code is shown"), "7")
+    keys.follow(named("button", "Make a link"))
+    link = crowd.crowd_links.get()
+    assert (link.platform, link.study, link.answers_wanted) == (Platform.MECHANICAL_TURK, "3ABC", 7)
+    expect(page.locator("code.secret")).to_contain_text("workerId=${workerId}", timeout=30_000)
+    expect(page.get_by_text(link.completion_code)).to_be_visible(timeout=30_000)
+    keys.follow(page.get_by_role("button", name="Revoke"))
+    expect(page.get_by_text("No crowd link is open.")).to_be_visible(timeout=30_000)
 
 
 def test_a_forgotten_password_is_replaced(page, address, ann, keys, named):

@@ -75,16 +75,18 @@
     true,
   );
 
-  function arrived() {
+  function arrived(answered) {
     shownAt = performance.now();
     byId("question").focus({ preventScroll: true });
     if (byId("work").getBoundingClientRect().top < 0) byId("work").scrollIntoView();
     const words = byId("announcement").dataset;
-    announce(byId("notice")?.textContent || (byId("answer") ? words.next : words.empty));
+    announce(byId("notice")?.textContent || (!byId("answer") ? words.empty : answered ? words.saved : words.next));
   }
 
   document.addEventListener("htmx:afterSettle", (event) => {
-    if (event.target.id === "work") arrived();
+    if (event.target.id !== "work") return;
+    const { requestConfig, xhr } = event.detail;
+    arrived(requestConfig?.elt?.id === "answer" && xhr.status < 400);
   });
 
   function show(text) {
@@ -93,7 +95,7 @@
     const fresh = holder.content.querySelector("#work");
     byId("work").replaceWith(fresh);
     htmx.process(fresh);
-    arrived();
+    arrived(true);
   }
 
   function complain(text) {

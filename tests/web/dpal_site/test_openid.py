@@ -1,11 +1,6 @@
 """Sign-in by OpenID Connect, against a small issuer that really listens."""
 
-import base64
-import hashlib
-import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -14,62 +9,16 @@ from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 
+from tests.openid_issuer import Issuer, listening_issuer
+
 pytestmark = pytest.mark.django_db
-PERSON = {"sub": "42", "email": "ann@example.org", "email_verified": True, "preferred_username": "ann"}
-
-
-class Issuer(BaseHTTPRequestHandler):
-    """Knows one person, one code and, for it, the challenge it was asked with."""
-
-    challenge = ""
-
-    def do_GET(self) -> None:
-        own = f"http://{self.headers['Host']}"
-        if self.path == "/.well-known/openid-configuration":
-            names = {"authorization_endpoint": "authorize", "token_endpoint": "token", "userinfo_endpoint": "userinfo"}
-            self.answer({"issuer": own, "jwks_uri": f"{own}/keys"} | {k: f"{own}/{v}" for k, v in names.items()})
-        elif self.path == "/userinfo" and self.headers["Authorization"] == "Bearer secret":
-            self.answer(PERSON)
-        else:
-            self.send_error(404)
-
-    def do_POST(self) -> None:
-        sent = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
-        digest = hashlib.sha256(sent["code_verifier"][0].encode()).digest()
-        if base64.urlsafe_b64encode(digest).decode().rstrip("=") != Issuer.challenge or sent["code"] != ["the-code"]:
-            self.send_error(400)
-        else:
-            self.answer({"access_token": "secret", "token_type": "Bearer"})
-
-    def answer(self, body: dict[str, object]) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.end_headers()
-        self.wfile.write(json.dumps(body).encode())
-
-    def log_message(self, *args: object) -> None:
-        """Stay silent."""
 
 
 @pytest.fixture
 def issuer(settings) -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Issuer)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    url = f"http://127.0.0.1:{server.server_port}"
-    app = {
-        "provider_id": "oidc",
-        "name": "Our house",
-        "client_id": "dpal",
-        "secret": "s",
-        "settings": {"server_url": url},
-    }
-    settings.SOCIALACCOUNT_PROVIDERS = {"openid_connect": {"OAUTH_PKCE_ENABLED": True, "APPS": [app]}}
     cache.clear()
-    yield url
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with listening_issuer(settings) as url:
+        yield url
 
 
 def go_to_issuer(client: Client) -> dict[str, str]:
@@ -94,6 +43,11 @@ def test_whom_the_issuer_knows_gets_an_account(issuer):
     again = Client()
     come_back(again, code="the-code", state=go_to_issuer(again)["state"])
     assert User.objects.count() == 1
+
+
+def test_a_form_may_lead_to_the_issuer_and_to_nobody_else(issuer):
+    policy = Client().get(reverse("login"))["Content-Security-Policy"]
+    assert f"form-action 'self' {issuer};" in policy
 
 
 def test_looking_at_the_address_logs_nobody_in(issuer):

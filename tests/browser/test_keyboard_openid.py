@@ -1,0 +1,53 @@
+"""Signing in through an issuer by keys alone, and from an invitation through the issuer into its project."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.core.cache import cache
+from django.urls import reverse
+from playwright.sync_api import Page, expect
+
+from annotation.models import Membership, Role
+from annotation.services import invitations
+from tests.factories import make_project
+from tests.keyboard import Keyboard
+from tests.openid_issuer import NAME, listening_issuer
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+@pytest.fixture
+def issuer(settings) -> Iterator[str]:
+    cache.clear()
+    with listening_issuer(settings) as url:
+        yield url
+
+
+@pytest.mark.parametrize("invited", [False, True])
+def test_the_issuer_lets_in_and_leads_on(page: Page, live_server, issuer, invited):
+    keys, onward = Keyboard(page), reverse("annotation:projects")
+    if invited:
+        project = make_project(name="Voice queries")
+        _, secret = invitations.create_invitation(
+            project=project,
+            role=Role.ANNOTATOR,
+            maximum_uses=1,
+            lifetime=timedelta(days=1),
+            owner=project.created_by,
+        )
+        page.goto(live_server.url + reverse("annotation:join", args=[secret]))
+        keys.follow(page.get_by_role("link", name="Log in and join"))
+        onward = reverse("annotation:label", args=[project.slug])
+    else:
+        page.goto(live_server.url + reverse("login"))
+    keys.follow(page.get_by_role("button", name=f"Continue with {NAME}"))
+    assert page.url.startswith(issuer)
+    # Ours begin where the site's page ends.
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("button", name="Tell them who I am")).to_be_focused(timeout=30_000)
+    keys.submit()
+    page.wait_for_url(live_server.url + onward)
+    assert Axe().run(page).response["violations"] == []
+    assert Membership.objects.filter(role=Role.ANNOTATOR, user__email="ann@example.org").count() == int(invited)

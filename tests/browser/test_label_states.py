@@ -1,0 +1,201 @@
+"""What the annotator's page says when there is nothing to answer, and that it comes alive; limits, checks, scripts."""
+
+from collections.abc import Callable, Iterator
+from datetime import time
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+from playwright.sync_api import Browser, Page, expect
+
+from annotation.models import Label, Membership, Project, Role
+from annotation.services import gold, labels, queue
+from annotation.services.lifecycle import ProjectState
+from tests.factories import (
+    add_members,
+    make_account,
+    make_annotators,
+    make_candidates,
+    make_project,
+    make_records,
+    make_user,
+    open_records,
+)
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+SIZES = {"light": {"width": 1100, "height": 800}, "dark": {"width": 320, "height": 640}}
+# Within this time a second key is a slip of the hand.
+READING_MS = 350
+WAIT = 30_000
+Enter = Callable[..., Page]
+
+
+@pytest.fixture
+def enter(browser: Browser, live_server, page_faults) -> Iterator[Enter]:
+    """Open the label page for a person, in a browser of their own."""
+    contexts = []
+
+    def open_page(project: Project, person: User, **options) -> Page:
+        client = Client()
+        client.force_login(person)
+        cookie = client.cookies[settings.SESSION_COOKIE_NAME]
+        context = browser.new_context(**options)
+        contexts.append(context)
+        context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_server.url}])
+        opened = context.new_page()
+        opened.set_default_timeout(WAIT)
+        opened.on("pageerror", lambda error: page_faults.append(f"script error: {error}"))
+        opened.goto(live_server.url + reverse("annotation:label", args=[project.slug]))
+        return opened
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert not page_faults
+
+
+def press(page: Page, key: str) -> None:
+    """Press a key as somebody does who reads first."""
+    page.wait_for_timeout(READING_MS)
+    page.keyboard.press(key)
+
+
+def answer(project: Project, person: User, choice: int = 0) -> Label:
+    held = queue.claim_next(project=project, user=person)
+    assert held is not None
+    return labels.submit_label(assignment=held, choice=choice)
+
+
+def set_project(**values: object) -> None:
+    Project.objects.update(**values)
+
+
+def round_is_answered(project: Project, person: User) -> None:
+    open_records(project, 1)
+    answer(project, person)
+
+
+def others_still_answer(project: Project, person: User) -> None:
+    set_project(overlap=2)
+    project.refresh_from_db()
+    round_is_answered(project, person)
+
+
+def somebody_is_paused(project: Project, person: User) -> None:
+    open_records(project, 1)
+    gold.pause_member(membership=Membership.objects.get(user=person), reason="manager")
+
+
+def hours_are_quiet(project: Project, person: User) -> None:
+    hour = timezone.localtime().hour
+    set_project(quiet_from=time(hour), quiet_until=time((hour + 2) % 24))
+
+
+STATES: dict[str, Callable[[Project, User], None]] = {
+    "The first questions are being prepared": lambda project, person: None,
+    "More work is coming": round_is_answered,
+    "You have answered everything there is for you": others_still_answer,
+    "This project is paused": lambda project, person: set_project(state=ProjectState.PAUSED),
+    "You are paused in this project": somebody_is_paused,
+    "This project has all the answers it may ask for": lambda project, person: set_project(labels_limit=0),
+    "This project has learned all it may": lambda project, person: set_project(
+        pool_account=make_account(epsilon_limit=0.5)
+    ),
+    "You have given all the answers one person may give here": lambda project, person: set_project(
+        answers_per_person=0
+    ),
+    "That is all for today": lambda project, person: set_project(answers_per_day=0),
+    "You have seen as much of this pool as one person may": lambda project, person: set_project(encounter_limit=0),
+    "Questions come back at": hours_are_quiet,
+}
+
+
+@pytest.mark.parametrize("heading", STATES)
+def test_every_state_says_what_happens_next_and_is_clean(enter, heading):
+    project = make_project()
+    (person,) = make_annotators(project, 1)
+    STATES[heading](project, person)
+    page = enter(project, person, viewport=SIZES["light"], reduced_motion="reduce")
+    expect(page.get_by_role("heading", level=1)).to_contain_text(heading)
+    assert len(page.locator("#question p").first.inner_text()) > 60
+    for scheme, size in SIZES.items():
+        page.set_viewport_size(size)
+        page.emulate_media(color_scheme=scheme)
+        found = Axe().run(page)
+        assert found.violations_count == 0, found.generate_report()
+        assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
+
+
+def test_the_page_comes_alive_for_whoever_is_invited_and_when_a_pause_ends(enter):
+    project = make_project(state=ProjectState.PAUSED)
+    person = make_user()
+    open_records(project, 1)
+    page = enter(project, person)
+    expect(page.get_by_role("heading", name="Nothing to label for you here")).to_be_visible()
+    add_members(project, person, role=Role.ANNOTATOR)
+    expect(page.get_by_role("heading", name="This project is paused")).to_be_visible(timeout=WAIT)
+    set_project(state=ProjectState.ACTIVE)
+    expect(page.locator("#question")).to_have_text("record 0", timeout=WAIT)
+    expect(page.locator("#announcement")).to_have_text("Next question.", timeout=WAIT)
+
+
+def test_nobody_sees_more_of_a_pool_than_the_limit_and_others_go_on(enter):
+    project = make_project(encounter_limit=2)
+    first, second = make_annotators(project, 2)
+    open_records(project, 3)
+    page = enter(project, first)
+    for number in (0, 1):
+        expect(page.locator("#question")).to_have_text(f"record {number}")
+        press(page, "1")
+    expect(page.get_by_role("heading", level=1)).to_contain_text("You have seen as much of this pool")
+    expect(enter(project, second).locator("#question")).to_have_text("record 2")
+
+
+def test_wrong_answers_to_checks_warn_and_then_pause(enter):
+    project = make_project(gold_share=0.5, gold_minimum=5, gold_warn_below=0.9, gold_pause_below=0.8)
+    (person,) = make_annotators(project, 1)
+    for query in open_records(project, 5):
+        gold.keep_as_check(query=query, choice=0, owner=project.created_by, answered=0)
+    page = enter(project, person)
+    open_records(project, 40)
+    for choice in (0, 1, 1, 1, 1):
+        check = queue.claim_next(project=project, user=person)
+        while check.query.state != "gold":
+            labels.submit_label(assignment=check, choice=0)
+            check = queue.claim_next(project=project, user=person)
+        labels.submit_label(assignment=check, choice=choice)
+    page.reload()
+    expect(page.get_by_role("heading", name="You are paused in this project")).to_be_visible()
+    page.locator("main .empty").get_by_role("link", name="Your statistics").click()
+    expect(page.get_by_text("1 of 5 were right")).to_be_visible()
+
+
+def test_scripts_run_from_their_own_side(enter):
+    project = make_project(oracle="crowd", selection="uncertainty", classes=["نقل", "Weather"])
+    candidates = make_candidates(project, ["متى يغادر آخر قطار؟", "weather tomorrow"])
+    queue.open_queries(project=project, round_number=1, query_ids=[candidate.pk for candidate in candidates])
+    page = enter(project, make_annotators(project, 1)[0])
+    right_to_left = "element => element.matches(':dir(rtl)')"
+    expect(page.locator("#question")).to_have_text("متى يغادر آخر قطار؟")
+    assert page.locator("#question").evaluate(right_to_left)
+    assert [page.locator(".choice span").nth(n).evaluate(right_to_left) for n in (0, 1)] == [True, False]
+    press(page, "1")
+    expect(page.locator("#question")).to_have_text("weather tomorrow")
+    assert not page.locator("#question").evaluate(right_to_left)
+
+
+def test_a_table_shows_every_declared_field_on_a_phone(enter):
+    columns = [{"name": "amount", "low": 0.0, "high": 5000.0}, {"name": "country", "categories": ["NO", "SE"]}]
+    project = make_project(data_kind="table", columns=[*columns, {"name": "remark"}])
+    (record,) = make_records(project, payloads=[{"amount": 1234.5, "country": "NO", "remark": None, "hidden": "x"}])
+    queue.open_queries(project=project, round_number=1, record_ids=[record.pk])
+    page = enter(project, make_annotators(project, 1)[0], viewport=SIZES["dark"])
+    rows = [row.split() for row in page.locator("#question tr").all_inner_texts()]
+    assert [row[0] for row in rows] == ["amount", "country", "remark"]
+    assert rows[0][1] == "1,234.5"
+    assert rows[2][1:] == ["not", "given"]
+    assert page.evaluate("document.documentElement.scrollWidth") <= SIZES["dark"]["width"]
