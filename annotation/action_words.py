@@ -45,6 +45,7 @@ SENTENCES = {
     "learner:close_block": _("Closed a secret block"),
     "learner:cancel_work": _("Cancelled work"),
     "learner:retry_work": _("Started work anew"),
+    "learner:draft_plan": _("Simulated what a budget would buy, before opening a project"),
     "learner:plan": _("Simulated what a budget buys"),
     "learner:set_archived": _("Archived the project or took it out of the archive"),
     "learner:delete_project": _("Deleted the project"),

@@ -512,7 +512,9 @@ class Job(models.Model):
     """Long work with progress: whoever runs it renews `leased_until`; a lapsed lease lets another worker take over."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    project = models.ForeignKey(Project, models.CASCADE, related_name="jobs")
+    project = models.ForeignKey(
+        Project, models.CASCADE, related_name="jobs", null=True, help_text=_("None for a project not opened yet.")
+    )
     kind = models.CharField(max_length=30)
     state = models.CharField(max_length=10, choices=WorkState.choices, default=WorkState.WAITING)
     progress_done = models.BigIntegerField(default=0)
@@ -531,6 +533,10 @@ class Job(models.Model):
     class Meta:
         constraints = (
             models.CheckConstraint(name="annotation_job_progress", condition=Q(progress_done__gte=0)),
+            # A plan of a project that is not opened yet is nobody else's; whoever works for a project is its own.
+            models.CheckConstraint(
+                name="annotation_job_project", condition=Q(project__isnull=False) | Q(kind="simulate")
+            ),
             models.CheckConstraint(
                 name="annotation_job_finished", condition=Q(state__in=("done", "failed")) ^ Q(finished_at=None)
             ),

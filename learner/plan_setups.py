@@ -4,12 +4,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from django.utils.translation import gettext
+
 from annotation.gate_plan import SYNTHETIC_RECORDS, SYNTHETIC_TEXTS, synthetic_log
 from annotation.label_budget import answers_limit
 from annotation.models import Arrival, Oracle, Project, Selection, UpdatePolicy
 from annotation.presets import gate_event, gate_from
 from annotation.selection_rules import SCREENS, screen_series_event
-from annotation.stream_rules import ONLINE_ESTIMATORS, batch_stream_epsilon, online_event
+from annotation.stream_rules import ONLINE_ESTIMATORS, batch_stream_epsilon, online_event, selection_rates
 from learner import secret_selectors, selectors
 from learner.blocks import block_rates
 from learner.configuration import NORM_BOUND, featurizer_of, first_block_rate, projection_event
@@ -81,7 +83,7 @@ def setup_of(project: Project, records: int) -> Setup:
         # Dropout needs a network on top; entropy stands for it here.
         measure = project.uncertainty_measure
         parameters = {"measure": "entropy" if measure == "mc_dropout" else measure}
-    batch = project.window_length or 50
+    batch = _batch_of(project)
     setup = Setup(
         n_classes=len(project.classes),
         dimension=featurizer_of(project).dimension,
@@ -155,6 +157,42 @@ def synthetic_sizes() -> tuple[int, int]:
 def total_epsilon(project: Project) -> float:
     """Return the limit that choosing and training share."""
     return guarantee(selectors.training_account(project)).epsilon_limit
+
+
+def _batch_of(project: Project) -> int:
+    """Return the answers of one update of a stream, about: of a window's records the near ones are asked."""
+    if project.update_policy == UpdatePolicy.IMMEDIATE:
+        return 1
+    if project.update_policy == UpdatePolicy.FLSW_HIDDEN and project.window_denominator:
+        return project.window_denominator
+    if project.update_policy in (UpdatePolicy.FLSW, UpdatePolicy.DOUBLING) and project.window_length:
+        return max(1, round(project.window_length * selection_rates(vars(project))[0]))
+    return project.window_length or 50
+
+
+def undivided(project: Project, setup: Setup) -> str:
+    """Say why nothing is to divide between choosing and training, and which account pays for what."""
+    if project.oracle == Oracle.CROWD:
+        return gettext(
+            "Nothing is to divide here: the pool's account pays for the gate, that of the answers for every training, "
+            "and choosing among what passed is free."
+        )
+    if setup.stream and setup.hidden and setup.selection == "exponential_screen":
+        return gettext(
+            "Nothing is to divide here: hidden windows have one price for choice and update together, and a falling "
+            "rate sets both."
+        )
+    if project.selection == Selection.ALL:
+        return gettext(
+            "Nothing is to divide here: every record is asked about, so there is no choice to pay for, and the "
+            "pool's account pays for the updates alone."
+        )
+    if project.selection == Selection.RANDOM:
+        return gettext(
+            "Nothing is to divide here: chance looks at no record, so choosing is free, and the pool's account pays "
+            "for trainings alone."
+        )
+    return gettext("Nothing is to divide here: the limit is too small for any other division.")
 
 
 def _with_payable_releases(project: Project, setup: Setup) -> Setup:

@@ -9,10 +9,12 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from annotation.selection_rules import screen_series_event
 from learner.blocks import block_rates, draw_blocks
 from learner.estimators.catalogue import KINDS, Training, estimator_for
 from learner.linear_model import LinearModel
 from learner.strategies.catalogue import strategy_for
+from privacy.accounting.screens import stream_epsilon
 from privacy.mechanisms.randomness import SimulationRandom
 
 Data = Literal["digits", "made_up"]
@@ -26,6 +28,8 @@ MOST_RELEASES: Final = 6
 MOST_DIMENSIONS: Final = 128
 SHARES: Final = (0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8)
 RATES: Final = (0.02, 0.05, 0.1, 0.2, 0.35, 0.5)
+# Log ratios of a falling rate's largest to its smallest.
+SCALES: Final = (0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
 INTERCEPT_SCALING: Final = 0.2
 # Length of the line between two classes' centres and the middle of all, in standard deviations.
 CENTRE_LENGTH: Final = 2.0
@@ -148,15 +152,20 @@ def splits(setup: Setup, epsilon: float) -> list[Setup]:
     """Return setups that divide the same `epsilon` between choosing and training in other ways, if there are any.
 
     A secret sample pays for choosing by the size of its blocks: there the rate of the first block is varied, and
-    training takes what the coins leave. Elsewhere the share of choosing is. A hidden choice has no price of its
-    own that could be set against training's.
+    training takes what the coins leave. Hidden windows likewise: choice and update have one price, so the rate near
+    the boundary is varied over the same records. Elsewhere the share of choosing is; of a falling rate its range,
+    since a skip costs at least what it costs at the smallest range.
     """
     if setup.first_rate is not None:
         return [found for rate in RATES if (found := _at_rate(setup, epsilon, rate)) is not None]
     if setup.selection == "top_c":
         return [found for share in SHARES if (found := _top_c_at(setup, epsilon, share)) is not None]
-    if setup.selection in ("bernoulli_screen", "exposure_capped_screen") and not setup.hidden:
+    if setup.selection == "bernoulli_screen" and setup.hidden:
+        return [found for rate in RATES if (found := _hidden_at(setup, epsilon, rate)) is not None]
+    if setup.selection in ("bernoulli_screen", "exposure_capped_screen", "version_space_screen"):
         return [found for share in SHARES if (found := _screen_at(setup, epsilon, share)) is not None]
+    if setup.selection == "exponential_screen" and not setup.hidden:
+        return [found for scale in SCALES if (found := _exponential_at(setup, epsilon, scale)) is not None]
     return []
 
 
@@ -215,6 +224,45 @@ def _screen_at(setup: Setup, epsilon: float, share: float) -> Setup | None:
         parameters={**setup.parameters, "low": low},
         selection_epsilon=share * epsilon,
         training=replace(setup.training, epsilon=(1 - share) * epsilon / trainings),
+    )
+
+
+def _exponential_at(setup: Setup, epsilon: float, scale: float) -> Setup | None:
+    settings = {
+        "selection": "exponential_screen",
+        "exponential_threshold": setup.parameters["threshold"],
+        "selection_epsilon": scale,
+    }
+    looks = screen_series_event(settings).cost().epsilon
+    # A record of a stream is skipped, or else selected and learned from; in a pool its looks are paid before.
+    choosing, trainings = (scale, 1) if setup.stream else (looks, max(1, setup.releases))
+    if looks > epsilon or choosing >= epsilon:
+        return None
+    return replace(
+        setup,
+        parameters={**setup.parameters, "epsilon": scale},
+        selection_epsilon=choosing,
+        training=replace(setup.training, epsilon=(epsilon - choosing) / trainings),
+    )
+
+
+def _hidden_at(setup: Setup, epsilon: float, rate: float) -> Setup | None:
+    present = float(setup.parameters["high"])
+    low = float(setup.parameters["low"]) * rate / present
+    least, most = 0.0, epsilon + 20.0
+    for _ in range(60):
+        middle = (least + most) / 2
+        fits = stream_epsilon(rate, low, middle, selection_visible=False, adjacency="null") <= epsilon
+        least, most = (middle, most) if fits else (least, middle)
+    labels = round(setup.labels_per_release * rate / present)
+    if least < 1e-3 or labels < 2:
+        return None
+    return replace(
+        setup,
+        parameters={**setup.parameters, "high": rate, "low": low},
+        labels_per_release=labels,
+        batch=max(1, round(setup.batch * rate / present)),
+        training=replace(setup.training, epsilon=min(least, 10.0)),
     )
 
 

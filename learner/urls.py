@@ -15,6 +15,12 @@ from learner import (
 
 app_name = "learner"
 urlpatterns = [
+    path("projects/new/<slug:preset>/budget/plan/", plan_views.draft_plan, name="draft_plan"),
+    path(
+        "projects/new/<slug:preset>/budget/plan/<str:kind>-<str:fingerprint>.svg",
+        plan_views.draft_plan_plot,
+        name="draft_plan_plot",
+    ),
     path("projects/<slug:slug>/overview/", views.overview, name="overview"),
     path("projects/<slug:slug>/overview/standing/", views.standing, name="standing"),
     path("projects/<slug:slug>/overview/close-block/", views.close_block, name="close_block"),

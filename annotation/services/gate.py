@@ -66,7 +66,7 @@ def run_gate(*, job_id: UUID | str) -> None:
 
     An attempt that was killed stays charged: what it drew is lost, and the next one draws and pays anew.
     """
-    job = Job.objects.select_related("project__pool_account", "gated_dataset").get(pk=job_id, kind=jobs.GATE)
+    job = Job.objects.select_related("gated_dataset__project__pool_account").get(pk=job_id, kind=jobs.GATE)
     if not work.take_work(row=job):
         return
     with work.keep_lease(job) as lease:
@@ -96,7 +96,8 @@ def run_gate(*, job_id: UUID | str) -> None:
 
 
 def _attempt(job: Job, lease: work.Lease) -> None:
-    dataset, project = job.gated_dataset, job.project
+    dataset = job.gated_dataset
+    project = dataset.project
     gate = gate_of(project)
     assert project.gate_epsilon is not None
     # Cancelled before this line, it costs nothing.

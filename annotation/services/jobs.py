@@ -47,7 +47,7 @@ def is_busy() -> bool:
     return waiting.count() >= settings.HEAVY_BACKLOG_LIMIT
 
 
-def open_job(*, project: Project, kind: str, owner: AbstractBaseUser | None = None, send: bool = True) -> Job:
+def open_job(*, project: Project | None, kind: str, owner: AbstractBaseUser | None = None, send: bool = True) -> Job:
     """Write a job that waits, in the caller's transaction, and send it to a worker once that commits."""
     job: Job = Job.objects.create(project=project, kind=kind, owner=owner)  # type: ignore[misc]
     if send:

@@ -1,5 +1,7 @@
 """Opening projects with their accounts, and who takes part in them."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any
 
@@ -86,6 +88,17 @@ def create_project(
         if project.arrival == Arrival.STREAM:
             streams.open_stream(project=project)
     return project
+
+
+@contextmanager
+def rehearsed_project(*, preset: str, owner: User, **settings: Any) -> Iterator[Project]:
+    """Open a project until the end of the block and take all of it back then: what is asked of it, it would answer so.
+
+    Nothing of it is ever committed, so nobody else sees it and no task is sent.
+    """
+    with transaction.atomic():
+        yield create_project(preset=preset, owner=owner, **settings)
+        transaction.set_rollback(True)
 
 
 def _open_account(slug: str, part: str, unit: str, epsilon: float, delta: float, owner: User) -> BudgetAccount:

@@ -20,6 +20,6 @@ def retry_job(*, job: Job, owner: User) -> Job | None:
         return gate.start_gate(dataset=job.gated_dataset, owner=owner)
     if job.kind == jobs.SURVEY and hasattr(job, "survey"):
         return gate_planning.start_survey(dataset=job.survey.dataset, owner=owner)
-    if job.kind == jobs.COMPARE and QualityReport.objects.filter(job=job).exists():
-        return comparing.start_report(project=job.project, owner=owner).job
+    if job.kind == jobs.COMPARE and (report := QualityReport.objects.filter(job=job).first()) is not None:
+        return comparing.start_report(project=report.project, owner=owner).job
     return None

@@ -33,6 +33,8 @@ from annotation.wizard_forms import (
 )
 
 DRAFTS = "new_projects"
+# Where the button under the budget leads, which is no step of its own.
+PLAN = "plan"
 
 
 @login_required
@@ -63,7 +65,7 @@ def open_beside(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _protection(request: HttpRequest, key: str) -> HttpResponse:
     """Who is protected from whom, which decides the preset; what was typed about the task moves along."""
-    draft = _draft(request, key)
+    draft = draft_of(request, key)
     form = ProtectionForm(request.POST or None, preset=PRESETS[key], draft=draft)
     if request.method == "POST" and form.is_valid():
         chosen = form.chosen_preset()
@@ -71,7 +73,7 @@ def _protection(request: HttpRequest, key: str) -> HttpResponse:
             task = {name: draft[name] for name in FIELDS[Step.TASK] if name in draft}
             if task.get("data_kind") not in (None, *chosen.data_kinds):
                 del task["data_kind"]
-            draft = _draft(request, chosen.key) | task
+            draft = draft_of(request, chosen.key) | task
         draft |= {"privacy_unit": form.cleaned_data["privacy_unit"]}
         _keep(request, chosen.key, draft)
         return redirect("annotation:wizard", preset=chosen.key, step=_wanted(request, Step.TASK))
@@ -81,7 +83,7 @@ def _protection(request: HttpRequest, key: str) -> HttpResponse:
 
 def _settings(request: HttpRequest, key: str, step: Step) -> HttpResponse:
     """One step's settings: going on checks them, going elsewhere only keeps them."""
-    draft = _draft(request, key)
+    draft = draft_of(request, key)
     level = BudgetLevelForm(request.POST or None, draft=draft) if step == Step.BUDGET else None
     if request.method != "POST":
         form = draft_form(PRESETS[key], draft, assumed=True)
@@ -94,6 +96,8 @@ def _settings(request: HttpRequest, key: str, step: Step) -> HttpResponse:
         if named is not None:
             draft["pool_epsilon"] = f"{named.epsilon:g}"
     _keep(request, key, draft)
+    if request.POST.get("go") == PLAN:
+        return redirect("learner:draft_plan", preset=key)
     if "go" in request.POST:
         return redirect("annotation:wizard", preset=key, step=_wanted(request, step))
     # Without JavaScript a new choice brings its settings with the next page, which must be seen before going on.
@@ -115,7 +119,7 @@ def _settings(request: HttpRequest, key: str, step: Step) -> HttpResponse:
 
 def _check(request: HttpRequest, key: str) -> HttpResponse:
     """Everything on one page, and opening the project."""
-    form = draft_form(PRESETS[key], _draft(request, key))
+    form = draft_form(PRESETS[key], draft_of(request, key))
     if request.method == "POST" and "go" in request.POST:
         return redirect("annotation:wizard", preset=key, step=_wanted(request, Step.CHECK))
     if request.method == "POST" and form.is_valid():
@@ -148,7 +152,7 @@ def _check(request: HttpRequest, key: str) -> HttpResponse:
 
 
 def _page(request: HttpRequest, key: str, step: Step, context: dict[str, Any], *, status: int = 200) -> HttpResponse:
-    draft, preset = _draft(request, key), PRESETS[key]
+    draft, preset = draft_of(request, key), PRESETS[key]
     form = draft_form(preset, draft, assumed=True)
     steps = list(Step)
     place = steps.index(step)
@@ -179,7 +183,7 @@ def _page(request: HttpRequest, key: str, step: Step, context: dict[str, Any], *
 def _compared(request: HttpRequest, key: str) -> Project | None:
     """Return the project that this one is opened to stand beside, if the person still manages it."""
     mine = selectors.projects_of(request.user, roles=(Role.MANAGER,))
-    return mine.filter(pk=_draft(request, key).get("beside", 0)).first()
+    return mine.filter(pk=draft_of(request, key).get("beside", 0)).first()
 
 
 def _meaning(form: Any, draft: dict[str, Any]) -> dict[str, str]:
@@ -212,7 +216,8 @@ def _wanted(request: HttpRequest, default: Step) -> Step:
     return Step(go) if go in set(Step) else default
 
 
-def _draft(request: HttpRequest, key: str) -> dict[str, Any]:
+def draft_of(request: HttpRequest, key: str) -> dict[str, Any]:
+    """Return what was typed so far for a project of this preset."""
     return dict(request.session.get(DRAFTS, {}).get(key, {"level": OWN_LIMIT}))
 
 

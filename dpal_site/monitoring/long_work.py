@@ -157,7 +157,8 @@ def _described(kind: str, row: Any) -> LongWork:
         kind=kind,
         key=str(row.pk),
         name=NAMES.get(name, name),
-        project=row.project.slug,
+        # The plan of a project that is not opened yet.
+        project=row.project.slug if row.project_id else "",
         state=row.state,
         attempt=row.attempt,
         since=row.finished_at or row.started_at or row.created_at,

@@ -15,7 +15,7 @@ from learner.planning_models import PlanSimulation
 from privacy.wording import say
 
 # Part of every fingerprint: another way to simulate makes other results.
-VERSION = 1
+VERSION = 2
 # Steps of a stream draw noise in as many dimensions as there are weights, which takes a while.
 STREAM_SEEDS = 3
 
@@ -26,8 +26,10 @@ def fingerprint_of(setup: Setup, epsilon: float) -> str:
     return hashlib.sha256(described.encode()).hexdigest()
 
 
-def start_simulation(*, project: Project, setup: Setup, epsilon: float, owner: AbstractBaseUser) -> PlanSimulation:
-    """Have a worker simulate a setup, unless that was done or is being done."""
+def start_simulation(
+    *, project: Project | None, setup: Setup, epsilon: float, owner: AbstractBaseUser
+) -> PlanSimulation:
+    """Have a worker simulate a setup, unless that was done or is being done; without a project for one to come."""
     name = fingerprint_of(setup, epsilon)
     with transaction.atomic():
         found, created = PlanSimulation.objects.select_for_update(of=("self",)).get_or_create(
@@ -57,6 +59,13 @@ def run_simulation(*, job_id: str) -> None:
             work.finish_work(row=job)
 
 
+def _varied(split: Setup, epsilon: float) -> float:
+    """Return what a division varies: a rate where choice and training have one price, else the share of choosing."""
+    if split.first_rate is not None:
+        return split.first_rate
+    return float(split.parameters["high"]) if split.hidden else split.selection_epsilon / epsilon
+
+
 def _results(setup: Setup, epsilon: float, lease: work.Lease) -> dict[str, Any]:
     """Return the accuracy at each release on each set of data, and at the last one for each split."""
     seeds = STREAM_SEEDS if setup.stream else SEEDS
@@ -75,7 +84,7 @@ def _results(setup: Setup, epsilon: float, lease: work.Lease) -> dict[str, Any]:
         lease.check()
         points = simulated(split, source, seeds=seeds)
         if points:
-            value = split.first_rate if split.first_rate is not None else split.selection_epsilon / epsilon
+            value = _varied(split, epsilon)
             drawn.append(
                 {
                     "value": value,

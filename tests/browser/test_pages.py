@@ -125,6 +125,7 @@ def test_pages_are_clean(
         reverse("annotation:new_project", args=["voice-crowd"]),
         reverse("annotation:new_project", args=["pool-experts"]),
         *(reverse("annotation:wizard", args=["voice-crowd", step]) for step in Step),
+        reverse("learner:draft_plan", args=["voice-crowd"]),
         reverse("learner:overview", args=[project.slug]),
         reverse("learner:dashboard", args=[project.slug]),
         reverse("annotation:people", args=[project.slug]),

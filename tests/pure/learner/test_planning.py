@@ -9,6 +9,8 @@ import pytest
 from learner.blocks import block_rates
 from learner.estimators.catalogue import Training
 from learner.planning import RATES, Setup, blocks_epsilon, simulated, splits, top_c_series_epsilon
+from privacy.accounting.events import ExponentialScreenEvent, ExposureCappedScreenEvent
+from privacy.accounting.screens import stream_epsilon
 
 SECRET = Setup(
     n_classes=2,
@@ -112,9 +114,50 @@ def test_a_screen_and_its_trainings_share_the_budget(stream: bool) -> None:
         assert ratio + trainings * split.training.epsilon == pytest.approx(4.0)
 
 
-def test_a_hidden_choice_has_one_price_with_training_and_is_not_divided() -> None:
-    setup = replace(OPEN, selection="bernoulli_screen", parameters=RATES_OF_SCREEN, stream=True, hidden=True)
+def test_hidden_windows_are_divided_by_their_rate_at_the_same_price() -> None:
+    setup = replace(OPEN, selection="bernoulli_screen", parameters=RATES_OF_SCREEN, stream=True, hidden=True, batch=50)
+    found = splits(setup, 2.0)
+    assert [split.parameters["high"] for split in found] == list(RATES)
+    for split in found:
+        high, low = split.parameters["high"], split.parameters["low"]
+        assert high / low == pytest.approx(4.0)
+        # The same records, so labels in proportion.
+        assert split.labels_per_release == round(100 * high / 0.4)
+        price = stream_epsilon(high, low, split.training.epsilon, selection_visible=False, adjacency="null")
+        assert price == pytest.approx(2.0)
+
+
+def test_a_falling_rate_is_divided_by_its_range() -> None:
+    """A skip costs at least what it costs at the smallest range, so small shares do not exist in a pool."""
+    falling = {"threshold": 0.5, "epsilon": 1.0, "norm_bound": 1.0}
+    setup = replace(OPEN, selection="exponential_screen", parameters=falling)
+    pool = splits(setup, 4.0)
+    assert len(pool) > 3
+    for split in pool:
+        assert split.selection_epsilon + split.releases * split.training.epsilon == pytest.approx(4.0)
+        looks = ExponentialScreenEvent(0.5, 1.0, split.parameters["epsilon"])
+        assert split.selection_epsilon == pytest.approx(
+            ExposureCappedScreenEvent(*looks.rates, exposures=1).cost().epsilon
+        )
+    assert splits(setup, 0.5) == []
+    for split in splits(replace(setup, stream=True), 4.0):
+        rates = ExponentialScreenEvent(0.5, 1.0, split.parameters["epsilon"]).rates
+        whole = stream_epsilon(*rates, split.training.epsilon, selection_visible=True, adjacency="null")
+        assert whole <= 4.0 * (1 + 1e-9)
+
+
+def test_a_falling_rate_in_hidden_windows_is_not_divided() -> None:
+    falling = {"threshold": 0.5, "epsilon": 1.0, "norm_bound": 1.0}
+    setup = replace(OPEN, selection="exponential_screen", parameters=falling, stream=True, hidden=True)
     assert splits(setup, 4.0) == []
+
+
+def test_a_version_space_screen_is_divided_like_one_of_two_rates() -> None:
+    setup = replace(OPEN, selection="version_space_screen", parameters={"high": 0.4, "low": 0.1, "half_angle": 0.2})
+    for split in splits(setup, 4.0):
+        event = ExposureCappedScreenEvent(split.parameters["high"], split.parameters["low"], exposures=1)
+        assert event.cost().epsilon <= split.selection_epsilon * (1 + 1e-9)
+        assert split.selection_epsilon + split.releases * split.training.epsilon == pytest.approx(4.0)
 
 
 @pytest.mark.parametrize("selection", ["random", "uncertainty"])
