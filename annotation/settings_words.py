@@ -10,6 +10,7 @@ from annotation.models import Project
 from annotation.pool_forms import PoolProjectForm
 from annotation.project_forms import LabelBudgetForm
 from annotation.quality_forms import QualityForm
+from annotation.retention_forms import KINDS
 from annotation.settings_forms import SettingsForm
 from annotation.stream_forms import StreamProjectForm
 
@@ -34,12 +35,16 @@ WITHOUT_FIELD: Final = {
     "created_at": gettext_lazy("Opened on"),
     "created_by_id": gettext_lazy("Opened by"),
 }
+PERIODS: Final = {f"keep_{kind}_days": words for kind, (words, _help) in KINDS.items()}
+CHOICES: Final = {field.attname: dict(field.flatchoices) for field in Project._meta.concrete_fields if field.choices}
 
 
 def name_of(setting: str) -> str:
     """Return what people call a column of a project."""
     if setting in WITHOUT_FIELD:
         return str(WITHOUT_FIELD[setting])
+    if setting in PERIODS:
+        return _("Days for which this is kept: %(what)s") % {"what": PERIODS[setting]}
     found = next((form.base_fields[setting].label for form in FORMS if setting in form.base_fields), None)
     return str(found or setting)
 
@@ -56,6 +61,5 @@ def value_of(setting: str, value: Any) -> str:
         return f"#{value}"
     if setting in IN_PERCENT:
         value *= PERCENT
-    field = Project._meta.get_field(setting)
-    named = dict(getattr(field, "flatchoices", ()))
+    named = CHOICES.get(setting, {})
     return str(named.get(value, f"{value:g}" if isinstance(value, float) else value))

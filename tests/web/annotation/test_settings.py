@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from annotation.history_models import Action, ProjectChange
 from annotation.models import Project, Role
-from annotation.services import tokens
+from annotation.services import retention, tokens
 from annotation.services.tokens import Scope
 from annotation.settings_words import name_of, value_of
 from privacy.accounting.events import RandomChoiceEvent
@@ -91,6 +91,22 @@ def test_every_setting_has_a_name_and_its_values_words(project):
     assert value_of("columns", [{"name": "age", "low": 0, "high": 9}, {"name": "place"}]) == "age, place"
     assert value_of("pool_account_id", 7) == "#7"
     assert value_of("training_epsilon", 0.30000000000000004) == "0.3"
+    # A column that a later version of the site does not have any more.
+    assert (name_of("gone"), value_of("gone", 3)) == ("gone", "3")
+
+
+def test_a_period_is_part_of_the_history(client, project):
+    retention.set_retention(
+        project=project,
+        actor="manager",
+        records_days=30,
+        answers_days=None,
+        comments_days=365,
+        uploads_days=90,
+        actions_days=1095,
+    )
+    page = client.get(reverse("annotation:settings", args=[project.slug]))
+    assert page.context["changes"][0]["fields"] == [("Days for which this is kept: Records", "none", "30")]
 
 
 def test_a_change_by_no_page_has_no_name_even_after_one(client, project):
