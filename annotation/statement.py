@@ -10,7 +10,8 @@ from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotation.statement_words import STATES, upload_names, what_words
+from annotation.statement_words import STATES, reason_words, upload_names, what_words
+from annotation.wording import told
 from privacy.accounting.units import atto_spent, nano_spent
 from privacy.models import SETTLEMENTS, BudgetAccount, EntryKind, LedgerEntry
 from privacy.selectors import statement
@@ -126,7 +127,7 @@ def _line(
 ) -> Line:
     facts = vars(entry)
     ancestor = ancestors.get((entry.account_id, facts["descends_from"] or 0))
-    reasons = [entry.reason, facts["settled_reason"] or ""]
+    reasons = [reason_words(entry.kind, entry.reason), told(facts["settled_reason"] or "")]
     return Line(
         account_id=entry.account_id,
         account=titles.get(entry.account_id, ""),

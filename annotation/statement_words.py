@@ -1,5 +1,6 @@
 """What a line of the statement says to a person: what was done, how, and what became of it."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
@@ -63,6 +64,8 @@ NAMES = {
     "post_processing": gettext_lazy("paid outputs only"),
     "limits": gettext_lazy("limits"),
 }
+# What an approval adds to a manager's own words.
+APPROVED = re.compile(r"(?P<own>.*) \(approved by (?P<manager>[^()]*)\)", re.DOTALL)
 STATES = {
     "grant": gettext_lazy("in force"),
     "limit_change": gettext_lazy("in force"),
@@ -142,6 +145,14 @@ def _how(event: Event) -> str:
     # Whose mechanism runs on a secret sample, and whose update a stream makes, are events of their own.
     inner = values.get("inner") or values.get("update")
     return f"{said}; {_how(inner)}" if isinstance(inner, Event) else str(said)
+
+
+def reason_words(kind: str, reason: str) -> str:
+    """Return why an entry was made: our sentences in the reader's language, a person's own as they wrote it."""
+    if kind != "limit_change":
+        return told(reason)
+    approved = APPROVED.fullmatch(reason)
+    return reason if approved is None else _("%(own)s (approved by %(manager)s)") % approved.groupdict()
 
 
 def _limit_words(kind: str, event: Mapping[str, Any]) -> str:

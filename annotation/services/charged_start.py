@@ -53,5 +53,5 @@ def open_start_account(project: Project, epsilon: float, *, actor: AbstractBaseU
         epsilon_limit=epsilon,
         delta_limit=min(trainings * (project.training_delta or 0.0), 0.5),
         actor=actor or "import_dataset",
-        reason="private examples uploaded that start the first model",
+        reason=say("private examples uploaded that start the first model"),
     )

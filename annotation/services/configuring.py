@@ -87,5 +87,5 @@ def account_of_unit(project: Project, unit: str, actor: AbstractBaseUser) -> Bud
         epsilon_limit=Fraction(now.epsilon_limit_nano, NANO),
         delta_limit=Fraction(now.delta_limit_atto, ATTO),
         actor=actor,
-        reason="unit of privacy changed before the first charge",
+        reason=say("unit of privacy changed before the first charge"),
     )

@@ -178,6 +178,6 @@ def _lose(job: Job, keys: list[UUID]) -> None:
     with transaction.atomic():
         reserved = LedgerEntry.objects.filter(idempotency_key__in=keys, kind="reserve")
         for reservation in reserved.exclude(children__kind__in=SETTLEMENTS).select_related("account"):
-            ledger.charge(reservation=reservation, reason="the attempt ended without an output")
+            ledger.charge(reservation=reservation, reason=say("the attempt ended without an output"))
         GateRun.objects.filter(dataset=job.gated_dataset, state=GateState.RUNNING).update(state=GateState.LOST)
         gate_parts.forget_parts(dataset=job.gated_dataset)

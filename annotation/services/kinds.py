@@ -122,5 +122,5 @@ def _labels_account(
         epsilon_limit=labels_epsilon or preset.defaults["labels_epsilon"],
         delta_limit=0.0,
         actor=actor,
-        reason="answers are protected since a crowd gives them",
+        reason=say("answers are protected since a crowd gives them"),
     )

@@ -110,7 +110,7 @@ def _open_account(slug: str, part: str, unit: str, epsilon: float, delta: float,
         epsilon_limit=epsilon,
         delta_limit=delta,
         actor=owner,
-        reason="project opened",
+        reason=say("project opened"),
     )
 
 

@@ -118,4 +118,4 @@ def _charge_open(row: Round | TrainingRun, *, attempts: range) -> None:
     reserved = LedgerEntry.objects.filter(idempotency_key__in=keys, kind=EntryKind.RESERVE)
     for reservation in reserved.exclude(children__kind__in=SETTLEMENTS).select_related("account"):
         with transaction.atomic():
-            ledger.charge(reservation=reservation, reason="the attempt ended without an output")
+            ledger.charge(reservation=reservation, reason=say("the attempt ended without an output"))

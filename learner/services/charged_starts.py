@@ -21,6 +21,7 @@ from privacy.errors import SimulationNotReleasable
 from privacy.models import SETTLEMENTS, BudgetAccount, EntryKind, LedgerEntry
 from privacy.services import ledger
 from privacy.services.faults import fault_point
+from privacy.wording import say
 
 logger = logging.getLogger(__name__)
 SUBJECT = "start"
@@ -70,7 +71,7 @@ def _settle_dead(account: BudgetAccount) -> int:
     earlier = LedgerEntry.objects.filter(account=account, subject=SUBJECT, kind=EntryKind.RESERVE)
     for reservation in earlier.exclude(children__kind__in=SETTLEMENTS).select_related("account"):
         with transaction.atomic():
-            ledger.charge(reservation=reservation, reason="the attempt ended without an output")
+            ledger.charge(reservation=reservation, reason=say("the attempt ended without an output"))
     return earlier.count()
 
 

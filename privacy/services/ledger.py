@@ -153,7 +153,7 @@ def charge_stale(*, older_than: timedelta) -> int:
     charged = 0
     for reservation in stale.select_related("account").order_by("pk"):
         try:
-            _settle(reservation, EntryKind.CHARGE, reason=f"not settled within {older_than}")
+            _settle(reservation, EntryKind.CHARGE, reason=say("not settled within {older_than}", older_than=older_than))
         except AlreadySettled:
             continue
         charged += 1

@@ -17,9 +17,9 @@ from django.urls import reverse
 from django.utils import timezone, translation
 
 from annotation.models import Project, Role
-from annotation.services import tokens
+from annotation.services import limits, tokens
 from annotation.services.tokens import Scope
-from annotation.statement_words import HOW, NAMES, STATES, how_words
+from annotation.statement_words import HOW, NAMES, STATES, how_words, reason_words
 from privacy.accounting.event import REGISTRY
 from privacy.accounting.events import BernoulliScreenEvent, MinibatchSgdEvent, SecretSampleEvent, TopCEvent
 from privacy.models import BudgetAccount, EntryKind
@@ -334,3 +334,34 @@ def test_rest_lists_accounts_and_entries_in_pages(spent: Project, manager: User)
     assert client.get(f"{base}/entries", {"account": "of another"}).json() == []
     document = document_of(client, f"{base}/statement")
     assert [account["chain_head"] for account in document["accounts"]] == [pool["chain_head"], answers["chain_head"]]
+
+
+def test_reasons_of_the_program_are_told_and_those_of_people_are_theirs(project: Project, manager: User) -> None:
+    second = make_user("second")
+    add_members(project, second, role=Role.MANAGER)
+    account = project.pool_account
+    ledger.charge(
+        reservation=ledger.reserve(account=account, event=SCREEN, key=uuid4(), purpose="a test"),
+        reason="the attempt ended without an output",
+    )
+    # A manager's own words stay, even where the program has a sentence like them.
+    ledger.change_limit(account=account, epsilon_limit=50.0, delta_limit=1e-6, actor=manager, reason="project opened")
+    limits.demand_second_manager(project=project)
+    request = limits.change_limit(
+        project=project, account=account, epsilon_limit=60.0, delta_limit=1e-6, reason="more data", actor=manager
+    )
+    assert request is not None
+    limits.approve(request_id=request.pk, project=project, actor=second)
+    with translation.override("de"):
+        said = [reason_words("charge", "the attempt ended without an output"), reason_words("grant", "project opened")]
+        assert said == ["der Versuch endete ohne Ergebnis", "Projekt eröffnet"]
+        assert reason_words("charge", "not settled within 1:00:00") == "nicht innerhalb von 1:00:00 abgerechnet"
+    client = client_of(manager)
+    client.cookies["django_language"] = "de"
+    page = client.get(reverse("annotation:statement", args=[project.slug])).content.decode()
+    for words in (
+        "der Versuch endete ohne Ergebnis",
+        "Grund: project opened",
+        "Grund: more data (bestätigt von second)",
+    ):
+        assert words in page
