@@ -4,7 +4,7 @@ Records, texts and answers are not shown at all: an administrator of the site ne
 """
 
 from django.contrib import admin
-from django.db.models import Model
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
 from annotation.deletion_models import Deletion
@@ -12,6 +12,7 @@ from annotation.forgetting_models import Forgetting
 from annotation.history_models import Action, ProjectChange
 from annotation.models import ApiToken, Dataset, GateRun, Job, Label, Membership, Project
 from annotation.retention_models import Retention
+from annotation.services import projects
 
 
 class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # Django gives no generic class at run time
@@ -38,6 +39,25 @@ class MembershipAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # as above
     list_filter = ("role", "project")
     list_select_related = ("user", "project")
     autocomplete_fields = ("user",)
+    fields = ("project", "user", "role")
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """A role is given and taken, never turned into somebody else's."""
+        return False
+
+    def save_model(self, request: HttpRequest, obj: Membership, form: object, change: bool) -> None:
+        """Give the role as the people page does."""
+        given = projects.add_member(project=obj.project, user=obj.user, role=obj.role)
+        obj.pk = given.pk
+
+    def delete_model(self, request: HttpRequest, obj: Membership) -> None:
+        """Take the role as the people page does: what is held goes back, and what a group gives stays."""
+        projects.remove_member(project=obj.project, user=obj.user, role=obj.role)
+
+    def delete_queryset(self, request: HttpRequest, queryset: "QuerySet[Membership]") -> None:
+        """Take each role."""
+        for membership in queryset:
+            self.delete_model(request, membership)
 
 
 @admin.register(Project)

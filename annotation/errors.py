@@ -46,6 +46,10 @@ class NotMember(AnnotationError):
     status = 403
 
 
+class GroupRefused(AnnotationError):
+    """A group cannot be named, filled or left like this."""
+
+
 class LimitRequestRefused(AnnotationError):
     """A request for a higher limit cannot be made, or not be decided on like this."""
 

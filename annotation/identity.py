@@ -17,3 +17,8 @@ def address_of(request: HttpRequest) -> str:
     """Return the network address that asks, seen through as many proxies as the site trusts."""
     address: str = get_adapter().get_client_ip(request)
     return address
+
+
+def note_about(request: HttpRequest, project_id: int | None) -> None:
+    """Let the line about this request stand in a project's log, where the address does not name the project."""
+    request.noted_project = project_id  # type: ignore[attr-defined]

@@ -8,10 +8,13 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Invitation(models.Model):
-    """A link that makes whoever holds it a member; stored as a digest, limited in time and number."""
+    """A link into a project or a group for whoever holds it; stored as a digest, limited in time and number."""
 
-    project = models.ForeignKey("annotation.Project", models.CASCADE, related_name="invitations")
-    role = models.CharField(max_length=10)
+    project = models.ForeignKey("annotation.Project", models.CASCADE, related_name="invitations", null=True, blank=True)
+    group = models.ForeignKey(
+        "annotation.PeopleGroup", models.CASCADE, related_name="invitations", null=True, blank=True
+    )
+    role = models.CharField(max_length=10, blank=True)
     digest = models.CharField(max_length=64, unique=True)
     note = models.CharField(max_length=80, blank=True)
     maximum_uses = models.PositiveIntegerField(default=1)
@@ -24,6 +27,11 @@ class Invitation(models.Model):
     class Meta:
         constraints = (
             models.CheckConstraint(name="annotation_invitation_uses", condition=Q(uses__lte=F("maximum_uses"))),
+            models.CheckConstraint(
+                name="annotation_invitation_into_one",
+                condition=Q(project__isnull=False, group=None) & ~Q(role="")
+                | Q(project=None, group__isnull=False, role=""),
+            ),
         )
 
     def __str__(self) -> str:

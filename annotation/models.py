@@ -13,6 +13,7 @@ from annotation import (  # noqa: F401
     deletion_models,
     draft_models,
     forgetting_models,
+    group_models,
     history_models,
     idempotent_models,
     joining_models,
@@ -474,6 +475,9 @@ class Membership(models.Model):
     paused_at = models.DateTimeField(null=True, blank=True)
     pause_reason = models.CharField(max_length=10, choices=PauseReason.choices, blank=True)
     judged_from = models.DateTimeField(null=True, blank=True, help_text=_("Earlier checks no longer count."))
+    is_direct = models.BooleanField(
+        default=True, db_default=True, help_text=_("Given to this person; else only groups give it.")
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

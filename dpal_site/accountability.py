@@ -26,7 +26,12 @@ class AccountabilityMiddleware:
         match = request.resolver_match
         noted = match is not None and response.status_code < 400 and history.is_noted(match.view_name)
         if match and noted and request.user.is_authenticated:
-            history.note_action(actor=request.user.get_username(), route=match.view_name, arguments=match.kwargs)
+            history.note_action(
+                actor=request.user.get_username(),
+                route=match.view_name,
+                arguments=match.kwargs,
+                project_id=getattr(request, "noted_project", None),
+            )
         return response
 
     def process_view(self, request: HttpRequest, view: Any, args: Any, kwargs: Any) -> None:

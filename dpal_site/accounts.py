@@ -21,7 +21,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import Resolver404, resolve, reverse
 from django.utils.translation import gettext as _
 
-from annotation.errors import LinkEnded
+from annotation.errors import GroupRefused, LinkEnded
 from annotation.services import history, invitations
 from dpal_site.first_account import may_make_first
 
@@ -71,7 +71,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
 
 
 def take_invitation(request: HttpRequest, user: User, onward: str | None) -> str | None:
-    """Join the project whose invitation a login came from, and return its address; None if it came from elsewhere."""
+    """Join what the invitation a login came from is for, and return where to go; None if it came from elsewhere."""
     try:
         match = resolve(urlsplit(onward or "").path)
     except Resolver404:
@@ -85,14 +85,18 @@ def take_invitation(request: HttpRequest, user: User, onward: str | None) -> str
             return None
         with history.acting(user.get_username()):
             invitations.accept_invitation(invitation=invitation, user=user)
-    except LinkEnded:
+    except (LinkEnded, GroupRefused):
         # The invitation's own page says so.
         return None
     del request.session["invitation"]
-    slug = invitation.project.slug
-    history.note_action(actor=user.get_username(), route=match.view_name, arguments={"slug": slug})
+    history.note_action(
+        actor=user.get_username(), route=match.view_name, arguments={}, project_id=invitation.project_id
+    )
+    if invitation.project is None:
+        messages.success(request, _("You are in the group. Its projects are listed here."))
+        return reverse("annotation:projects")
     messages.success(request, _("Welcome to the project."))
-    return reverse("annotation:project", args=[slug])
+    return reverse("annotation:project", args=[invitation.project.slug])
 
 
 def confirm_only_address(*, user: User, **_about: object) -> None:

@@ -39,12 +39,18 @@ def is_noted(route: str) -> bool:
     return route.startswith(NOTED_APPS) and route not in UNNOTED
 
 
-def note_action(*, actor: str, route: str, arguments: Mapping[str, Any]) -> Action:
+def note_action(*, actor: str, route: str, arguments: Mapping[str, Any], project_id: int | None = None) -> Action:
     """Write one line; of the address only numbers are kept, since another part may be a secret."""
     slug = arguments.get("slug")
-    project = Project.objects.filter(slug=slug).only("pk").first() if slug else None
+    if slug and project_id is None:
+        project_id = Project.objects.filter(slug=slug).values_list("pk", flat=True).first()
     target = {name: value for name, value in arguments.items() if isinstance(value, int)}
-    return Action.objects.create(project=project, actor=actor, route=route[:80], target=target)
+    return Action.objects.create(project_id=project_id, actor=actor, route=route[:80], target=target)
+
+
+def note_effect(*, project: Project, actor: str, route: str, target: Mapping[str, int]) -> Action:
+    """Write what something done elsewhere meant for a project, in the caller's transaction."""
+    return Action.objects.create(project=project, actor=actor, route=route, target=dict(target))
 
 
 @contextmanager

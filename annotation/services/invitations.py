@@ -11,22 +11,31 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from annotation.errors import LinkEnded
+from annotation.group_models import PeopleGroup
 from annotation.joining_models import Invitation
 from annotation.models import Membership, Project
-from annotation.services import lifecycle, projects
+from annotation.services import groups, lifecycle, projects
 
 MAXIMUM_LIFETIME = timedelta(days=90)
 
 
 def create_invitation(
-    *, project: Project, role: str, maximum_uses: int, lifetime: timedelta, owner: User, note: str = ""
+    *,
+    project: Project | None = None,
+    group: PeopleGroup | None = None,
+    role: str = "",
+    maximum_uses: int,
+    lifetime: timedelta,
+    owner: User,
+    note: str = "",
 ) -> tuple[Invitation, str]:
-    """Make an invitation and return it with the only copy of its secret."""
+    """Make an invitation into a project with a role, or into a group; return it with the only copy of its secret."""
     if not timedelta(0) < lifetime <= MAXIMUM_LIFETIME:
         raise ValueError(f"lifetime must be above 0 and at most 90 days, got {lifetime}")
     secret = secrets.token_urlsafe(32)
     invitation = Invitation.objects.create(
         project=project,
+        group=group,
         role=role,
         digest=_digest(secret),
         note=note,
@@ -45,7 +54,7 @@ def live_invitations() -> QuerySet[Invitation]:
 
 def find_invitation(*, secret: str) -> Invitation:
     """Return the live invitation behind a link; a wrong, ended or used one is told apart by nobody."""
-    found = live_invitations().select_related("project", "created_by").filter(digest=_digest(secret)).first()
+    found = live_invitations().select_related("project", "group", "created_by").filter(digest=_digest(secret)).first()
     if found is None:
         raise LinkEnded("This invitation does not exist or has ended. Ask whoever sent it for a new one.")
     return found
@@ -56,15 +65,24 @@ def is_live(invitation_id: int | None) -> bool:
     return invitation_id is not None and live_invitations().filter(pk=invitation_id).exists()
 
 
-def accept_invitation(*, invitation: Invitation, user: User) -> Membership:
-    """Make the person a member; who has the role already uses nothing up."""
+def accept_invitation(*, invitation: Invitation, user: User) -> None:
+    """Make the person a member; who is one already uses nothing up."""
     with transaction.atomic():
-        held = Membership.objects.filter(project=invitation.project_id, user=user, role=invitation.role).first()
-        if held is not None:
-            return held
+        if _is_in(invitation, user):
+            return
         if not live_invitations().filter(pk=invitation.pk).update(uses=F("uses") + 1):
             raise LinkEnded("This invitation has ended. Ask whoever sent it for a new one.")
-        return projects.add_member(project=invitation.project, user=user, role=invitation.role)
+        if invitation.group is not None:
+            groups.add_people(group=invitation.group, people=[user], actor=user.get_username())
+        elif invitation.project is not None:
+            projects.add_member(project=invitation.project, user=user, role=invitation.role)
+
+
+def _is_in(invitation: Invitation, user: User) -> bool:
+    if invitation.group is not None:
+        return invitation.group.members.filter(user=user).exists()
+    held = Membership.objects.filter(project=invitation.project_id, user=user, role=invitation.role, is_direct=True)
+    return held.exists()
 
 
 def revoke_invitation(*, invitation: Invitation) -> None:

@@ -30,6 +30,15 @@ def end_lease(held: QuerySet[Assignment]) -> None:
     held.update(state=AssignmentState.EXPIRED, finished_at=Now())
 
 
+def give_back(held: QuerySet[Assignment]) -> None:
+    """Offer what is held again, whoever holds it, since they may answer no more."""
+    waiting = list(held.order_by("query").values_list("query_id", flat=True).distinct())
+    for query in Query.objects.select_for_update(no_key=True).filter(pk__in=waiting).order_by("pk"):
+        # Questions before leases, as everywhere; what was answered meanwhile stays answered.
+        ended = held.filter(query=query).update(state=AssignmentState.EXPIRED, finished_at=Now())
+        Query.objects.filter(pk=query.pk).update(open_slots=F("open_slots") + ended)
+
+
 def lease_again(assignment: Assignment, *, seconds: int) -> None:
     Assignment.objects.filter(pk=assignment.pk).update(
         state=AssignmentState.LEASED, leased_until=Now() + timedelta(seconds=seconds), finished_at=None, skip_reason=""

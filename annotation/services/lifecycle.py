@@ -32,7 +32,7 @@ from annotation.models import (
 )
 from annotation.quality_models import GoldQuery, Opinion, QualityReport
 from annotation.retention_models import SlotMark
-from annotation.services import drafts, emptying, jobs
+from annotation.services import drafts, emptying, groups, jobs
 
 CLOSED = (ProjectState.ARCHIVED, ProjectState.DELETED)
 
@@ -84,6 +84,7 @@ def request_deletion(*, project: Project, typed: str, keep_releases: bool, actor
         locked.save(update_fields=["state", "question", "guidelines"])
         Invitation.objects.filter(project=project).delete()
         CrowdLink.objects.filter(project=project, revoked_at=None).update(revoked_at=Now())
+        groups.take_all_roles(project=project, role=Role.ANNOTATOR)
         Membership.objects.filter(project=project, role=Role.ANNOTATOR).delete()
         return Deletion.objects.create(
             project=locked,

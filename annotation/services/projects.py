@@ -10,10 +10,20 @@ from django.db import connection, transaction
 from django.utils.text import slugify
 
 from annotation.errors import InvalidConfiguration
-from annotation.models import Arrival, Membership, Oracle, Project, ProjectState, Role, Selection
+from annotation.models import (
+    Arrival,
+    Assignment,
+    AssignmentState,
+    Membership,
+    Oracle,
+    Project,
+    ProjectState,
+    Role,
+    Selection,
+)
 from annotation.presets import GATE_FIELDS, PRESETS, broken_rules
 from annotation.selection_rules import GAUSSIAN, POOL_ESTIMATORS
-from annotation.services import jobs, queue, streams
+from annotation.services import groups, jobs, leases, queue, streams
 from privacy.models import BudgetAccount
 from privacy.services import ledger
 from privacy.wording import say
@@ -123,14 +133,28 @@ def _free_slug(name: str) -> str:
 
 
 def add_member(*, project: Project, user: User, role: str) -> Membership:
-    """Give a person a role; giving it twice changes nothing."""
-    membership, _ = Membership.objects.get_or_create(project=project, user=user, role=role)
+    """Give a person a role, by themselves even where a group gives it, too; giving it twice changes nothing."""
+    membership, _ = Membership.objects.update_or_create(
+        project=project, user=user, role=role, defaults={"is_direct": True}
+    )
     return membership
 
 
 def remove_member(*, project: Project, user: User, role: str) -> None:
-    """Take a role from a person; what they labelled stays."""
-    Membership.objects.filter(project=project, user=user, role=role).delete()
+    """Take a role from a person, unless a group gives it, too; what they labelled stays, what they hold goes back."""
+    own = Membership.objects.filter(project=project, user=user, role=role)
+    with transaction.atomic():
+        # Locked first: a group that gives or takes the role at this moment is seen, or waits.
+        locked = own.select_for_update().first()
+        if locked is None:
+            return
+        if own.filter(groups.by_group()).exists():
+            own.update(is_direct=False)
+            return
+        locked.delete()
+        if role == Role.ANNOTATOR:
+            held = Assignment.objects.filter(project=project, annotator=user, state=AssignmentState.LEASED)
+            leases.give_back(held)
 
 
 def set_label_budget(

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
-from annotation.identity import address_of, person_of
+from annotation.identity import address_of, note_about, person_of
 from annotation.joining_forms import InvitationForm
 from annotation.models import Role
 from annotation.services import invitations as service
@@ -52,9 +52,13 @@ def join(request: HttpRequest, secret: str) -> HttpResponse:
     if request.method == "POST" and request.user.is_authenticated:
         service.accept_invitation(invitation=invitation, user=person_of(request))
         request.session.pop("invitation", None)
+        if invitation.project is None:
+            messages.success(request, _("You are in the group. Its projects are listed here."))
+            return redirect("annotation:projects")
+        note_about(request, invitation.project_id)
         messages.success(request, _("Welcome to the project."))
         return redirect("annotation:project", slug=invitation.project.slug)
     # Lets the visitor open an account, which otherwise takes an administrator.
     request.session["invitation"] = invitation.pk
-    context = {"invitation": invitation, "role": Role(invitation.role).label}
+    context = {"invitation": invitation, "role": Role(invitation.role).label if invitation.role else None}
     return render(request, "annotation/join.html", context)

@@ -2,14 +2,16 @@
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required, permission_required
+from django.forms import Form
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from annotation import selectors, sheets
+from annotation import group_sheets, selectors, sheets
 from annotation.choosing_forms import ChoosingForm
-from annotation.identity import person_of
+from annotation.group_forms import GroupRoleForm
+from annotation.identity import note_about, person_of
 from annotation.models import Arrival, Membership, Project, Role
 from annotation.pool_forms import PoolProjectForm
 from annotation.presets import PRESETS
@@ -77,6 +79,7 @@ def new_project(request: HttpRequest, preset: str) -> HttpResponse:
         return render(request, "annotation/new_project.html", {"form": form, "preset": chosen, "changed": True})
     if request.method == "POST" and form.is_valid():
         project = projects.create_project(preset=preset, owner=person_of(request), **form.project_values())
+        note_about(request, project.pk)
         stream = project.arrival == Arrival.STREAM
         messages.success(
             request,
@@ -105,8 +108,20 @@ def people(request: HttpRequest, slug: str) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         projects.add_member(project=project, user=form.cleaned_data["username"], role=form.cleaned_data["role"])
         return redirect("annotation:people", slug=slug)
-    context = {"project": project, "form": form, "memberships": sheets.memberships_of(project)}
-    return render(request, "annotation/people.html", context, status=422 if form.errors else 200)
+    return people_page(request, project, form=form)
+
+
+def people_page(request: HttpRequest, project: Project, **forms: Form) -> HttpResponse:
+    """Show who takes part and where each role comes from, with a form that was sent in the place of an empty one."""
+    context = {
+        "project": project,
+        "form": MemberForm(),
+        "group_form": GroupRoleForm(),
+        "people": group_sheets.people_of(project),
+        "groups": group_sheets.groups_in(project),
+    } | forms
+    status = 422 if any(form.errors for form in forms.values()) else 200
+    return render(request, "annotation/people.html", context, status=status)
 
 
 @login_required

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST
 
 from annotation import budget_levels, protection_words, selectors
 from annotation.beside import can_stand_beside_random, draft_of_random
-from annotation.identity import person_of
+from annotation.identity import note_about, person_of
 from annotation.models import Arrival, Project, Role, Selection
 from annotation.presets import PRESETS
 from annotation.services import projects
@@ -124,6 +124,7 @@ def _check(request: HttpRequest, key: str) -> HttpResponse:
         return redirect("annotation:wizard", preset=key, step=_wanted(request, Step.CHECK))
     if request.method == "POST" and form.is_valid():
         project = projects.create_project(preset=key, owner=person_of(request), **form.project_values())
+        note_about(request, project.pk)
         if (compared := _compared(request, key)) is not None and project.selection == Selection.RANDOM:
             projects.compare_with(project=compared, other=project)
         _keep(request, key, {})

@@ -22,7 +22,7 @@ from django.urls import NoReverseMatch, URLPattern, URLResolver, get_resolver, r
 
 from annotation.joining_models import CrowdLink
 from annotation.models import Assignment, DatasetRole, Membership, Project, Query, Role
-from annotation.services import drafts, invitations, projects, queue, tokens
+from annotation.services import drafts, groups, invitations, projects, queue, tokens
 from annotation.services.tokens import Scope
 from dpal_site.api import api
 from learner.webhook_models import Webhook, WebhookDelivery
@@ -53,6 +53,15 @@ PAGES = {
     "annotation:remove_member": MANAGERS,
     "annotation:invitations": MANAGERS,
     "annotation:revoke_invitation": MANAGERS,
+    "annotation:give_group_role": MANAGERS,
+    "annotation:take_group_role": MANAGERS,
+    "annotation:groups": "Lxxxx+",
+    "annotation:group": "Lxxxx+",
+    "annotation:rename_group": "Lxxxx+",
+    "annotation:delete_group": "Lxxxx+",
+    "annotation:remove_from_group": "Lxxxx+",
+    "annotation:group_invitations": "Lxxxx+",
+    "annotation:revoke_group_invitation": "Lxxxx+",
     "annotation:crowd_links": MANAGERS,
     "annotation:revoke_crowd_link": MANAGERS,
     "annotation:own_statistics": ANNOTATORS,
@@ -297,7 +306,16 @@ class Scene:
         wanted = self.project.limit_requests.create(
             kind="alone", reason="she leaves", requested_by=manager, expires_at=invitation.expires_at
         )
+        group = groups.create_group(name="Night shift", owner=self.people["administrator"])
+        groups.add_people(group=group, people=[make_user()], actor="administrator")
+        given = groups.give_role(group=group, project=self.project, role=Role.ANNOTATOR)
+        into_group, _secret = invitations.create_invitation(
+            group=group, owner=self.people["administrator"], maximum_uses=1, lifetime=timedelta(days=1)
+        )
         self.arguments: dict[str, Any] = {
+            "group_id": group.pk,
+            "given_id": given.pk,
+            "place_id": group.members.get().pk,
             "webhook_id": webhook.pk,
             "delivery_id": delivery.pk,
             "slug": self.project.slug,
@@ -331,6 +349,7 @@ class Scene:
         )
         (behind_gate,) = make_records(crowd, ["play jazz"])
         self.own: dict[str, dict[str, Any]] = {name: {"slug": crowd.slug} for name in crowd_pages} | {
+            "annotation:revoke_group_invitation": {"invitation_id": into_group.pk},
             "operations:send_again": {"kind": "job", "key": str(pool.job_id)},
             "operations:cancel": {"kind": "job", "key": str(pool.job_id)},
             "annotation:survey": {"slug": crowd.slug, "dataset_id": behind_gate.dataset_id},

@@ -1,0 +1,13 @@
+DROP TRIGGER annotation_groupmember_no_stranger ON annotation_groupmember;
+DROP FUNCTION annotation_refuse_stranger();
+DROP TRIGGER annotation_grouprole_kept ON annotation_grouprole;
+DROP TRIGGER annotation_groupmember_kept ON annotation_groupmember;
+DROP TRIGGER annotation_grouprole_in_turn ON annotation_grouprole;
+DROP TRIGGER annotation_groupmember_in_turn ON annotation_groupmember;
+DROP FUNCTION annotation_lock_group();
+DROP TRIGGER annotation_grouprole_has_members ON annotation_grouprole;
+DROP TRIGGER annotation_groupmember_has_roles ON annotation_groupmember;
+DROP FUNCTION annotation_check_group();
+DROP TRIGGER annotation_membership_has_source ON annotation_membership;
+DROP FUNCTION annotation_check_membership();
+DROP FUNCTION annotation_role_by_group(bigint, int, text);
