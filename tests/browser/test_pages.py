@@ -14,7 +14,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Dataset, Project, Role
-from annotation.services import datasets, drafts, projects
+from annotation.services import datasets, drafts, groups, projects
 from annotation.wizard_forms import Step
 from dpal_site.embedded.processes import Supervisor
 from privacy.selectors import guarantee
@@ -162,9 +162,19 @@ def test_pages_are_clean(
     page.set_viewport_size(SIZES[size])
     page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
     found = {}
-    for path in [*paths, reverse("operations:work")]:
-        if path == reverse("operations:work"):
-            log_in(User.objects.create_user("staff", is_staff=True))
+    root = User.objects.create_user("staff", is_staff=True, is_superuser=True)
+    group = groups.create_group(name="Night shift", owner=root)
+    groups.add_people(group=group, people=[manager], actor="staff")
+    groups.give_role(group=group, project=project, role=Role.ENGINEER)
+    of_administrators = [
+        reverse("operations:work"),
+        reverse("annotation:groups"),
+        reverse("annotation:group", args=[group.pk]),
+        reverse("annotation:group_invitations", args=[group.pk]),
+    ]
+    for path in [*paths, *of_administrators]:
+        if path == of_administrators[0]:
+            log_in(root)
         response = page.goto(live_site.url + path)
         assert response is not None
         assert response.status == 200, path
