@@ -1,0 +1,220 @@
+"""A project in which everything an address can name exists, one person of each kind, and all addresses of the site."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import transaction
+from django.shortcuts import resolve_url
+from django.test import Client
+from django.urls import URLPattern, URLResolver, reverse
+
+from annotation.joining_models import CrowdLink
+from annotation.models import Assignment, DatasetRole, Membership, Project, Query, Role
+from annotation.services import crowd_links, drafts, groups, invitations, projects, queue, tokens
+from annotation.services.tokens import Scope
+from annotation.views.crowd import SESSION_KEY
+from dpal_site.api import api
+from learner.webhook_models import Webhook, WebhookDelivery
+from tests import learning
+from tests.factories import make_candidates, make_records, make_user, open_records
+
+# Whoever came by a crowd link is asked for what belongs to the crowd project they came to.
+PEOPLE = ("anonymous", "outsider", "annotator", "engineer", "manager", "administrator", "participant")
+
+
+def named_patterns(patterns: list[Any], prefix: str = "") -> Iterator[tuple[str, URLPattern]]:
+    """Yield every address the site answers, with its full name."""
+    for pattern in patterns:
+        if isinstance(pattern, URLResolver):
+            inner = f"{prefix}{pattern.namespace}:" if pattern.namespace else prefix
+            yield from named_patterns(pattern.url_patterns, inner)
+        else:
+            yield f"{prefix}{pattern.name or ''}", pattern
+
+
+def api_routes() -> Iterator[tuple[str, str]]:
+    """Yield the name and the method of every route of the API."""
+    for _prefix, router in api._routers:
+        for view in router.path_operations.values():
+            for operation in view.operations:
+                for method in operation.methods:
+                    yield operation.view_func.__name__, method
+
+
+METHOD_NOT_ALLOWED = 405
+
+
+class Scene:
+    """A project in which everything an address can name exists, and one person of each kind."""
+
+    def __init__(self, named: str = "") -> None:
+        self.people = {name: make_user(f"{name}{named}") for name in PEOPLE[1:5]}
+        self.people["administrator"] = make_user(f"administrator{named}", is_staff=True, is_superuser=True)
+        manager, annotator = self.people["manager"], self.people["annotator"]
+        self.project: Project = learning.open_trusted(manager)
+        learning.fill_trusted(self.project)
+        release = learning.run_to_release(self.project, make_user(), version=1)
+        for name in ("annotator", "engineer"):
+            projects.add_member(project=self.project, user=self.people[name], role=Role(name))
+        open_records(self.project, 3, round_number=9)
+        self.lease: Assignment = queue.claim_next(project=self.project, user=annotator)
+        self.lease_membership = Membership.objects.get(project=self.project, user=annotator)
+        disputed = Query.objects.filter(project=self.project).exclude(pk=self.lease.query_id).latest("pk")
+        Query.objects.filter(pk=disputed.pk).update(state="disputed", open_slots=0)
+        report = self.project.reports.create(query=disputed, annotator=annotator, kind="comment", comment="see here")
+        invitation, _secret = invitations.create_invitation(
+            project=self.project, owner=manager, role=Role.ANNOTATOR, maximum_uses=1, lifetime=timedelta(days=1)
+        )
+        crowd = learning.open_crowd(manager)
+        for name in ("annotator", "engineer"):
+            projects.add_member(project=crowd, user=self.people[name], role=Role(name))
+        link: CrowdLink = crowd.crowd_links.create(
+            token=f"token{named}",
+            platform="prolific",
+            answers_wanted=1,
+            completion_code="CODE",
+            maximum_participants=1,
+            expires_at=invitation.expires_at,
+            created_by=manager,
+        )
+        self.participant = crowd_links.join(link=link, pid="somebody")
+        self.people["participant"] = self.participant.user
+        candidates = make_candidates(crowd, ["play jazz", "play rock"])
+        queue.open_queries(project=crowd, round_number=1, query_ids=[query.pk for query in candidates])
+        in_the_crowd = queue.claim_next(project=crowd, user=self.participant.user)
+        assert in_the_crowd is not None
+        token, _secret = tokens.create_token(
+            user=manager, name="own", scopes=[Scope.PROJECTS_READ], lifetime=timedelta(days=1)
+        )
+        draft = drafts.keep_draft(
+            project=self.project,
+            file=SimpleUploadedFile("more.csv", b"text\nhello\n"),
+            name="more.csv",
+            role="pool",
+            bad_rows="keep_good",
+            owner=manager,
+        )
+        pool = self.project.datasets.filter(role=DatasetRole.POOL).earliest("pk")
+        evaluated = self.project.datasets.filter(role=DatasetRole.PUBLIC_TEST).first() or pool
+        webhook = Webhook.objects.create(
+            project=self.project, url="https://hooks.example/", events=["round"], salt=b"s"
+        )
+        delivery = WebhookDelivery.objects.create(webhook=webhook, event="round", subject="round 1", body="{}")
+        wanted = self.project.limit_requests.create(
+            kind="alone", reason="she leaves", requested_by=manager, expires_at=invitation.expires_at
+        )
+        group = groups.create_group(name=f"Night shift{named}", owner=self.people["administrator"])
+        groups.add_people(group=group, people=[make_user()], actor="administrator")
+        given = groups.give_role(group=group, project=self.project, role=Role.ANNOTATOR)
+        into_group, _secret = invitations.create_invitation(
+            group=group, owner=self.people["administrator"], maximum_uses=1, lifetime=timedelta(days=1)
+        )
+        self.arguments: dict[str, Any] = {
+            "group_id": group.pk,
+            "given_id": given.pk,
+            "place_id": group.members.get().pk,
+            "webhook_id": webhook.pk,
+            "delivery_id": delivery.pk,
+            "slug": self.project.slug,
+            "preset": "pool-experts",
+            "step": "task",
+            "request_id": wanted.pk,
+            "fingerprint": "0" * 64,
+            "membership_id": self.lease_membership.pk,
+            "invitation_id": invitation.pk,
+            "link_id": link.pk,
+            "check_id": 0,
+            "query_id": disputed.pk,
+            "report_id": report.pk,
+            "dataset_id": pool.pk,
+            "draft_id": draft.pk,
+            "account_id": self.project.pool_account_id,
+            "token_id": token.pk,
+            "assignment_id": self.lease.pk,
+            "job_id": pool.job_id,
+            "version": release.version,
+            "name": "weights.json",
+            "format": "csv",
+            "kind": "reliability",
+            "key": "none",
+        }
+        crowd_pages = (
+            "annotation:crowd_links",
+            "annotation:revoke_crowd_link",
+            "learner:ranked_pool",
+            "annotation:gate",
+        )
+        (behind_gate,) = make_records(crowd, ["play jazz"])
+        self.own: dict[str, dict[str, Any]] = {name: {"slug": crowd.slug} for name in crowd_pages} | {
+            "annotation:revoke_group_invitation": {"invitation_id": into_group.pk},
+            "operations:send_again": {"kind": "job", "key": str(pool.job_id)},
+            "operations:cancel": {"kind": "job", "key": str(pool.job_id)},
+            "annotation:survey": {"slug": crowd.slug, "dataset_id": behind_gate.dataset_id},
+            "learner:dashboard_plot": {"name": "spending"},
+            "learner:dashboard_csv": {"name": "spending"},
+            "learner:cancel_work": {"kind": "job", "key": str(pool.job_id)},
+            "learner:retry_work": {"kind": "job", "key": str(pool.job_id)},
+            "learner:measure_plot": {"dataset_id": evaluated.pk},
+        }
+
+        self.of_participants = {"slug": crowd.slug, "assignment_id": in_the_crowd.pk}
+
+    def values(self, name: str, pattern: URLPattern, person: str = "") -> dict[str, Any]:
+        """Return what a pattern's address names, for a participant of the project they came to."""
+        known = self.arguments | self.own.get(name, {}) | (self.of_participants if person == "participant" else {})
+        return {argument: known[argument] for argument in pattern.pattern.converters}
+
+    def address(self, name: str, pattern: URLPattern, person: str = "") -> str:
+        """Return the address of a pattern about this scene's project."""
+        return reverse(name, kwargs=self.values(name, pattern, person))
+
+    def client(self, person: str) -> Client:
+        """Return a browser in which the person is logged in."""
+        client = Client(raise_request_exception=False)
+        if person != "anonymous":
+            client.force_login(self.people[person])
+        if person == "participant":
+            session = client.session
+            session[SESSION_KEY] = self.participant.pk
+            session.save()
+        return client
+
+    def with_token(self, person: str, scopes: list[Scope]) -> Client:
+        """Return a program that holds a token of the person's."""
+        if person == "anonymous":
+            return Client(raise_request_exception=False)
+        _, secret = tokens.create_token(
+            user=self.people[person], name="test", scopes=scopes, lifetime=timedelta(days=1)
+        )
+        return Client(raise_request_exception=False, headers={"Authorization": f"Bearer {secret}"})
+
+
+def letter(client: Client, address: str) -> str:
+    """Return what a person gets at a page, whether they look at it or send something; two letters if they differ."""
+    looking = undone(lambda: client.get(address))
+    sending = undone(lambda: client.post(address))
+    letters = [outcome(answer) for answer in (looking, sending) if answer.status_code != METHOD_NOT_ALLOWED]
+    return "".join(dict.fromkeys(letters))
+
+
+def outcome(response: Any) -> str:
+    """Return the letter a response stands for; whatever went on inside counts as let in."""
+    status = response.status_code
+    if status == 401 or (status == 302 and response["Location"].startswith(resolve_url(settings.LOGIN_URL))):
+        return "L"
+    if status >= 500:
+        return "!"
+    return {404: "-", 403: "x"}.get(status, "+")
+
+
+def undone(send: Any) -> Any:
+    """Send a request and take back whatever it did."""
+    with transaction.atomic():
+        response = send()
+        if getattr(response, "streaming", False):
+            response.close()
+        transaction.set_rollback(True)
+    return response
