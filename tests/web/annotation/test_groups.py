@@ -229,3 +229,19 @@ def test_the_administration_takes_and_gives_a_role_like_the_page(root, group, pr
         {"action": "delete_selected", "_selected_action": [chosen.pk], "post": "yes"},
     )
     assert not Membership.objects.filter(pk=chosen.pk).exists()
+
+
+def test_who_logs_in_from_the_link_is_in_the_group(root, group, project) -> None:
+    groups.give_role(group=group, project=project, role=Role.ANNOTATOR)
+    _invitation, secret = invitations.create_invitation(
+        group=group, owner=root, maximum_uses=1, lifetime=timedelta(days=1)
+    )
+    User.objects.create_user("ann", password="a long enough password")
+    link, visitor = reverse("annotation:join", args=[secret]), Client()
+    visitor.get(link)
+    answer = visitor.post(
+        reverse("login") + f"?next={link}", {"login": "ann", "password": "a long enough password"}, follow=True
+    )
+    assert answer.redirect_chain[-1][0] == reverse("annotation:projects")
+    assert project.name in answer.content.decode()
+    assert in_group(group) == ["ann"]
