@@ -124,8 +124,8 @@ PAGES = {
     "learner:preview_forget": MANAGERS,
     "learner:forget_now": MANAGERS,
     "learner:releases": INSIDE,
-    "learner:draft_plan": "Lxxxx+",
-    "learner:draft_plan_plot": "Lxxxx-",
+    "learner:draft_plan": "Lxxxx+x",
+    "learner:draft_plan_plot": "Lxxxx-x",
     "learner:plan": MANAGERS,
     # Nobody has simulated under this name.
     "learner:plan_plot": "L------",
