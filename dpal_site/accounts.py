@@ -17,6 +17,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.urls import Resolver404, resolve, reverse
 from django.utils.translation import gettext as _
@@ -24,6 +25,7 @@ from django.utils.translation import gettext as _
 from annotation.errors import GroupRefused, LinkEnded
 from annotation.services import history, invitations
 from dpal_site.first_account import may_make_first
+from dpal_site.monitoring import security
 
 
 def may_sign_up(request: HttpRequest) -> bool:
@@ -46,6 +48,15 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         """Answer allauth's question."""
         return may_sign_up(request)
+
+    def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
+        """Note who is slowed down."""
+        try:
+            super().pre_authenticate(request, **credentials)
+        except ValidationError:
+            name = str(credentials.get("username") or credentials.get("email") or "")
+            security.note("limit.reached", request, account=security.account_digest(name))
+            raise
 
     def send_account_already_exists_mail(self, email: str) -> None:
         """Take the time a new account takes, too: its password would be hashed, and how long that takes shows."""

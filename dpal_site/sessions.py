@@ -4,12 +4,16 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from allauth.mfa import signals as factor_signals
+from allauth.usersessions.adapter import get_adapter
 from allauth.usersessions.models import UserSession
 from django.conf import settings
 from django.contrib.auth import SESSION_KEY
+from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.core.management import call_command
 from django.db.models import Exists, OuterRef
+from django.db.models.functions import Now
 from django.http import HttpRequest, HttpResponse
 
 BEGAN, SEEN = "session_began", "session_seen"
@@ -20,6 +24,36 @@ NOTED_EVERY_SECONDS = 300
 def note_login(*, request: HttpRequest, **_signal: Any) -> None:
     """Start both clocks when somebody logs in."""
     request.session[BEGAN] = request.session[SEEN] = int(time.time())
+
+
+def end_others_with_a_new_factor() -> None:
+    """Have every other session of a person end whose second factors change, as with a new password."""
+    changes = (
+        factor_signals.authenticator_added,
+        factor_signals.authenticator_removed,
+        factor_signals.authenticator_reset,
+    )
+    for number, change in enumerate(changes):
+        change.connect(_end_others, dispatch_uid=f"dpal_site.sessions.{number}")
+
+
+def _end_others(request: HttpRequest, user: Any, **_signal: Any) -> None:
+    # What this session was told about its person may not hold any more.
+    request.session.pop("second_factor", None)
+    others = UserSession.objects.filter(user=user).exclude(session_key=request.session.session_key or "")
+    get_adapter().end_sessions(list(others))
+
+
+def end_sessions(*, username: str | None = None) -> int:
+    """End every session of a person, or of everybody; return how many."""
+    chosen = Session.objects.filter(expire_date__gt=Now())
+    if username is not None:
+        number = str(User.objects.get(username=username).pk)
+        keys = [one.session_key for one in chosen.iterator() if one.get_decoded().get(SESSION_KEY) == number]
+        chosen = Session.objects.filter(session_key__in=keys)
+    ended: int = chosen.delete()[0]
+    forget_ended_sessions()
+    return ended
 
 
 class SessionLimitsMiddleware:

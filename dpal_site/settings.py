@@ -74,10 +74,13 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django_prometheus.middleware.PrometheusBeforeMiddleware",
     "dpal_site.middleware.RequestLogMiddleware",
-    "dpal_site.middleware.ProblemMiddleware",
+    "dpal_site.monitoring.security.SecurityLogMiddleware",
+    # Above whatever answers by itself, so that refusals and static files carry the headers, too.
+    "dpal_site.middleware.ContentSecurityPolicyMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "dpal_site.middleware.ContentSecurityPolicyMiddleware",
+    "dpal_site.transport.TransportMiddleware",
+    "dpal_site.middleware.ProblemMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "dpal_site.middleware.TimeZoneMiddleware",
@@ -89,6 +92,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "dpal_site.second_factor.SecondFactorMiddleware",
     "dpal_site.parts.PartMiddleware",
     "dpal_site.middleware.RefusalMiddleware",
     "dpal_site.accountability.AccountabilityMiddleware",
@@ -141,6 +145,10 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {
+        "NAME": "dpal_site.passwords.EasyPasswordValidator",
+        "OPTIONS": {"words": tuple(os.environ.get("PASSWORD_WORDS", "").split(","))},
+    },
 ]
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "annotation:projects"
@@ -169,6 +177,8 @@ ACCOUNT_EMAIL_NOTIFICATIONS = True
 ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if HTTPS else "http"
 ACCOUNT_SESSION_REMEMBER = True
 ACCOUNT_LOGOUT_REDIRECT_URL = "login"
+# The link in a mail to set a new password opens nothing after so long.
+PASSWORD_RESET_TIMEOUT = 3600
 # Addresses are believed from so many proxies; with none, rate limits count the address that connects.
 ALLAUTH_TRUSTED_PROXY_COUNT = int(os.environ.get("TRUSTED_PROXY_COUNT", 0))
 MFA_ADAPTER = "dpal_site.accounts.SecondFactorAdapter"
@@ -177,6 +187,14 @@ MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_ALLOW_UNVERIFIED_EMAIL = True
 MFA_PASSKEY_LOGIN_ENABLED = True
 MFA_TOTP_ISSUER = "DPAL"
+# Who must have one: `none`, `all` but crowd participants, or roles by comma. Sites that are deployed ask everybody.
+SECOND_FACTOR_ROLES = frozenset({"administrators", "managers", "engineers", "annotators"})
+_asked = os.environ.get("SECOND_FACTOR") or ("all" if HTTPS else "none")
+SECOND_FACTOR = frozenset(name.strip() for name in _asked.split(",")) - {"none"}
+if SECOND_FACTOR - SECOND_FACTOR_ROLES - {"all"}:
+    raise ImproperlyConfigured(f"SECOND_FACTOR must be none, all, or among {', '.join(sorted(SECOND_FACTOR_ROLES))}")
+# Whether who comes from the issuer has shown a second factor there.
+OIDC_ASKS_SECOND_FACTOR = os.environ.get("OIDC_ASKS_SECOND_FACTOR") == "1"
 # Without TLS a browser offers passkeys on this machine only.
 MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not HTTPS
 SOCIALACCOUNT_ADAPTER = "dpal_site.accounts.SocialAccountAdapter"
@@ -218,6 +236,8 @@ USE_TZ = True
 STATIC_URL = "/static/"
 # An image collects them once, where no running process can write.
 STATIC_ROOT = Path(os.environ.get("DPAL_STATIC") or VAR_DIR / "static")
+# No other site has a use for our files.
+WHITENOISE_ALLOW_ALL_ORIGINS = False
 STATICFILES_DIRS = [BASE_DIR / "dpal_site" / "static"]
 
 
@@ -258,8 +278,8 @@ CSRF_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = HTTPS
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SECURE_SSL_REDIRECT = HTTPS
-# Probes and scrapers come by plain HTTP from the same network, past the proxy.
-SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
+# Probes and scrapers come by plain HTTP from the same network, past the proxy; programs are refused, not sent on.
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$", r"^api/"]
 SECURE_HSTS_SECONDS = int(os.environ.get("HSTS_SECONDS", 365 * 24 * 3600)) if HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
 SECURE_CONTENT_TYPE_NOSNIFF = True

@@ -1,17 +1,21 @@
 """Where everything is mounted."""
 
-from allauth.account.decorators import secure_admin_login
+from allauth.account.decorators import reauthentication_required, secure_admin_login
 from allauth.account.views import LoginView
+from allauth.usersessions.views import list_usersessions
 from django.contrib import admin
 from django.contrib.auth.views import LogoutView
 from django.urls import include, path
 
-from dpal_site import first_account, health, preferences
+from dpal_site import first_account, health, preferences, second_factor
 from dpal_site.api import api
 from dpal_site.monitoring.metrics import metrics
 
 # The administration asks for the second factor, too.
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
+
+# Who found a session open must not end those of the person it belongs to.
+sessions_page = reauthentication_required(list_usersessions, allow_get=True)
 
 handler500 = "dpal_site.failures.failed"
 urlpatterns = [
@@ -21,6 +25,8 @@ urlpatterns = [
     path("login/", LoginView.as_view(), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("accounts/first/", first_account.first_account, name="first_account"),
+    path("accounts/second-factor/", second_factor.second_factor, name="second_factor"),
+    path("accounts/sessions/", sessions_page, name="usersessions_list"),
     path("accounts/", include("allauth.urls")),
     path("preferences/", preferences.preferences, name="preferences"),
     path("admin/", admin.site.urls),

@@ -9,7 +9,9 @@ import structlog
 
 FORMATS = ("plain", "json")
 # Extra fields that reach a line; Celery and Django add others, with arguments and requests in them.
-FIELDS = ("exception", "method", "route", "status", "milliseconds", "user_id")
+REQUEST_FIELDS = ("exception", "method", "route", "status", "milliseconds", "user_id", "token_id")
+# Those of a security event besides; see `security`.
+FIELDS = (*REQUEST_FIELDS, "security", "network", "account", "factor", "asked")
 OWN_PACKAGES = ("privacy.", "annotation.", "learner.", "dpal_site.")
 
 
@@ -53,6 +55,13 @@ def _frames(trace: TracebackType | None) -> list[str]:
     return [f"  {frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(trace)]
 
 
+def _on_one_line(_logger: Any, _name: str, line: structlog.types.EventDict) -> structlog.types.EventDict:
+    """Keep what somebody sent from beginning a line of its own."""
+    if isinstance(said := line.get("event"), str):
+        line["event"] = "\\n".join(said.splitlines())
+    return line
+
+
 def logging_settings(form: str, level: str) -> dict[str, Any]:
     """Return Django's LOGGING for `plain` or `json` lines on standard error."""
     shared: list[structlog.types.Processor] = [
@@ -62,6 +71,7 @@ def logging_settings(form: str, level: str) -> dict[str, Any]:
         structlog.stdlib.ExtraAdder(allow=FIELDS),
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
+    shared.append(_on_one_line)
     endings: dict[str, structlog.types.Processor] = {
         "plain": structlog.dev.ConsoleRenderer(colors=False, pad_event_to=0),
         "json": structlog.processors.JSONRenderer(),

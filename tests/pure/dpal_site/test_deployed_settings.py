@@ -22,8 +22,9 @@ SAYS = """
 import json
 from dpal_site import settings
 names = ("SECURE_SSL_REDIRECT SECURE_HSTS_SECONDS SESSION_COOKIE_NAME SESSION_COOKIE_SECURE CSRF_COOKIE_SECURE"
-         " CSRF_COOKIE_NAME DEBUG PSEUDONYM_KEY SIGNING_KEY").split()
-print(json.dumps({name: getattr(settings, name) for name in names}))
+         " CSRF_COOKIE_NAME LANGUAGE_COOKIE_SECURE DEBUG PSEUDONYM_KEY SIGNING_KEY").split()
+said = {name: getattr(settings, name) for name in names}
+print(json.dumps(said | {"SECOND_FACTOR": sorted(settings.SECOND_FACTOR)}))
 """
 
 
@@ -84,8 +85,22 @@ def test_tls_is_demanded_and_no_key_is_where_it_is_not_used(run, service):
         "SESSION_COOKIE_SECURE": True,
         "CSRF_COOKIE_SECURE": True,
         "CSRF_COOKIE_NAME": "__Host-csrf",
+        "LANGUAGE_COOKIE_SECURE": True,
         "DEBUG": False,
+        "SECOND_FACTOR": ["all"],
     }
+
+
+def test_a_deployed_site_asks_everybody_for_a_second_factor(run):
+    """Unless somebody says otherwise, which the check of a deployment remarks."""
+    said = [
+        json.loads(run("web", "-c", SAYS, SECOND_FACTOR=asked, HTTPS=https).stdout)["SECOND_FACTOR"]
+        for asked, https in (("", "1"), ("", "0"), ("managers, engineers", "0"))
+    ]
+    assert said == [["all"], [], ["engineers", "managers"]]
+    assert "dpal.W002" in run("web", *CHECK, SECOND_FACTOR="none").stderr
+    wrong = run("web", "-c", SAYS, SECOND_FACTOR="everybody")
+    assert "SECOND_FACTOR must be" in wrong.stderr
 
 
 @pytest.mark.parametrize("secret", ["SECRET_KEY", "PSEUDONYM_KEY", "SIGNING_KEY"])

@@ -101,6 +101,21 @@ def test_the_image_holds_the_same_versions_and_no_tools():
     assert wanted <= names
 
 
+def test_the_image_holds_what_runs_and_nothing_else():
+    """Not the history, not the tests, not the secrets; but the translations."""
+    copied = re.findall(r"^COPY (?!--from)(.+) \S+$", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    names = {name for line in copied for name in line.split()}
+    allowed = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
+    assert (ROOT / ".dockerignore").read_text().startswith("*\n")
+    assert names == allowed
+    assert not names & {".", ".git", "tests", "secrets", "var", "deploy"}
+    # Whatever the settings read from beside the packages is there.
+    settings = (ROOT / "dpal_site" / "settings.py").read_text()
+    beside = set(re.findall(r'BASE_DIR / "(\w+)"', settings))
+    assert beside <= names
+    assert "locale" in beside
+
+
 def test_secrets_are_made_once(tmp_path):
     def make():
         command = ["sh", ROOT / "deploy" / "secrets.sh"]

@@ -139,6 +139,8 @@ PAGES = {
     "learner:remove_webhook": MANAGERS,
     "learner:send_webhook_again": MANAGERS,
     "preferences": "+++++++",
+    # Leads on whoever has a second factor or needs none.
+    "second_factor": "L++++++",
     "operations:work": "Lxxxx+x",
     "operations:send_again": "Lxxxx+x",
     "operations:cancel": "Lxxxx+x",

@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.core import mail
 from django.core.cache import cache
+from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
@@ -121,7 +122,40 @@ class TestRotation:
         assert not is_in(there)
 
 
+class TestAccountsThatEnd:
+    def test_who_is_locked_out_or_deleted_is_out_at_once(self, ann):
+        User.objects.create_user("bob", password=PASSWORD)
+        anns, bobs = Client(), Client()
+        log_in(anns)
+        log_in(bobs, "bob")
+        User.objects.filter(username="ann").update(is_active=False)
+        User.objects.get(username="bob").delete()
+        assert [is_in(client) for client in (anns, bobs)] == [False, False]
+
+    def test_an_administrator_ends_the_sessions_of_one_or_of_all(self, ann, capsys):
+        User.objects.create_user("bob", password=PASSWORD)
+        anns, other, bobs = Client(), Client(), Client()
+        log_in(anns)
+        log_in(other)
+        log_in(bobs, "bob")
+        call_command("end_sessions", "ann")
+        assert capsys.readouterr().out == "2 sessions ended\n"
+        assert [is_in(client) for client in (anns, other, bobs)] == [False, False, True]
+        call_command("end_sessions", "--all")
+        assert not is_in(bobs)
+        with pytest.raises(CommandError, match="nobody is called carol"):
+            call_command("end_sessions", "carol")
+
+
 class TestTheList:
+    def test_a_session_somebody_found_open_ends_no_other(self, ann):
+        here, there = Client(), Client()
+        log_in(here)
+        log_in(there)
+        asked = here.post(reverse("usersessions_list"))
+        assert asked["Location"].startswith(reverse("account_reauthenticate"))
+        assert is_in(there)
+
     def test_somebody_sees_their_own_sessions_and_ends_the_others(self, ann):
         User.objects.create_user("bob", password=PASSWORD)
         here, there, bobs = Client(), Client(), Client()
@@ -132,6 +166,7 @@ class TestTheList:
         assert "Laptop" in page
         assert "Phone" in page
         assert "Bobs" not in page
+        here.post(reverse("account_reauthenticate"), {"password": PASSWORD})
         here.post(reverse("usersessions_list"))
         assert [is_in(client) for client in (here, there, bobs)] == [True, False, True]
 

@@ -81,6 +81,21 @@ def test_only_an_id_that_can_carry_nothing_is_taken_over(sent, kept):
     assert (context.request_id(sent) == sent) is kept
 
 
+@pytest.mark.parametrize("lines", ["json", "plain"], indirect=True)
+def test_a_line_end_begins_no_line(lines):
+    logger, sink = lines
+    logger.warning("refused %s", "GET\n2026-01-01 [error] forged", extra={"route": "a\nb", "method": "\r\nforged"})
+    assert len(sink.getvalue().splitlines()) == 1
+
+
+def test_every_logger_writes_to_standard_error_alone():
+    settings = logs.logging_settings("json", "INFO")
+    assert set(settings["handlers"]) == {"stderr"}
+    assert settings["handlers"]["stderr"]["class"] == "logging.StreamHandler"
+    assert "stream" not in settings["handlers"]["stderr"]
+    assert not settings.get("loggers")
+
+
 def test_a_task_carries_the_request_that_caused_it():
     headers = {}
     with structlog.contextvars.bound_contextvars(request_id="abc"):

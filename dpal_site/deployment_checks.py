@@ -1,0 +1,54 @@
+"""What `manage.py check --deploy` finds besides Django's own: servers on other hosts without TLS, no second factor."""
+
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from django.apps import AppConfig
+from django.conf import settings
+from django.core.checks import CheckMessage, Tags, Warning, register  # noqa: A004 - Django's own name
+
+# Names of the compose file's services, and of this machine: what talks to them leaves no host.
+NEAR = frozenset({"", "localhost", "127.0.0.1", "::1", "postgres", "valkey"})
+CHECKED_MODES = frozenset({"verify-full", "verify-ca"})
+ENCRYPTED_BROKERS = frozenset({"rediss", "amqps", "sqs"})
+
+
+def _is_near(host: str | None) -> bool:
+    return (host or "") in NEAR or (host or "").startswith("/")
+
+
+def plain_connections(site: Any) -> list[str]:
+    """Return which of a site's settings reach another host without a checked certificate."""
+    found = []
+    database = site.DATABASES["default"]
+    hosts = str(database.get("HOST", "")).split(",")
+    mode = database.get("OPTIONS", {}).get("sslmode", "")
+    if not all(map(_is_near, hosts)) and mode not in CHECKED_MODES:
+        found.append("DATABASE_URL: add sslmode=verify-full and sslrootcert")
+    broker = urlsplit(site.CELERY_BROKER_URL)
+    asks = parse_qs(broker.query).get("ssl_cert_reqs", ["required"])[-1].lower()
+    if not _is_near(broker.hostname) and (broker.scheme not in ENCRYPTED_BROKERS or asks in ("none", "cert_none")):
+        found.append("CELERY_BROKER_URL: use rediss:// or amqps://, with ssl_cert_reqs=required")
+    if not _is_near(site.EMAIL_HOST) and not (site.EMAIL_USE_TLS or site.EMAIL_USE_SSL):
+        found.append("EMAIL_URL: leave out tls=0")
+    if site.OIDC_ISSUER and urlsplit(site.OIDC_ISSUER).scheme != "https":
+        found.append("OIDC_ISSUER: use https")
+    return found
+
+
+@register(Tags.security, deploy=True)
+def check_connections(app_configs: Sequence[AppConfig] | None, **options: Any) -> list[CheckMessage]:
+    """Warn of each."""
+    return [
+        Warning("A server on another host is reached without TLS.", hint=hint, id="dpal.W001")
+        for hint in plain_connections(settings)
+    ]
+
+
+@register(Tags.security, deploy=True)
+def check_second_factor(app_configs: Sequence[AppConfig] | None, **options: Any) -> list[CheckMessage]:
+    """Warn where nobody must have a second factor."""
+    if settings.SECOND_FACTOR:
+        return []
+    return [Warning("Nobody must have a second factor.", hint="Set SECOND_FACTOR=all.", id="dpal.W002")]

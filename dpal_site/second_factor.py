@@ -1,0 +1,120 @@
+"""Who must have a second factor, and the page that leads there whoever must and has none."""
+
+import time
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Any
+from urllib.parse import urlencode
+
+from allauth.account.authentication import get_authentication_records
+from allauth.mfa.models import Authenticator
+from allauth.mfa.utils import is_mfa_enabled
+from django.conf import settings
+from django.contrib.auth import SESSION_KEY
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.cache import never_cache
+from django_htmx.http import HttpResponseClientRedirect
+
+from annotation.identity import person_of
+from annotation.joining_models import CrowdParticipant
+from annotation.models import Membership
+
+FACTORS = [Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN]
+VERDICT = "second_factor"
+# A role somebody was given counts after so long at the latest.
+VERDICT_SECONDS = 300
+# What somebody needs to set one up, to leave, or to be asked who they are; programs have tokens, which nobody without a
+# second factor could make.
+ALLOWED = frozenset({"second_factor", "login", "logout", "preferences", "healthz", "readyz", "metrics"})
+ALLOWED_PREFIXES = ("mfa_", "account_", "usersessions_", "api:")
+
+
+class Verdict(StrEnum):
+    """What is known of a session's person."""
+
+    HAS = "has"
+    NOT_ASKED = "not asked"
+    MISSING = "missing"
+
+
+def is_asked_of(user: User) -> bool:
+    """Say whether the site asks this person for a second factor."""
+    asked = settings.SECOND_FACTOR
+    if not asked or CrowdParticipant.objects.filter(user=user).exists():
+        return False
+    if "all" in asked:
+        return True
+    if "administrators" in asked and (user.is_staff or user.is_superuser):
+        return True
+    if "managers" in asked and user.has_perm("annotation.add_project"):
+        return True
+    roles = [name.removesuffix("s") for name in asked]
+    return Membership.objects.filter(user=user, role__in=roles).exists()
+
+
+def verdict_of(request: HttpRequest) -> Verdict:
+    """Judge the person of a session by the database, and remember the verdict with the session."""
+    user = person_of(request)
+    if is_mfa_enabled(user, FACTORS):
+        verdict = Verdict.HAS
+    elif not is_asked_of(user) or (settings.OIDC_ASKS_SECOND_FACTOR and _vouched_for(request, user)):
+        verdict = Verdict.NOT_ASKED
+    else:
+        verdict = Verdict.MISSING
+    request.session[VERDICT] = [verdict, int(time.time())]
+    return verdict
+
+
+def _vouched_for(request: HttpRequest, user: User) -> bool:
+    return any(record.get("method") == "socialaccount" for record in get_authentication_records(request, user))
+
+
+def _known(request: HttpRequest) -> Verdict | None:
+    """Return what the session says. The label process believes it whatever its age: it may not look for itself."""
+    verdict, noted = request.session.get(VERDICT, (None, 0))
+    fresh = settings.SERVES_LABELS_ALONE or 0 <= time.time() - noted < VERDICT_SECONDS
+    return Verdict(verdict) if verdict in (Verdict.HAS, Verdict.NOT_ASKED) and fresh else None
+
+
+class SecondFactorMiddleware:
+    """Lead whoever must have a second factor, and has none, to where one is set up, before any other page."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_view(self, request: HttpRequest, view: Any, args: Any, kwargs: Any) -> HttpResponse | None:
+        """Let pass who has one or needs none."""
+        if not settings.SECOND_FACTOR or SESSION_KEY not in request.session:
+            return None
+        name = request.resolver_match.view_name if request.resolver_match else ""
+        if name in ALLOWED or name.startswith(ALLOWED_PREFIXES) or _known(request):
+            return None
+        if (
+            not settings.SERVES_LABELS_ALONE
+            and request.user.is_authenticated
+            and verdict_of(request) != Verdict.MISSING
+        ):
+            return None
+        onward = {"next": request.get_full_path()} if request.method == "GET" else {}
+        page = reverse("second_factor") + (f"?{urlencode(onward)}" if onward else "")
+        return HttpResponseClientRedirect(page) if request.htmx else redirect(page)  # type: ignore[attr-defined]
+
+
+@login_required
+@never_cache
+def second_factor(request: HttpRequest) -> HttpResponse:
+    """Say what is asked for and lead to it; who has it already goes on."""
+    onward = request.GET.get("next", "")
+    if not url_has_allowed_host_and_scheme(onward, {request.get_host()}, require_https=request.is_secure()):
+        onward = reverse("annotation:projects")
+    if verdict_of(request) != Verdict.MISSING:
+        return redirect(onward)
+    return render(request, "second_factor.html", {"onward": onward})
