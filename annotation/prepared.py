@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import psycopg
-from django.db import connection
+from django.db import DEFAULT_DB_ALIAS, connections
 
 
 class PreparingCursor(psycopg.Cursor[Any]):
@@ -25,13 +25,13 @@ def fetch_one(statement: str, values: Sequence[Any] | Mapping[str, Any]) -> tupl
     """Run a statement that is the same at every click, and return its first row."""
     # As `connection.cursor()` does it; but its cursors put the values into the text, and a text that is always another
     # cannot be prepared.
-    connection.close_if_health_check_failed()
-    connection.ensure_connection()
-    connection.validate_thread_sharing()
-    with connection.wrap_database_errors:
-        bare: Any = PreparingCursor(connection.connection)
-    cursor = connection.make_debug_cursor(bare) if connection.queries_logged else connection.make_cursor(bare)
-    with cursor:
+    database = connections[DEFAULT_DB_ALIAS]
+    database.close_if_health_check_failed()
+    database.ensure_connection()
+    database.validate_thread_sharing()
+    with database.wrap_database_errors:
+        bare: Any = PreparingCursor(database.connection)
+    with database.make_debug_cursor(bare) if database.queries_logged else database.make_cursor(bare) as cursor:
         cursor.execute(statement, values)
         row: tuple[Any, ...] | None = cursor.fetchone()
     return row

@@ -27,6 +27,8 @@ from annotation.views import (
 
 app_name = "annotation"
 urlpatterns = [
+    # First, because it is asked for most.
+    path("assignments/<uuid:assignment_id>/submit/", label.submit, name="submit"),
     path("", projects.project_list, name="projects"),
     path("projects/new/", projects.choose_preset, name="choose_preset"),
     path("projects/new/<slug:preset>/", projects.new_project, name="new_project"),
@@ -106,7 +108,6 @@ urlpatterns = [
     path("tokens/<int:token_id>/revoke/", tokens.revoke, name="revoke_token"),
     path("projects/<slug:slug>/label/", label.label, name="label"),
     path("projects/<slug:slug>/label/undo/", label.undo, name="undo"),
-    path("assignments/<uuid:assignment_id>/submit/", label.submit, name="submit"),
     path("assignments/<uuid:assignment_id>/skip/", label.skip, name="skip"),
     path("projects/<slug:slug>/label/guidelines/", label.read_guidelines, name="read_guidelines"),
     path("projects/<slug:slug>/label/why/", label.why, name="why"),

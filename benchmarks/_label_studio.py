@@ -179,6 +179,13 @@ class LabelStudio:
         ask()
         return step
 
+    def analyze(self) -> None:
+        """Let its database learn what its tables hold."""
+        import psycopg
+
+        with psycopg.connect(**self._database, autocommit=True) as connection:
+            connection.execute("ANALYZE")
+
     def distinct_labelled(self) -> int:
         """Count the tasks that have an annotation."""
         import psycopg
