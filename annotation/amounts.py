@@ -1,13 +1,15 @@
-"""How epsilon and delta are written for people: never smaller than they are."""
+"""How epsilon and delta are written for people: never smaller than they are, with the point or comma of the page."""
 
 import math
+
+from django.utils.formats import get_format
 
 
 def epsilon_words(value: float | None) -> str:
     """Three digits after the point, rounded up; a dash where there is no amount."""
     if value is None:
         return "–"
-    return f"{math.ceil(round(value * 1000, 6)) / 1000:.3f}"
+    return _with_mark(f"{math.ceil(round(value * 1000, 6)) / 1000:.3f}")
 
 
 def delta_words(value: float | None) -> str:
@@ -18,4 +20,8 @@ def delta_words(value: float | None) -> str:
     mantissa = math.ceil(round(value / 10**exponent * 10, 6)) / 10
     if mantissa >= 10:
         mantissa, exponent = 1.0, exponent + 1
-    return f"{mantissa:.1f}e{exponent}"
+    return _with_mark(f"{mantissa:.1f}e{exponent}")
+
+
+def _with_mark(number: str) -> str:
+    return number.replace(".", str(get_format("DECIMAL_SEPARATOR")))

@@ -5,6 +5,7 @@ import io
 import re
 from pathlib import Path
 
+import allauth
 import pytest
 
 from dpal_site.catalogues import Message, compile_catalogue, messages_in, read_catalogue
@@ -13,6 +14,8 @@ from dpal_site.management.commands.compile_translations import PACKAGES
 
 CATALOGUES = sorted((REPOSITORY / "locale").glob("*/LC_MESSAGES/django.po"))
 PLACEHOLDER = re.compile(r"%\(\w+\)[sd]|%%|<[^>]+>")
+ALIKE = {"Browser", "Passkey"}
+FAMILIAR = re.compile(r"\b([Dd]u|[Dd]ein\w*|[Dd]ir|[Dd]ich|[Gg]ib|[Ff]olge|[Ww]ähle|[Kk]ontaktiere|[Bb]estätige)\b")
 FIELD = re.compile(r"\{(\w+)[^{}]*\}")
 
 
@@ -54,6 +57,21 @@ class TestCatalogues:
     def test_the_compiled_file_is_current(self, path):
         compiled = path.with_suffix(".mo").read_bytes()
         assert compiled == compile_catalogue(read_catalogue(path)), "run manage.py compile_translations"
+
+
+def test_the_pages_of_accounts_are_german_and_say_sie():
+    """They are another project's, whose German knows its readers well; ours overrides what says so."""
+    theirs = Path(allauth.__file__).parent
+    known, ours = (
+        gettext.GNUTranslations(io.BytesIO((root / "locale/de/LC_MESSAGES/django.mo").read_bytes()))
+        for root in (theirs, REPOSITORY)
+    )
+    folders = [theirs / "templates" / name for name in ("account", "mfa", "socialaccount", "usersessions")]
+    shown = {message.text for message in messages_in(folders) if not message.plural}
+    assert len(shown) > 100
+    german = {text: ours.gettext(text) if ours.gettext(text) != text else known.gettext(text) for text in shown}
+    assert not {text for text, said in german.items() if FAMILIAR.search(said)}
+    assert {text for text, said in german.items() if text == said} <= ALIKE
 
 
 def found(text: str) -> list[str]:

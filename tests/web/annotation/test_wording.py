@@ -10,6 +10,7 @@ from django.test import Client, RequestFactory
 from django.urls import reverse
 from django.utils import timezone, translation
 
+from annotation.amounts import delta_words, epsilon_words
 from annotation.errors import InvalidChoice
 from annotation.models import DatasetState, Job, Role, WorkState
 from annotation.presets import PRESETS
@@ -70,6 +71,14 @@ def test_values_come_along_in_the_signs_of_the_language(said, expected):
         assert told(said).startswith(expected)
     with translation.override("en"):
         assert told(said) == said
+
+
+def test_amounts_have_the_decimal_mark_of_the_page():
+    """A German reads 10.000 as ten thousand."""
+    with translation.override("de"):
+        assert (epsilon_words(10), delta_words(1.5e-5)) == ("10,000", "1,5e-5")
+    with translation.override("en"):
+        assert (epsilon_words(10), delta_words(1.5e-5)) == ("10.000", "1.5e-5")
 
 
 def test_a_name_that_is_a_word_of_the_site_stays_a_name():
