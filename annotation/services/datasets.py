@@ -1,5 +1,6 @@
 """Uploads: received and kept, read by a worker, stored whole or not at all, then forgotten as files."""
 
+import gc
 import logging
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -39,6 +40,7 @@ from annotation.parsers.pixel_file import PixelFile
 from annotation.parsers.reading import Upload
 from annotation.parsers.rows import BadRow, Layout
 from annotation.services import charged_start, gate, interruptions, jobs, mappings, work
+from annotation.services.collecting import collector_paused
 from annotation.services.record_copy import RECORD_COPY, RecordWriter
 from privacy.models import EntryKind, LedgerEntry
 from privacy.wording import say
@@ -247,7 +249,7 @@ def _copy(
     tell: Callable[[int], None],
 ) -> int:
     """Stream the rows into the open transaction and return how many were stored."""
-    with connection.cursor() as cursor, cursor.copy(RECORD_COPY) as copy:
+    with collector_paused(), connection.cursor() as cursor, cursor.copy(RECORD_COPY) as copy:
         writer = RecordWriter(copy, dataset_id=dataset.pk)
         for batch in upload.batches():
             lease.check()
@@ -258,6 +260,8 @@ def _copy(
             if pixels and batch.pixels is not None:
                 pixels.append(batch.pixels)
             tell(writer.rows)
+            # Of the young alone, should a reader ever leave a cycle behind.
+            gc.collect(0)
         writer.close()
         return writer.rows
 

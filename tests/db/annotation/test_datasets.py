@@ -1,5 +1,6 @@
 """Uploads are stored whole or not at all, bad rows are named without their content, and the file is forgotten."""
 
+import gc
 import gzip
 import io
 import json
@@ -24,6 +25,7 @@ from PIL import Image
 from annotation.errors import InvalidUpload
 from annotation.models import Dataset, Job, Record
 from annotation.services import datasets, jobs, record_copy, work
+from annotation.services.collecting import collector_paused
 from annotation.services.record_copy import Pseudonyms
 from tests.factories import make_project, make_user
 
@@ -491,3 +493,20 @@ def test_files_whose_receiver_died_are_deleted_and_no_others(sent):
     assert datasets.forget_unowned_files(older_than=timedelta(0)) >= 1
     assert not default_storage.exists(orphan)
     assert default_storage.exists(kept)
+
+
+@pytest.mark.parametrize("data", [b"text\none\ntwo\n", b"text\n\n"], ids=["good", "refused"])
+def test_the_collector_is_off_while_rows_are_made_and_on_again(data):
+    dataset = receive(data)
+    seen = []
+    datasets.import_dataset(job_id=dataset.job_id, on_progress=lambda *_: seen.append(gc.isenabled()))
+    assert set(seen) == {False}
+    assert gc.isenabled()
+
+
+def test_who_paused_the_collector_first_ends_the_pause():
+    with collector_paused():
+        with collector_paused():
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+    assert gc.isenabled()
