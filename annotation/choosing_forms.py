@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 from django import forms
+from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
 from annotation.preset import Preset
@@ -22,7 +23,7 @@ def words_of(field: forms.Field, value: Any) -> str:
         return _("none")
     if isinstance(field, forms.ChoiceField):
         return str(dict(field.widget.choices).get(value, value))
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return str(number_format(f"{value:g}")) if isinstance(value, float) else str(value)
 
 
 class ChoosingForm(ProjectForm):

@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -62,4 +63,4 @@ def value_of(setting: str, value: Any) -> str:
     if setting in IN_PERCENT:
         value *= PERCENT
     named = CHOICES.get(setting, {})
-    return str(named.get(value, f"{value:g}" if isinstance(value, float) else value))
+    return str(named.get(value, number_format(f"{value:g}") if isinstance(value, float) else value))

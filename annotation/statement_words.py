@@ -170,4 +170,4 @@ def _number(value: Any) -> str:
         return str(value)
     if isinstance(value, int):
         return number_format(value, force_grouping=True)
-    return f"{value:.4g}"
+    return str(number_format(f"{value:.4g}"))

@@ -30,6 +30,8 @@ LABELLED_CLASSES = 12
 # Marks on more points than these would hide the line.
 MARKED_POINTS = 40
 MOST_BARS = 8
+# In versions.
+APART = 0.05
 LEAST_SPAN = timedelta(hours=6)
 # In digits, since the names of months would be English in every language: years, months, days, hours, minutes, seconds.
 DATES = ["%Y", "%m", "%d", "%H:%M", "%H:%M", "%H:%M:%S"]
@@ -58,8 +60,10 @@ def accuracy_plot(
     figure, axes = _figure()
     for place, (name, points) in enumerate(history.items()):
         versions, share, low, high = (np.array(column) for column in zip(*points, strict=True))
+        # Side by side, since intervals over one another cannot be told apart.
+        aside = APART * (place - (len(history) - 1) / 2)
         axes.errorbar(
-            versions,
+            versions + aside,
             share,
             yerr=np.maximum([share - low, high - share], 0),
             fmt=f"{MARKS[place % len(MARKS)]}-",
@@ -192,7 +196,7 @@ def history_plot(
     axes.set_ylabel(label)
     axes.set_ylim(bottom=0)
     seen = [moment for points in curves.values() for moment, _ in points]
-    if max(seen) - min(seen) < LEAST_SPAN:
+    if max(seen) == min(seen):
         # One moment alone has no scale.
         axes.set_xlim(min(seen) - LEAST_SPAN, max(seen) + LEAST_SPAN)
     locator = AutoDateLocator(tz=seen[0].tzinfo)  # type: ignore[no-untyped-call]

@@ -33,7 +33,7 @@ def cell(value: Any, column: Column) -> str:
         case "percent":
             return f"{value:.0f} %"
         case "share":
-            return f"{100 * value:.1f} %"
+            return f"{number_format(100 * value, decimal_pos=1)} %"
         case "count":
             return number_format(value, force_grouping=True)
     return str(value)
