@@ -8,6 +8,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from annotation.group_models import GroupRole
 from annotation.history import is_charged
 from annotation.joining_models import CrowdLink, Invitation
 from annotation.models import (
@@ -122,6 +123,7 @@ def _lets_strangers_in(project: Project) -> bool:
     live = {"project": project, "revoked_at": None, "expires_at__gt": Now()}
     return (
         Membership.objects.filter(project=project, role=Role.ANNOTATOR).exists()
+        or GroupRole.objects.filter(project=project, role=Role.ANNOTATOR).exists()
         or CrowdLink.objects.filter(**live).exists()
         or Invitation.objects.filter(**live, role=Role.ANNOTATOR, uses__lt=F("maximum_uses")).exists()
     )

@@ -14,7 +14,7 @@ from annotation.configuration import frozen_settings
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration, NotAStream
 from annotation.models import Dataset, Job, Project
 from annotation.presets import PRESETS, broken_rules
-from annotation.services import crowd_links, kinds, limits, projects, streams
+from annotation.services import crowd_links, groups, kinds, limits, projects, streams
 from annotation.services.configuring import limits_of
 from annotation.wizard_forms import arrival_of
 from privacy.accounting.events_selection import RandomChoiceEvent
@@ -260,6 +260,20 @@ def test_strangers_never_come_to_see_records(manager: User) -> None:
     type(link).objects.filter(pk=link.pk).update(revoked_at=None, expires_at=timezone.now() + timedelta(days=1))
     with pytest.raises(Exception, match="not open"):
         crowd_links.find_link(token=link.token, study="")
+
+
+def test_whoever_joins_a_group_that_labels_never_comes_to_see_records(manager: User) -> None:
+    """The group is empty, so that no membership says so yet."""
+    project = opened(manager, "voice-crowd")
+    group = groups.create_group(name="strangers", owner=manager)
+    given = groups.give_role(group=group, project=project, role="annotator")
+    with pytest.raises(ConfigurationFrozen, match="strangers"):
+        changed(project, "pool-experts", manager)
+    with pytest.raises(IntegrityError, match="strangers would see records"):
+        update(project, oracle="trusted", preset="pool-experts")
+    groups.take_role(given=given)
+    groups.give_role(group=group, project=project, role="engineer")
+    assert changed(project, "pool-experts", manager).oracle == "trusted"
 
 
 def test_what_was_on_its_way_meanwhile_is_refused(manager: User, monkeypatch: pytest.MonkeyPatch) -> None:
