@@ -102,6 +102,17 @@ class StorageFull(AnnotationError):
     retry_after_seconds = 600
 
 
+class StorageAway(AnnotationError):
+    """The store of files does not answer, or does not let us; what was under way may be tried again."""
+
+    status = 503
+    retry_after_seconds = 10
+
+
+class FileDamaged(AnnotationError):
+    """A stored file is not the one that was stored."""
+
+
 class KeyReused(AnnotationError):
     """An Idempotency-Key came with another request than before."""
 

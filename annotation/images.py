@@ -1,15 +1,49 @@
 """One image of a dataset's pixel file, as a browser can show it."""
 
+from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
+# Bytes of a file: from where, and how many.
+Reader = Callable[[int, int], bytes]
+# More than the header that `PixelFile` writes.
+HEAD_BYTES = 512
 
-def png_of(pixels: Path, row_number: int) -> bytes:
-    """Return one row of a uint8 `.npy` of shape (rows, height, width) as a grey PNG; only that row is read."""
-    image = np.load(pixels, mmap_mode="r", allow_pickle=False)[row_number]
+
+def reader_of(path: Path) -> Reader:
+    """Return what reads parts of a file of this machine."""
+
+    def read(start: int, length: int) -> bytes:
+        with path.open("rb") as file:
+            file.seek(start)
+            return file.read(length)
+
+    return read
+
+
+def png_of(read: Reader, row_number: int) -> bytes:
+    """Return one row of a uint8 `.npy` of shape (rows, height, width) as a grey PNG; only that row is read.
+
+    Raises
+    ------
+    ValueError
+        If the file is no such matrix.
+    IndexError
+        If it has no such row.
+    """
+    head = BytesIO(read(0, HEAD_BYTES))
+    version = np.lib.format.read_magic(head)
+    shape, by_columns, dtype = np.lib.format.read_array_header_1_0(head)
+    if version != (1, 0) or by_columns or dtype != np.uint8 or len(shape) != 3:
+        raise ValueError(f"pixels must be uint8 of shape (rows, height, width), got {dtype} of shape {shape}")
+    rows, height, width = shape
+    if not 0 <= row_number < rows:
+        raise IndexError(f"row must be in [0, {rows}), got {row_number}")
+    body = read(head.tell() + row_number * height * width, height * width)
+    image = np.frombuffer(body, dtype=np.uint8).reshape(height, width)
     out = BytesIO()
-    Image.fromarray(np.ascontiguousarray(image)).save(out, format="PNG")
+    Image.fromarray(image).save(out, format="PNG")
     return out.getvalue()

@@ -592,6 +592,7 @@ class Dataset(models.Model):
     upload = models.FileField(max_length=300, blank=True, help_text=_("The file as sent; empty once it was read."))
     mapping = models.JSONField(default=dict, help_text=_("Which column holds text, contributor, label."))
     pixels = models.FileField(max_length=300, blank=True, help_text=_("uint8 .npy of shape (rows, height, width)."))
+    pixels_sha256 = models.CharField(max_length=64, blank=True)
     row_count = models.BigIntegerField(default=0)
     bad_row_count = models.BigIntegerField(default=0)
     bad_row_report = models.JSONField(default=list, help_text=_("First bad rows: line, column, reason; never content."))

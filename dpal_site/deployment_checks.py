@@ -7,6 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 from django.apps import AppConfig
 from django.conf import settings
 from django.core.checks import CheckMessage, Tags, Warning, register  # noqa: A004 - Django's own name
+from django.db import DatabaseError, connection
 
 # Names of the compose file's services, and of this machine: what talks to them leaves no host.
 NEAR = frozenset({"", "localhost", "127.0.0.1", "::1", "postgres", "valkey"})
@@ -32,6 +33,9 @@ def plain_connections(site: Any) -> list[str]:
         found.append("CELERY_BROKER_URL: use rediss:// or amqps://, with ssl_cert_reqs=required")
     if not _is_near(site.EMAIL_HOST) and not (site.EMAIL_USE_TLS or site.EMAIL_USE_SSL):
         found.append("EMAIL_URL: leave out tls=0")
+    store = urlsplit(site.STORAGES["default"].get("OPTIONS", {}).get("endpoint_url") or "")
+    if not _is_near(store.hostname) and store.scheme != "https":
+        found.append("STORAGE_URL: use https in endpoint_url")
     if site.OIDC_ISSUER and urlsplit(site.OIDC_ISSUER).scheme != "https":
         found.append("OIDC_ISSUER: use https")
     return found
@@ -52,3 +56,22 @@ def check_second_factor(app_configs: Sequence[AppConfig] | None, **options: Any)
     if settings.SECOND_FACTOR:
         return []
     return [Warning("Nobody must have a second factor.", hint="Set SECOND_FACTOR=all.", id="dpal.W002")]
+
+
+@register(Tags.database)
+def check_page_limit(
+    app_configs: Sequence[AppConfig] | None, databases: Sequence[str] | None, **options: Any
+) -> list[CheckMessage]:
+    """Warn of a pooler that gives the statements of pages no time limit: `manage.py check --database default`."""
+    if not databases or not settings.DATABASE_POOLER or settings.SITE_PART == "":
+        return []
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT current_setting('statement_timeout')")
+            limit = cursor.fetchone()[0]
+    except DatabaseError:
+        return []
+    if limit != "0":
+        return []
+    hint = "Give pages an address of their own whose connect_query sets statement_timeout."
+    return [Warning("Statements of pages have no time limit behind this pooler.", hint=hint, id="dpal.W003")]

@@ -25,6 +25,13 @@ os.environ["DPAL_SERVES_PAGES"] = "1"
 os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix="dpal-metrics-")
 
 
+def post_worker_init(worker: Any) -> None:
+    """Let what was deleted elsewhere while this host stood still go from it as well."""
+    from annotation.services import files  # noqa: PLC0415 - loads models
+
+    files.begin()
+
+
 def on_exit(server: Any) -> None:
     """Leave nothing behind."""
     shutil.rmtree(os.environ["PROMETHEUS_MULTIPROC_DIR"], ignore_errors=True)

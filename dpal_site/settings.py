@@ -2,14 +2,16 @@
 
 import os
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 from kombu import Queue
 
 from dpal_site import environment
+from dpal_site.broker_address import broker_tls
 from dpal_site.embedded import servers
 from dpal_site.embedded.database_address import through_pooler
+from dpal_site.file_address import storage_settings
 from dpal_site.mail import mail_settings
 from dpal_site.monitoring import logs
 
@@ -241,25 +243,13 @@ WHITENOISE_ALLOW_ALL_ORIGINS = False
 STATICFILES_DIRS = [BASE_DIR / "dpal_site" / "static"]
 
 
-def _file_storage(url: str) -> dict[str, object]:
-    """Turn STORAGE_URL into a Django storage; `file:///folder` is the only scheme served so far."""
-    parts = urlsplit(url)
-    if parts.scheme != "file" or not parts.path:
-        raise ImproperlyConfigured(f"STORAGE_URL must look like file:///folder, got scheme {parts.scheme!r}")
-    return {
-        "BACKEND": "django.core.files.storage.FileSystemStorage",
-        "OPTIONS": {
-            "location": unquote(parts.path),
-            "file_permissions_mode": 0o600,
-            "directory_permissions_mode": 0o700,
-        },
-    }
-
-
 STORAGES = {
-    "default": _file_storage(os.environ.get("STORAGE_URL") or (VAR_DIR / "storage").as_uri()),
+    "default": storage_settings(os.environ.get("STORAGE_URL") or (VAR_DIR / "storage").as_uri()),
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
 }
+# Where files are stored elsewhere, this host keeps copies of what it maps into memory, and no more than fits here.
+FILE_CACHE_DIR = VAR_DIR / "file-copies"
+FILE_CACHE_BYTES = int(os.environ.get("FILE_CACHE_MEBIBYTES", 20 * 1024)) * 1024**2
 # Uploads above this are spooled to disk, so a large pool never sits in the web process's memory.
 FILE_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
 DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024 * 1024
@@ -287,6 +277,10 @@ SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 
 CELERY_BROKER_URL = environment.read("CELERY_BROKER_URL") or servers.broker_url()
+# Certificates that sign the broker's, where the usual authorities do not.
+BROKER_CA_FILE = os.environ.get("BROKER_CA_FILE", "")
+if _broker_tls := broker_tls(CELERY_BROKER_URL, BROKER_CA_FILE):
+    CELERY_BROKER_USE_SSL = _broker_tls
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True

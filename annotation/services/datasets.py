@@ -1,6 +1,7 @@
 """Uploads: received and kept, read by a worker, stored whole or not at all, then forgotten as files."""
 
 import gc
+import hashlib
 import logging
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -39,7 +40,7 @@ from annotation.models import (
 from annotation.parsers.pixel_file import PixelFile
 from annotation.parsers.reading import Upload
 from annotation.parsers.rows import BadRow, Layout
-from annotation.services import charged_start, gate, interruptions, jobs, mappings, work
+from annotation.services import charged_start, files, gate, interruptions, jobs, mappings, work
 from annotation.services.collecting import collector_paused
 from annotation.services.record_copy import RECORD_COPY, RecordWriter
 from privacy.models import EntryKind, LedgerEntry
@@ -232,6 +233,7 @@ def _read(dataset: Dataset, job: Job, lease: work.Lease, report: BadRowReport, o
             raise UploadRefused("No row has a label, so no first model can be learned from them.")
         if pixels:
             pixels.close()
+            dataset.pixels_sha256 = hashlib.file_digest(spool, "sha256").hexdigest()
             dataset.pixels.name = _keep_pixels(dataset, job, File(spool))
         _finish(dataset, job, rows, report, file.size)
 
@@ -278,7 +280,7 @@ def _finish(dataset: Dataset, job: Job, rows: int, report: BadRowReport, size: i
     dataset.state = DatasetState.READY
     dataset.row_count = rows
     _write_report(dataset, report)
-    dataset.save(update_fields=["state", "row_count", "bad_row_count", "bad_row_report", "pixels"])
+    dataset.save(update_fields=["state", "row_count", "bad_row_count", "bad_row_report", "pixels", "pixels_sha256"])
     if report.count:
         message = say("{rows:,} rows stored, {bad:,} bad rows left out", rows=rows, bad=report.count)
     else:
@@ -309,7 +311,7 @@ def _keep_pixels(dataset: Dataset, job: Job, spool: "File[bytes]") -> str:
     """Store the pixel file under a name of this attempt, and remove what killed attempts left."""
     folder = str(dataset.upload.name).rpartition("/")[0]
     for attempt in range(1, job.attempt):
-        default_storage.delete(f"{folder}/pixels-{attempt}.npy")
+        files.delete(f"{folder}/pixels-{attempt}.npy")
     return default_storage.save(f"{folder}/pixels-{job.attempt}.npy", spool)
 
 
@@ -364,10 +366,7 @@ def forget_unowned_files(*, older_than: timedelta = UNOWNED_AFTER) -> int:
 
 def _kept_files() -> Iterator[str]:
     """Yield the names under which uploads and their pixels are kept."""
-    if not default_storage.exists(FOLDER):
-        return
-    for project in default_storage.listdir(FOLDER)[0]:
-        for folder in default_storage.listdir(f"{FOLDER}/{project}")[0]:
-            for file in default_storage.listdir(f"{FOLDER}/{project}/{folder}")[1]:
-                if folder == DRAFTS or file.startswith(("upload", "pixels-")):
-                    yield f"{FOLDER}/{project}/{folder}/{file}"
+    for name in files.names_in(FOLDER):
+        _, folder, file = name.rsplit("/", 2)
+        if folder == DRAFTS or file.startswith(("upload", "pixels-")):
+            yield name

@@ -4,6 +4,9 @@ An empty slot is the neighbour that every guarantee compares with: numbers of re
 were, so later choices and trainings cost and tell nothing more. It is still drawn like any other, and asks nobody.
 """
 
+import hashlib
+import re
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,8 +33,11 @@ from annotation.models import (
     Survey,
 )
 from annotation.quality_models import GoldQuery, Opinion
+from annotation.services import files
 
 ZEROED_AT_ONCE = 4096
+# What a pixel file's name says of emptied rows, after the attempt that wrote it.
+EMPTIED = re.compile(r"(?<=\d)-\d+$")
 # What a claim over the REST interface was answered with, kept for a repeated request, shows the question.
 SHOWS_A_QUESTION = '"leased_until"'
 
@@ -102,11 +108,38 @@ def emptied_rows(dataset: Dataset) -> NDArray[np.int64]:
 
 
 def black_out_pixels(dataset: Dataset) -> None:
-    """Overwrite the pixels of empty slots where they lie; doing it again changes nothing."""
+    """Overwrite the pixels of empty slots, in the file or in one that takes its place; again, it changes nothing."""
     rows = emptied_rows(dataset)
     if not dataset.pixels or not rows.size:
         return
-    zero_rows(Path(default_storage.path(str(dataset.pixels.name))), rows)
+    old = str(dataset.pixels.name)
+    if files.are_local():
+        path = Path(default_storage.path(old))
+        zero_rows(path, rows)
+        Dataset.objects.filter(pk=dataset.pk).update(pixels_sha256=_digest(path))
+        return
+    _replace_pixels(dataset, old, rows)
+
+
+def _replace_pixels(dataset: Dataset, old: str, rows: NDArray[np.int64]) -> None:
+    """Store the pixels without some rows under a name that tells how many those are, then delete what was there."""
+    folder, _, name = old.rpartition("/")
+    new = f"{folder}/{EMPTIED.sub('', name.removesuffix('.npy'))}-{len(rows)}.npy"
+    if new != old:
+        with files.written(new) as path:
+            files.open_stored(old, dataset.pixels_sha256, lambda copy: shutil.copyfile(copy, path))
+            zero_rows(path, rows)
+            digest = _digest(path)
+        Dataset.objects.filter(pk=dataset.pk, pixels=old).update(pixels=new, pixels_sha256=digest)
+        dataset.refresh_from_db(fields=["pixels", "pixels_sha256"])
+    for other in files.names_in(folder):
+        if other.startswith(f"{folder}/pixels-") and other != dataset.pixels.name:
+            files.delete(other)
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def zero_rows(path: Path, rows: NDArray[np.int64]) -> None:

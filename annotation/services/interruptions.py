@@ -10,6 +10,7 @@ import psycopg
 from celery.exceptions import SoftTimeLimitExceeded
 from django.db import InterfaceError, OperationalError
 
+from annotation.errors import StorageAway
 from privacy.wording import say
 
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -18,6 +19,7 @@ SERVER_GONE = ("57P01", "57P02", "57P03", "08")
 DISK_FULL = say("The disk is full. Free some space and start it again.")
 TOOK_TOO_LONG = say("It took longer than a task may and was stopped. Split the data, or raise the limit.")
 DATABASE_SLOW = say("The database took too long to answer. Look for what holds it up and start it again.")
+STORAGE_AWAY = say("The store of files does not answer. Start it again once it does.")
 NO_MEMORY = say("There was not enough memory. Split the data, or give the worker more.")
 
 
@@ -39,6 +41,8 @@ def reason_of(error: BaseException) -> str:
     for link in _chain(error):
         if (isinstance(link, OSError) and link.errno in NO_SPACE) or isinstance(link, psycopg.errors.DiskFull):
             return DISK_FULL
+        if isinstance(link, StorageAway):
+            return STORAGE_AWAY
         if isinstance(link, SoftTimeLimitExceeded):
             return TOOK_TOO_LONG
         if isinstance(link, psycopg.errors.QueryCanceled | psycopg.errors.LockNotAvailable):

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.core.files.storage import default_storage
 from django.db import transaction
 from django.db.models import CharField, F, QuerySet, Value
 from django.db.models.functions import Cast, Concat, Now
@@ -32,7 +31,7 @@ from annotation.models import (
 )
 from annotation.quality_models import GoldQuery, Opinion, QualityReport
 from annotation.retention_models import SlotMark
-from annotation.services import drafts, emptying, groups, jobs
+from annotation.services import drafts, emptying, files, groups, jobs
 
 CLOSED = (ProjectState.ARCHIVED, ProjectState.DELETED)
 
@@ -142,8 +141,8 @@ def erase_uploads(*, project: Project) -> None:
     for dataset in Dataset.objects.filter(project=project):
         for file in (dataset.upload, dataset.pixels):
             if file:
-                default_storage.delete(str(file.name))
+                files.delete(str(file.name))
     named = Concat(Value("upload "), Cast("pk", CharField()))
     Dataset.objects.filter(project=project).update(
-        name=named, upload="", pixels="", mapping={}, bad_row_report=[], bad_row_count=0
+        name=named, upload="", pixels="", pixels_sha256="", mapping={}, bad_row_report=[], bad_row_count=0
     )

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from datetime import time
 from functools import wraps
 from http import HTTPStatus
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -23,9 +22,9 @@ from django_htmx.http import HttpResponseClientRedirect, HttpResponseClientRefre
 from annotation import receipts, selectors, work_limits
 from annotation.errors import NotMember
 from annotation.forms import CommentForm, FlagForm, LabelForm, SkipForm
-from annotation.images import png_of
-from annotation.models import Assignment, Project, Record, ReportKind
+from annotation.models import Assignment, Project, ReportKind
 from annotation.services import guidelines, labels, queue, reports, undoing
+from annotation.services.pixels import image_of
 from annotation.views import label_parts
 from annotation.views.crowd import end_of_task
 
@@ -173,11 +172,7 @@ def question_image(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
     query = get_object_or_404(mine, pk=assignment_id).query
     if query.record_id is None or not (record := selectors.asked_record(query)).dataset.pixels:
         raise Http404
-    return HttpResponse(_png(record), content_type="image/png")
-
-
-def _png(record: Record) -> bytes:
-    return png_of(Path(record.dataset.pixels.path), record.row_number)
+    return HttpResponse(image_of(record), content_type="image/png")
 
 
 def _desk(request: HttpRequest, slug: str) -> Any:
@@ -260,7 +255,7 @@ def _image_in_page(assignment: Assignment) -> str | None:
     height, width = assignment.project.image_height or 0, assignment.project.image_width or 0
     if height * width > IMAGE_IN_PAGE_BYTES:
         return None
-    return "data:image/png;base64," + b64encode(_png(record)).decode()
+    return "data:image/png;base64," + b64encode(image_of(record)).decode()
 
 
 def _empty(request: HttpRequest, project: Project, notice: str = "") -> HttpResponse:

@@ -1,7 +1,5 @@
 """How good answers are: checks, people, disputed questions, payment; and what an annotator sees of themselves."""
 
-from pathlib import Path
-
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
@@ -15,11 +13,11 @@ from django.views.decorators.http import require_POST
 from annotation import quality as sheets
 from annotation import selectors
 from annotation.identity import person_of
-from annotation.images import png_of
 from annotation.models import Membership, Query, QueryState, Role
 from annotation.quality_forms import ChecksForm, QualityForm, SettleForm
 from annotation.quality_models import GoldQuery, PauseReason
 from annotation.services import comparing, gold, projects, review
+from annotation.services.pixels import image_of
 from annotation.views.projects import managed_project
 
 REVIEWED_AT_ONCE = 20
@@ -154,7 +152,7 @@ def _image(query: Query) -> HttpResponse:
     record = query.record
     if record is None or not record.dataset.pixels:
         raise Http404
-    return HttpResponse(png_of(Path(record.dataset.pixels.path), record.row_number), content_type="image/png")
+    return HttpResponse(image_of(record), content_type="image/png")
 
 
 @login_required

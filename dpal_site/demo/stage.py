@@ -8,14 +8,14 @@ from datetime import timedelta
 
 from django.contrib.auth.models import User
 from django.core.files import File
-from django.core.files.storage import default_storage
 
 from annotation.models import Dataset, DatasetRole, Job, Project, ProjectState, Role, WorkState
-from annotation.services import datasets, projects, tokens
+from annotation.services import datasets, files, projects, tokens
 from dpal_site.demo.plans import RELEASES, ProjectPlan, UploadFile
 from learner.intervals import wilson_interval
 from learner.models import ModelRelease, Round
 from learner.selectors import Step, accounts_of, project_status
+from learner.services import releases
 from privacy.models import SETTLEMENTS, EntryKind, LedgerEntry
 
 ANNOTATORS = ("annotator", "annotator-2", "annotator-3")
@@ -234,5 +234,5 @@ def _row(pair: Pair, version: int) -> tuple[str, ...]:
         else "0 / 0",
         accuracy_of(release).wording,
         accuracy_of(beside).wording,
-        default_storage.path(release.folder),
+        str(releases.folder_of(release)) if files.are_local() else release.folder,
     )

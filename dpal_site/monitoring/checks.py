@@ -4,14 +4,20 @@ import shutil
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 from celery import current_app
 from django.conf import settings
 from django.core.files.storage import FileSystemStorage, default_storage
 from django.db import DatabaseError, connection
 
+from annotation.errors import StorageAway
+from annotation.services import files
 from annotation.services.broker import AWAY
 from dpal_site.monitoring import heartbeats
+
+if TYPE_CHECKING:
+    from annotation.object_storage import ObjectStorage
 
 MEBIBYTE = 1024 * 1024
 
@@ -59,7 +65,18 @@ def disk() -> str | None:
     return None
 
 
+def storage() -> str | None:
+    """Ask the bucket for a name, where files are stored in one."""
+    try:
+        cast("ObjectStorage", default_storage).check()
+    except StorageAway:
+        return "no answer"
+    return None
+
+
 CHECKS: dict[str, Callable[[], str | None]] = {"database": database, "broker": broker, "worker": worker, "disk": disk}
+if not files.are_local():
+    CHECKS["storage"] = storage
 
 
 def run(names: list[str]) -> dict[str, str | None]:

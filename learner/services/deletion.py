@@ -4,15 +4,13 @@ The ledger's entries and their chain, the rounds and trainings they paid for, an
 Releases stay whole, or as tombstones that still say which version there was and what it guaranteed.
 """
 
-import shutil
 from uuid import UUID
 
-from django.core.files.storage import default_storage
 from django.db import transaction
 
 from annotation.deletion_models import Deletion
 from annotation.models import Job, Project
-from annotation.services import jobs, lifecycle, work
+from annotation.services import files, jobs, lifecycle, work
 from learner.models import (
     FeatureMatrix,
     FeatureProjection,
@@ -25,7 +23,6 @@ from learner.models import (
     StreamGuess,
     WarmStart,
 )
-from learner.services import releases
 from learner.webhook_models import Webhook, WebhookDelivery
 from privacy.services.faults import fault_point
 from privacy.wording import say
@@ -44,8 +41,8 @@ def delete_project(*, job_id: UUID | str) -> None:
         _erase_rows(project)
         fault_point("project_rows_erased")
         lifecycle.erase_uploads(project=project)
-        _delete_folder(f"features/{project.pk}")
-        _delete_folder(f"datasets/{project.pk}")
+        files.delete_folder(f"features/{project.pk}")
+        files.delete_folder(f"datasets/{project.pk}")
         if not deletion.keep_releases:
             _bury_releases(project)
         fault_point("project_files_erased")
@@ -74,11 +71,7 @@ def _bury_releases(project: Project) -> None:
     """Take the files and the numbers of every release away; version, digests, guarantee and lineage stay."""
     FeatureProjection.objects.filter(project=project).delete()
     for release in ModelRelease.objects.filter(project=project):
-        shutil.rmtree(releases.folder_of(release), ignore_errors=True)
+        files.delete_folder(release.folder)
         ModelRelease.objects.filter(pk=release.pk).update(
             state=ReleaseState.RETIRED, retired_reason=REASON, weights={}, features={}, configuration={}
         )
-
-
-def _delete_folder(name: str) -> None:
-    shutil.rmtree(default_storage.path(name), ignore_errors=True)

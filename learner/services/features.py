@@ -1,7 +1,7 @@
 """Feature files: one for each dataset and featuriser version, made once, mapped read-only ever after."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, cast
@@ -10,7 +10,9 @@ import numpy as np
 from django.core.files.storage import default_storage
 from numpy.typing import NDArray
 
+from annotation.errors import FileDamaged
 from annotation.models import DataKind, Dataset, DatasetRole, Oracle, Project, Query, Record
+from annotation.services import files
 from annotation.services.emptying import emptied_rows, zero_rows
 from learner.configuration import featurizer_of
 from learner.errors import ArtifactCorrupt
@@ -55,11 +57,20 @@ def open_features(dataset: Dataset) -> NDArray[np.float32]:
     """
     stored = ensure_matrix(dataset)
     try:
-        return _open_verified(_path_of(stored.file.name), stored.sha256)
+        return _open(stored)
     except FileNotFoundError:
         # Rows were emptied between the two lines, and the file has another name now.
         stored.refresh_from_db()
-        return _open_verified(_path_of(stored.file.name), stored.sha256)
+        return _open(stored)
+
+
+def _open(stored: FeatureMatrix) -> NDArray[np.float32]:
+    """Map a feature file whose bytes match its digest: a stored one is read for that, a copy was when it was made."""
+    opener = partial(_open_verified, sha256=stored.sha256) if files.are_local() else open_matrix
+    try:
+        return files.open_stored(str(stored.file.name), stored.sha256, opener)
+    except FileDamaged as error:
+        raise ArtifactCorrupt(str(error)) from error
 
 
 def stacked_features(datasets: Sequence[Dataset], *, dimension: int) -> NDArray[np.float32]:
@@ -79,16 +90,15 @@ def ensure_matrix(dataset: Dataset) -> FeatureMatrix:
     """Return the feature file of a dataset under its project's featuriser, written if it is missing."""
     featurizer = ready_featurizer(dataset.project)
     stored = FeatureMatrix.objects.filter(dataset=dataset, version=featurizer.version).first()
-    if stored is not None and _path_of(stored.file.name).exists():
+    if stored is not None and files.exists(str(stored.file.name)):
         return stored
     # Before the rows are read: what is emptied while they are is zeroed afterwards, by `zero_emptied`.
     empty = empty_slots(dataset)
     name = _name_of(dataset, featurizer.version, len(empty))
-    path = _path_of(name)
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     batches = zeroed((featurizer.transform(batch) for batch in _batches(dataset)), empty)
     # Two workers may write the same bytes at once; each file appears whole, and one row names them.
-    written = write_matrix(path, batches, dimension=featurizer.dimension)
+    with files.written(name) as path:
+        written = write_matrix(path, batches, dimension=featurizer.dimension)
     values = {"file": name, "sha256": written.sha256, "rows": written.rows, "dimension": written.dimension}
     if stored is not None:
         FeatureMatrix.objects.filter(pk=stored.pk).update(**values, emptied=len(empty))
@@ -132,14 +142,15 @@ def zero_emptied(dataset: Dataset) -> int:
         if stored.emptied == len(empty):
             continue
         try:
-            X = open_matrix(_path_of(stored.file.name), sha256=stored.sha256)
-        except (ArtifactCorrupt, FileNotFoundError):
+            X = files.open_stored(str(stored.file.name), stored.sha256, partial(open_matrix, sha256=stored.sha256))
+        except (ArtifactCorrupt, FileDamaged, FileNotFoundError):
             # Whoever needs it makes it anew, from the records as they are now.
             stored.delete()
             continue
         name = _name_of(dataset, stored.version, len(empty))
         parts = (X[start : start + BATCH_ROWS] for start in range(0, len(X), BATCH_ROWS))
-        written = write_matrix(_path_of(name), zeroed(parts, empty), dimension=stored.dimension)
+        with files.written(name) as path:
+            written = write_matrix(path, zeroed(parts, empty), dimension=stored.dimension)
         fault_point("features_zeroed")
         changed = FeatureMatrix.objects.filter(pk=stored.pk, sha256=stored.sha256)
         rewritten += changed.update(file=name, sha256=written.sha256, emptied=len(empty))
@@ -152,12 +163,14 @@ def _remove_old_files(dataset: Dataset) -> None:
     empty = empty_slots(dataset)
     if not empty.size:
         return
-    named = {_path_of(name) for name in FeatureMatrix.objects.filter(dataset=dataset).values_list("file", flat=True)}
-    folder = _path_of(f"features/{dataset.project_id}")
-    for path in folder.glob(f"{dataset.pk}-*.npy"):
-        if path not in named:
-            zero_rows(path, empty)
-            path.unlink(missing_ok=True)
+    named = set(FeatureMatrix.objects.filter(dataset=dataset).values_list("file", flat=True))
+    folder = f"features/{dataset.project_id}"
+    for name in files.names_in(folder):
+        if name in named or not name.startswith(f"{folder}/{dataset.pk}-"):
+            continue
+        if files.are_local():
+            zero_rows(_path_of(name), empty)
+        files.delete(name)
 
 
 @lru_cache(maxsize=64)

@@ -4,16 +4,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from django.core.files.storage import default_storage
 from numpy.typing import NDArray
 
 from annotation.models import Dataset
+from annotation.services import files
 
 BATCH_IMAGES = 8192
 
 
 def pixel_batches(dataset: Dataset) -> Iterator[NDArray[np.uint8]]:
     """Yield images in row order, shape (n, height, width), at constant memory."""
-    pixels = np.load(Path(default_storage.path(dataset.pixels.name or "")), mmap_mode="r", allow_pickle=False)
+    pixels = files.open_stored(str(dataset.pixels.name), dataset.pixels_sha256, _mapped)
     for start in range(0, len(pixels), BATCH_IMAGES):
         yield pixels[start : start + BATCH_IMAGES]
+
+
+def _mapped(path: Path) -> NDArray[np.uint8]:
+    pixels: NDArray[np.uint8] = np.load(path, mmap_mode="r", allow_pickle=False)
+    return pixels

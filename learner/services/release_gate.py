@@ -130,7 +130,8 @@ def _estimator_of(release: ModelRelease) -> LinearEstimator:
 
 def _files(release: ModelRelease) -> str:
     try:
-        digests = verify_release(releases.folder_of(release), public_key=releases.signer().public_key)
+        with releases.files_at_hand(release) as folder:
+            digests = verify_release(folder, public_key=releases.signer().public_key)
     except ArtifactCorrupt as error:
         return say("Its files do not verify: {reason}.", reason=error)
     return "" if digests == release.digests else "Its files are not those that were committed."

@@ -8,7 +8,9 @@ import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -18,7 +20,9 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
+from annotation.errors import FileDamaged
 from annotation.models import Dataset, DatasetRole, DatasetState, Oracle, Project, Record
+from annotation.services import files
 from learner import selectors
 from learner.artifacts import write_artifacts
 from learner.environment import environment
@@ -80,7 +84,7 @@ def staged_release(
 ) -> Iterator[StagedRelease]:
     """Write a release's files where nobody looks; what was not published on leaving is removed."""
     project = run.project
-    folder = _path_of(f"releases/{project.slug}/.{run.pk}-{run.attempt}")
+    folder = _drafts_of(project) / f".{run.pk}-{run.attempt}"
     for left in folder.parent.glob(f".*{run.pk}-*"):
         # Written by an attempt that was killed: paid for, never published.
         shutil.rmtree(left, ignore_errors=True)
@@ -157,11 +161,19 @@ def publish(
     )
     release.lineage.set(lineage)
     _store_scores(release, staged.scores)
-    target = _path_of(name)
     # Left by an attempt that died after moving and before its commit: no release names it.
-    shutil.rmtree(target, ignore_errors=True)
-    staged.folder.rename(target)
+    files.delete_folder(name)
+    if files.are_local():
+        staged.folder.rename(_path_of(name))
+    else:
+        for file in sorted(staged.digests):
+            files.store(staged.folder / file, f"{name}/{file}")
     return release
+
+
+def _drafts_of(project: Project) -> Path:
+    """Return the folder of this host in which releases are put together: beside the others where it can be."""
+    return _path_of(f"releases/{project.slug}") if files.are_local() else settings.VAR_DIR / "releases" / project.slug
 
 
 def _paid_event(entry: LedgerEntry) -> dict[str, Any]:
@@ -183,8 +195,21 @@ def configuration_of(project: Project) -> dict[str, Any]:
 
 
 def folder_of(release: ModelRelease) -> Path:
-    """Return the folder of a release's files."""
+    """Return the folder of a release's files, where they are stored on a file system."""
     return _path_of(release.folder)
+
+
+@contextmanager
+def files_at_hand(release: ModelRelease) -> Iterator[Path]:
+    """Give a folder of this host with a release's files as they are stored, wherever that is."""
+    if files.are_local():
+        yield folder_of(release)
+        return
+    with TemporaryDirectory(prefix="dpal-release-") as folder:
+        for name in files.names_in(release.folder):
+            with default_storage.open(name) as source, (Path(folder) / name.rpartition("/")[2]).open("wb") as target:
+                shutil.copyfileobj(source, target)
+        yield Path(folder)
 
 
 def evaluate_release(*, release: ModelRelease) -> None:
@@ -219,8 +244,8 @@ def retire_release(*, release: ModelRelease, reason: str) -> ModelRelease:
 def open_file(*, release: ModelRelease, name: str) -> BinaryIO:
     """Open a file of a release once its bytes match the digest in the database."""
     try:
-        file = (_path_of(release.folder) / name).open("rb") if name in release.digests else None
-    except OSError:
+        file = _open_stored(release, name) if name in release.digests else None
+    except (OSError, FileDamaged):
         file = None
     if file is None:
         raise ArtifactCorrupt(say("release {pk} has no readable file of that name", pk=release.pk))
@@ -236,6 +261,10 @@ def open_file(*, release: ModelRelease, name: str) -> BinaryIO:
         _digested[unchanged] = release.digests[name]
         file.seek(0)
     return file
+
+
+def _open_stored(release: ModelRelease, name: str) -> BufferedReader:
+    return files.open_stored(f"{release.folder}/{name}", release.digests[name], lambda path: path.open("rb"))
 
 
 def card_of(*, release: ModelRelease) -> str | None:

@@ -110,6 +110,23 @@ def test_a_site_with_its_own_database_has_no_default_for_a_secret(run, secret):
     assert f"{secret} must be set" in done.stderr
 
 
+def test_the_check_warns_of_a_store_elsewhere_without_tls(run):
+    done = run("web", *CHECK, STORAGE_URL="s3://bucket/prefix?endpoint_url=http%3A%2F%2Fs3.example.org")
+    assert done.returncode == 1
+    assert "STORAGE_URL: use https" in done.stderr
+
+
+def test_the_check_finds_nothing_in_several_hosts_with_tls(run):
+    addresses = {
+        "DATABASE_URL": "postgresql://dpal:x@db.example.org/dpal?sslmode=verify-full",
+        "CELERY_BROKER_URL": "amqps://dpal:x@broker.example.org//",
+        "STORAGE_URL": "s3://bucket/prefix?endpoint_url=https%3A%2F%2Fs3.example.org",
+        "DATABASE_POOLER": "transaction",
+    }
+    done = run("web", *CHECK, without={f"{name}_FILE" for name in addresses}, **addresses)
+    assert done.returncode == 0, done.stderr
+
+
 POOLED = (
     "from dpal_site.settings import DATABASES; print(DATABASES['default']['ENGINE'], DATABASES['default']['OPTIONS'])"
 )

@@ -62,6 +62,7 @@ def test_every_service_is_confined(name):
 def test_secrets_come_from_files(name):
     service = SERVICES[name]
     plain = {"SECRET_KEY", "PSEUDONYM_KEY", "SIGNING_KEY", "DATABASE_URL", "CELERY_BROKER_URL", "POSTGRES_PASSWORD"}
+    plain |= {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"}
     assert not plain & set(service.get("environment", ()))
     assert set(service["secrets"]) <= set(COMPOSE["secrets"])
     files = [value for value in service.get("environment", {}).values() if str(value).startswith("/run/secrets/")]
@@ -82,7 +83,9 @@ def test_only_the_web_servers_are_reached_from_outside_and_only_on_this_host():
 
 def test_the_process_of_the_label_pages_is_given_no_key_to_what_it_must_not_read():
     label = SERVICES["label"]
-    assert set(label["secrets"]) == {"label_database_url", "broker_url", "secret_key"}
+    own = {"label_database_url", "label_s3_key", "label_s3_secret"}
+    assert set(label["secrets"]) == own | {"broker_url", "secret_key"}
+    assert not {"s3_key", "s3_secret"} & set(label["secrets"])
     assert not {"DATABASE_URL_FILE", "PSEUDONYM_KEY_FILE", "SIGNING_KEY_FILE"} & set(label["environment"])
     assert label["volumes"] == ["files:/var/lib/dpal:ro"]
     assert [name for name in SERVICES if "label_database_url" in SERVICES[name].get("secrets", ())] == [
@@ -127,6 +130,8 @@ def test_secrets_are_made_once(tmp_path):
     first = make()
     assert set(first) == set(COMPOSE["secrets"])
     assert make() == first
+    # For a bucket its owner makes the keys.
+    assert {first.pop(name) for name in ("s3_key", "s3_secret", "label_s3_key", "label_s3_secret")} == {""}
     assert first["postgres_password"] in first["database_url"]
     assert first["valkey_password"] in first["broker_url"]
     assert len(set(first.values())) == len(first)

@@ -11,6 +11,7 @@ from dpal_site.embedded.servers import database_settings
 def found(database="postgresql://dpal:x@postgres:5432/dpal", broker="redis://:x@valkey:6379/0", **changed):
     """Return which settings are remarked of a site whose servers stand beside it but for what is changed."""
     site = {"EMAIL_HOST": "localhost", "EMAIL_USE_TLS": False, "EMAIL_USE_SSL": False, "OIDC_ISSUER": ""} | changed
+    site.setdefault("STORAGES", {"default": {}})
     site |= {"DATABASES": {"default": database_settings(database)}, "CELERY_BROKER_URL": broker}
     return [hint.partition(":")[0] for hint in plain_connections(SimpleNamespace(**site))]
 
@@ -43,6 +44,14 @@ def test_servers_on_other_hosts_without_tls_are_found(database, remarked):
 )
 def test_a_broker_elsewhere(broker, remarked):
     assert ("CELERY_BROKER_URL" in found(broker=broker)) is remarked
+
+
+def test_a_store_of_files_elsewhere():
+    def stored(endpoint):
+        return {"STORAGES": {"default": {"OPTIONS": {"endpoint_url": endpoint}}}}
+
+    assert found(**stored("http://s3.example.org")) == ["STORAGE_URL"]
+    assert found(**stored("https://s3.example.org")) == found(**stored(None)) == []
 
 
 def test_mail_and_issuer():

@@ -34,7 +34,7 @@ from PIL import Image
 
 import dpal_site.urls
 from annotation.errors import InvalidUpload
-from annotation.images import png_of
+from annotation.images import png_of, reader_of
 from annotation.models import Membership, Query, Record, Report, Role
 from annotation.services import datasets, invitations, projects, tokens
 from annotation.services.tokens import Scope
@@ -343,7 +343,7 @@ class TestScript:
             datasets.receive_upload(project=project, file=ContentFile(svg, "a.svg"), name="a.svg", mapping={})
         np.save(tmp_path / "pixels.npy", np.asarray(Image.open(BytesIO(polyglot)))[None])
         assert b"svg" in polyglot
-        assert b"svg" not in png_of(tmp_path / "pixels.npy", 0)
+        assert b"svg" not in png_of(reader_of(tmp_path / "pixels.npy"), 0)
 
 
 # --- somebody else's account
@@ -457,7 +457,7 @@ class TestUnpickling:
             "weights.json": artifacts.read_weights,
             "model.skops": lambda file: skops.io.load(file, trusted=[]),
             "manifest.json": lambda file: artifacts.verify_manifest(file.parent),
-            "pixels.npy": lambda file: png_of(file, 0),
+            "pixels.npy": lambda file: png_of(reader_of(file), 0),
             "pool.parquet": upload,
             "pool.csv": upload,
             "pool.zip": upload,

@@ -1,0 +1,84 @@
+"""A bucket of an S3 store as Django's storage: private, read whole or in part, never shown by address."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any, BinaryIO, cast
+
+from boto3.exceptions import Boto3Error
+from botocore.exceptions import BotoCoreError, ClientError  # type: ignore[import-untyped]
+from storages.backends.s3 import S3Storage
+
+from annotation.errors import StorageAway
+from privacy.wording import say
+
+MISSING = (404, "404", "NoSuchKey", "NotFound")
+
+
+class ObjectStorage(S3Storage):  # type: ignore[misc]
+    """A bucket; what the store says wrong is told as files are: missing, or the store away."""
+
+    def fetch(self, name: str, target: BinaryIO) -> None:
+        """Write a stored file to an open one."""
+        with _told(name):
+            self.bucket.Object(self._normalize_name(name)).download_fileobj(target, Config=self.transfer_config)
+
+    def read_part(self, name: str, start: int, length: int) -> bytes:
+        """Return some bytes of a stored file, and fewer where it ends before."""
+        part = f"bytes={start}-{start + length - 1}"
+        with _told(name):
+            answer = self.bucket.Object(self._normalize_name(name)).get(Range=part)
+            return cast(bytes, answer["Body"].read())
+
+    def check(self) -> None:
+        """Ask the bucket for one name; `StorageAway` if it does not answer or does not let us."""
+        with _told(self.location):
+            self.connection.meta.client.list_objects_v2(Bucket=self.bucket_name, Prefix=self.location, MaxKeys=1)
+
+    def url(self, name: str, *given: Any, **named: Any) -> str:
+        """Refuse: who may read a file is for the site to say, each time."""
+        raise NotImplementedError("files are sent by the site, which checks who asks")
+
+    def exists(self, name: str) -> bool:
+        """Say whether a file is there."""
+        with _told(name):
+            return bool(super().exists(name))
+
+    def delete(self, name: str) -> None:
+        """Delete a file, or nothing where it is gone already."""
+        with _told(name):
+            super().delete(name)
+
+    def listdir(self, path: str) -> tuple[list[str], list[str]]:
+        """Return the folders and the files of a folder."""
+        with _told(path):
+            return cast("tuple[list[str], list[str]]", super().listdir(path))
+
+    def get_modified_time(self, name: str) -> datetime:
+        """Return when a file was stored."""
+        with _told(name):
+            return cast(datetime, super().get_modified_time(name))
+
+    def _open(self, name: str, mode: str = "rb") -> Any:
+        with _told(name):
+            file = super()._open(name, mode)
+            if "w" not in mode:
+                # Fetched now rather than at the first byte, where a parser would have to bear a store that is away.
+                file.open()
+            return file
+
+    def _save(self, name: str, content: Any) -> str:
+        with _told(name):
+            return cast(str, super()._save(name, content))
+
+
+@contextmanager
+def _told(name: str) -> Iterator[None]:
+    try:
+        yield
+    except ClientError as error:
+        if error.response.get("Error", {}).get("Code") in MISSING:
+            raise FileNotFoundError(name) from error
+        raise StorageAway(say("The store of files refuses or does not answer. Nothing was kept; try again.")) from error
+    except (BotoCoreError, Boto3Error) as error:
+        raise StorageAway(say("The store of files refuses or does not answer. Nothing was kept; try again.")) from error

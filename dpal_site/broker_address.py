@@ -1,0 +1,19 @@
+"""How a broker is reached over TLS: its certificate is checked, and that it is for the host in the address."""
+
+import ssl
+from typing import Any
+from urllib.parse import urlsplit
+
+
+def broker_tls(url: str, ca_file: str = "") -> dict[str, Any]:
+    """Return Celery's `broker_use_ssl`; empty for an address without TLS.
+
+    By themselves the clients take any certificate that a known authority signed, whomever it is for, or ask for none.
+    """
+    scheme = urlsplit(url).scheme
+    if scheme == "amqps":
+        # None stands for the host in the address.
+        return {"cert_reqs": ssl.CERT_REQUIRED, "ca_certs": ca_file or None, "server_hostname": None}
+    if scheme == "rediss":
+        return {"ssl_cert_reqs": ssl.CERT_REQUIRED, "ssl_ca_certs": ca_file or None, "ssl_check_hostname": True}
+    return {}
