@@ -24,16 +24,20 @@ REACHES_OUT = {
     "ftplib",
     "smtplib",
     "telnetlib",
+    "boto3",
+    "botocore",
 }
 MAY_REACH_OUT = {
     "learner/webhook_address.py": "to hosts an administrator listed, at addresses that were checked",
     "learner/services/webhooks.py": "names the errors of the former",
+    "annotation/object_storage.py": "to the bucket that STORAGE_URL names",
+    "dpal_site/file_address.py": "describes that bucket",
     "dpal_site/healthcheck.py": "to the process beside it",
     "dpal_site/embedded/processes.py": "to the processes it started",
     "dpal_site/demo/annotators.py": "to the site that runs the demo",
 }
 MAY_MARK_SAFE = {
-    "annotation/views/label.py": "ids and tokens of our own making",
+    "annotation/views/label_parts.py": "ids and tokens of our own making",
     "learner/release_views.py": "a model card, which escapes what it quotes",
 }
 MAY_START_PROGRAMS = {

@@ -182,7 +182,7 @@ def test_a_download_of_200_mebibytes_holds_one_block_at_a_time(tmp_path, monkeyp
     release = ModelRelease(
         version=1, state=ReleaseState.RELEASED, digests={"model.onnx": digest}, folder=".", weights={"classes": []}
     )
-    monkeypatch.setattr(releases, "_path_of", lambda name: tmp_path / name)
+    monkeypatch.setattr(releases, "_open_stored", lambda release, name: (tmp_path / name).open("rb"))
     opened, really_open = [], releases.open_file
     monkeypatch.setattr(releases, "open_file", lambda **given: opened.append(really_open(**given)) or opened[0])
     response = downloads.file_response(RequestFactory().get("/"), release, "model.onnx")
