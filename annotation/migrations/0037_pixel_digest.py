@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("annotation", "0035_groups"),
+        ("annotation", "0036_kinds_and_groups"),
     ]
 
     operations = [
