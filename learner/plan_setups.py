@@ -14,7 +14,7 @@ from annotation.selection_rules import SCREENS, screen_series_event
 from annotation.stream_rules import ONLINE_ESTIMATORS, batch_stream_epsilon, online_event, selection_rates
 from learner import secret_selectors, selectors
 from learner.blocks import block_rates
-from learner.configuration import NORM_BOUND, featurizer_of, first_block_rate, projection_event
+from learner.configuration import NORM_BOUND, featurizer_of, first_block_rate, projection_event, screen_of
 from learner.estimators.catalogue import Training
 from learner.plan_selectors import Purse
 from learner.planning import MOST_RELEASES, Setup, top_c_series_epsilon
@@ -44,6 +44,8 @@ class Purchase:
         Questions of one round; of a secret sample the first block's size on average.
     choosing, training : float
         Epsilon of all choosing, and of one training.
+    whole : float or None
+        Epsilon of a whole stream, which is paid once; where windows are hidden it has no parts.
     """
 
     records: int
@@ -56,6 +58,7 @@ class Purchase:
     choosing: float
     training: float
     label_limit: int | None
+    whole: float | None = None
 
 
 def setup_of(project: Project, records: int) -> Setup:
@@ -111,6 +114,7 @@ def setup_of(project: Project, records: int) -> Setup:
         batch=batch,
         selection_epsilon=0.0,
         hidden=project.update_policy == UpdatePolicy.FLSW_HIDDEN,
+        askable=_askable(project, records),
     )
     return _with_payable_releases(project, setup)
 
@@ -139,6 +143,7 @@ def purchase_of(project: Project, records: int) -> Purchase:
         choosing=_choosing(project, setup),
         training=_one_training(project),
         label_limit=answers_limit(project),
+        whole=_whole_stream(project),
     )
 
 
@@ -168,6 +173,16 @@ def _batch_of(project: Project) -> int:
     if project.update_policy in (UpdatePolicy.FLSW, UpdatePolicy.DOUBLING) and project.window_length:
         return max(1, round(project.window_length * selection_rates(vars(project))[0]))
     return project.window_length or 50
+
+
+def _askable(project: Project, records: int) -> int | None:
+    """Return how many questions the coins of a screen leave at most: as if every record were near the boundary."""
+    if project.arrival == Arrival.STREAM:
+        return None if project.selection == Selection.ALL else round(records * selection_rates(vars(project))[0])
+    screen = screen_of(project)
+    if screen is None:
+        return None
+    return round(-math.expm1(screen.exposures * math.log1p(-float(screen.high))) * records)
 
 
 def undivided(project: Project, setup: Setup) -> str:
@@ -258,6 +273,14 @@ def _choosing(project: Project, setup: Setup) -> float:
     if project.selection in SCREENS:
         return screen_series_event(vars(project)).cost(adjacency="null").epsilon
     return top_c_series_epsilon(setup, setup.scale) if project.selection == Selection.TOP_C else 0.0
+
+
+def _whole_stream(project: Project) -> float | None:
+    if project.arrival != Arrival.STREAM:
+        return None
+    if project.estimator in ONLINE_ESTIMATORS:
+        return online_event(vars(project)).cost(adjacency="null").epsilon
+    return batch_stream_epsilon(vars(project))
 
 
 def _one_training(project: Project) -> float:

@@ -62,6 +62,8 @@ class Setup:
         What choosing costs the account that pays for training, in all.
     hidden : bool
         Whether only trained models are published, never what was chosen: then one price covers both.
+    askable : int or None
+        Most questions that coins leave of the records, where coins choose.
     """
 
     n_classes: int
@@ -81,6 +83,7 @@ class Setup:
     batch: int
     selection_epsilon: float
     hidden: bool = False
+    askable: int | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return plain values, by which equal setups are known."""
@@ -94,7 +97,7 @@ class Setup:
     @property
     def can_be_simulated(self) -> bool:
         """Whether this module knows how to: online learning from single records is left out."""
-        return self.estimator in KINDS and self.releases > 0
+        return self.estimator in KINDS and self.releases > 0 and bool(self.label_counts)
 
     @property
     def label_counts(self) -> list[int]:
@@ -103,8 +106,9 @@ class Setup:
             rates = block_rates(self.first_rate)[: self.releases]
             return [int(count) for count in np.cumsum(np.array(rates) * self.records).round()]
         counts, following = [], self.labels_per_release
+        most = self.records if self.askable is None else min(self.records, self.askable)
         for _ in range(self.releases):
-            if following > self.records:
+            if following > most:
                 break
             counts.append(following)
             following = 2 * following if self.doubling else following + self.labels_per_release
@@ -262,6 +266,7 @@ def _hidden_at(setup: Setup, epsilon: float, rate: float) -> Setup | None:
         parameters={**setup.parameters, "high": rate, "low": low},
         labels_per_release=labels,
         batch=max(1, round(setup.batch * rate / present)),
+        askable=None if setup.askable is None else round(setup.askable * rate / present),
         training=replace(setup.training, epsilon=min(least, 10.0)),
     )
 

@@ -1,5 +1,7 @@
 """The plan in the wizard's budget step: what was typed is counted and simulated, and no project comes of it."""
 
+import math
+
 import pytest
 from django.contrib.auth.models import Permission, User
 from django.db import IntegrityError, transaction
@@ -132,7 +134,7 @@ def test_a_simulation_needs_no_project_and_serves_the_project_later(client: Clie
 def test_the_job_of_no_project_is_worked_off(client: Client) -> None:
     client.post(at("fraud-stream", Step.MODEL), {"feature_dimension": "4", "go": "budget"})
     typed(client, "fraud-stream")
-    client.post(plan_of("fraud-stream"), {"records": "40"})
+    client.post(plan_of("fraud-stream"), {"records": "2000"})
     job = Job.objects.get()
     planning.run_simulation(job_id=str(job.pk))
     job.refresh_from_db()
@@ -171,3 +173,26 @@ def test_what_is_not_divided_says_which_account_pays(
     )
     page = client.get(reverse("learner:plan", args=[project.slug]), {"records": "2000"})
     assert why in page.content.decode()
+
+
+def test_a_stream_is_asked_about_no_more_than_its_coins_leave(client: Client, opener: User) -> None:
+    """Two thousand records at a rate of a tenth give at most 200 labels, and a stream has one price."""
+    project = projects.create_project(
+        name="x",
+        preset="fraud-stream",
+        owner=opener,
+        data_kind="text",
+        classes=["a", "b"],
+        question="?",
+        update_policy="flsw_hidden",
+        window_length=500,
+        window_denominator=50,
+    )
+    purchase = plan_setups.purchase_of(project, 2000)
+    assert purchase.labels == 200
+    assert purchase.whole == pytest.approx(math.log1p(0.1 * math.expm1(1.3)))
+    page = client.get(reverse("learner:plan", args=[project.slug]), {"records": "2000"}).content.decode()
+    assert "The whole stream costs" in page
+    assert "Choosing costs" not in page
+    few = client.get(reverse("learner:plan", args=[project.slug]), {"records": "300"}).content.decode()
+    assert "so many records give too few labels for one model" in few
