@@ -2,18 +2,14 @@
 
 from annotation.preset import Preset
 
-EXPERTS_SEE = (
-    "Annotators are your own experts and see the records. Everybody else sees the released models, which records were "
-    "asked about and when; each record is protected from them."
-)
-
 STREAM_PRESETS = (
     Preset(
         key="fraud-stream",
         title="Fraud stream to experts",
         sentence=(
             "Records are posted one by one; a noisy screen decides about each, once, whether an expert is asked. "
-            + EXPERTS_SEE
+            "Annotators are your own experts and see the records. Everybody else sees the released models, which "
+            "records were asked about and when; each record is protected from them."
         ),
         cost=(
             "The stream pays once, epsilon 1.99, for any number of records and releases: a selection costs 0.69 and "
@@ -59,7 +55,9 @@ STREAM_PRESETS = (
         key="full-information-ogd",
         title="Online learning from full answers",
         sentence=(
-            "Every record that is posted is asked about, and each answer makes one noisy step at once. " + EXPERTS_SEE
+            "Every record that is posted is asked about, and each answer makes one noisy step at once. "
+            "Annotators are your own experts and see the records. Everybody else sees the released models, which "
+            "records were asked about and when; each record is protected from them."
         ),
         cost=(
             "The stream pays once, epsilon 1.77 at delta 1e-6, for any number of records and releases. The mutual "
@@ -99,7 +97,9 @@ STREAM_PRESETS = (
         key="confirm-or-reject",
         title="Confirm or reject the model's guess",
         sentence=(
-            "Annotators only say whether the model's guess is right, about every record that is posted. " + EXPERTS_SEE
+            "Annotators only say whether the model's guess is right, about every record that is posted. "
+            "Annotators are your own experts and see the records. Everybody else sees the released models, which "
+            "records were asked about and when; each record is protected from them."
         ),
         cost=(
             "The stream pays once, epsilon 7.88 at delta 1e-6 for texts of 16 features; the mutual information of a "

@@ -12,7 +12,7 @@ from annotation import group_sheets, selectors, sheets
 from annotation.choosing_forms import ChoosingForm
 from annotation.group_forms import GroupRoleForm
 from annotation.identity import note_about, person_of
-from annotation.models import Arrival, Membership, Project, Role
+from annotation.models import Arrival, DataKind, Membership, Oracle, Project, Role
 from annotation.pool_forms import PoolProjectForm
 from annotation.presets import PRESETS
 from annotation.project_forms import MemberForm
@@ -60,7 +60,16 @@ def project(request: HttpRequest, slug: str) -> HttpResponse:
 @permission_required("annotation.add_project", raise_exception=True)
 def choose_preset(request: HttpRequest) -> HttpResponse:
     """The first step of a new project: what for."""
-    return render(request, "annotation/choose_preset.html", {"presets": PRESETS.values()})
+    presets = [
+        {
+            "preset": preset,
+            # What follows the colon is said by the preset itself.
+            "oracle": str(Oracle(preset.oracle).label).partition(":")[0],
+            "kinds": [DataKind(kind).label for kind in preset.data_kinds],
+        }
+        for preset in PRESETS.values()
+    ]
+    return render(request, "annotation/choose_preset.html", {"presets": presets})
 
 
 @login_required

@@ -1,8 +1,9 @@
 """What the annotator's page says when there is nothing to answer, and that it comes alive; limits, checks, scripts."""
 
 from collections.abc import Callable, Iterator
-from datetime import time
+from datetime import time, timedelta
 
+import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from django.conf import settings
@@ -12,8 +13,8 @@ from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Browser, Page, expect
 
-from annotation.models import Label, Membership, Project, Role
-from annotation.services import gold, labels, queue
+from annotation.models import Label, Membership, Project, QueryState, ReportKind, Role
+from annotation.services import crowd_links, gold, guidelines, labels, queue, reports
 from annotation.services.lifecycle import ProjectState
 from tests.factories import (
     add_members,
@@ -122,6 +123,11 @@ def test_every_state_says_what_happens_next_and_is_clean(enter, heading):
     page = enter(project, person, viewport=SIZES["light"], reduced_motion="reduce")
     expect(page.get_by_role("heading", level=1)).to_contain_text(heading)
     assert len(page.locator("#question p").first.inner_text()) > 60
+    look_at(page)
+
+
+def look_at(page: Page) -> None:
+    """Let axe look at a page at a desk and, dark, on a phone, where nothing may scroll sideways."""
     for scheme, size in SIZES.items():
         page.set_viewport_size(size)
         page.emulate_media(color_scheme=scheme)
@@ -155,23 +161,36 @@ def test_nobody_sees_more_of_a_pool_than_the_limit_and_others_go_on(enter):
     expect(enter(project, second).locator("#question")).to_have_text("record 2")
 
 
-def test_wrong_answers_to_checks_warn_and_then_pause(enter):
-    project = make_project(gold_share=0.5, gold_minimum=5, gold_warn_below=0.9, gold_pause_below=0.8)
+def answer_check(project: Project, person: User, choice: int) -> None:
+    """Answer until a hidden check comes, and that one with the class."""
+    held = queue.claim_next(project=project, user=person)
+    while held.query.state != QueryState.GOLD:
+        labels.submit_label(assignment=held, choice=0)
+        held = queue.claim_next(project=project, user=person)
+    labels.submit_label(assignment=held, choice=choice)
+
+
+def test_wrong_answers_to_hidden_checks_warn_and_then_pause(enter):
+    project = make_project(gold_share=0.5, gold_minimum=5, gold_warn_below=0.9, gold_pause_below=0.3)
     (person,) = make_annotators(project, 1)
-    for query in open_records(project, 5):
+    for query in open_records(project, 6):
         gold.keep_as_check(query=query, choice=0, owner=project.created_by, answered=0)
     page = enter(project, person)
-    open_records(project, 40)
-    for choice in (0, 1, 1, 1, 1):
-        check = queue.claim_next(project=project, user=person)
-        while check.query.state != "gold":
-            labels.submit_label(assignment=check, choice=0)
-            check = queue.claim_next(project=project, user=person)
-        labels.submit_label(assignment=check, choice=choice)
+    open_records(project, 60)
+    for choice in (0, 0, 0, 1, 1):
+        answer_check(project, person, choice)
+    page.reload()
+    page.get_by_role("link", name="Your statistics").click()
+    expect(page.get_by_text("Look at the guidelines again")).to_be_visible()
+    expect(page.get_by_text("3 of 5, interval 23-88 %")).to_be_visible()
+    set_project(gold_pause_below=0.97)
+    project.refresh_from_db()
+    answer_check(project, person, 1)
+    page.go_back()
     page.reload()
     expect(page.get_by_role("heading", name="You are paused in this project")).to_be_visible()
     page.locator("main .empty").get_by_role("link", name="Your statistics").click()
-    expect(page.get_by_text("1 of 5 were right")).to_be_visible()
+    expect(page.get_by_text("You are paused because too many answers")).to_be_visible()
 
 
 def test_scripts_run_from_their_own_side(enter):
@@ -199,3 +218,74 @@ def test_a_table_shows_every_declared_field_on_a_phone(enter):
     assert rows[0][1] == "1,234.5"
     assert rows[2][1:] == ["not", "given"]
     assert page.evaluate("document.documentElement.scrollWidth") <= SIZES["dark"]["width"]
+
+
+def test_pictures_small_and_large_and_why_they_are_shown_are_clean(enter, live_server, settings, tmp_path):
+    settings.STORAGES = settings.STORAGES | {
+        "default": {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": tmp_path}}
+    }
+    np.save(tmp_path / "pixels.npy", np.arange(28 * 28, dtype=np.uint8).reshape(1, 28, 28))
+    project = make_project(data_kind="image", image_height=28, image_width=28, classes=[str(n) for n in range(10)])
+    records = make_records(project, rows=1, pixels="pixels.npy")
+    queue.open_queries(project=project, round_number=1, record_ids=[record.pk for record in records])
+    page = enter(project, make_annotators(project, 1)[0], reduced_motion="reduce")
+    assert [mark.inner_text() for mark in page.locator(".choice kbd").all()] == [*"1234567890"]
+    look_at(page)
+    press(page, "z")
+    expect(page.locator("#question")).to_have_class("question picture enlarged")
+    look_at(page)
+    page.goto(live_server.url + reverse("annotation:why", args=[project.slug]))
+    look_at(page)
+
+
+def test_what_a_participant_of_a_platform_sees_is_clean(enter, live_server):
+    project = make_project(oracle="crowd")
+    candidates = make_candidates(project, ["play jazz", "rain tomorrow"])
+    queue.open_queries(project=project, round_number=1, query_ids=[candidate.pk for candidate in candidates])
+    link = crowd_links.create_link(
+        project=project,
+        platform="mturk",
+        study="",
+        answers_wanted=1,
+        maximum_participants=1,
+        lifetime=timedelta(days=1),
+        owner=project.created_by,
+    )
+    page = enter(project, project.created_by, reduced_motion="reduce")
+    start = live_server.url + reverse("annotation:crowd_start", args=[link.token]) + "?workerId=w&hitId=h&assignmentId="
+    page.goto(start + "a")
+    expect(page.get_by_text("Log out first")).to_be_visible()
+    look_at(page)
+    page.context.clear_cookies()
+    page.goto(start + "ASSIGNMENT_ID_NOT_AVAILABLE")
+    expect(page.get_by_text("This is a preview.")).to_be_visible()
+    look_at(page)
+    page.goto(start + "a")
+    page.get_by_role("button", name="Begin").click()
+    expect(page.locator("#question")).to_have_text("play jazz")
+    done = live_server.url + reverse("annotation:crowd_done", args=[project.slug])
+    page.goto(done)
+    expect(page.get_by_role("heading", name="Not done yet")).to_be_visible()
+    look_at(page)
+    page.get_by_role("link", name="Go on").click()
+    page.wait_for_timeout(READING_MS)
+    page.locator(".choice").first.click()
+    expect(page.get_by_text(link.completion_code, exact=True)).to_be_visible()
+    expect(page.get_by_text("Paste it into the task")).to_be_visible()
+    look_at(page)
+
+
+def test_reports_and_earlier_guidelines_are_clean(enter, live_server):
+    project = make_project(guidelines="First.")
+    manager, (ann, _bob) = project.created_by, make_annotators(project, 2)
+    add_members(project, manager, role=Role.MANAGER)
+    guidelines.save_guidelines(project=project, text="Second.", examples=[], author=manager)
+    open_records(project, 2)
+    reports.comment_on(assignment=queue.claim_next(project=project, user=ann), comment="two classes fit")
+    held = queue.claim_next(project=project, user=ann)
+    reports.flag_question(assignment=held, kind=ReportKind.SENSITIVE, comment="a name")
+    page = enter(project, manager, reduced_motion="reduce")
+    for name, heading in (("reported", "Questions set aside"), ("guidelines", "Earlier versions")):
+        page.goto(live_server.url + reverse(f"annotation:{name}", args=[project.slug]))
+        expect(page.get_by_role("heading", name=heading)).to_be_visible()
+        look_at(page)

@@ -62,6 +62,16 @@ def client_of(user: User) -> Client:
             ),
             "gaussian hat unter der Nachbarschaft „add_remove“ keine bewiesenen Kosten: seine Sensitivität ist für",
         ),
+        (
+            "The budget messages pool has epsilon=8 left, too little for the next questions and the model trained on "
+            "them. Answers are kept. A manager can raise its limit.",
+            "Das Budget messages pool hat noch epsilon=8, zu wenig für die nächsten Fragen und das damit trainierte "
+            "Modell. Die Antworten bleiben erhalten. Ein Verwalter kann die Grenze anheben.",
+        ),
+        (
+            "Nothing was stored: nobody knows why. Nor who.",
+            "Nichts wurde gespeichert: nobody knows why. Nor who.",
+        ),
         ("words nobody said", "words nobody said"),
         ("", ""),
     ],

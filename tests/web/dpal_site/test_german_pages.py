@@ -1,0 +1,154 @@
+"""A German reader's pages hold no sentence the catalogue has a translation of."""
+
+import re
+from html import unescape
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.urls import reverse
+
+from annotation.models import Project, ReportKind, Role
+from annotation.services import comparing, datasets, gold, guidelines, labels, projects, queue, reports
+from annotation.wizard_forms import Step
+from dpal_site.catalogues import read_catalogue
+from dpal_site.embedded.servers import REPOSITORY
+from privacy.services import ledger
+from tests.factories import add_members, make_annotators, make_project, make_user, open_records
+
+pytestmark = pytest.mark.django_db
+CATALOGUE = read_catalogue(REPOSITORY / "locale" / "de" / "LC_MESSAGES" / "django.po")
+# What is hidden from everybody, and what names things rather than says them.
+UNREAD = re.compile(r"<(script|style|code|head)\b.*?</\1>", re.S)
+TAG = re.compile(r"<[^>]+>")
+FIELD = re.compile(r"%\(\w+\)[sd]|\{[^{}]*\}|%%")
+
+
+def pieces(message: str) -> list[str]:
+    """Return the parts of a message between its fields and tags that are long enough to be known again."""
+    return [part.strip() for part in FIELD.split(TAG.sub("{}", message)) if len(part.strip().split()) >= 3]
+
+
+ENGLISH = {
+    part
+    for key, told in CATALOGUE.items()
+    for text in key.split("\0")
+    for part in pieces(text)
+    if key and not any(part in one for one in told)
+}
+
+
+def english_in(html: str) -> set[str]:
+    """Return the parts of English messages a page shows."""
+    shown = " ".join(unescape(TAG.sub(" ", UNREAD.sub(" ", html))).split())
+    return {part for part in ENGLISH if part in shown}
+
+
+def german(person: User) -> Client:
+    client = Client(HTTP_ACCEPT_LANGUAGE="de")
+    client.force_login(person)
+    return client
+
+
+@pytest.fixture
+def manager() -> User:
+    person = make_user("manager")
+    person.user_permissions.add(Permission.objects.get(codename="add_project"))
+    return person
+
+
+@pytest.fixture
+def project(manager: User) -> Project:
+    """Open a project whose upload has bad rows, whose limit was raised, and whose answers disagree."""
+    opened = projects.create_project(
+        name="Messages",
+        preset="pool-experts",
+        owner=manager,
+        data_kind="text",
+        classes=["spam", "ham"],
+        question="Spam?",
+    )
+    dataset = datasets.receive_upload(
+        project=opened,
+        file=SimpleUploadedFile("pool.csv", b"text\nyou won\n\nhello\n\xff\n"),
+        name="pool.csv",
+        role="pool",
+        bad_rows="keep_good",
+        mapping={"text": "text", "has_header": True},
+        uploaded_by=manager,
+    )
+    datasets.import_dataset(job_id=dataset.job_id)
+    ledger.change_limit(
+        account=opened.pool_account, epsilon_limit=8.0, delta_limit=0.0, actor=manager, reason="vereinbart"
+    )
+    return opened
+
+
+def test_english_is_found_where_it_stands():
+    assert english_in("<p>You have answered everything there is for you</p>")
+    assert not english_in(
+        "<p>Sie haben alles beantwortet</p><code>You have answered everything there is for you</code>"
+    )
+    assert len(ENGLISH) > 1000
+
+
+def test_a_managers_pages(project, manager):
+    client, found = german(manager), {}
+    names = [
+        *(
+            f"annotation:{name}"
+            for name in ("people", "settings", "log", "retention", "configuration", "data", "budget")
+        ),
+        *(f"annotation:{name}" for name in ("limit_requests", "statement", "label_budget", "labelling", "guidelines")),
+        *(f"annotation:{name}" for name in ("reported", "quality", "checks", "review", "invitations", "crowd_links")),
+        *(f"learner:{name}" for name in ("overview", "dashboard", "plan", "releases", "webhooks", "forget", "closing")),
+    ]
+    addresses = [reverse(name, args=[project.slug]) for name in names]
+    addresses += [reverse("annotation:dataset", args=[project.slug, project.datasets.get().pk])]
+    addresses += [reverse("annotation:wizard", args=["voice-crowd", step]) for step in Step]
+    addresses += [reverse(name) for name in ("annotation:projects", "annotation:choose_preset", "annotation:tokens")]
+    addresses += [reverse(name) for name in ("preferences", "account_email", "mfa_index", "usersessions_list")]
+    for address in addresses:
+        page = client.get(address, follow=True)
+        assert page.status_code == 200, address
+        if english := english_in(page.content.decode()):
+            found[address] = english
+    assert not found
+
+
+def test_an_annotators_pages():
+    project = make_project(overlap=2, guidelines="Erst.", price_per_label="0.05", currency="EUR")
+    ann, bob = make_annotators(project, 2)
+    add_members(project, project.created_by, role=Role.MANAGER)
+    open_records(project, 5)
+    for choice, person in enumerate((ann, bob)):
+        labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=choice)
+    guidelines.save_guidelines(project=project, text="Dann.", examples=[], author=project.created_by)
+    held = queue.claim_next(project=project, user=bob)
+    reports.flag_question(assignment=held, kind=ReportKind.SENSITIVE, comment="Name")
+    comparing.make_report(job_id=str(comparing.start_report(project=project, owner=project.created_by).job_id))
+    label = reverse("annotation:label", args=[project.slug])
+    pages = [german(ann).get(reverse(f"annotation:{name}", args=[project.slug])) for name in ("label", "why")]
+    pages += [
+        german(project.created_by).get(reverse(f"annotation:{name}", args=[project.slug])) for name in ("quality",)
+    ]
+    pages += [german(project.created_by).get(reverse("annotation:reported", args=[project.slug]))]
+    pages += [german(project.created_by).get(label), german(make_user()).get(label)]
+    gold.pause_member(membership=project.memberships.get(user=ann), reason="checks")
+    pages += [german(ann).get(reverse("annotation:own_statistics", args=[project.slug]))]
+    held = queue.claim_next(project=project, user=bob)
+    pages += [german(bob).post(reverse("annotation:submit", args=[held.pk]), {"choice": 9})]
+    pages += [german(ann).post(reverse("annotation:submit", args=[held.pk]), {"choice": 0})]
+    pages += [german(ann).post(reverse("annotation:undo", args=[project.slug]), headers={"hx-request": "true"})]
+    states = [
+        {"state": "paused"},
+        {"state": "active", "labels_limit": 0},
+        {"answers_per_day": 0},
+        {"encounter_limit": 0},
+    ]
+    for state in states:
+        Project.objects.filter(pk=project.pk).update(**state)
+        pages += [german(bob).get(label)]
+    assert [page.status_code for page in pages[:7]] == [200, 200, 200, 200, 403, 404, 200]
+    assert not set().union(*(english_in(page.content.decode()) for page in pages))
