@@ -30,6 +30,8 @@ LABELLED_CLASSES = 12
 # Marks on more points than these would hide the line.
 MARKED_POINTS = 40
 MOST_BARS = 8
+# More would run into one another where each is a time of day with seconds.
+MOST_DATES = 7
 # In versions.
 APART = 0.05
 LEAST_SPAN = timedelta(hours=6)
@@ -199,7 +201,7 @@ def history_plot(
     if max(seen) == min(seen):
         # One moment alone has no scale.
         axes.set_xlim(min(seen) - LEAST_SPAN, max(seen) + LEAST_SPAN)
-    locator = AutoDateLocator(tz=seen[0].tzinfo)  # type: ignore[no-untyped-call]
+    locator = AutoDateLocator(tz=seen[0].tzinfo, minticks=3, maxticks=MOST_DATES)  # type: ignore[no-untyped-call]
     axes.xaxis.set_major_locator(locator)
     formatter = ConciseDateFormatter(  # type: ignore[no-untyped-call]
         locator, tz=seen[0].tzinfo, formats=DATES, zero_formats=DATES_AT_ZERO, offset_formats=DATES_ASIDE

@@ -1,5 +1,8 @@
 """Measures on public examples: against scikit-learn, against arithmetic by hand, and with intervals that cover."""
 
+import re
+from datetime import UTC, datetime, timedelta
+
 import numpy as np
 import pytest
 from sklearn.metrics import confusion_matrix, f1_score
@@ -7,7 +10,7 @@ from sklearn.metrics import confusion_matrix, f1_score
 from learner.comparison import changed_values, weights_change
 from learner.evaluation import calibration_error, count_outcomes, macro_f1, measures
 from learner.linear_model import LinearModel
-from learner.plots import accuracy_plot, confusion_plot, reliability_plot
+from learner.plots import MOST_DATES, accuracy_plot, confusion_plot, history_plot, reliability_plot
 
 
 def outcomes(n: int, classes: int, seed: int):
@@ -95,6 +98,16 @@ def test_changed_values_name_what_came_and_went():
         ("c", 3, None),
         ("d", None, 4),
     ]
+
+
+@pytest.mark.parametrize("seconds", [9, 280, 700, 10_000, 260_000, 7_000_000, 90_000_000])
+def test_a_history_of_any_length_has_dates_that_fit(seconds):
+    """A locator that finds no interval warns, and what warns fails."""
+    began = datetime(2026, 11, 21, 18, 33, 55, tzinfo=UTC)
+    history = {"a": [(began, 0.0), (began + timedelta(seconds=seconds), 1.0)]}
+    drawn = history_plot(history, label="", title="t", words="w").decode()
+    dates = re.findall(r">(\d[\d:-]*)</text>", drawn.partition('id="matplotlib.axis_2"')[0])
+    assert 2 <= len(dates) <= MOST_DATES + 1
 
 
 def test_plots_say_what_they_show_and_repeat():
