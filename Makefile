@@ -59,8 +59,9 @@ bench: setup ## every benchmark, ours beside its peer
 evidence: setup ## audit every mechanism empirically, with 20 times the trials of `make test`
 	@DPAL_EVIDENCE_TRIALS=$${DPAL_EVIDENCE_TRIALS:-20} $(PYTHON) -m pytest tests/statistical $(ARGS)
 
-fuzz: setup ## every parser and page with 50 times the examples of `make test`, drawn anew; FUZZ=500
-	@DPAL_FUZZ=$(or $(FUZZ),50) $(PYTHON) -m pytest tests/pure/test_fuzz_parsers.py tests/web/dpal_site/test_fuzz_pages.py $(ARGS)
+fuzz: setup ## every parser, page and API route with 50 times the examples of `make test`, drawn anew; FUZZ=500
+	@DPAL_FUZZ=$(or $(FUZZ),50) $(PYTHON) -m pytest tests/pure/test_fuzz_parsers.py tests/web/dpal_site/test_fuzz_pages.py \
+		tests/web/dpal_site/test_openapi.py $(ARGS)
 
 reproduce: setup ## the five papers' tables and figures into docs/results; DATA=FOLDER PAPER=ghassemi2016 ARGS=--small
 	@$(PYTHON) -m learner.reproduce $(if $(DATA),--data $(DATA)) $(if $(PAPER),--paper $(PAPER)) $(ARGS)

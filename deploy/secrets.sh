@@ -25,8 +25,9 @@ done
 make database_url "postgresql://dpal:$(cat "$folder/postgres_password")@postgres:5432/dpal"
 make label_database_url "postgresql://dpal_label:$(random)@postgres:5432/dpal"
 make broker_url "redis://:$(cat "$folder/valkey_password")@valkey:6379/0"
-# Empty until files are kept in a bucket: then its keys, of which the label process needs one that may only read.
-for name in s3_key s3_secret label_s3_key label_s3_secret; do
+# Empty until whoever runs the site fills them in. Without the first two mail becomes files, and there is no sign-in by an
+# issuer; the others are a bucket's keys, of which the label process needs one that may only read.
+for name in email_url oidc_client_secret s3_key s3_secret label_s3_key label_s3_secret; do
     [ -e "$folder/$name" ] || : >"$folder/$name"
     chmod 644 "$folder/$name"
 done

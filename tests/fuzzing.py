@@ -1,6 +1,7 @@
 """How long fuzzing goes on: a bounded, repeatable look in every test run, a long one with `make fuzz`."""
 
 import os
+from typing import Any
 
 from hypothesis import HealthCheck, settings
 
@@ -8,7 +9,7 @@ from hypothesis import HealthCheck, settings
 TIMES = int(os.environ.get("DPAL_FUZZ", "0"))
 
 
-def fuzz(examples: int) -> settings:
+def fuzz(examples: int, **more: Any) -> settings:
     """Return the settings of a fuzz with so many examples in an ordinary run."""
     return settings(
         max_examples=examples * max(1, TIMES),
@@ -16,4 +17,5 @@ def fuzz(examples: int) -> settings:
         deadline=None,
         database=None,
         suppress_health_check=list(HealthCheck),
+        **more,
     )

@@ -130,9 +130,12 @@ def test_secrets_are_made_once(tmp_path):
     first = make()
     assert set(first) == set(COMPOSE["secrets"])
     assert make() == first
-    # For a bucket its owner makes the keys.
-    assert {first.pop(name) for name in ("s3_key", "s3_secret", "label_s3_key", "label_s3_secret")} == {""}
+    # Mail, issuer and bucket are somebody else's, who makes the keys.
+    theirs = ("email_url", "oidc_client_secret", "s3_key", "s3_secret", "label_s3_key", "label_s3_secret")
+    assert {first.pop(name) for name in theirs} == {""}
     assert first["postgres_password"] in first["database_url"]
     assert first["valkey_password"] in first["broker_url"]
     assert len(set(first.values())) == len(first)
     assert all(len(value) >= 64 for value in first.values())
+    (tmp_path / "email_url").write_text("smtp://mail.example.org")
+    assert make()["email_url"] == "smtp://mail.example.org"

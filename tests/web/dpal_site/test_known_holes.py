@@ -148,6 +148,16 @@ class TestRequestsIntoTheNetworkBehind:
         assert Record.objects.filter(text=url).exists()
         assert asked == []
 
+    def test_the_probe_catches_a_webhook_that_sends_anywhere(self, plant, asked):
+        def tell(request):
+            with contextlib.suppress(OSError):
+                urllib.request.urlopen(request.POST["url"], data=b"{}", timeout=1)
+            return HttpResponse("saved")
+
+        plant(tell=tell)
+        Client().post("/planted/tell/", {"url": INSIDE[0]})
+        assert asked
+
     @pytest.mark.parametrize("url", [*INSIDE, "https://169.254.169.254/", "https://localhost/", "https://[::1]/"])
     def test_no_webhook_is_taken_that_leads_inside(self, asked, url, settings):
         settings.WEBHOOK_HOSTS = ["hooks.example.org"]

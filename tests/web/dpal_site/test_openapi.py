@@ -13,7 +13,7 @@ from uuid import uuid4
 
 import pytest
 import schemathesis
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import Phase, given
 from hypothesis import seed as seeded
 from schemathesis.core.failures import Failure, FailureGroup
 from schemathesis.specs.openapi import checks
@@ -24,6 +24,7 @@ from annotation.services.tokens import Scope
 from dpal_site.wsgi import application
 from tests import learning, streaming
 from tests.factories import make_user
+from tests.fuzzing import TIMES, fuzz
 
 pytestmark = pytest.mark.django_db(transaction=True)
 REQUESTS_PER_ROUTE = 4
@@ -137,23 +138,17 @@ def leading_nowhere(operation: Any) -> dict[str, dict[str, Any]]:
 
 
 def ask_what_is_made_up(site: Site, operation: Any, mode: schemathesis.GenerationMode) -> None:
-    @seeded(1)
-    @settings(
-        max_examples=REQUESTS_PER_ROUTE,
-        deadline=None,
-        database=None,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
+    @fuzz(REQUESTS_PER_ROUTE, phases=[Phase.generate])
     @given(case=operation.as_strategy(generation_mode=mode))
-    def ask(case: Any) -> None:
+    def made_up(case: Any) -> None:
         # Every other request names what there is, so that bodies and queries are read, too.
         site.asked = not site.asked
         if site.asked and case.path_parameters:
             case.path_parameters = site.real_path(operation)
         site.ask(case)
 
-    ask()
+    # The same requests in every ordinary run, others each time with `make fuzz`.
+    (made_up if TIMES else seeded(1)(made_up))()
 
 
 def test_every_answer_of_every_route_is_as_described(site, settings):
