@@ -16,6 +16,7 @@ from annotation import (  # noqa: F401
     group_models,
     history_models,
     idempotent_models,
+    import_models,
     joining_models,
     limit_models,
     quality_models,

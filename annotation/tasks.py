@@ -10,6 +10,7 @@ from annotation.services import (
     gate_parts,
     gate_planning,
     idempotency,
+    import_parts,
     jobs,
     queue,
     rates,
@@ -21,6 +22,12 @@ from annotation.services import (
 def import_dataset_task(*, job_id: str) -> None:
     """Read one upload."""
     datasets.import_dataset(job_id=job_id)
+
+
+@shared_task(acks_late=True)
+def read_import_parts_task(*, dataset_id: int) -> None:
+    """Help with a large file that somebody else reads."""
+    import_parts.help_reading(dataset_id=dataset_id)
 
 
 @shared_task(acks_late=True)

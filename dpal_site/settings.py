@@ -297,13 +297,17 @@ CELERY_TASK_DEFAULT_QUEUE = "light"
 CELERY_TASK_QUEUES = [Queue(name) for name in QUEUES]
 HEAVY_TASKS = (
     "annotation.tasks.import_dataset_task",
+    "annotation.tasks.read_import_parts_task",
     "annotation.tasks.run_gate_task",
     "annotation.tasks.run_survey_task",
     "annotation.tasks.compare_answers_task",
     "annotation.tasks.collect_gate_parts_task",
     "learner.tasks.run_round_task",
+    "learner.tasks.score_part_task",
+    "learner.tasks.make_feature_part_task",
     "learner.tasks.train_model_task",
     "learner.tasks.check_release_task",
+    "learner.tasks.evaluate_release_task",
     "learner.tasks.run_stream_task",
     "learner.tasks.forget_contributor_task",
     "learner.tasks.simulate_plan_task",

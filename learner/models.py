@@ -7,7 +7,7 @@ from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Dataset, Project, Query, Selection, WorkState
-from learner import planning_models, webhook_models  # noqa: F401 - Django finds an app's tables here
+from learner import part_models, planning_models, webhook_models  # noqa: F401 - Django finds an app's tables here
 
 
 class FeatureMatrix(models.Model):

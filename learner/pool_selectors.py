@@ -1,6 +1,6 @@
 """What may be asked and what was answered, with the row of each in the feature files; ids only, never content."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,9 @@ from annotation.models import (
 )
 from learner.models import Round, ScreenLooks
 from privacy.models import LedgerEntry
+
+# A value of the database ends at 1 GiB; so many rows of three numbers are a quarter of that.
+TABLE_ROWS = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +115,17 @@ def candidates_of(project: Project) -> Examples:
         rows = np.flatnonzero(passed[:, 1] < 0)
         return Examples(passed[rows, 0], rows, datasets)
     unasked = unasked_records(project).order_by("dataset_id", "row_number")
-    table = _table(unasked.values_list("id", "dataset_id", "row_number"), columns=3)
+    ranges = [unasked] if sum(dataset.row_count for dataset in datasets) <= TABLE_ROWS else _ranges(unasked, datasets)
+    parts = [_table(part.values_list("id", "dataset_id", "row_number"), columns=3) for part in ranges]
+    table = np.concatenate(parts)
     return Examples(table[:, 0], _first_rows(datasets)(table[:, 1]) + table[:, 2], datasets)
+
+
+def _ranges(records: QuerySet[Record], datasets: Sequence[Dataset]) -> Iterator[QuerySet[Record]]:
+    """Yield the records of each upload in their order, no more at once than one value of the database holds."""
+    for dataset in datasets:
+        for start in range(0, dataset.row_count, TABLE_ROWS):
+            yield records.filter(dataset=dataset, row_number__gte=start, row_number__lt=start + TABLE_ROWS)
 
 
 def labelled_examples(

@@ -3,13 +3,17 @@
 from celery import shared_task
 
 from annotation.models import Project
+from learner.models import ModelRelease
 from learner.services import (
     deletion,
+    feature_parts,
     forgetting,
     planning,
     release_gate,
+    releases,
     retention,
     rounds,
+    score_parts,
     streams,
     training,
     webhooks,
@@ -32,6 +36,18 @@ def advance_projects_task() -> None:
 def run_round_task(*, round_id: int) -> None:
     """Choose the questions of a round."""
     rounds.run_round(round_id=round_id)
+
+
+@shared_task(acks_late=True)
+def score_part_task(*, round_id: int) -> None:
+    """Help to score the pool of a round that somebody else runs."""
+    score_parts.help_scoring(round_id=round_id)
+
+
+@shared_task(acks_late=True)
+def make_feature_part_task(*, build: str) -> None:
+    """Help to make a feature file that somebody else puts together."""
+    feature_parts.help_making(build=build)
 
 
 @shared_task
@@ -81,6 +97,12 @@ def run_stream_task(*, project_id: int) -> None:
 def check_release_task(*, release_id: int) -> None:
     """Ask the release gate about a candidate once more."""
     release_gate.check_release(release_id=release_id)
+
+
+@shared_task
+def evaluate_release_task(*, release_id: int) -> None:
+    """Measure a release on the public test sets that have not measured it."""
+    releases.evaluate_release(release=ModelRelease.objects.select_related("project").get(pk=release_id))
 
 
 @shared_task

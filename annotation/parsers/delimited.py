@@ -14,8 +14,9 @@ from privacy.wording import say
 # Rows between two looks at whether a piece of the file is done.
 STRIDE = 64
 DELIMITERS = (",", "\t", ";", "|")
+AT_THE_END = "unexpected end of data"
 REASONS = (
-    ("unexpected end of data", say("a quote is opened and never closed")),
+    (AT_THE_END, say("a quote is opened and never closed")),
     (
         "field larger",
         say("a field is longer than {most:,} characters", most=csv.field_size_limit()),
@@ -30,13 +31,30 @@ class DelimitedReader:
 
     Where a quote is closed wrongly nobody can say how the lines it spans fall into rows, so all of them are bad and
     none is guessed. Once such a quote has swallowed more than a field may hold, the whole file is refused.
+
+    A reader that `follows` another one begins at a row in the middle of the file, under the header the other one found.
+    After the last batch `lines_read` says how many lines there were, and `ends_within` whether the last row is cut off.
     """
 
-    def __init__(self, source: TextSource, layout: Layout, *, default_delimiter: str = ",") -> None:
+    def __init__(
+        self,
+        source: TextSource,
+        layout: Layout,
+        *,
+        default_delimiter: str = ",",
+        follows: "DelimitedReader | None" = None,
+    ) -> None:
         self._source = source
         self._layout = layout
         self._lines = source.lines()
         self._lines_before = 0
+        self.lines_read = 0
+        self.ends_within = False
+        self._header: list[str]
+        self._delimiter: str
+        if follows is not None:
+            self._header, self._delimiter = follows._header, follows._delimiter
+            return
         self._header = self._find_header(default_delimiter)
         layout.require(self._header)
 
@@ -54,6 +72,7 @@ class DelimitedReader:
                 found.extend(islice(ended, STRIDE))
                 more = len(found) > before
             except csv.Error as error:  # the rows before it are in `found`
+                self.ends_within = AT_THE_END in str(error)
                 batch = self._batch(found, end)
                 end = found[-1][1] if found else end
                 wrong = self._unreadable(str(error), end + 1 + self._lines_before, reader.line_num + self._lines_before)
@@ -65,6 +84,12 @@ class DelimitedReader:
                 yield self._batch(found, end)
                 end = found[-1][1] if found else end
                 found = []
+        self.lines_read = reader.line_num + self._lines_before
+
+    @property
+    def delimiter(self) -> str:
+        """Return what separates two fields."""
+        return self._delimiter
 
     def _batch(self, found: list[tuple[list[str], int]], end: int) -> RawBatch:
         """Return rows, with the lines they end on, as cells; `end` is the line on which what came before ended."""

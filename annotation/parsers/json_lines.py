@@ -21,12 +21,20 @@ NO_FIELD = say("is missing")
 
 
 class JsonLinesReader:
-    """Read objects line by line; fields nobody asked for are passed over."""
+    """Read objects line by line; fields nobody asked for are passed over.
 
-    def __init__(self, source: TextSource, layout: Layout) -> None:
+    A reader that follows another one begins in the middle of the file, where nothing has to be there any more. After
+    the last batch `lines_read` says how many lines there were.
+    """
+
+    def __init__(self, source: TextSource, layout: Layout, *, follows: bool = False) -> None:
         self._source = source
         self._layout = layout
         self._lines = enumerate(source.lines(), start=1)
+        self.lines_read = 0
+        self._first: tuple[int, str] | None = None
+        if follows:
+            return
         self._first = next(((number, line) for number, line in self._lines if line.strip()), None)
         if self._first is None:
             raise InvalidUpload("file: holds no rows")
@@ -37,8 +45,7 @@ class JsonLinesReader:
 
     def batches(self) -> Iterator[RawBatch]:
         """Yield one batch for each piece of the file."""
-        assert self._first is not None
-        held = [self._first]
+        held = [self._first] if self._first else []
         more = True
         while more:
             piece = self._source.chunks
@@ -49,6 +56,7 @@ class JsonLinesReader:
                     break
                 before = len(held)
             more = self._source.chunks != piece
+            self.lines_read = held[-1][0] if held else self.lines_read
             yield self._batch(held)
             held = []
 

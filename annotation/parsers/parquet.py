@@ -16,9 +16,14 @@ IMAGE_BATCH_ROWS = 512
 
 
 class ParquetReader:
-    """Read the columns asked for; text stays dictionary-encoded until it is checked, so repeats cost no memory."""
+    """Read the columns asked for; text stays dictionary-encoded until it is checked, so repeats cost no memory.
 
-    def __init__(self, file: BinaryIO, layout: Layout, *, maximum_bytes: int) -> None:
+    `groups` are the first row group to read and the one to stop before; without them all are read.
+    """
+
+    def __init__(
+        self, file: BinaryIO, layout: Layout, *, maximum_bytes: int, groups: tuple[int, int] | None = None
+    ) -> None:
         self._layout = layout
         self._maximum_bytes = maximum_bytes
         try:
@@ -32,7 +37,11 @@ class ParquetReader:
             raise InvalidUpload("file: the Parquet file is damaged or cut off") from None
         if metadata.num_rows == 0:
             raise InvalidUpload("file: holds no rows")
-        unpacked = sum(metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups))
+        self.group_bytes = [metadata.row_group(group).total_byte_size for group in range(metadata.num_row_groups)]
+        self._groups = list(range(*groups)) if groups else None
+        self.lines_read = 0
+        self.unpacked_bytes = 0
+        unpacked = sum(self.group_bytes)
         if unpacked > maximum_bytes:
             raise InvalidUpload(say("file: holds more than {most:,} bytes once unpacked", most=maximum_bytes))
 
@@ -41,18 +50,18 @@ class ParquetReader:
         names = list(self._layout.columns())
         size = IMAGE_BATCH_ROWS if self._layout.kind == "image" else BATCH_ROWS
         line = 1
-        unpacked = 0
         try:
-            for batch in self._file.iter_batches(batch_size=size, columns=names):
+            for batch in self._file.iter_batches(batch_size=size, row_groups=self._groups, columns=names):
                 # The footer counts a word that a million rows repeat once, and it may lie.
-                unpacked += sum(written_bytes(batch.column(name)) for name in names)
-                if unpacked > self._maximum_bytes:
+                self.unpacked_bytes += sum(written_bytes(batch.column(name)) for name in names)
+                if self.unpacked_bytes > self._maximum_bytes:
                     raise InvalidUpload(
                         say("file: holds more than {most:,} bytes once unpacked", most=self._maximum_bytes)
                     )
                 columns = {name: python_values(batch.column(name)) for name in names}
                 yield RawBatch(list(range(line, line + batch.num_rows)), columns)
                 line += batch.num_rows
+                self.lines_read = line - 1
         except (pa.ArrowException, OSError):
             raise InvalidUpload(say("file: the Parquet file is damaged after row {line}", line=line - 1)) from None
 

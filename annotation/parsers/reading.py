@@ -54,7 +54,8 @@ class Upload:
 
     def __init__(self, file: BinaryIO, name: str, layout: Layout, *, maximum_bytes: int) -> None:
         self.format, self.compressed = detect_format(file, name)
-        self._layout = layout
+        self.layout = layout
+        self.maximum_bytes = maximum_bytes
         if self.format is Format.IMAGES and layout.kind != "image":
             raise InvalidUpload(say("file: a zip of images does not fit a project of kind {kind}", kind=layout.kind))
         if layout.kind == "table" and not layout.declared:
@@ -62,20 +63,20 @@ class Upload:
         if layout.kind == "image" and not (layout.height and layout.width):
             raise InvalidUpload("image_height: the project declares no image size")
         self._images: ImageArchiveReader | None = None
-        self._reader: Reader
+        self.reader: Reader | None = None
         if self.format is Format.IMAGES:
             self._images = ImageArchiveReader(file, layout, maximum_bytes=maximum_bytes)
         elif self.format is Format.PARQUET:
-            self._reader = ParquetReader(file, layout, maximum_bytes=maximum_bytes)
+            self.reader = ParquetReader(file, layout, maximum_bytes=maximum_bytes)
         else:
             source = TextSource(file, compressed=self.compressed, maximum_bytes=maximum_bytes)
             if self.format is Format.JSON_LINES:
-                self._reader = JsonLinesReader(source, layout)
+                self.reader = JsonLinesReader(source, layout)
             elif self.format is Format.TASKS:
-                self._reader = LabelStudioReader(source, layout)
+                self.reader = LabelStudioReader(source, layout)
             else:
                 tab = self.format is Format.TSV
-                self._reader = DelimitedReader(source, layout, default_delimiter="\t" if tab else ",")
+                self.reader = DelimitedReader(source, layout, default_delimiter="\t" if tab else ",")
 
     @property
     def suffix(self) -> str:
@@ -86,13 +87,13 @@ class Upload:
         """Yield checked rows in file order; once."""
         if self._images:
             yield from self._images.batches()
-            return
-        for raw in self._reader.batches():
-            yield check_rows(raw, self._layout)
+        elif self.reader:
+            for raw in self.reader.batches():
+                yield check_rows(raw, self.layout)
 
     def cells(self) -> Iterator[RawBatch]:
         """Yield rows in file order as they stand there, nothing checked; once, and never of an archive of images."""
-        return self._reader.batches() if self._images is None else iter(())
+        return self.reader.batches() if self.reader else iter(())
 
 
 def detect_format(file: BinaryIO, name: str) -> tuple[Format, bool]:

@@ -5,7 +5,7 @@ import gzip
 import io
 import zlib
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from annotation.errors import InvalidUpload
 from privacy.wording import say
@@ -15,16 +15,35 @@ MAXIMUM_LINE_BYTES = 8 * 1024 * 1024
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
+class FileRange:
+    """The bytes of a file from `start` to `stop`, read as if they were a file of their own."""
+
+    def __init__(self, file: BinaryIO, start: int, stop: int) -> None:
+        self._file = file
+        self._left = stop - start
+        file.seek(start)
+
+    def read(self, size: int = -1) -> bytes:
+        """Return up to `size` bytes, all that are left without one; none at the end of the range."""
+        piece = self._file.read(self._left if size < 0 else min(size, self._left))
+        self._left -= len(piece)
+        return piece
+
+
 class TextSource:
     """The lines of an upload; `chunks` counts the pieces read, so that a reader knows when to hand over a batch.
 
     Bytes that are no UTF-8 become lone surrogates, which the checks find in the very row that holds them.
     """
 
-    def __init__(self, file: BinaryIO, *, compressed: bool, maximum_bytes: int) -> None:
-        self._file = file
-        self._stream: BinaryIO | gzip.GzipFile = gzip.GzipFile(fileobj=file) if compressed else file
+    def __init__(
+        self, file: "BinaryIO | FileRange", *, compressed: bool, maximum_bytes: int, from_start: bool = True
+    ) -> None:
+        self._stream: BinaryIO | FileRange | gzip.GzipFile = (
+            gzip.GzipFile(fileobj=cast(BinaryIO, file)) if compressed else file
+        )
         self._maximum_bytes = maximum_bytes
+        self._from_start = from_start
         self.chunks = 0
 
     def lines(self) -> Iterator[str]:
@@ -67,7 +86,8 @@ class TextSource:
             total += len(piece)
             if total > self._maximum_bytes:
                 raise InvalidUpload(say("file: holds more than {most:,} bytes once unpacked", most=self._maximum_bytes))
-            yield piece.removeprefix(BYTE_ORDER_MARK) if total == len(piece) else piece
+            opens = self._from_start and total == len(piece)
+            yield piece.removeprefix(BYTE_ORDER_MARK) if opens else piece
 
     def _read(self) -> bytes:
         try:

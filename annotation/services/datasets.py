@@ -6,7 +6,7 @@ import logging
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from datetime import timedelta
 from functools import partial
 from typing import Any, BinaryIO, cast
@@ -39,15 +39,15 @@ from annotation.models import (
 )
 from annotation.parsers.pixel_file import PixelFile
 from annotation.parsers.reading import Upload
-from annotation.parsers.rows import BadRow, Layout
-from annotation.services import charged_start, files, gate, interruptions, jobs, mappings, work
+from annotation.parsers.rows import Layout
+from annotation.services import charged_start, files, gate, import_parts, interruptions, jobs, mappings, work
+from annotation.services.bad_rows import BadRowReport
 from annotation.services.collecting import collector_paused
 from annotation.services.record_copy import RECORD_COPY, RecordWriter
 from privacy.models import EntryKind, LedgerEntry
 from privacy.wording import say
 
 logger = logging.getLogger(__name__)
-BAD_ROWS_KEPT = 1000
 MAXIMUM_ATTEMPTS = 5
 # A file whose reading was cancelled waits so long to be read again.
 CANCELLED_KEPT = timedelta(days=7)
@@ -143,31 +143,6 @@ def open_upload(file: Any, name: str, layout: Layout) -> Upload:
     return Upload(cast("BinaryIO", file), name, layout, maximum_bytes=settings.UPLOAD_MAX_BYTES)
 
 
-@dataclass(slots=True)
-class BadRowReport:
-    """All bad rows counted, the first ones kept."""
-
-    count: int = 0
-    kept: list[BadRow] = field(default_factory=list)
-
-    def add(self, rows: list[BadRow]) -> None:
-        """Count the bad rows of one batch."""
-        self.count += len(rows)
-        self.kept += rows[: BAD_ROWS_KEPT - len(self.kept)]
-
-    def sentence(self) -> str:
-        """Say how many there are and where the first one is."""
-        first = self.kept[0]
-        at = {"count": self.count, "line": first.line, "column": first.column, "reason": first.reason}
-        if self.count == 1 and first.column:
-            return say("1 bad row; it is line {line}, column {column}: {reason}", **at)
-        if self.count == 1:
-            return say("1 bad row; it is line {line}: {reason}", **at)
-        if first.column:
-            return say("{count:,} bad rows; the first is line {line}, column {column}: {reason}", **at)
-        return say("{count:,} bad rows; the first is line {line}: {reason}", **at)
-
-
 def import_dataset(*, job_id: UUID | str, on_progress: Progress | None = None) -> None:
     """Read an upload and store its rows, once however often it is called; who comes second finds nothing to do.
 
@@ -190,6 +165,7 @@ def import_dataset(*, job_id: UUID | str, on_progress: Progress | None = None) -
             _refuse(dataset, job, report, str(refusal))
         except WorkCancelled as cancelled:
             # The file stays, so that it can be read again.
+            import_parts.discard_parts(dataset)
             work.fail_work(row=job, error=str(cancelled))
             return
         except WorkLost:
@@ -218,8 +194,20 @@ def _read(dataset: Dataset, job: Job, lease: work.Lease, report: BadRowReport, o
             spool = stack.enter_context(tempfile.TemporaryFile())
             pixels = PixelFile(cast("BinaryIO", spool), height=layout.height, width=layout.width)
         upload = open_upload(file, kept, layout)
+        apart = import_parts.open_parts(dataset, upload, cast("BinaryIO", file), size=file.size)
+        if apart and not import_parts.read_parts(dataset, lease, partial(_tell_parts, lease, file.size, on_progress)):
+            import_parts.discard_parts(dataset)
+            apart = False
+        if not apart:
+            file.seek(0)
+            upload = open_upload(file, kept, layout)
         stack.enter_context(transaction.atomic())
-        rows = _copy(upload, dataset, lease, report, pixels, partial(_tell, lease, file, on_progress))
+        if apart:
+            rows, found = import_parts.collected(dataset)
+            report.count, report.kept = found.count, found.kept
+            import_parts.forget_parts(dataset)
+        else:
+            rows = _copy(upload, dataset, lease, report, pixels, partial(_tell, lease, file, on_progress))
         if report.count and dataset.bad_rows == BadRows.REFUSE_ALL:
             raise UploadRefused(say("Nothing was stored: {reason}.", reason=report.sentence()))
         if not rows:
@@ -275,6 +263,15 @@ def _tell(lease: work.Lease, file: "File[bytes]", on_progress: Progress | None, 
         on_progress(rows, done, file.size)
 
 
+def _tell_parts(
+    lease: work.Lease, size: int, on_progress: Progress | None, rows: int, parts_done: int, parts: int
+) -> None:
+    done = size * parts_done // parts
+    lease.report(progress_done=done, progress_total=size, message=say("{rows:,} rows read", rows=rows))
+    if on_progress:
+        on_progress(rows, done, size)
+
+
 def _finish(dataset: Dataset, job: Job, rows: int, report: BadRowReport, size: int) -> None:
     """Mark dataset and job done in the transaction that holds the rows."""
     dataset.state = DatasetState.READY
@@ -296,6 +293,7 @@ def _finish(dataset: Dataset, job: Job, rows: int, report: BadRowReport, size: i
 
 def _refuse(dataset: Dataset, job: Job, report: BadRowReport, reason: str) -> None:
     with transaction.atomic():
+        import_parts.discard_parts(dataset)
         dataset.state = DatasetState.REFUSED
         _write_report(dataset, report)
         dataset.save(update_fields=["state", "bad_row_count", "bad_row_report"])

@@ -8,6 +8,7 @@ from django.db.models.functions import Cast, Concat, Now
 
 from annotation.deletion_models import Deletion
 from annotation.errors import InvalidConfiguration, ProjectClosed
+from annotation.import_models import ImportPart
 from annotation.joining_models import CrowdLink, CrowdParticipant, Invitation
 from annotation.models import (
     Assignment,
@@ -119,6 +120,7 @@ def erase_content(*, project: Project) -> None:
         Encounter.objects.filter(project=project),
         asked,
         Survey.objects.filter(dataset__project=project),
+        ImportPart.objects.filter(dataset__project=project),
         Record.objects.filter(dataset__project=project),
         RecordPost.objects.filter(project=project),
         Guidelines.objects.filter(project=project),

@@ -7,8 +7,8 @@ References
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -34,28 +34,26 @@ HEAD = np.dtype(
 
 
 class RecordWriter:
-    """Write the rows of one dataset, numbered from 0 in the order they come; `close` ends the COPY."""
+    """Write the rows of one dataset, numbered on from `first_row` in the order they come; `close` ends the COPY."""
 
-    def __init__(self, copy: Copy, *, dataset_id: int) -> None:
+    def __init__(self, copy: Copy, *, dataset_id: int, first_row: int = 0) -> None:
         self._send: Callable[[bytes | memoryview], None] = copy.write
         self._dataset_id = dataset_id
+        self._first_row = first_row
         self._pseudonyms = Pseudonyms()
         self._send(SIGNATURE)
         self.rows = 0
 
     def write(self, batch: RowBatch) -> None:
         """Write every row of a batch."""
-        for start in range(0, batch.count, MAXIMUM_ROWS):
-            part = slice(start, min(start + MAXIMUM_ROWS, batch.count))
-            count = part.stop - part.start
-            fields = [self._heads(count)]
-            fields += nothing(count) if batch.texts is None else sized(batch.texts[part])
-            fields += nothing(count) if batch.payloads is None else sized(list(map(as_jsonb, batch.payloads[part])))
-            names = None if batch.contributors is None else batch.contributors[part]
-            fields += nothing(count) if names is None else sized(list(map(self._pseudonyms.of, names)))
-            fields += nothing(count) if batch.labels is None else whole_numbers(batch.labels[part])
-            self._send(joined(fields))
-            self.rows += count
+        for fields in encoded(batch, self._pseudonyms):
+            self.write_encoded(fields)
+
+    def write_encoded(self, fields: Sequence[pa.Array]) -> None:
+        """Write rows that were encoded before."""
+        count = len(fields[0])
+        self._send(joined([self._heads(count), *fields]))
+        self.rows += count
 
     def close(self) -> None:
         """Say that no row follows."""
@@ -66,8 +64,46 @@ class RecordWriter:
         heads = np.empty(count, dtype=HEAD)
         heads["fields"], heads["length_1"], heads["length_2"] = len(RECORD_TYPES), 8, 8
         heads["dataset"] = self._dataset_id
-        heads["row"] = np.arange(self.rows, self.rows + count)
+        heads["row"] = np.arange(count) + self._first_row + self.rows
         return fixed(heads)
+
+
+class RowSpool:
+    """Rows encoded and kept in a file of their own until it is known which numbers they have."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._pseudonyms = Pseudonyms()
+        self._writer: pa.RecordBatchStreamWriter | None = None
+
+    def write(self, batch: RowBatch) -> None:
+        """Keep every row of a batch."""
+        for fields in encoded(batch, self._pseudonyms):
+            held = pa.record_batch(fields, names=[str(place) for place in range(len(fields))])
+            self._writer = self._writer or pa.ipc.new_stream(self._file, held.schema)
+            self._writer.write_batch(held)
+
+    def copy_into(self, writer: RecordWriter) -> None:
+        """Write all rows that were kept."""
+        if self._writer is None:
+            return
+        self._writer.close()
+        self._file.seek(0)
+        for held in pa.ipc.open_stream(self._file):
+            writer.write_encoded(held.columns)
+
+
+def encoded(batch: RowBatch, pseudonyms: "Pseudonyms") -> Iterator[list[pa.Array]]:
+    """Yield the rows of a batch part by part: all their fields but dataset and row number, encoded."""
+    for start in range(0, batch.count, MAXIMUM_ROWS):
+        part = slice(start, min(start + MAXIMUM_ROWS, batch.count))
+        count = part.stop - part.start
+        fields = nothing(count) if batch.texts is None else sized(batch.texts[part])
+        fields += nothing(count) if batch.payloads is None else sized(list(map(as_jsonb, batch.payloads[part])))
+        names = None if batch.contributors is None else batch.contributors[part]
+        fields += nothing(count) if names is None else sized(list(map(pseudonyms.of, names)))
+        fields += nothing(count) if batch.labels is None else whole_numbers(batch.labels[part])
+        yield fields
 
 
 def fixed(rows: "np.ndarray[Any, Any]") -> pa.Array:

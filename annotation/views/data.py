@@ -19,7 +19,7 @@ from annotation.label_budget import label_budget as budget_of_labels
 from annotation.models import Arrival, Dataset, Project
 from annotation.parsers.checks import MAXIMUM_TEXT_LENGTH
 from annotation.project_forms import LabelBudgetForm
-from annotation.services import datasets, drafts, gate, mappings, projects
+from annotation.services import bad_rows, datasets, drafts, gate, mappings, projects
 from annotation.upload_forms import UploadForm
 from annotation.views.projects import managed_project
 from annotation.wording import told
@@ -37,7 +37,7 @@ def data(request: HttpRequest, slug: str) -> HttpResponse:
             form.add_error("file", told(str(error)))
     context = {"project": project, "form": form, "labels": budget_of_labels(project)} | _uploads(project)
     context |= {"megabytes": settings.UPLOAD_MAX_BYTES // 1_000_000, "characters": MAXIMUM_TEXT_LENGTH}
-    context |= {"listed": datasets.BAD_ROWS_KEPT, "kept_hours": drafts.KEPT_HOURS}
+    context |= {"listed": bad_rows.BAD_ROWS_KEPT, "kept_hours": drafts.KEPT_HOURS}
     if project.arrival == Arrival.STREAM:
         context |= _stream(request, project)
     return render(request, "annotation/data.html", context, status=422 if form.errors else 200)

@@ -43,6 +43,15 @@ def running_process(pid: int) -> Process | None:
     return Process(pid, command.strip()) if state and state[0] not in "ZX" else None
 
 
+def free_memory_bytes() -> int:
+    """Return how much memory programs may still take; of a system that does not say, all it has."""
+    with contextlib.suppress(FileNotFoundError):
+        for line in (PROC / "meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
 def wait_until(condition: Callable[[], bool], timeout_seconds: float, poll_seconds: float = 0.02) -> bool:
     """Poll until `condition` holds; False when it did not within the time."""
     end = time.monotonic() + timeout_seconds

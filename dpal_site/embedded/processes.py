@@ -22,6 +22,9 @@ from dpal_site.embedded.identity import LAUNCH
 READINESS_PATH = "/readyz?check=database&check=disk"
 FIRST_PORT = 8000
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# What two workers hold before they do anything, and room for what they do.
+TWO_WORKERS_BYTES = 2**30
+HELPER_TASKS = 2
 CELERY = (sys.executable, "-m", "celery", "-A", "dpal_site.celery:app")
 
 
@@ -140,11 +143,19 @@ class Supervisor:
         self.start(name, [sys.executable, "-m", "gunicorn", "dpal_site.wsgi:application", *options], environment)
         self._urls.append(f"http://{host.LOOPBACK}:{port}")
 
-    def start_worker(self, concurrency: int = 2, queues: str | None = None) -> None:
+    def start_workers(self, concurrency: int = 2) -> None:
+        """Start a worker for heavy tasks and a helper for what people wait for; one for both where memory is short."""
+        if host.free_memory_bytes() < TWO_WORKERS_BYTES:
+            self.start_worker(concurrency)
+            return
+        self.start_worker(concurrency, queues="heavy")
+        self.start_worker(HELPER_TASKS, queues="light", name="helper")
+
+    def start_worker(self, concurrency: int = 2, queues: str | None = None, name: str = "worker") -> None:
         """Start a Celery worker; without queues it takes every task."""
-        options = ["--concurrency", str(concurrency), "--hostname", f"dpal{os.getpid()}@%h", "--loglevel", "INFO"]
+        options = ["--concurrency", str(concurrency), "--hostname", f"{name}{os.getpid()}@%h", "--loglevel", "INFO"]
         options += ["--without-gossip", "--without-mingle", *(["--queues", queues] if queues else [])]
-        self.start("worker", [*CELERY, "worker", *options])
+        self.start(name, [*CELERY, "worker", *options])
 
     def start_beat(self) -> None:
         """Start the clock that sends the periodic tasks."""

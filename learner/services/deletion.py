@@ -23,6 +23,7 @@ from learner.models import (
     StreamGuess,
     WarmStart,
 )
+from learner.part_models import FeaturePart, ScorePart
 from learner.webhook_models import Webhook, WebhookDelivery
 from privacy.services.faults import fault_point
 from privacy.wording import say
@@ -56,6 +57,8 @@ def _erase_rows(project: Project) -> None:
             StreamGuess.objects.filter(query__project=project),
             StreamBatch.objects.filter(stream__project=project),
             Stream.objects.filter(project=project),
+            ScorePart.objects.filter(round__project=project),
+            FeaturePart.objects.filter(dataset__project=project),
             SecretDraw.objects.filter(dataset__project=project),
             ScreenLooks.objects.filter(dataset__project=project),
             WarmStart.objects.filter(dataset__project=project),

@@ -12,6 +12,7 @@ logger = logging.getLogger(__name__)
 RUN_ROUND_TASK = "learner.tasks.run_round_task"
 TRAIN_MODEL_TASK = "learner.tasks.train_model_task"
 CHECK_RELEASE_TASK = "learner.tasks.check_release_task"
+EVALUATE_RELEASE_TASK = "learner.tasks.evaluate_release_task"
 SEND_WEBHOOK_TASK = "learner.tasks.send_webhook_task"
 RUN_STREAM_TASK = "learner.tasks.run_stream_task"
 

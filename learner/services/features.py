@@ -2,16 +2,15 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache, partial
-from itertools import islice
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from django.core.files.storage import default_storage
 from numpy.typing import NDArray
 
 from annotation.errors import FileDamaged
-from annotation.models import DataKind, Dataset, DatasetRole, Oracle, Project, Query, Record
+from annotation.models import Dataset, Project
 from annotation.services import files
 from annotation.services.emptying import emptied_rows, zero_rows
 from learner.configuration import featurizer_of
@@ -19,12 +18,10 @@ from learner.errors import ArtifactCorrupt
 from learner.features.base import Featurizer
 from learner.features.matrix import open_matrix, write_matrix
 from learner.models import FeatureMatrix
-from learner.services.pixels import pixel_batches
+from learner.services import feature_parts
+from learner.services.feature_rows import BATCH_ROWS, holds_gate_output
 from learner.services.projections import ensure_projection
 from privacy.services.faults import fault_point
-from privacy.wording import say
-
-BATCH_ROWS = 8192
 
 
 class StackedMatrix:
@@ -95,7 +92,7 @@ def ensure_matrix(dataset: Dataset) -> FeatureMatrix:
     # Before the rows are read: what is emptied while they are is zeroed afterwards, by `zero_emptied`.
     empty = empty_slots(dataset)
     name = _name_of(dataset, featurizer.version, len(empty))
-    batches = zeroed((featurizer.transform(batch) for batch in _batches(dataset)), empty)
+    batches = zeroed(feature_parts.transformed(dataset, featurizer), empty)
     # Two workers may write the same bytes at once; each file appears whole, and one row names them.
     with files.written(name) as path:
         written = write_matrix(path, batches, dimension=featurizer.dimension)
@@ -115,7 +112,7 @@ def _name_of(dataset: Dataset, version: str, emptied: int) -> str:
 
 def empty_slots(dataset: Dataset) -> NDArray[np.int64]:
     """Return the rows of a feature file that belong to empty slots, ascending; a gate's output has none."""
-    return np.empty(0, dtype=np.int64) if _holds_gate_output(dataset) else emptied_rows(dataset)
+    return np.empty(0, dtype=np.int64) if holds_gate_output(dataset) else emptied_rows(dataset)
 
 
 def zeroed(batches: Iterable[NDArray[np.float32]], empty: NDArray[np.int64]) -> Iterator[NDArray[np.float32]]:
@@ -177,47 +174,6 @@ def _remove_old_files(dataset: Dataset) -> None:
 def _open_verified(path: Path, sha256: str) -> NDArray[np.float32]:
     # Read whole once in the life of a process; a worker opens the same pool in every round.
     return open_matrix(path, sha256=sha256)
-
-
-def _batches(dataset: Dataset) -> Iterator[Any]:
-    """Yield what the featuriser takes, in row order, at constant memory."""
-    project = dataset.project
-    if project.data_kind == DataKind.IMAGE:
-        yield from pixel_batches(dataset)
-    elif _holds_gate_output(dataset):
-        passed = Query.objects.filter(gate_run__dataset=dataset).order_by("id").values_list("text", flat=True)
-        yield from _chunks(passed.iterator(chunk_size=BATCH_ROWS))
-    else:
-        field = "text" if project.data_kind == DataKind.TEXT else "payload"
-        yield from _chunks(_in_row_order(dataset, field))
-
-
-def _holds_gate_output(dataset: Dataset) -> bool:
-    return dataset.project.oracle == Oracle.CROWD and dataset.role == DatasetRole.POOL
-
-
-def _in_row_order(dataset: Dataset, field: str) -> Iterator[Any]:
-    blank = _blank(dataset.project) if field == "payload" else ""
-    rows = Record.objects.filter(dataset=dataset).order_by("row_number").values_list("row_number", field, "emptied")
-    for expected, (row_number, value, emptied) in enumerate(rows.iterator(chunk_size=BATCH_ROWS)):
-        if row_number != expected:
-            raise ArtifactCorrupt(
-                say("dataset {pk} has no record for row {expected}", pk=dataset.pk, expected=expected)
-            )
-        yield blank if emptied else value
-
-
-def _blank(project: Project) -> dict[str, Any]:
-    """Return a row that any featuriser of the project's columns can read; what it makes of it is not kept."""
-    return {
-        column["name"]: column["categories"][0] if "categories" in column else column.get("low", 0)
-        for column in project.columns
-    }
-
-
-def _chunks(values: Iterator[Any]) -> Iterator[list[Any]]:
-    while chunk := list(islice(values, BATCH_ROWS)):
-        yield chunk
 
 
 def _path_of(name: str | None) -> Path:

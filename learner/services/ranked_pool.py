@@ -1,5 +1,6 @@
 """The ranked pool of a crowd project: what passed the gate, ordered by the released model, within the budget."""
 
+from collections.abc import Callable
 from decimal import Decimal
 
 import numpy as np
@@ -12,16 +13,25 @@ from learner.models import ModelRelease
 from learner.pool_selectors import Examples
 from learner.ranked_pool import AnnotationBudget, RankedExamplePool
 from learner.services import features, warm_start
+from learner.strategies.draws import DrawStatistics
 from learner.strategies.uncertainty import Uncertainty
 from privacy.mechanisms.randomness import SecureRandom
 
+Predict = Callable[[Uncertainty, LinearModel], DrawStatistics]
+
 
 def open_pool(
-    project: Project, candidates: Examples, *, strategy: str, model: ModelRelease | None
+    project: Project,
+    candidates: Examples,
+    *,
+    strategy: str,
+    model: ModelRelease | None,
+    predict: Predict | None = None,
 ) -> RankedExamplePool:
     """Rank the candidates by the released model or one of public examples, or put them in random order without any.
 
-    Parameters are the strategy's name and the release that a round was opened with, never a newer one.
+    Parameters are the strategy's name and the release that a round was opened with, never a newer one. `predict` asks
+    the model about all candidates in another way than here and now.
     """
     chooser = strategy_of(project, strategy)
     budget = annotation_budget(project)
@@ -30,8 +40,11 @@ def open_pool(
     if weights is None and chooser.needs_model:
         weights = warm_start.start_model(project)
     if isinstance(chooser, Uncertainty) and weights is not None:
-        X = features.stacked_features(candidates.datasets, dimension=featurizer_of(project).dimension)
-        statistics = chooser.statistics(X, candidates.rows, weights)
+        if predict is None:
+            X = features.stacked_features(candidates.datasets, dimension=featurizer_of(project).dimension)
+            statistics = chooser.statistics(X, candidates.rows, weights)
+        else:
+            statistics = predict(chooser, weights)
         uncertainty = chooser.uncertainty_of(statistics)
         return RankedExamplePool(candidates.ids, uncertainty, statistics.confidence, budget=budget)
     blank = np.empty((count, 0), dtype=np.float32)

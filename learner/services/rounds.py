@@ -29,11 +29,21 @@ from learner.services import (
     ranked_pool,
     release_gate,
     releases,
+    score_parts,
     screen_rounds,
     secret_rounds,
-    warm_start,
 )
-from learner.services.dispatch import RUN_ROUND_TASK, RUN_STREAM_TASK, TRAIN_MODEL_TASK, send_on_commit
+from learner.services.dispatch import (
+    CHECK_RELEASE_TASK,
+    EVALUATE_RELEASE_TASK,
+    RUN_ROUND_TASK,
+    RUN_STREAM_TASK,
+    TRAIN_MODEL_TASK,
+    send_on_commit,
+)
+from learner.strategies.draws import DrawStatistics
+from learner.strategies.top_c import TopC
+from learner.strategies.uncertainty import Uncertainty
 from privacy.mechanisms.randomness import SecureRandom
 from privacy.models import LedgerEntry
 from privacy.services import ledger
@@ -77,10 +87,11 @@ def advance_projects() -> None:
     streams = active.filter(arrival=Arrival.STREAM).select_related("pool_account")
     moving = [project.pk for project in streams if stream_selectors.has_work(project)]
     _send_unless_waiting(RUN_STREAM_TASK, "project_id", moving)
-    for release_id in release_gate.unchecked_releases().values_list("pk", flat=True):
-        release_gate.check_release(release_id=release_id)
-    for release in releases.unmeasured_releases():
-        releases.evaluate_release(release=release)
+    # A canary takes many fits and a test set may be large, so neither keeps the clock's own queue waiting.
+    unchecked = release_gate.unchecked_releases().values_list("pk", flat=True)
+    _send_unless_waiting(CHECK_RELEASE_TASK, "release_id", list(unchecked))
+    unmeasured = releases.unmeasured_releases().values_list("pk", flat=True)
+    _send_unless_waiting(EVALUATE_RELEASE_TASK, "release_id", list(unmeasured))
     _send_unless_waiting(RUN_ROUND_TASK, "round_id", list(_unheld(Round.objects.all()).values_list("pk", flat=True)))
     runs = _unheld(TrainingRun.objects.all()).values_list("pk", flat=True)
     _send_unless_waiting(TRAIN_MODEL_TASK, "run_id", [str(run_id) for run_id in runs])
@@ -166,7 +177,7 @@ def run_round(*, round_id: int) -> None:
             _ask_again(chosen)
             return
         screen = screen_of(chosen.project)
-        model = _scoring_model(chosen)
+        model = score_parts.scoring_model(chosen)
         if screen is not None and model is not None and chosen.strategy == screen.name:
             screen_rounds.ask_screened(chosen, screen, model)
             return
@@ -174,12 +185,12 @@ def run_round(*, round_id: int) -> None:
         if not len(candidates.ids):
             raise NothingToAsk("There was nothing left to ask.")
         if chosen.project.oracle == Oracle.CROWD:
-            _ask_crowd(chosen, candidates)
+            _ask_crowd(chosen, candidates, lease.check)
         else:
-            _ask_trusted(chosen, candidates)
+            _ask_trusted(chosen, candidates, lease.check)
 
 
-def _ask_trusted(chosen: Round, candidates: Examples) -> None:
+def _ask_trusted(chosen: Round, candidates: Examples, check: score_parts.Check) -> None:
     """Reserve, read the features, draw, open the questions and commit."""
     project = chosen.project
     strategy = strategy_of(project, chosen.strategy)
@@ -191,7 +202,7 @@ def _ask_trusted(chosen: Round, candidates: Examples) -> None:
     reservation = attempts.reserve(
         chosen, account=project.pool_account, event=event, purpose=f"choose the questions of round {chosen.number}"
     )
-    ids = _choose(chosen, candidates)
+    ids = _choose(chosen, candidates, check)
     fault_point("round_chosen")
     with transaction.atomic():
         queue.open_queries(project=project, round_number=chosen.number, record_ids=ids.tolist())
@@ -199,11 +210,16 @@ def _ask_trusted(chosen: Round, candidates: Examples) -> None:
         _finish(chosen, entry, selected=len(ids))
 
 
-def _ask_crowd(chosen: Round, candidates: Examples) -> None:
+def _ask_crowd(chosen: Round, candidates: Examples, check: score_parts.Check) -> None:
     """Rank gate output, which is public to the crowd already: recorded, and free."""
     project = chosen.project
     gates = pool_selectors.gate_entries(candidates.datasets)
-    pool = ranked_pool.open_pool(project, candidates, strategy=chosen.strategy, model=chosen.model)
+
+    def predict(chooser: Uncertainty, weights: LinearModel) -> DrawStatistics:
+        scores = score_parts.score_rows(chosen, chooser, candidates.datasets, candidates.rows, weights, check)
+        return DrawStatistics.from_array(scores)
+
+    pool = ranked_pool.open_pool(project, candidates, strategy=chosen.strategy, model=chosen.model, predict=predict)
     ids = pool.next_examples(chosen.requested)
     if not ids.size:
         raise NothingToAsk("The annotation budget is spent.")
@@ -238,30 +254,23 @@ def _ask_again(chosen: Round) -> None:
         _finish(chosen, entries[-1], selected=len(ids))
 
 
-def _choose(chosen: Round, candidates: Examples) -> NDArray[np.int64]:
+def _choose(chosen: Round, candidates: Examples, check: score_parts.Check) -> NDArray[np.int64]:
     """Return ids in the order to ask; the released model of the round scores, never a newer or a cleaner one."""
     strategy = strategy_of(chosen.project, chosen.strategy)
     if not strategy.needs_model:
         blank = np.empty((len(candidates.ids), 0), dtype=np.float32)
         places = np.arange(len(candidates.ids), dtype=np.int64)
         return candidates.ids[strategy.query(blank, places, None, chosen.requested, SecureRandom())]
-    model = _scoring_model(chosen)
+    model = score_parts.scoring_model(chosen)
     X = features.stacked_features(candidates.datasets, dimension=featurizer_of(chosen.project).dimension)
-    rows = strategy.query(X, candidates.rows, model, chosen.requested, SecureRandom())
+    if isinstance(strategy, TopC) and model is not None:
+        examined = strategy.check_query(X, candidates.rows, model, chosen.requested)
+        scores = score_parts.score_rows(chosen, strategy, candidates.datasets, examined, model, check)
+        rows = strategy.choose(examined, scores[:, 0], chosen.requested, SecureRandom())
+    else:
+        rows = strategy.query(X, candidates.rows, model, chosen.requested, SecureRandom())
     order = np.argsort(candidates.rows)
     return candidates.ids[order[np.searchsorted(candidates.rows, rows, sorter=order)]]
-
-
-def _scoring_model(chosen: Round) -> LinearModel | None:
-    """Return the release the round was opened with, or the start's model where there was none."""
-    if chosen.model is not None:
-        return LinearModel.from_json(chosen.model.weights)
-    if not strategy_of(chosen.project, chosen.strategy).needs_model:
-        return None
-    model = warm_start.start_model(chosen.project)
-    if model is None and chosen.project.oracle == Oracle.TRUSTED:
-        raise NothingToAsk("There is no model any more that could score this round.")
-    return model
 
 
 def _digest(ids: NDArray[np.int64]) -> str:

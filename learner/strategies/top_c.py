@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from learner.linear_model import LinearModel
 from learner.strategies.base import QueryStrategy, Series
-from learner.strategies.scoring import boundary_distances, score_blocks
+from learner.strategies.scoring import boundary_distances, default_block_rows, score_blocks
 from privacy.accounting.events import Event, TopCEvent
 from privacy.mechanisms.randomness import RandomSource
 from privacy.mechanisms.top_c import select_top_c
@@ -53,11 +53,30 @@ class TopC(QueryStrategy):
     ) -> NDArray[np.int64]:
         """Choose as `QueryStrategy.query` says, returning rows in increasing order."""
         rows = self.check_query(X, candidates, model, n)
+        if not rows.size or model is None:
+            return rows
+        return self.choose(rows, self.uncertainties(X, rows, model), n, rng)
+
+    def choose(
+        self,
+        rows: NDArray[np.int64],
+        uncertainties: NDArray[np.float64] | Iterator[NDArray[np.float64]],
+        n: int,
+        rng: RandomSource,
+    ) -> NDArray[np.int64]:
+        """Choose among rows in increasing order by their uncertainties alone, shape (m,), whole or in blocks."""
         picks = min(n, rows.size)
-        if picks == 0 or model is None:
-            return rows[:0]
-        blocks = self.uncertainties(X, rows, model)
-        return rows[select_top_c(blocks, picks=picks, scale=self.scale, rng=rng)]
+        return rows[select_top_c(uncertainties, picks=picks, scale=self.scale, rng=rng)] if picks else rows[:0]
+
+    def block_rows(self, dimension: int, model: LinearModel) -> int:
+        """Return how many candidates are scored at once."""
+        return default_block_rows(dimension, len(model.coef))
+
+    def row_scores(
+        self, X: NDArray[np.float32], candidates: NDArray[np.int64], model: LinearModel
+    ) -> NDArray[np.float64]:
+        """Return the uncertainty of each candidate, shape (n, 1)."""
+        return np.concatenate([np.empty(0), *self.uncertainties(X, candidates, model)])[:, None]
 
     def uncertainties(
         self, X: NDArray[np.float32], candidates: NDArray[np.int64], model: LinearModel

@@ -1,5 +1,6 @@
 """Ask first about what the released model is least sure of, among texts that are already public."""
 
+import sys
 from typing import Literal, get_args
 
 import numpy as np
@@ -9,7 +10,7 @@ from learner.linear_model import LinearModel
 from learner.strategies.base import QueryStrategy, Series
 from learner.strategies.draws import DrawStatistics, check_draws, statistics_over_draws
 from learner.strategies.dropout_network import statistics_over_dropout
-from learner.strategies.scoring import score_blocks
+from learner.strategies.scoring import default_block_rows, score_blocks
 from privacy.accounting.events import Event, PostProcessingEvent
 from privacy.mechanisms.randomness import RandomSource
 
@@ -89,6 +90,19 @@ class Uncertainty(QueryStrategy):
         rate = 0.0 if self.draws == 1 else self.dropout_rate
         predict = statistics_over_dropout if self.measure == "mc_dropout" else statistics_over_draws
         return predict(X, candidates, model, draws=self.draws, dropout_rate=rate)
+
+    def block_rows(self, dimension: int, model: LinearModel) -> int:
+        """Return how many candidates are scored at once; the network of `mc_dropout` learns from all of them."""
+        if self.measure == "mc_dropout":
+            return sys.maxsize
+        rate = 0.0 if self.draws == 1 else self.dropout_rate
+        return default_block_rows(dimension, len(model.coef) * (1 if rate == 0 else self.draws))
+
+    def row_scores(
+        self, X: NDArray[np.float32], candidates: NDArray[np.int64], model: LinearModel
+    ) -> NDArray[np.float64]:
+        """Return the averaged probabilities of each candidate and their variance, shape (n, n_classes + 1)."""
+        return self.statistics(X, candidates, model).to_array()
 
     def uncertainty_of(self, statistics: DrawStatistics) -> NDArray[np.float64]:
         """Return the uncertainty by the chosen measure, shape (n,), >= 0."""

@@ -58,7 +58,7 @@ class Command(BaseCommand):
                 preparation.prepare_site()
                 apart = preparation.label_database_url()
                 url = site.start_web_and_label(options["port"]) if apart else site.start_web(options["port"])
-                site.start_worker()
+                site.start_workers()
                 site.start_beat()
                 self._wait_until_ready(site)
                 self._say(f"The site runs at {url}; logs are in {log_dir}.")

@@ -11,15 +11,15 @@ from dpal_site.embedded.processes import Supervisor
 
 
 class Command(BaseCommand):
-    """Bring everything up to date, start web server, worker and clock, and print the address."""
+    """Bring everything up to date, start web server, workers and clock, and print the address."""
 
-    help = "Run the site: database and broker where none are configured, web server, worker and clock, until Ctrl-C."
+    help = "Run the site: database and broker where none are configured, web server, workers and clock, until Ctrl-C."
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Declare the options."""
         parser.add_argument("--port", type=int, help="port of the web server; default: the first free one from 8000")
         parser.add_argument("--workers", type=int, default=2, help="web server processes; default 2")
-        parser.add_argument("--concurrency", type=int, default=2, help="tasks the worker runs at once; default 2")
+        parser.add_argument("--concurrency", type=int, default=2, help="heavy tasks run at once; default 2")
         parser.add_argument(
             "--one-process", action="store_true", help="serve the label pages by the same process as all others"
         )
@@ -35,7 +35,7 @@ class Command(BaseCommand):
                 apart = preparation.label_database_url() and not options["one_process"]
                 start = site.start_web_and_label if apart else site.start_web
                 url = start(options["port"], workers=options["workers"])
-                site.start_worker(options["concurrency"])
+                site.start_workers(options["concurrency"])
                 site.start_beat()
                 site.wait_until_ready()
                 self.stdout.write(f"The site runs at {url}; logs are in {log_dir}. Ctrl-C stops it.")

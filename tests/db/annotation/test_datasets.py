@@ -24,7 +24,7 @@ from PIL import Image
 
 from annotation.errors import InvalidUpload
 from annotation.models import Dataset, Job, Record
-from annotation.services import datasets, jobs, record_copy, work
+from annotation.services import bad_rows, datasets, jobs, record_copy, work
 from annotation.services.collecting import collector_paused
 from annotation.services.record_copy import Pseudonyms
 from tests.factories import make_project, make_user
@@ -209,7 +209,7 @@ def test_a_test_set_asks_nobody_to_take_a_step(sent):
 
 
 def test_bad_rows_are_counted_all_kept_to_a_limit_and_never_quoted(monkeypatch, caplog):
-    monkeypatch.setattr(datasets, "BAD_ROWS_KEPT", 3)
+    monkeypatch.setattr(bad_rows, "BAD_ROWS_KEPT", 3)
     caplog.set_level(logging.DEBUG)
     data = b"text,n\ngood,1\n" + b"secret diary\n" * 10 + b"secret\x00diary,2\n"
     dataset = imported(data)

@@ -7,10 +7,11 @@ from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
 from annotation.errors import InvalidUpload
-from learner import selectors
+from learner import selectors, tasks
 from learner.models import Evaluation, MechanismAudit, ModelRelease, ReleaseState
 from learner.selectors import Step
 from learner.services import release_gate, releases, rounds
+from learner.services.dispatch import CHECK_RELEASE_TASK
 from tests import learning
 from tests.factories import make_user
 
@@ -53,9 +54,19 @@ def test_a_candidate_whose_worker_died_is_checked_by_the_clock(project, monkeypa
     assert release.state == ReleaseState.CANDIDATE
     assert selectors.latest_release(project) is None
     assert selectors.project_status(project).step == Step.TRAINING
+    sent = []
+    # The broker of the tests holds what nobody takes.
+    monkeypatch.setattr(rounds.broker, "may_have_lost", bool)
+    monkeypatch.setattr(rounds, "send_on_commit", lambda task, **ids: sent.append((task, ids)))
     rounds.advance_projects()
+    check = (CHECK_RELEASE_TASK, {"release_id": release.pk})
+    assert check in sent
+    tasks.check_release_task(**check[1])
+    sent.clear()
     release.refresh_from_db()
     assert release.state == ReleaseState.RELEASED
+    rounds.advance_projects()
+    assert check not in sent
 
 
 class TestHeldBack:

@@ -69,3 +69,7 @@ def test_a_private_file_is_replaced_whole(tmp_path):
     assert path.read_text() == "new"
     assert path.stat().st_mode & 0o777 == 0o600
     assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
+
+
+def test_free_memory_is_at_most_what_there_is():
+    assert 2**24 < host.free_memory_bytes() <= os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

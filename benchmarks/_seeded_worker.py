@@ -1,0 +1,35 @@
+"""A Celery worker whose secret coins can be predicted, so that two runs of a throw-away site can be compared.
+
+Run: python benchmarks/_seeded_worker.py worker --concurrency 2. It refuses any site but one in a folder of
+`benchmarks/scale.py`: what such a worker draws hides nothing.
+"""
+
+import os
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+FOLDER_PREFIX = "dpal-scale-"
+SEED = 7
+
+
+def main() -> None:
+    """Take the randomness away, then be a worker."""
+    if not Path(os.environ.get("DPAL_VAR", "")).name.startswith(FOLDER_PREFIX):
+        sys.exit("this worker draws no secret coins and serves the benchmark's own site alone")
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dpal_site.settings")
+    import django
+
+    django.setup()
+    from annotation.services import gate_parts
+    from dpal_site.celery import app
+    from learner.services import rounds
+    from privacy.mechanisms.randomness import SimulationRandom
+
+    gate_parts.secrets = SimpleNamespace(token_bytes=lambda count: bytes(range(count)))  # type: ignore[assignment]
+    rounds.SecureRandom = lambda: SimulationRandom(SEED)  # type: ignore[assignment,misc]
+    app.start(sys.argv[1:])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,481 @@
+"""From 10 k to 10 M records by 1, 2 and 4 workers: import, gate, features, scores; what each costs, beside a peer.
+
+Run: python benchmarks/scale.py [--most N] [--workers 1,2,4] [--seconds S] [--write]
+
+Real Celery workers, Postgres and Valkey of a site of their own. Each size goes through every stage with every number
+of workers: a CSV of short texts with their speakers is imported into a crowd project and passes its gate; then the same
+records are handed to a trusted project, where one round makes the features and asks, and another one scores alone.
+Coins are seeded, so that what comes out can be compared: imported rows, gate output, chosen records and feature file
+must be the same bytes for every number of workers. That is the limit: the exit code is 1 where they differ.
+
+Peers, in one process of the same run: COPY of ready lines into the same table, Postgres' own GROUP BY, the featuriser
+over texts in memory, a numpy product with a partition over the feature file. Wall seconds, processor seconds of the
+workers and of Postgres, the largest worker's own memory, bytes in the database, rows of the ledger and messages of the
+broker are printed, with the load of the machine. What would not fit into `--seconds` is left out and named.
+
+`--write` puts the tables, a drawing and the arithmetic up to a billion records into docs/results/scale.md, scale.svg
+and scale.json.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+from _scale_report import print_tables, write_report
+from _seeded_worker import FOLDER_PREFIX
+from gate import BATCH_ROWS, RATE, VOCABULARY, Data, K
+from gate_service import GIVE_UP_SECONDS, Memory, under, wait_for_worker
+
+SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
+DIMENSION, ASKED, START_ROWS = 32, 100, 1000
+TICKS = os.sysconf("SC_CLK_TCK")
+Cell = dict[str, Any]
+
+
+class Costs:
+    """Wall seconds, processor seconds of workers and of Postgres, and broker messages of one block."""
+
+    def __init__(self, worker: int, postmaster: int, broker: Any) -> None:
+        self._worker, self._postmaster, self._broker = worker, postmaster, broker
+
+    def __enter__(self) -> "Costs":
+        self._memory = Memory(self._worker)
+        self._memory.__enter__()
+        self._before = self._now()
+        self._start = time.perf_counter()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.wall = time.perf_counter() - self._start
+        worker, postgres, messages = (after - before for after, before in zip(self._now(), self._before, strict=True))
+        self._memory.__exit__()
+        self.found = {
+            "wall_seconds": round(self.wall, 3),
+            "worker_cpu_seconds": round(worker, 2),
+            "postgres_cpu_seconds": round(postgres, 2),
+            "worker_mib": round(self._memory.largest_mib, 1),
+            "messages": int(messages),
+        }
+
+    def _now(self) -> tuple[float, float, float]:
+        pushed = self._broker.info("commandstats").get("cmdstat_lpush", {}).get("calls", 0)
+        return processor_seconds(self._worker), processor_seconds(self._postmaster), pushed
+
+
+def processor_seconds(root: int) -> float:
+    """Return what a process, its living descendants and those it has outlived have used."""
+    ticks = 0
+    for pid in under(root):
+        try:
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        ticks += sum(map(int, fields[11:13])) + (sum(map(int, fields[13:15])) if pid == root else 0)
+    return ticks / TICKS
+
+
+def write_csv(data: Data, rows: int, path: Path, ready: Path) -> None:
+    """Write the upload, and the same rows as lines that COPY takes as they are."""
+    with pa_csv.CSVWriter(path, schema=data.batch(0).schema) as writer, ready.open("wb") as lines:
+        for number in range(-(-rows // BATCH_ROWS)):
+            batch = data.batch(number).slice(0, min(BATCH_ROWS, rows - number * BATCH_ROWS))
+            writer.write_batch(batch)
+            names = ["row_number", "text", "contributor"]
+            places = pa.array(np.arange(batch.num_rows) + number * BATCH_ROWS)
+            person = pa.array([f"\\x{int(each):032x}" for each in batch.column(1).to_pylist()])
+            table = pa.table([places, batch.column(0), person], names=names)
+            pa_csv.write_csv(table, lines, pa_csv.WriteOptions(include_header=False))
+
+
+class Bench:
+    """One size and one number of workers after another, in the site of this run."""
+
+    def __init__(self, folder: Path) -> None:
+        import redis
+        from django.conf import settings
+        from django.contrib.auth.models import User
+
+        self.folder = folder
+        self.owner = User.objects.create_user("owner")
+        self.broker = redis.Redis.from_url(settings.CELERY_BROKER_URL)
+        # The first line of a cluster's pid file is its first process.
+        self.postmaster = int(next(folder.rglob("postmaster.pid")).read_text().split()[0])
+        self.projects = 0
+        self.last: Cell = {}
+
+    def project(self, preset: str, **settings: Any) -> Any:
+        from annotation.services import projects
+
+        self.projects += 1
+        return projects.create_project(
+            name=f"scale {self.projects}",
+            preset=preset,
+            owner=self.owner,
+            data_kind="text",
+            classes=["music", "other"],
+            question="Which?",
+            **settings,
+        )
+
+    def run(self, path: Path, workers: int) -> dict[str, Cell]:
+        """Take a file through all stages with so many workers."""
+        command = [sys.executable, "benchmarks/_seeded_worker.py", "worker", "--concurrency", str(workers)]
+        with (self.folder / "worker.log").open("ab") as output:
+            worker = subprocess.Popen([*command, "--without-gossip", "--without-mingle"], stdout=output, stderr=output)
+        try:
+            wait_for_worker()
+            self.worker = worker.pid
+            # A worker that has worked once has loaded everything.
+            self.upload(self.trusted(), self.starting_file(), "public_start")
+            dataset, stages = self.crowd_stages(path)
+            return stages | self.trusted_stages(dataset)
+        except Exception:
+            sys.stderr.write((self.folder / "worker.log").read_text()[-4000:])
+            raise
+        finally:
+            worker.terminate()
+            worker.wait()
+            forget_rows()
+
+    def costs(self) -> Costs:
+        return Costs(self.worker, self.postmaster, self.broker)
+
+    def trusted(self) -> Any:
+        return self.project(
+            "pool-experts",
+            selection="top_c",
+            estimator="logistic",
+            round_size=ASKED,
+            labels_per_release=ASKED,
+            feature_dimension=DIMENSION,
+            training_epsilon=2.0,
+            training_delta=0.0,
+            selection_epsilon=0.25,
+            pool_epsilon=20.0,
+            pool_delta=0.0,
+            maximum_releases=3,
+        )
+
+    def starting_file(self) -> Path:
+        """Write the public examples that the first model is learned from."""
+        path = self.folder / "start.csv"
+        texts = Data(START_ROWS).texts.to_pylist()
+        path.write_text("text,label\n" + "".join(f"{t},{'music' if 'music' in t else 'other'}\n" for t in texts))
+        return path
+
+    def upload(self, project: Any, path: Path, role: str = "pool", **mapping: str) -> Any:
+        """Hand a file in and wait until a worker has read it."""
+        from django.core.files import File
+
+        from annotation.services import datasets
+
+        with path.open("rb") as stream:
+            names = {"text": "text"} | ({"label": "label"} if role == "public_start" else {}) | mapping
+            dataset = datasets.receive_upload(
+                project=project, file=File(stream), name=path.name, role=role, mapping=names, send=False
+            )
+        with self.costs() as costs:
+            send(dataset.job)
+            wait_for(dataset.job)
+        dataset.refresh_from_db()
+        self.last = costs.found
+        return dataset
+
+    def crowd_stages(self, path: Path) -> tuple[Any, dict[str, Cell]]:
+        """Import and gate."""
+        from annotation.models import GateRun, Query
+        from privacy.models import LedgerEntry
+
+        project = self.project(
+            "voice-crowd",
+            privacy_unit="record",
+            texts_per_contributor=None,
+            gate_k=K,
+            gate_sampling_rate=RATE,
+            gate_epsilon=1.0,
+            pool_epsilon=20.0,
+            pool_delta=0.4,
+        )
+        dataset = self.upload(project, path, contributor="contributor")
+        imported = self.last
+        # Its gate was opened in the transaction that stored the rows.
+        with self.costs() as costs:
+            wait_for(dataset.gate_job)
+        waited = dataset.gate_job.finished_at - dataset.job.finished_at
+        imported |= {"digest": digest_of_rows(dataset), "rows": dataset.row_count} | table_bytes()
+        run = GateRun.objects.get(dataset=dataset, state="committed")
+        entries = LedgerEntry.objects.filter(account=project.pool_account).count()
+        passed = Query.objects.filter(gate_run=run).count()
+        gated = costs.found | {"digest": run.committed_entry.output_digest, "rows": dataset.row_count}
+        gated["wall_seconds"] = round(waited.total_seconds(), 3)
+        return dataset, {"import": imported, "gate": gated | {"passed": passed, "ledger_rows": entries}}
+
+    def trusted_stages(self, dataset: Any) -> dict[str, Cell]:
+        """Make features and ask, then score and ask once more."""
+        from annotation.models import Dataset
+        from learner.models import FeatureMatrix, Round
+        from learner.services import rounds
+        from learner.services.dispatch import RUN_ROUND_TASK, send_on_commit
+        from privacy.models import LedgerEntry
+
+        project = self.trusted()
+        projects = type(project).objects.filter(pk=project.pk)
+        projects.update(state="paused")
+        self.upload(project, self.starting_file(), "public_start")
+        hand_over(dataset, project)
+        projects.update(state="active")
+        with self.costs() as featured:
+            rounds.advance_project(project_id=project.pk)
+            first = Round.objects.get(project=project)
+            wait_for(first)
+        matrix = FeatureMatrix.objects.get(dataset=dataset)
+        projects.update(state="paused")
+        entries = LedgerEntry.objects.filter(account=project.pool_account).count()
+        second = Round.objects.create(project=project, number=2, strategy="top_c", requested=ASKED)
+        with self.costs() as scored:
+            send_on_commit(RUN_ROUND_TASK, round_id=second.pk)
+            wait_for(second)
+        if not Dataset.objects.filter(pk=dataset.pk, row_count=matrix.rows).exists():
+            raise RuntimeError("the feature file has other rows than the upload")
+        ledger_rows = LedgerEntry.objects.filter(account=project.pool_account).count() - entries
+        self.matrix = Path(matrix.file.path)
+        self.peer_score = product_seconds(self.matrix)
+        asked, choice = digest_of_choice(first), digest_of_choice(second)
+        return {
+            "features": featured.found | {"rows": matrix.rows, "digest": f"{matrix.sha256}{asked}"},
+            "score": scored.found | {"rows": matrix.rows, "digest": choice, "ledger_rows": ledger_rows},
+        }
+
+
+def hand_over(dataset: Any, project: Any) -> None:
+    """Give an upload to another project: it saves reading a file again, and no rule of a site would allow it."""
+    from django.db import connection, transaction
+
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL session_replication_role = replica")
+        type(dataset).objects.filter(pk=dataset.pk).update(project=project)
+
+
+def send(job: Any) -> None:
+    """Hand a job to a worker."""
+    from annotation.services import jobs
+
+    jobs.send_job(job_id=job.pk, kind=job.kind)
+
+
+def wait_for(row: Any) -> None:
+    """Return once a job or a round is done."""
+    start = time.perf_counter()
+    while row.finished_at is None:
+        if time.perf_counter() - start > GIVE_UP_SECONDS:
+            raise TimeoutError("the work did not end")
+        time.sleep(0.02)
+        row.refresh_from_db()
+    if row.state != "done":
+        raise RuntimeError(row.error)
+
+
+def forget_rows() -> None:
+    """Empty what the runs have filled; the next one begins with a small database again."""
+    from django.db import connection, transaction
+
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL session_replication_role = replica")
+        cursor.execute("TRUNCATE annotation_record, annotation_query CASCADE")
+
+
+def table_bytes() -> Cell:
+    """Return the size of the records and of their indexes."""
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_table_size('annotation_record'), pg_indexes_size('annotation_record')")
+        table, indexes = cursor.fetchone()
+    return {"table_bytes": table, "index_bytes": indexes}
+
+
+def digest_of_rows(dataset: Any) -> str:
+    """Digest all rows of an upload in their order, with numbers, and the report of bad ones."""
+    from django.db import connection
+
+    statement = (
+        "SELECT md5(string_agg(one, '')) FROM (SELECT md5(string_agg(row_number || text || contributor::text, ''"
+        " ORDER BY row_number)) AS one FROM annotation_record WHERE dataset_id = %s"
+        " GROUP BY row_number / 10000 ORDER BY row_number / 10000) parts"
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(statement, [dataset.pk])
+        (digest,) = cursor.fetchone()
+    return f"{digest}{json.dumps(dataset.bad_row_report)}"
+
+
+def digest_of_choice(chosen: Any) -> str:
+    """Digest which rows a round asked about."""
+    from annotation.models import Query
+
+    asked = Query.objects.filter(project=chosen.project, round_number=chosen.number, record__isnull=False)
+    rows = sorted(asked.values_list("record__row_number", flat=True))
+    return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
+
+
+def timed(work: Callable[[], Any]) -> float:
+    """Return how long something takes."""
+    start = time.perf_counter()
+    work()
+    return round(time.perf_counter() - start, 3)
+
+
+def product_seconds(matrix: Path) -> float:
+    """Time the peer of scoring: one product and one partition, in memory."""
+    X = np.load(matrix)
+    weights = np.ones(X.shape[1], dtype=np.float32)
+    return timed(lambda: np.argpartition(np.abs(X @ weights), min(ASKED, len(X) - 1)))
+
+
+def peers(bench: Bench, ready: Path, data: Data, rows: int) -> Cell:
+    """Time COPY, GROUP BY and the featuriser, each in one process."""
+    from django.db import connection
+
+    from annotation.models import Dataset, DatasetState, Job, WorkState
+    from learner.configuration import featurizer_of
+
+    project = bench.trusted()
+    read = Job.objects.create(project=project, kind="import", state=WorkState.DONE, finished_at=datetime.now(UTC))
+    dataset = Dataset.objects.create(
+        project=project, name="peer", role="pool", job=read, state=DatasetState.READY, row_count=rows
+    )
+
+    def copy_in() -> None:
+        with connection.cursor() as cursor:
+            # The dataset's number is a column's default for as long as this takes.
+            cursor.execute(f"ALTER TABLE annotation_record ALTER dataset_id SET DEFAULT {dataset.pk}")
+            statement = "COPY annotation_record (row_number, text, contributor) FROM STDIN (FORMAT csv)"
+            with cursor.copy(statement) as copy, ready.open("rb") as lines:
+                while piece := lines.read(2**20):
+                    copy.write(piece)
+            cursor.execute("ALTER TABLE annotation_record ALTER dataset_id DROP DEFAULT")
+
+    def group() -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT count(*) FROM (SELECT text FROM annotation_record WHERE dataset_id = %s"
+                " GROUP BY text HAVING count(*) >= %s) frequent",
+                [dataset.pk, K],
+            )
+            cursor.fetchone()
+
+    featurizer = featurizer_of(project)
+    counted = min(rows, BATCH_ROWS)
+    texts = data.batch(0).column(0).slice(0, counted).to_pylist()
+    batches = [texts[start : start + 8192] for start in range(0, counted, 8192)]
+    found = {"import": timed(copy_in), "gate": timed(group)}
+    made = timed(lambda: [featurizer.transform(batch) for batch in batches])
+    forget_rows()
+    return found | {"features": round(made * rows / counted, 3)}
+
+
+def measure(folder: Path, most: int, workers: tuple[int, ...], seconds: float) -> Cell:
+    """Run the grid from small to large, as far as the time allows."""
+    started = time.monotonic()
+    bench, data = Bench(folder), Data(VOCABULARY)
+    cells: list[Cell] = []
+    left_out: list[str] = []
+    last: dict[int, float] = {}
+    for rows in (size for size in SIZES if size <= most):
+        path, ready = folder / "rows.csv", folder / "lines.csv"
+        making = time.monotonic()
+        write_csv(data, rows, path, ready)
+        upload_bytes = path.stat().st_size
+        peer = peers(bench, ready, data, rows)
+        made = time.monotonic() - making
+        for count in workers:
+            begun = time.monotonic()
+            # Up to a million most of it is starting workers; a second count takes no longer for the same rows.
+            expected = last.get(rows) or (3 if rows <= 1_000_000 else 10) * last.get(rows // 10, 0.0)
+            if begun - started + expected > seconds:
+                left_out.append(f"{rows:,} rows by {count}")
+                continue
+            load = os.getloadavg()[0]
+            stages = bench.run(path, count)
+            peer["score"] = bench.peer_score
+            last[rows] = time.monotonic() - begun
+            for stage, cell in stages.items():
+                cells.append(cell | {"stage": stage, "workers": count, "load": round(load, 2)})
+                cells[-1] |= {"upload_bytes": upload_bytes, "peer_seconds": peer[stage]}
+            print(f"{rows:,} rows, {count} worker(s): {last[rows]:.0f} s, load {load:.1f}", file=sys.stderr, flush=True)
+        last.setdefault(rows, made)
+    return {
+        "cells": cells,
+        "left_out": left_out,
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "dimension": DIMENSION,
+        # A text with its offset and its count, as the gate keeps it.
+        "counted_bytes": 16 + float(np.mean([len(text) for text in data.texts.to_pylist()])),
+        "seconds": round(time.monotonic() - started),
+        "differing": differing(cells),
+    }
+
+
+def differing(cells: list[Cell]) -> list[str]:
+    """Name the stages whose result depends on the number of workers."""
+    digests: dict[tuple[str, int], set[str]] = {}
+    for cell in cells:
+        digests.setdefault((cell["stage"], cell["rows"]), set()).add(cell["digest"])
+    return [f"{stage} of {rows:,} rows" for (stage, rows), found in digests.items() if len(found) > 1]
+
+
+def main() -> int:
+    """Measure, print, and return 1 where a result depends on the number of workers."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--most", type=int, default=SIZES[-1], help="largest number of records")
+    parser.add_argument("--workers", default="1,2,4", help="numbers of workers, by comma")
+    parser.add_argument("--seconds", type=float, default=840, help="what would take longer is left out")
+    parser.add_argument("--write", action="store_true", help="write docs/results/scale.*")
+    parser.add_argument("--from", dest="source", type=Path, help="write the report of an earlier scale.json again")
+    arguments = parser.parse_args()
+    if arguments.source:
+        write_report(json.loads(arguments.source.read_text()))
+        return 0
+    for name in ("DATABASE_URL", "CELERY_BROKER_URL", "STORAGE_URL"):
+        os.environ.pop(name, None)
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dpal_site.settings")
+    os.environ["PYTHONPATH"] = "."
+    with tempfile.TemporaryDirectory(prefix=FOLDER_PREFIX) as folder:
+        Path(folder).chmod(0o711)
+        os.environ["DPAL_VAR"] = folder
+        import django
+        from django.core.management import call_command
+        from django.db import connections
+
+        from dpal_site.embedded import servers
+
+        try:
+            django.setup()
+            call_command("migrate", verbosity=0, skip_checks=True)
+            counts = tuple(int(each) for each in arguments.workers.split(","))
+            report = measure(Path(folder), arguments.most, counts, arguments.seconds)
+        finally:
+            connections.close_all()
+            servers.stop_started()
+    print_tables(report)
+    if arguments.write:
+        write_report(report)
+    return int(bool(report["differing"]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
