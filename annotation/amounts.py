@@ -1,4 +1,7 @@
-"""How epsilon and delta are written for people: never smaller than they are, with the point or comma of the page."""
+"""How epsilon and delta are written for people: what is spent never smaller, what is left never larger than it is.
+
+With the point or comma of the page.
+"""
 
 import math
 
@@ -10,6 +13,13 @@ def epsilon_words(value: float | None) -> str:
     if value is None:
         return "–"
     return _with_mark(f"{math.ceil(round(value * 1000, 6)) / 1000:.3f}")
+
+
+def epsilon_left_words(value: float | None) -> str:
+    """Three digits after the point, rounded down; a dash where there is no amount."""
+    if value is None:
+        return "–"
+    return _with_mark(f"{math.floor(round(value * 1000, 6)) / 1000:.3f}")
 
 
 def delta_words(value: float | None) -> str:

@@ -7,7 +7,7 @@ from django import template
 from django.utils import timezone
 from django.utils.formats import date_format, number_format
 
-from annotation.amounts import delta_words, epsilon_words
+from annotation.amounts import delta_words, epsilon_left_words, epsilon_words
 from learner.dashboard import Column
 
 register = template.Library()
@@ -26,8 +26,7 @@ def cell(value: Any, column: Column) -> str:
         case "epsilon":
             return epsilon_words(value)
         case "epsilon_left":
-            # What is left is rounded down, what is spent up.
-            return number_format(int(value * 1000 + 1e-6) / 1000, decimal_pos=3)
+            return epsilon_left_words(value)
         case "delta":
             return delta_words(value)
         case "percent":

@@ -10,7 +10,7 @@ from django.test import Client, RequestFactory
 from django.urls import reverse
 from django.utils import timezone, translation
 
-from annotation.amounts import delta_words, epsilon_words
+from annotation.amounts import delta_words, epsilon_left_words, epsilon_words
 from annotation.errors import InvalidChoice
 from annotation.models import DatasetState, Job, Role, WorkState
 from annotation.presets import PRESETS
@@ -89,6 +89,13 @@ def test_amounts_have_the_decimal_mark_of_the_page():
         assert (epsilon_words(10), delta_words(1.5e-5)) == ("10,000", "1,5e-5")
     with translation.override("en"):
         assert (epsilon_words(10), delta_words(1.5e-5)) == ("10.000", "1.5e-5")
+
+
+def test_what_is_spent_is_rounded_up_and_what_is_left_down():
+    with translation.override("en"):
+        assert (epsilon_words(6.3285), epsilon_left_words(13.6715)) == ("6.329", "13.671")
+        assert (epsilon_words(0.3), epsilon_left_words(0.1 + 0.2)) == ("0.300", "0.300")
+        assert epsilon_left_words(None) == "–"
 
 
 def test_a_name_that_is_a_word_of_the_site_stays_a_name():
