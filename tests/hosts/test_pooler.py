@@ -18,11 +18,12 @@ from learner.models import ModelRelease
 from tests.factories import make_project, open_records
 from tests.faults.storm import stage, verdict
 from tests.faults.storm.load import Load
-from tests.faults.test_storm import SEED, borrowed, storm, told
+from tests.faults.test_storm import SEED, borrowed, told, unfinished
 from tests.hosts.pooler import WEB_SECONDS, PrivatePooler
 
 pytestmark = [pytest.mark.faults, pytest.mark.django_db(transaction=True)]
 __all__ = ["borrowed"]
+LOOP_SECONDS = 300
 HELD = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid = %s"
 
 
@@ -222,7 +223,9 @@ def test_a_site_runs_its_loop_through_two_sessions(borrowed, pooler):
     load_of = stage.open_projects(annotators=2)
     borrowed.start_all(host.free_port())
     load = Load(borrowed.url, load_of, SEED)
-    connections.close_all()
-    storm(borrowed, load, seconds=0, first=[])
+    load.start()
+    assert host.wait_until(ModelRelease.objects.exists, LOOP_SECONDS, 0.5), load.seen
+    load.stop(LOOP_SECONDS)
+    assert host.wait_until(lambda: not unfinished(borrowed), LOOP_SECONDS, 0.5), unfinished(borrowed)
+    borrowed.processes.check_running()
     told(load, [], verdict.judge(load.told()))
-    assert ModelRelease.objects.exists()
