@@ -82,7 +82,7 @@ def test_what_one_host_writes_another_reads(collected_static_files, supervisor, 
     supervisor.start("worker", [*CELERY, "worker", "--concurrency", "2", "--loglevel", "INFO"], work)
     supervisor.start("beat", [*CELERY, "beat", "--pidfile", "", "--loglevel", "INFO"], work)
     supervisor.wait_until_ready(PATIENCE_SECONDS)
-    assert host.wait_until(lambda: not any(copy.exists() for copy in left), PATIENCE_SECONDS)
+    assert host.wait_until(lambda: not any(copy.exists() for copy in left.values()), PATIENCE_SECONDS)
 
     project = learning.open_trusted(make_user(), overlap=1, training_epsilon=100.0, pool_epsilon=400.0)
     manager = Site(url, token_of(project, "manager"))
