@@ -53,6 +53,7 @@ SENTENCES = {
     "annotation:resolve": _("Settled a report"),
     "annotation:tokens": _("Made a token"),
     "annotation:revoke_token": _("Revoked a token"),
+    "learner:compare_projects": _("Chose which project stands beside this one"),
     "learner:close_block": _("Closed a secret block"),
     "learner:cancel_work": _("Cancelled work"),
     "learner:retry_work": _("Started work anew"),

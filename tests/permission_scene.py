@@ -44,7 +44,9 @@ def api_routes() -> Iterator[tuple[str, str]]:
                     yield operation.view_func.__name__, method
 
 
-METHOD_NOT_ALLOWED = 405
+METHOD_NOT_ALLOWED, REDIRECT = 405, 302
+# Pages that ask who somebody is, or ask again before something that matters.
+ASKING = ("account_login", "account_reauthenticate", "mfa_reauthenticate", "admin:login")
 
 
 class Scene:
@@ -194,8 +196,12 @@ class Scene:
 
 def letter(client: Client, address: str) -> str:
     """Return what a person gets at a page, whether they look at it or send something; two letters if they differ."""
+    cookies = {name: morsel.value for name, morsel in client.cookies.items()}
     looking = undone(lambda: client.get(address))
+    # Whoever logged out is logged in again.
+    client.cookies.load(cookies)
     sending = undone(lambda: client.post(address))
+    client.cookies.load(cookies)
     letters = [outcome(answer) for answer in (looking, sending) if answer.status_code != METHOD_NOT_ALLOWED]
     return "".join(dict.fromkeys(letters))
 
@@ -203,8 +209,12 @@ def letter(client: Client, address: str) -> str:
 def outcome(response: Any) -> str:
     """Return the letter a response stands for; whatever went on inside counts as let in."""
     status = response.status_code
-    if status == 401 or (status == 302 and response["Location"].startswith(resolve_url(settings.LOGIN_URL))):
+    onward = response["Location"] if status == REDIRECT else ""
+    if status == 401 or onward.startswith(tuple(resolve_url(page) for page in (settings.LOGIN_URL, *ASKING))):
         return "L"
+    if onward == reverse("admin:index"):
+        # How the administration says that there is no such row.
+        return "-"
     if status >= 500:
         return "!"
     return {404: "-", 403: "x"}.get(status, "+")

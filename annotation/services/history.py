@@ -11,25 +11,40 @@ from psycopg.pq import TransactionStatus
 from annotation.history_models import Action
 from annotation.models import Project
 
-# What labels, receipts and rows themselves say already, too often to say twice.
-UNNOTED = frozenset(
-    {
-        "annotation:label",
-        "annotation:submit",
-        "annotation:skip",
-        "annotation:undo",
-        "annotation:flag",
-        "annotation:comment",
-        "annotation:read_guidelines",
-        "annotation:crowd_start",
-        "annotation:crowd_done",
-        "api:claim_assignment",
-        "api:label_assignment",
-        "api:skip_assignment",
-        "api:post_records",
-        "api:predict",
-    }
-)
+OF_ANSWERS = "who answered what and when is in the lease and the label"
+# What is done without a line, and why.
+UNNOTED: Mapping[str, str] = {
+    "annotation:label": OF_ANSWERS,
+    "annotation:submit": OF_ANSWERS,
+    "annotation:skip": OF_ANSWERS,
+    "annotation:undo": OF_ANSWERS,
+    "annotation:flag": "the report says who and when",
+    "annotation:comment": "the report says who and when",
+    "annotation:read_guidelines": "the membership says which version the person has read",
+    "annotation:crowd_start": "the participation says when; who it is nobody may know",
+    "annotation:crowd_done": "the participation says when it was complete",
+    "api:claim_assignment": OF_ANSWERS,
+    "api:label_assignment": OF_ANSWERS,
+    "api:skip_assignment": OF_ANSWERS,
+    "api:post_records": "each post of records has a row of its own, and there may be thousands an hour",
+    "api:predict": "nothing changes",
+}
+# Outside the noted parts of the site, by the beginning of a page's name.
+UNNOTED_ELSEWHERE: Mapping[str, str] = {
+    "login": "the session says who and since when",
+    "logout": "the session ends",
+    "second_factor": "nothing changes; the page leads on",
+    "preferences": "language and time zone are the browser's own",
+    "first_account": "nobody is there yet who could have done it; the account says when",
+    "account_": "a person's own account, of no project; the person is told by mail",
+    "mfa_": "a person's own account, of no project; the person is told by mail",
+    "socialaccount_": "a person's own account, of no project",
+    "openid_connect_": "a person's own account, of no project",
+    "usersessions_": "a person's own sessions",
+    "healthz": "nothing changes",
+    "readyz": "nothing changes",
+    "metrics": "nothing changes",
+}
 NOTED_APPS = ("annotation:", "learner:", "api:", "admin:", "operations:")
 SET_ACTOR = "SELECT set_config('dpal.actor', %s, true)"
 

@@ -3,7 +3,7 @@
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
@@ -79,5 +79,6 @@ def decide(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
 def resolve(request: HttpRequest, slug: str, report_id: int) -> HttpResponse:
     """Take a report off the list."""
     project = managed_project(request, slug)
-    reports.resolve_report(project=project, report_id=report_id, user=person_of(request))
+    report = get_object_or_404(project.reports, pk=report_id)
+    reports.resolve_report(project=project, report_id=report.pk, user=person_of(request))
     return redirect("annotation:reported", slug=slug)

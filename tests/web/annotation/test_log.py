@@ -11,9 +11,10 @@ from django.utils import translation
 from annotation.action_words import SENTENCES, sentence_of
 from annotation.history_models import Action
 from annotation.models import Role
-from annotation.services.history import UNNOTED
+from annotation.services.history import NOTED_APPS, UNNOTED, UNNOTED_ELSEWHERE
 from dpal_site.api import api
 from tests.factories import add_members, make_project, make_user
+from tests.permission_scene import named_patterns
 
 pytestmark = pytest.mark.django_db
 # Pages that only show, so that no line ever names them.
@@ -21,8 +22,8 @@ SHOWING = {
     "annotation": "projects choose_preset project log log_csv crowd_done own_statistics checks check_image review"
     " review_image payments opinions uploads dataset bad_rows download_labels budget statement statement_csv"
     " statement_json limit_requests reported why question_image",
-    "learner": "overview standing dashboard work_list compare_projects dashboard_plot dashboard_csv ranked_pool closing"
-    " forget plan_plot releases release accuracy_plot measure_plot release_file",
+    "learner": "overview standing dashboard work_list dashboard_plot dashboard_csv ranked_pool closing"
+    " forget plan_plot draft_plan_plot releases release accuracy_plot measure_plot release_file",
 }
 
 
@@ -72,7 +73,18 @@ def test_whatever_changes_something_has_a_sentence() -> None:
         for operation in view.operations
         if operation.methods != ["GET"]
     }
-    assert written - UNNOTED - set(SENTENCES) == set()
+    assert written - set(UNNOTED) - set(SENTENCES) == set()
+    assert set(UNNOTED) & set(SENTENCES) == set()
+    assert all(reason for reason in UNNOTED.values())
+
+
+def test_what_lies_outside_the_log_is_declared_with_a_reason() -> None:
+    names = {name for name, _pattern in named_patterns(get_resolver().url_patterns) if name}
+    outside = {name for name in names if not name.startswith(NOTED_APPS)}
+    assert {name for name in outside if not name.startswith(tuple(UNNOTED_ELSEWHERE))} == set()
+    assert [begin for begin in UNNOTED_ELSEWHERE if not any(name.startswith(begin) for name in outside)] == []
+    known = {name for name in names if name.startswith(("annotation:", "learner:", "operations:"))}
+    assert {name for name in UNNOTED if not name.startswith("api:")} <= known
 
 
 def test_a_sentence_names_the_numbers_in_the_readers_language() -> None:

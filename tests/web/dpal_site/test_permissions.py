@@ -242,10 +242,12 @@ def test_every_route_of_the_api_lets_in_whom_its_row_says() -> None:
     routes = dict(api_routes())
     patterns = dict(named_patterns(get_resolver().url_patterns))
     everything = list(Scope)
-    whole = {person: scene.with_token(person, everything) for person in PEOPLE}
+    needs = {needed for _row, needed in ROUTES.values()}
+    # The one scope alone is enough, and all the others together are not.
+    alone = {needed: {person: scene.with_token(person, [needed]) for person in PEOPLE} for needed in needs}
     lacking = {
         needed: {person: scene.with_token(person, [each for each in everything if each != needed]) for person in PEOPLE}
-        for needed in {needed for _row, needed in ROUTES.values()}
+        for needed in needs
     }
     got, scoped = {}, {}
     for name, method in routes.items():
@@ -257,17 +259,17 @@ def test_every_route_of_the_api_lets_in_whom_its_row_says() -> None:
             if name in FILES:
                 return outcome(undone(lambda: client.post(address, {"file": SimpleUploadedFile(*FILES[name])})))
             return outcome(
-                undone(lambda: client.generic(method, address, _body(name), content_type="application/json"))
+                undone(lambda: client.generic(method, address, json_body(name), content_type="application/json"))
             )
 
         needed = ROUTES[name][1]
-        got[name] = ("".join(sent(whole[person], person) for person in PEOPLE), needed)
+        got[name] = ("".join(sent(alone[needed][person], person) for person in PEOPLE), needed)
         scoped[name] = {sent(lacking[needed][person], person) for person in PEOPLE[1:]}
     assert got == ROUTES
     assert scoped == {name: {"x"} for name in scoped}
 
 
-def _body(name: str) -> str:
+def json_body(name: str) -> str:
     return json.dumps(BODIES.get(name, {}))
 
 

@@ -1,0 +1,214 @@
+"""Pages of the sign-in library and of Django's administration against every kind of person, row by row.
+
+Letters are those of `test_permissions.py`. None of these pages is about a project, so roles make no difference here,
+and the rows say so; staff without any right over the administration's models come last.
+"""
+
+import contextlib
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import NoReverseMatch, URLPattern, URLResolver, get_resolver, reverse
+
+from annotation.models import Role
+from tests.factories import add_members, make_project, make_user
+from tests.permission_scene import PEOPLE, letter, named_patterns
+
+pytestmark = pytest.mark.django_db(transaction=True)
+KINDS = (*PEOPLE, "staff")
+OWN_ACCOUNT = ("account_", "mfa_", "socialaccount_", "openid_connect_", "usersessions_")
+# Whoever comes sees a form, a sentence, or is sent to one; nobody is told about somebody else.
+EVERYBODY, LOGGED_IN, NOBODY = "++++++++", "L+++++++", "--------"
+# Nothing of it is there for the person: no second factor to take away, nothing to sign in with again.
+NOTHING_YET, NO_WAY = "L-------", "Lxxxxxxx"
+TO_LOGIN = "LLLLLLLL"
+ACCOUNT = {
+    "account_login": EVERYBODY,
+    # The page asks whether one means it, and then leads to the login; visitors are there already.
+    "account_logout": "L +L +L +L +L +L +L +L",
+    "account_inactive": EVERYBODY,
+    "account_signup": EVERYBODY,
+    "account_reauthenticate": NO_WAY,
+    "account_email": LOGGED_IN,
+    "account_email_verification_sent": EVERYBODY,
+    "account_change_password": LOGGED_IN,
+    "account_set_password": LOGGED_IN,
+    "account_reset_password": EVERYBODY,
+    "account_confirm_login_code": LOGGED_IN,
+    # A wrong key is told to whoever looks, and opens nothing.
+    "account_confirm_email": "+- +- +- +- +- +- +- +-",
+    "account_reset_password_from_key_done": EVERYBODY,
+    "account_reset_password_from_key": EVERYBODY,
+    "account_reset_password_done": EVERYBODY,
+    "mfa_index": LOGGED_IN,
+    "mfa_authenticate": LOGGED_IN,
+    "mfa_reauthenticate": NO_WAY,
+    "mfa_activate_totp": LOGGED_IN,
+    "mfa_deactivate_totp": NOTHING_YET,
+    "mfa_view_recovery_codes": NOTHING_YET,
+    "mfa_generate_recovery_codes": LOGGED_IN,
+    "mfa_download_recovery_codes": NOTHING_YET,
+    "mfa_list_webauthn": LOGGED_IN,
+    "mfa_add_webauthn": LOGGED_IN,
+    "mfa_reauthenticate_webauthn": NO_WAY,
+    # The row named is somebody else's or none.
+    "mfa_remove_webauthn": NOTHING_YET,
+    "mfa_edit_webauthn": NOTHING_YET,
+    "mfa_login_webauthn": LOGGED_IN,
+    "socialaccount_login_cancelled": EVERYBODY,
+    "socialaccount_login_error": TO_LOGIN,
+    "socialaccount_signup": TO_LOGIN,
+    "socialaccount_connections": LOGGED_IN,
+    # No issuer is configured.
+    "openid_connect_login": NOBODY,
+    "openid_connect_callback": NOBODY,
+    "usersessions_list": LOGGED_IN,
+}
+# Pages without a name, by their address.
+NAMELESS = {
+    "/accounts/social/login/cancelled/": EVERYBODY,
+    "/accounts/social/login/error/": EVERYBODY,
+    "/accounts/social/signup/": EVERYBODY,
+    "/accounts/social/connections/": EVERYBODY,
+}
+ADMINISTRATION = {
+    "admin:index": "LLLLL+L+",
+    # Who is logged in without a right to it is refused; staff are led on.
+    "admin:login": "L x x x x -+ x -+",
+    "admin:logout": "-----L-L",
+    "admin:password_change": "LLLLL+L+",
+    "admin:password_change_done": "LLLLL+L+",
+    "admin:autocomplete": "LLLLLxLx",
+    "admin:jsi18n": "LLLLL+L+",
+    "admin:view_on_site": "LLLLL-L-",
+    "admin:app_list": "LLLLL+L-",
+    "admin:auth_user_password_change": "LLLLL+Lx",
+}
+# What an administrator may do with a model: list it, add to it, change, delete and look up the history of a row that is
+# not there (those that are: `test_admin.py`); looking and sending differ where a row may be seen and not changed.
+READ, GIVE, ALL = ("+", "x", "-x", "x", "-"), ("+", "+", "-x", "-", "-"), ("+", "+", "-", "-", "-")
+MODELS = (
+    ("learner", READ, "round trainingrun modelrelease evaluation featurematrix"),
+    (
+        "annotation",
+        READ,
+        "project dataset gaterun job apitoken label action projectchange forgetting deletion retention",
+    ),
+    ("annotation", GIVE, "membership"),
+    ("privacy", READ, "budgetaccount ledgerentry"),
+    ("account", ALL, "emailaddress"),
+    ("socialaccount", ALL, "socialapp socialtoken socialaccount"),
+    ("mfa", ALL, "authenticator"),
+    ("usersessions", ALL, "usersession"),
+    ("auth", ALL, "group user"),
+)
+SUFFIXES = ("changelist", "add", "change", "delete", "history")
+
+
+@pytest.fixture
+def clients() -> dict[str, Client]:
+    """One browser for each kind of person."""
+    project = make_project()
+    people: dict[str, User | None] = {"anonymous": None}
+    for kind in KINDS[1:]:
+        rights = {"is_staff": True, "is_superuser": True} if kind == "administrator" else {"is_staff": kind == "staff"}
+        people[kind] = make_user(kind, **rights)
+    for role in Role.values:
+        add_members(project, people[role], role=role)
+    found = {}
+    for kind, person in people.items():
+        found[kind] = Client(raise_request_exception=False)
+        if person is not None:
+            found[kind].force_login(person)
+    return found
+
+
+def account_address(name: str, pattern: URLPattern, pk: int) -> str:
+    """Return an address of the sign-in library that names somebody else's row, or nothing there is."""
+    given = {"key": "0", "uidb36": "0", "provider_id": "none", "pk": pk}
+    for kwargs in ({argument: given[argument] for argument in pattern.pattern.converters if argument in given}, given):
+        for wanted in (kwargs, {"pk": pk}, {"key": "0"}, {"uidb36": "0", "key": "0"}, {"provider_id": "none"}):
+            with contextlib.suppress(NoReverseMatch):
+                return reverse(name, kwargs=wanted)
+    raise AssertionError(name)
+
+
+def nameless(patterns: list[Any], prefix: str = "/") -> list[str]:
+    """Return the addresses of the patterns outside the administration that have no name."""
+    found = []
+    for pattern in patterns:
+        if isinstance(pattern, URLResolver):
+            if pattern.namespace != "admin":
+                found += nameless(pattern.url_patterns, prefix + str(pattern.pattern))
+        elif not pattern.name:
+            found.append(prefix + str(pattern.pattern))
+    return found
+
+
+def row_of(clients: dict[str, Client], address: str) -> str:
+    letters = [letter(clients[kind], address) for kind in KINDS]
+    return "".join(letters) if max(map(len, letters)) == 1 else " ".join(letters)
+
+
+def test_the_sign_in_library_lets_in_whom_its_rows_say(clients) -> None:
+    other = make_user("somebody-else", email="else@example.org")
+    got = {}
+    for name, pattern in named_patterns(get_resolver().url_patterns):
+        if name.startswith(OWN_ACCOUNT):
+            got[name] = row_of(clients, account_address(name, pattern, other.pk))
+    assert [(name, row) for name, row in got.items() if ACCOUNT.get(name) != row] == []
+    assert got.keys() == ACCOUNT.keys()
+    bare = {address: row_of(clients, address) for address in nameless(get_resolver().url_patterns)}
+    assert bare == NAMELESS
+
+
+def test_no_page_of_the_sign_in_library_shows_somebody_else() -> None:
+    other = make_user("somebody-else", email="else@example.org")
+    own = Client(raise_request_exception=False)
+    own.force_login(make_user("person"))
+    for name, pattern in named_patterns(get_resolver().url_patterns):
+        if not name.startswith(OWN_ACCOUNT):
+            continue
+        for client in (Client(raise_request_exception=False), own):
+            answer = client.get(account_address(name, pattern, other.pk))
+            assert answer.status_code < 500, name
+            assert b"somebody-else" not in answer.content, name
+            assert b"else@example.org" not in answer.content, name
+
+
+def model_rows() -> dict[str, str]:
+    """Return the rows of all pages about models; staff without a right are refused, or told there is no such row."""
+    found = {}
+    for app, rights, names in MODELS:
+        for name in names.split():
+            for suffix, right in zip(SUFFIXES, rights, strict=True):
+                others = {"history": "-"}.get(suffix, "x")
+                letters = [*["L"] * 5, right, "L", others]
+                page = f"admin:{app}_{name}_{suffix}"
+                found[page] = "".join(letters) if len(right) == 1 else " ".join(letters)
+    return found
+
+
+def test_the_administration_lets_in_whom_its_rows_say(clients) -> None:
+    somebody = str(make_user().pk)
+    values = {"content_type_id": "0", "object_id": "0", "id": somebody, "app_label": "annotation"}
+    got = {}
+    for name, pattern in named_patterns(get_resolver().url_patterns):
+        # Those without a name lead on to the page of a row, or say that nothing is there.
+        if name.startswith("admin:") and name != "admin:":
+            wanted = [*pattern.pattern.converters] or (["app_label"] if name == "admin:app_list" else [])
+            got[name] = row_of(clients, reverse(name, kwargs={key: values[key] for key in wanted}))
+    expected = ADMINISTRATION | model_rows()
+    assert [(name, row) for name, row in got.items() if expected.get(name) != row] == []
+    assert got.keys() == expected.keys()
+
+
+def test_addresses_without_a_name_in_the_administration_say_nothing(clients) -> None:
+    for address in ("/admin/annotation/label/1/", "/admin/no/such/page/", "/admin/annotation"):
+        for kind in KINDS:
+            answer = clients[kind].get(address, follow=True)
+            assert answer.status_code in (200, 403, 404), (address, kind)
+            if kind != "administrator":
+                assert not answer.context or "original" not in answer.context, (address, kind)

@@ -1,0 +1,94 @@
+"""An id of another project is no id: every address that names something, with another project's in its place.
+
+Nothing here is listed by hand. Two scenes hold everything an address can name; wherever somebody is let in at an
+address of the first one, each part of it that is another in the second one is put there, and then all of them.
+"""
+
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.urls import get_resolver, reverse
+from django.urls.converters import IntConverter, UUIDConverter
+
+from annotation.services.tokens import Scope
+from tests.permission_scene import PEOPLE, Scene, api_routes, letter, named_patterns, outcome, undone
+from tests.web.dpal_site.test_permissions import BODIES, FILES, PAGES, ROUTES, json_body
+
+pytestmark = pytest.mark.django_db(transaction=True)
+# Whoever may come here may name any row of the site: groups belong to no project, and work is looked at as a whole.
+SITE_WIDE = {
+    "annotation:groups": "administrators keep all groups",
+    "annotation:group": "administrators keep all groups",
+    "annotation:rename_group": "administrators keep all groups",
+    "annotation:delete_group": "administrators keep all groups",
+    "annotation:group_invitations": "administrators keep all groups",
+    "operations:send_again": "whoever runs the site sees all work",
+    "operations:cancel": "whoever runs the site sees all work",
+}
+# Not ids of rows: every project has a version 1.
+NUMBERS = {"version"}
+# Addresses below a group: a part of another group is refused, the whole other address is an administrator's as well.
+BELOW_A_GROUP = {"annotation:remove_from_group", "annotation:revoke_group_invitation"}
+
+
+def exchanged(here: dict[str, Any], there: dict[str, Any], *, whole: bool = True) -> list[dict[str, Any]]:
+    """Return the address's parts with each in turn, and then all, as they are elsewhere."""
+    foreign = [name for name in here if here[name] != there[name]]
+    return [here | {name: there[name]} for name in foreign] + ([here | there] if foreign and whole else [])
+
+
+def test_no_page_takes_an_id_of_another_project() -> None:
+    here, there = Scene(), Scene("-there")
+    clients = {person: here.client(person) for person in PEOPLE}
+    tried, let_in, same = 0, [], set()
+    for name, pattern in named_patterns(get_resolver().url_patterns):
+        if name not in PAGES or name in SITE_WIDE:
+            continue
+        for person, known in zip(PEOPLE, PAGES[name], strict=True):
+            if known != "+":
+                continue
+            own, other = here.values(name, pattern, person), there.values(name, pattern, person)
+            same |= {
+                (name, part)
+                for part, kind in pattern.pattern.converters.items()
+                if isinstance(kind, IntConverter | UUIDConverter) and own[part] == other[part]
+            }
+            for values in exchanged(own, other, whole=name not in BELOW_A_GROUP):
+                tried += 1
+                got = letter(clients[person], reverse(name, kwargs=values))
+                if got != "-":
+                    let_in.append((name, person, sorted(part for part in values if values[part] != own[part]), got))
+    assert let_in == []
+    assert {part for _name, part in same} <= NUMBERS
+    assert tried > len(PAGES)
+
+
+def test_no_route_of_the_api_takes_an_id_of_another_project() -> None:
+    here, there = Scene(), Scene("-there")
+    patterns = dict(named_patterns(get_resolver().url_patterns))
+    clients = {person: here.with_token(person, list(Scope)) for person in PEOPLE}
+    tried, let_in = 0, []
+    for name, method in api_routes():
+        pattern = patterns[f"api:{name}"]
+        for person, known in zip(PEOPLE, ROUTES[name][0], strict=True):
+            if known != "+":
+                continue
+            own, other = here.values(f"api:{name}", pattern, person), there.values(f"api:{name}", pattern, person)
+            for values in exchanged(own, other):
+                tried += 1
+                to = reverse(f"api:{name}", kwargs=values)
+                if name in FILES:
+                    sent = {"file": SimpleUploadedFile(*FILES[name])}
+                    answer = undone(lambda to=to, sent=sent, person=person: clients[person].post(to, sent))
+                else:
+                    answer = undone(
+                        lambda to=to, name=name, method=method, person=person: clients[person].generic(
+                            method, to, json_body(name), content_type="application/json"
+                        )
+                    )
+                if outcome(answer) != "-":
+                    let_in.append((name, person, answer.status_code))
+    assert let_in == []
+    assert tried > len(ROUTES)
+    assert BODIES.keys() <= ROUTES.keys()
