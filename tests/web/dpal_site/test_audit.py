@@ -19,7 +19,11 @@ WRITES = re.compile(r'(?:INSERT INTO|UPDATE|DELETE FROM)\s+"?((?:annotation|lear
 # The line itself, and how often somebody tried.
 NOTES = {"annotation_action", "annotation_ratecount"}
 # What a page that shows writes down although nobody did it.
-BY_ITSELF = {"annotation:limit_requests": "a request over its time is marked as lapsed"}
+BY_ITSELF = {
+    "annotation:limit_requests": "a request over its time is marked as lapsed",
+    "annotation:retention": "the row of the defaults is made when it is first asked for",
+    "learner:draft_plan": "a project is opened to count with and taken back in the same transaction",
+}
 
 
 def written(send: Any) -> set[str]:
