@@ -59,7 +59,7 @@ def test_one_command_runs_a_site_and_ctrl_c_leaves_nothing_behind(tmp_path):
         children = [
             int(pid) for pid in subprocess.run(["pgrep", "-P", str(site.pid)], capture_output=True).stdout.split()
         ]
-        assert len(children) == 4  # web, label, worker, beat
+        assert len(children) == 5  # web, label, worker, helper, beat
     finally:
         site.send_signal(signal.SIGINT)
         rest, _ = site.communicate(timeout=60)
