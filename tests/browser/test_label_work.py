@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from annotation.models import Assignment, Label, Query, QueryState, Report
 from annotation.services import guidelines, queue
+from dpal_site.embedded import host
 from tests.factories import make_annotators, make_project, make_records, open_records
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -193,7 +194,8 @@ class TestNothingLost:
         shows(other, "record 2")
         label = Label.objects.get()
         assert (label.annotator, label.choice) == (first, 1)
-        assert page.evaluate("localStorage.length") == 0
+        # One tab hears a moment later what another one removed.
+        assert host.wait_until(lambda: page.evaluate("localStorage.length") == 0, 30)
 
     def test_a_lease_that_ran_out_is_renewed_while_the_question_is_free(self, project, enter):
         open_records(project, 2)

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from django.contrib.auth.models import User
+from playwright.sync_api import Error
 
-from annotation.models import Project
+from annotation.models import Job, Project, Query
 from dpal_site.embedded.processes import Supervisor
+from learner.models import Round
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -37,6 +39,15 @@ class Newcomer:
             self.page.fill(f"[name={name}]", value)
 
 
+def first_question(page: "Page") -> None:
+    """Wait for it, and say what there is in its place where it does not come."""
+    try:
+        page.get_by_text("you won prize").first.wait_for(timeout=WAIT)
+    except Error:
+        work = [*Job.objects.values("kind", "state", "attempt"), *Round.objects.values("state", "attempt", "error")]
+        pytest.fail(f"{page.locator('main').inner_text()!r} after {work}, {Query.objects.count()} questions")
+
+
 def test_a_newcomer_reaches_the_first_question_within_two_minutes(
     page: "Page", live_site: Supervisor, celery_worker_process: Supervisor
 ) -> None:
@@ -62,7 +73,7 @@ def test_a_newcomer_reaches_the_first_question_within_two_minutes(
         page.get_by_role("link", name="Open the label page")
     ).first.click()
     someone.steps.append("Label page")
-    page.get_by_text("you won prize").first.wait_for(timeout=WAIT)
+    first_question(page)
     taken = time.monotonic() - began
     assert page.get_by_text("Is this spam?").first.is_visible()
     assert len(someone.steps) == 8, someone.steps
