@@ -52,7 +52,8 @@ class Page(HTMLParser):
         if tag == "img" and self._depth_in_question:
             self.image_url = given.get("src", "")
         if tag == "form":
-            self._form = Form(action=given.get("action", ""))
+            # Where the page came from, which may be another process than the one that was asked.
+            self._form = Form(action=urljoin(self.url, given.get("action", "")))
             self.forms[given.get("id") or given.get("action", "")] = self._form
         elif tag == "input" and self._form is not None and given.get("type") == "hidden":
             self._form.hidden[given["name"]] = given.get("value", "")
