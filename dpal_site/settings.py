@@ -347,6 +347,7 @@ CELERY_BEAT_SCHEDULE = {
     "forget-read-uploads": {"task": "annotation.tasks.forget_read_uploads_task", "schedule": 60.0},
     "forget-old-drafts": {"task": "annotation.tasks.forget_old_drafts_task", "schedule": 3600.0},
     "forget-unowned-files": {"task": "annotation.tasks.forget_unowned_files_task", "schedule": 3600.0},
+    "forget-abandoned-parts": {"task": "learner.tasks.forget_abandoned_parts_task", "schedule": 60.0},
     "forget-old-posts": {"task": "annotation.tasks.forget_old_posts_task", "schedule": 3600.0},
     "return-expired-leases": {"task": "annotation.tasks.return_expired_leases_task", "schedule": 10.0},
     "forget-ended-sessions": {"task": "dpal_site.tasks.forget_ended_sessions_task", "schedule": 3600.0},

@@ -51,6 +51,13 @@ def make_feature_part_task(*, build: str) -> None:
 
 
 @shared_task
+def forget_abandoned_parts_task() -> None:
+    """Delete scores and features that workers made and nobody put together."""
+    score_parts.forget_abandoned()
+    feature_parts.forget_abandoned()
+
+
+@shared_task
 def train_model_task(*, run_id: str) -> None:
     """Train and release a model."""
     training.train_model(run_id=run_id)

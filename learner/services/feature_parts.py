@@ -41,7 +41,6 @@ def transformed(dataset: Dataset, featurizer: Featurizer) -> Iterator[NDArray[np
     if not divisible or dataset.row_count < 2 * step:
         yield from map(featurizer.transform, feature_rows.batches(dataset))
         return
-    _forget_abandoned(dataset)
     build = uuid.uuid4()
     starts = range(0, dataset.row_count, step)
     with transaction.atomic():
@@ -114,14 +113,16 @@ def _name_of(part: FeaturePart) -> str:
     return f"features/{part.dataset.project_id}/parts/{part.name}"
 
 
-def _forget(parts: "models.QuerySet[FeaturePart]") -> None:
+def _forget(parts: "models.QuerySet[FeaturePart]") -> int:
     """Delete parts and their files; waits for whoever makes one at this moment."""
     names = [_name_of(part) for part in parts.select_related("dataset")]
     parts.delete()
     for name in names:
         default_storage.delete(name)
+    return len(names)
 
 
-def _forget_abandoned(dataset: Dataset) -> None:
+def forget_abandoned() -> int:
+    """Delete parts nobody will put together any more, and their files; return how many parts those were."""
     long_ago = models.ExpressionWrapper(Now() - FORGOTTEN_AFTER, output_field=models.DateTimeField())
-    _forget(FeaturePart.objects.filter(dataset=dataset, created_at__lt=cast(Any, long_ago)))
+    return _forget(FeaturePart.objects.filter(created_at__lt=cast(Any, long_ago)))

@@ -96,6 +96,11 @@ def help_scoring(*, round_id: int) -> None:
         pass
 
 
+def forget_abandoned() -> int:
+    """Delete what rounds left that ended without all their scores; return how many parts those were."""
+    return ScorePart.objects.exclude(round__state=WorkState.RUNNING).delete()[0]
+
+
 def scoring_model(chosen: Round) -> LinearModel | None:
     """Return the release the round was opened with, or the start's model where there was none."""
     if chosen.model is not None:

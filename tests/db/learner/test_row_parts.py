@@ -1,14 +1,18 @@
 """Scores and features made in parts are those one worker makes, to the last bit, whoever makes which part."""
 
 import threading
+from datetime import timedelta
+from uuid import uuid4
 
 import numpy as np
 import pytest
+from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from django.db import connection
+from django.utils import timezone
 
 from annotation.models import Dataset, Query
-from learner import pool_selectors
+from learner import pool_selectors, tasks
 from learner.configuration import featurizer_of, strategy_of
 from learner.linear_model import LinearModel
 from learner.models import FeatureMatrix, Round
@@ -154,6 +158,31 @@ def test_parts_of_a_round_that_has_ended_are_nobodys(second_round):
     Round.objects.filter(pk=second_round.pk).update(state="running")
     with pytest.raises(LookupError, match="are gone"):
         score_parts._put_together(second_round, 5)
+
+
+def test_scores_of_a_round_that_ended_early_are_swept_away_and_no_others(second_round):
+    ScorePart.objects.create(round=second_round, number=0, datasets=[], rows=b"", scores=b"")
+    Round.objects.filter(pk=second_round.pk).update(state="running")
+    tasks.forget_abandoned_parts_task()
+    assert ScorePart.objects.exists()
+    Round.objects.filter(pk=second_round.pk).update(state="failed")
+    tasks.forget_abandoned_parts_task()
+    assert not ScorePart.objects.exists()
+
+
+def test_features_nobody_put_together_are_swept_away_with_their_files():
+    project = learning.open_trusted(make_user())
+    learning.fill_trusted(project)
+    dataset = Dataset.objects.get(project=project, role="pool")
+    parts = [
+        FeaturePart.objects.create(build=uuid4(), dataset=dataset, number=0, first_row=0, stop_row=1) for _ in range(2)
+    ]
+    for part in parts:
+        default_storage.save(f"features/{project.pk}/parts/{part.name}", ContentFile(b"features"))
+    FeaturePart.objects.filter(pk=parts[0].pk).update(created_at=timezone.now() - timedelta(hours=13))
+    tasks.forget_abandoned_parts_task()
+    assert list(FeaturePart.objects.all()) == parts[1:]
+    assert default_storage.listdir(f"features/{project.pk}/parts")[1] == [str(parts[1].name)]
 
 
 def test_scores_lie_outside_the_write_ahead_log():
