@@ -21,11 +21,16 @@ def test_a_page_gives_the_question_and_its_form():
     assert " ".join(page.question.split()) == "turn on the light"
     form = page.forms["answer"]
     assert (form.action, form.hidden, form.choices) == (
-        "/assignments/7/submit/",
+        "http://site/assignments/7/submit/",
         {"csrfmiddlewaretoken": "abc"},
         ["0", "1"],
     )
     assert page.forms["/skip/"].choices == []
+
+
+def test_a_form_goes_to_the_process_its_page_came_from():
+    page = Page("http://127.0.0.1:8001/label/", LABEL_PAGE)
+    assert page.forms["answer"].action == "http://127.0.0.1:8001/assignments/7/submit/"
 
 
 def test_a_page_without_a_question_has_no_answer_form():
