@@ -5,20 +5,23 @@ connection knows nothing of prepared statements: there `DATABASES["default"]["OP
 unset, and the same statements run unprepared.
 """
 
+import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 import psycopg
 from django.db import DEFAULT_DB_ALIAS, connections
+from psycopg.abc import Params
 
 
 class PreparingCursor(psycopg.Cursor[Any]):
     """A cursor that prepares whatever it runs, where its connection may."""
 
-    def _get_prepared(self, pgq: Any, prepare: bool | None = None) -> Any:
-        # Django's list of statements reads the text here, which psycopg keeps of unprepared ones alone.
-        self._query = pgq
-        return super()._get_prepared(pgq, prepare=True)
+    def execute(
+        self, query: Any, params: Params | None = None, *, prepare: bool | None = True, binary: bool | None = None
+    ) -> Self:
+        """Run a statement, prepared unless told otherwise: what Django puts around a cursor cannot ask for it."""
+        return super().execute(query, params, prepare=prepare, binary=binary)
 
 
 def fetch_one(statement: str, values: Sequence[Any] | Mapping[str, Any]) -> tuple[Any, ...] | None:
@@ -29,9 +32,13 @@ def fetch_one(statement: str, values: Sequence[Any] | Mapping[str, Any]) -> tupl
     database.close_if_health_check_failed()
     database.ensure_connection()
     database.validate_thread_sharing()
+    started = time.monotonic()
     with database.wrap_database_errors:
         bare: Any = PreparingCursor(database.connection)
-    with database.make_debug_cursor(bare) if database.queries_logged else database.make_cursor(bare) as cursor:
+    with database.make_cursor(bare) as cursor:
         cursor.execute(statement, values)
         row: tuple[Any, ...] | None = cursor.fetchone()
+    if database.queries_logged:
+        # Django's own list asks the cursor for its text, which one that prepares does not keep.
+        database.queries_log.append({"sql": statement, "time": f"{time.monotonic() - started:.3f}"})
     return row
