@@ -81,8 +81,3 @@ def delta_advice(delta: float, people: int) -> str:
 def _up(share: float) -> float:
     """Return per cent, rounded up to a tenth, so that a bound stays one."""
     return math.ceil(round(share * 1000, 9)) / 10
-
-
-def level_of(epsilon: float) -> Level | None:
-    """Return the strictest level whose limit is at least this; None above all of them."""
-    return next((level for level in LEVELS if epsilon <= level.epsilon), None)

@@ -58,29 +58,6 @@ def labels_needed(
     return max(0, target - labels_now)
 
 
-def next_release_due(
-    policy: UpdatePolicy, *, labels_now: int, labels_at_last_release: int, labels_per_release: int
-) -> bool:
-    """Say whether enough labels have come in for the next release."""
-    missing = labels_needed(
-        policy,
-        labels_now=labels_now,
-        labels_at_last_release=labels_at_last_release,
-        labels_per_release=labels_per_release,
-    )
-    return missing == 0
-
-
-def releases_within(policy: UpdatePolicy, *, labels: int, labels_per_release: int) -> int:
-    """Return how many releases `labels` labels, coming in one by one, lead to; for planning a budget."""
-    releases, used = 0, 0
-    while True:
-        used = labels_for_next_release(policy, labels_at_last_release=used, labels_per_release=labels_per_release)
-        if used > labels:
-            return releases
-        releases += 1
-
-
 @dataclass(frozen=True, slots=True)
 class Batch:
     """What one update learns from.

@@ -52,9 +52,5 @@ class SimulationNotReleasable(PrivacyError):
     """Output drawn from a seeded generator carries no guarantee and cannot be released."""
 
 
-class ChainBroken(PrivacyError):
-    """The ledger's hash chain or a recomputed cost differs from what is stored."""
-
-
 class RollbackDetected(PrivacyError):
     """The database holds fewer ledger entries than the counter kept outside it."""

@@ -14,7 +14,7 @@ from django.db.models.functions import Now
 
 from annotation import quality
 from annotation.errors import InvalidConfiguration
-from annotation.models import DataKind, Dataset, DatasetRole, DatasetState, Membership, Oracle, Project, Query, Role
+from annotation.models import Dataset, DatasetRole, DatasetState, Membership, Oracle, Project, Query, Role
 from annotation.quality_models import GoldQuery, GoldSource, PauseReason
 from privacy.normalizers import Normalizer, normalize_text
 
@@ -120,11 +120,6 @@ def retire_check(*, check: GoldQuery) -> GoldQuery:
     GoldQuery.objects.filter(pk=check.pk, retired_at=None).update(retired_at=Now())
     check.refresh_from_db()
     return check
-
-
-def can_be_copied(project: Project) -> bool:
-    """Say whether the project's kind of data has public examples that can be checks."""
-    return project.oracle == Oracle.TRUSTED or project.data_kind == DataKind.TEXT
 
 
 def judge_member(*, project: Project, user_id: int) -> Membership | None:

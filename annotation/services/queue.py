@@ -14,7 +14,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import IntegrityError, connection, transaction
 
 from annotation import label_budget, selectors, work_limits
-from annotation.errors import InvalidConfiguration, LeaseExpired
+from annotation.errors import InvalidConfiguration
 from annotation.models import Assignment, Membership, Oracle, Project, ProjectState, Query, QueryState, Role
 from annotation.prepared import fetch_one
 from annotation.rows import Columns
@@ -158,11 +158,6 @@ CLAIM_AND_NOTE = claim_statement(note=NOTE_ENCOUNTER)
 CLAIM_OF_KNOWN = claim_statement(only=KNOWN_CONTRIBUTORS, note=NOTE_ENCOUNTER)
 CLAIM_KNOWN_TEXT = claim_statement(only=KNOWN_TEXTS)
 
-RENEW = """
-UPDATE annotation_assignment SET leased_until = now() + make_interval(secs => %(seconds)s)
-WHERE id = %(id)s AND state = 'leased' RETURNING leased_until
-"""
-
 # Locks are taken question first, as everywhere, and skipped where somebody answers at this moment.
 RETURN_EXPIRED = """
 WITH lapsed AS (
@@ -292,18 +287,6 @@ def _claim(statement: str, project: Project, user: AbstractBaseUser) -> tuple[As
     assignment.project, assignment.query = project, query
     vars(assignment).update(done_today=done_today, an_hour=an_hour, waiting=waiting, guidelines_seen=guidelines_seen)
     return assignment, False
-
-
-def renew_lease(*, assignment: Assignment) -> Assignment:
-    """Prolong a live lease to the project's full time; a lapsed one is kept if nobody has taken it back yet."""
-    with connection.cursor() as cursor:
-        values: dict[str, Any] = {"id": assignment.pk, "seconds": assignment.project.lease_seconds}
-        cursor.execute(RENEW, values)
-        row = cursor.fetchone()
-    if row is None:
-        raise LeaseExpired(say("The lease of assignment {pk} has ended.", pk=assignment.pk))
-    assignment.leased_until = row[0]
-    return assignment
 
 
 def return_expired_leases() -> int:

@@ -62,10 +62,6 @@ class PrincipalImageFeaturizer(Featurizer):
         """Number of columns of the output."""
         return self.n_components
 
-    def with_components(self, components: ArrayLike) -> "PrincipalImageFeaturizer":
-        """Return the same featuriser with released directions."""
-        return PrincipalImageFeaturizer(self.pixels, self.n_components, components, self.norm_bound)
-
     def parameters(self) -> dict[str, Any]:
         """Keyword arguments that rebuild the featuriser, as plain JSON values."""
         return {

@@ -2,7 +2,6 @@ r"""Sums of costs: zCDP, Gaussian differential privacy, and numerical compositio
 
 import math
 from collections.abc import Iterable
-from fractions import Fraction
 from typing import Protocol
 
 from scipy.special import erfcx, ndtr
@@ -10,13 +9,6 @@ from scipy.special import erfcx, ndtr
 from privacy.accounting import checks
 from privacy.accounting.cost import Adjacency, Cost
 from privacy.wording import say
-
-
-def pure_to_zcdp(epsilon: float) -> float:
-    r"""Return the zCDP cost :math:`\varepsilon^2/2` of a pure (or, with its delta aside, approximate) mechanism."""
-    if not epsilon >= 0:
-        raise ValueError(say("epsilon must be >= 0, got {epsilon}", epsilon=epsilon))
-    return epsilon * epsilon / 2
 
 
 def bounded_range_rho(loss_range: float) -> float:
@@ -130,16 +122,6 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
     return high
 
 
-def gaussian_sigma(sensitivity_l2: float, rho: float) -> float:
-    """Return the smallest float sigma whose zCDP cost, in exact arithmetic, is at most `rho`."""
-    checks.positive("sensitivity_l2", sensitivity_l2)
-    checks.positive("rho", rho)
-    sigma = sensitivity_l2 / math.sqrt(2 * rho)
-    while Fraction(sensitivity_l2) ** 2 > 2 * Fraction(rho) * Fraction(sigma) ** 2:
-        sigma = math.nextafter(sigma, math.inf)
-    return sigma
-
-
 def gdp_total(mus: Iterable[float]) -> float:
     r"""Return the ratio :math:`\sqrt{\sum \mu_i^2}` of Gaussian mechanisms run one after the other."""
     squares = []
@@ -147,16 +129,6 @@ def gdp_total(mus: Iterable[float]) -> float:
         checks.not_negative("mu", mu)
         squares.append(mu * mu)
     return math.sqrt(math.fsum(squares))
-
-
-def gdp_admits(spent_mu: float, mu: float, limit_mu: float) -> bool:
-    r"""Return whether a Gaussian filter that has paid `spent_mu` admits `mu`, parameters chosen adaptively.
-
-    References
-    ----------
-    .. [1] Smith, Thakurta, "Fully adaptive composition for Gaussian differential privacy", 2022.
-    """
-    return Fraction(spent_mu) ** 2 + Fraction(mu) ** 2 <= Fraction(limit_mu) ** 2
 
 
 class Priced(Protocol):

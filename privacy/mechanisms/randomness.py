@@ -80,11 +80,6 @@ class RandomSource(ABC):
         drawn = -np.log1p(-self.random(1 if size is None else size)) * scale
         return float(drawn[0]) if size is None else drawn
 
-    def gumbel(self, size: Size) -> NDArray[np.float64]:
-        """Return standard Gumbel draws rounded to float64; exact selection is in `top_c`."""
-        # Half a step keeps both logarithms finite.
-        return -np.log(-np.log(self.random(size) + 2.0**-54))
-
 
 class SecureRandom(RandomSource):
     """Words from the operating system's cryptographic generator; no state, so safe across forks and threads."""

@@ -271,26 +271,6 @@ class TestLeases:
         query.refresh_from_db()
         assert query.open_slots == 3
 
-    def test_a_live_lease_is_renewed(self):
-        project = make_project()
-        open_records(project, 1)
-        (person,) = make_annotators(project, 1)
-        assignment = queue.claim_next(project=project, user=person)
-        let_expire(assignment)
-        renewed = queue.renew_lease(assignment=assignment)
-        assert renewed.leased_until > assignment.created_at
-        assert queue.return_expired_leases() == 0
-
-    def test_a_lease_taken_back_is_not_renewed(self):
-        project = make_project()
-        open_records(project, 1)
-        (person,) = make_annotators(project, 1)
-        assignment = queue.claim_next(project=project, user=person)
-        let_expire(assignment)
-        queue.return_expired_leases()
-        with pytest.raises(LeaseExpired):
-            queue.renew_lease(assignment=assignment)
-
 
 @pytest.mark.django_db
 class TestQueueState:

@@ -18,8 +18,6 @@ from learner.policies import (
     UpdatePolicy,
     labels_for_next_release,
     labels_needed,
-    next_release_due,
-    releases_within,
 )
 from privacy.accounting.events import MinibatchSgdEvent, NoProof, StreamEvent
 
@@ -40,23 +38,13 @@ def test_schedule(policy, targets):
 def test_due_exactly_when_nothing_is_missing(policy, now, last, step):
     counts = {"labels_at_last_release": last, "labels_per_release": step}
     missing = labels_needed(policy, labels_now=now, **counts)
-    assert next_release_due(policy, labels_now=now, **counts) == (missing == 0)
-    assert next_release_due(policy, labels_now=now + missing, **counts)
+    assert labels_needed(policy, labels_now=now + missing, **counts) == 0
     if missing:
-        assert not next_release_due(policy, labels_now=now + missing - 1, **counts)
-
-
-@given(policy=st.sampled_from(UpdatePolicy), labels=st.integers(0, 400), step=st.integers(1, 40))
-def test_planned_releases_are_the_ones_that_come_due(policy, labels, step):
-    releases, last = 0, 0
-    for now in range(1, labels + 1):
-        if next_release_due(policy, labels_now=now, labels_at_last_release=last, labels_per_release=step):
-            releases, last = releases + 1, now
-    assert releases_within(policy, labels=labels, labels_per_release=step) == releases
+        assert labels_needed(policy, labels_now=now + missing - 1, **counts) == 1
 
 
 def test_labels_that_come_in_bulk_make_one_release():
-    assert next_release_due(UpdatePolicy.DOUBLING, labels_now=900, labels_at_last_release=100, labels_per_release=50)
+    assert labels_needed(UpdatePolicy.DOUBLING, labels_now=900, labels_at_last_release=100, labels_per_release=50) == 0
     assert (
         labels_needed(UpdatePolicy.DOUBLING, labels_now=900, labels_at_last_release=900, labels_per_release=50) == 900
     )

@@ -20,7 +20,6 @@ def test_shapes_and_ranges(rng):
     assert 0 <= rng.bits(100) < 2**100
     assert rng.exponential(2.0, size=10).min() >= 0
     assert rng.exponential() >= 0
-    assert np.isfinite(rng.gumbel(100)).all()
 
 
 @pytest.mark.parametrize("rng", SOURCES)
