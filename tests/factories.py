@@ -5,6 +5,7 @@ from itertools import count
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
 
 from annotation.models import (
     Dataset,
@@ -18,7 +19,8 @@ from annotation.models import (
     Record,
     Role,
 )
-from annotation.services import queue
+from annotation.presets import PRESETS
+from annotation.services import datasets, projects, queue
 from privacy.models import BudgetAccount, EntryKind, LedgerEntry
 from privacy.services import ledger
 
@@ -74,6 +76,48 @@ def make_project(*, owner: User | None = None, **fields: Any) -> Project:
     values.setdefault("pool_account", None)
     values["pool_account"] = values["pool_account"] or make_account(delta_limit=1e-4 if crowd else 0.0)
     return Project.objects.create(created_by=owner or make_user(), **values)
+
+
+def open_preset(owner: User, preset: str, **settings: Any) -> Project:
+    """Open a project by a preset and its values, of the first kind of data it takes."""
+    kind = PRESETS[preset].data_kinds[0]
+    columns = {"columns": [{"name": "amount", "low": 0.0, "high": 9.0}]} if kind == "table" else {}
+    return projects.create_project(
+        name=preset,
+        preset=preset,
+        owner=owner,
+        data_kind=kind,
+        classes=["yes", "no"],
+        question="Is it?",
+        **columns,
+        **settings,
+    )
+
+
+def open_messages(owner: User) -> Project:
+    """Open a project of experts that has one upload with bad rows, and a limit that was raised."""
+    opened = projects.create_project(
+        name="Messages",
+        preset="pool-experts",
+        owner=owner,
+        data_kind="text",
+        classes=["spam", "ham"],
+        question="Is this spam?",
+    )
+    dataset = datasets.receive_upload(
+        project=opened,
+        file=SimpleUploadedFile("pool.csv", b"text\nyou won\n\nhello\n\xff\n"),
+        name="pool.csv",
+        role="pool",
+        bad_rows="keep_good",
+        mapping={"text": "text", "has_header": True},
+        uploaded_by=owner,
+    )
+    datasets.import_dataset(job_id=dataset.job_id)
+    ledger.change_limit(
+        account=opened.pool_account, epsilon_limit=8.0, delta_limit=0.0, actor=owner, reason="agreed with the board"
+    )
+    return opened
 
 
 def add_members(project: Project, *people: User, role: str = Role.ANNOTATOR) -> None:

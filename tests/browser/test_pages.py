@@ -18,7 +18,7 @@ from annotation.services import datasets, drafts, groups, projects
 from annotation.wizard_forms import Step
 from dpal_site.embedded.processes import Supervisor
 from privacy.selectors import guarantee
-from privacy.services import ledger
+from tests.factories import open_messages
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -38,28 +38,8 @@ def manager() -> User:
 @pytest.fixture
 def project(manager: User) -> Project:
     """Open a project that has one upload with bad rows, a member, and a limit that was raised."""
-    opened = projects.create_project(
-        name="Messages",
-        preset="pool-experts",
-        owner=manager,
-        data_kind="text",
-        classes=["spam", "ham"],
-        question="Is this spam?",
-    )
-    dataset = datasets.receive_upload(
-        project=opened,
-        file=SimpleUploadedFile("pool.csv", b"text\nyou won\n\nhello\n\xff\n"),
-        name="pool.csv",
-        role="pool",
-        bad_rows="keep_good",
-        mapping={"text": "text", "has_header": True},
-        uploaded_by=manager,
-    )
-    datasets.import_dataset(job_id=dataset.job_id)
+    opened = open_messages(manager)
     projects.add_member(project=opened, user=User.objects.create_user("ann"), role=Role.ANNOTATOR)
-    ledger.change_limit(
-        account=opened.pool_account, epsilon_limit=8.0, delta_limit=0.0, actor=manager, reason="agreed with the board"
-    )
     return opened
 
 

@@ -11,12 +11,11 @@ from annotation.configuration import frozen_settings
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration
 from annotation.models import Project
 from annotation.presets import PRESETS
-from annotation.services import projects
 from annotation.services.configuring import configure_project
 from privacy.accounting.events_selection import RandomChoiceEvent
 from privacy.selectors import guarantee
 from privacy.services import ledger
-from tests.factories import make_user
+from tests.factories import make_user, open_preset
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -31,21 +30,6 @@ def client(manager: User) -> Client:
     client = Client()
     client.force_login(manager)
     return client
-
-
-def opened(manager: User, preset: str, **settings: object) -> Project:
-    kind = PRESETS[preset].data_kinds[0]
-    columns = {"columns": [{"name": "amount", "low": 0.0, "high": 9.0}]} if kind == "table" else {}
-    return projects.create_project(
-        name=preset,
-        preset=preset,
-        owner=manager,
-        data_kind=kind,
-        classes=["yes", "no"],
-        question="Is it?",
-        **columns,
-        **settings,
-    )
 
 
 def charge(project: Project) -> None:
@@ -69,7 +53,7 @@ def sent_from(client: Client, project: Project, **changes: object) -> dict[str, 
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_saving_what_stands_changes_nothing(client: Client, manager: User, preset: str) -> None:
-    project = opened(manager, preset)
+    project = open_preset(manager, preset)
     before = Project.objects.filter(pk=project.pk).values().get()
     response = client.post(page_of(project), sent_from(client, project))
     assert response.status_code == 302, response.context["errors"]
@@ -79,11 +63,11 @@ def test_saving_what_stands_changes_nothing(client: Client, manager: User, prese
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_before_the_first_charge_nothing_is_fixed(manager: User, preset: str) -> None:
-    assert frozen_settings(opened(manager, preset)) == {}
+    assert frozen_settings(open_preset(manager, preset)) == {}
 
 
 def test_settings_change_with_a_history_before_anything_is_paid(client: Client, manager: User) -> None:
-    project = opened(manager, "pool-experts")
+    project = open_preset(manager, "pool-experts")
     changes = {"classes": "a\nb\nc", "selection_rate": "0.2", "training_epsilon": "1.2", "feature_dimension": "32"}
     assert client.post(page_of(project), sent_from(client, project, **changes)).status_code == 302
     project.refresh_from_db()
@@ -94,7 +78,7 @@ def test_settings_change_with_a_history_before_anything_is_paid(client: Client, 
 
 
 def test_a_new_choice_shows_its_settings_first(client: Client, manager: User) -> None:
-    project = opened(manager, "pool-experts")
+    project = open_preset(manager, "pool-experts")
     response = client.post(page_of(project), sent_from(client, project, selection="top_c"))
     assert response.status_code == 200
     assert "selection_epsilon" in {bound.name for bound in response.context["fields"]}
@@ -103,7 +87,7 @@ def test_a_new_choice_shows_its_settings_first(client: Client, manager: User) ->
 
 
 def test_a_combination_without_a_proof_is_refused_with_its_rule(client: Client, manager: User) -> None:
-    project = opened(manager, "pool-experts")
+    project = open_preset(manager, "pool-experts")
     response = client.post(page_of(project), sent_from(client, project, regularization="0"))
     assert response.status_code == 422
     assert "the sensitivity has no bound" in response.content.decode()
@@ -112,7 +96,7 @@ def test_a_combination_without_a_proof_is_refused_with_its_rule(client: Client, 
 
 
 def test_the_unit_changes_with_an_account_of_its_own_before_the_first_charge(client: Client, manager: User) -> None:
-    project = opened(manager, "voice-crowd")
+    project = open_preset(manager, "voice-crowd")
     old = project.pool_account
     assert client.post(page_of(project), sent_from(client, project, privacy_unit="record")).status_code == 302
     project.refresh_from_db()
@@ -136,7 +120,7 @@ def test_the_unit_changes_with_an_account_of_its_own_before_the_first_charge(cli
 def test_after_the_first_charge_the_guarantees_fields_are_shown_and_fixed(
     client: Client, manager: User, preset: str, fixed: set[str], free: set[str]
 ) -> None:
-    project = opened(manager, preset)
+    project = open_preset(manager, preset)
     charge(project)
     page = client.get(page_of(project))
     disabled = {bound.name for bound in page.context["fields"] if bound.field.disabled}
@@ -156,7 +140,7 @@ def test_after_the_first_charge_the_guarantees_fields_are_shown_and_fixed(
 
 def test_a_charge_between_page_and_click_wins(client: Client, manager: User) -> None:
     """The form was free when it was shown; the service looks again under a lock."""
-    project = opened(manager, "pool-experts")
+    project = open_preset(manager, "pool-experts")
     sent = sent_from(client, project, classes="a\nb\nc")
     charge(project)
     response = client.post(page_of(project), sent)

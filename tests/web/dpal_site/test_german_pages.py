@@ -5,17 +5,15 @@ from html import unescape
 
 import pytest
 from django.contrib.auth.models import Permission, User
-from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Project, ReportKind, Role
-from annotation.services import comparing, datasets, gold, guidelines, labels, projects, queue, reports
+from annotation.services import comparing, gold, guidelines, labels, queue, reports
 from annotation.wizard_forms import Step
 from dpal_site.catalogues import read_catalogue
 from dpal_site.embedded.servers import REPOSITORY
-from privacy.services import ledger
-from tests.factories import add_members, make_annotators, make_project, make_user, open_records
+from tests.factories import add_members, make_annotators, make_project, make_user, open_messages, open_records
 
 pytestmark = pytest.mark.django_db
 CATALOGUE = read_catalogue(REPOSITORY / "locale" / "de" / "LC_MESSAGES" / "django.po")
@@ -60,29 +58,8 @@ def manager() -> User:
 
 @pytest.fixture
 def project(manager: User) -> Project:
-    """Open a project whose upload has bad rows, whose limit was raised, and whose answers disagree."""
-    opened = projects.create_project(
-        name="Messages",
-        preset="pool-experts",
-        owner=manager,
-        data_kind="text",
-        classes=["spam", "ham"],
-        question="Spam?",
-    )
-    dataset = datasets.receive_upload(
-        project=opened,
-        file=SimpleUploadedFile("pool.csv", b"text\nyou won\n\nhello\n\xff\n"),
-        name="pool.csv",
-        role="pool",
-        bad_rows="keep_good",
-        mapping={"text": "text", "has_header": True},
-        uploaded_by=manager,
-    )
-    datasets.import_dataset(job_id=dataset.job_id)
-    ledger.change_limit(
-        account=opened.pool_account, epsilon_limit=8.0, delta_limit=0.0, actor=manager, reason="vereinbart"
-    )
-    return opened
+    """Open a project whose upload has bad rows and whose limit was raised."""
+    return open_messages(manager)
 
 
 def test_english_is_found_where_it_stands():

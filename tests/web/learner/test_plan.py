@@ -7,12 +7,11 @@ from django.urls import reverse
 
 from annotation.models import Job, Project, WorkState
 from annotation.presets import PRESETS
-from annotation.services import projects
 from learner import plan_setups
 from learner.planning_models import PlanSimulation
 from learner.services import planning
 from privacy.models import LedgerEntry
-from tests.factories import make_user
+from tests.factories import make_user, open_preset
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -29,28 +28,13 @@ def client(manager: User) -> Client:
     return client
 
 
-def opened(manager: User, preset: str, **settings: object) -> Project:
-    kind = PRESETS[preset].data_kinds[0]
-    columns = {"columns": [{"name": "amount", "low": 0.0, "high": 9.0}]} if kind == "table" else {}
-    return projects.create_project(
-        name=preset,
-        preset=preset,
-        owner=manager,
-        data_kind=kind,
-        classes=["yes", "no"],
-        question="Is it?",
-        **columns,
-        **settings,
-    )
-
-
 def page_of(project: Project) -> str:
     return reverse("learner:plan", args=[project.slug])
 
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_every_preset_has_a_plan_that_spends_nothing(client: Client, manager: User, preset: str) -> None:
-    project = opened(manager, preset)
+    project = open_preset(manager, preset)
     before = LedgerEntry.objects.count()
     page = client.get(page_of(project))
     assert page.status_code == 200
@@ -74,13 +58,13 @@ def test_every_preset_has_a_plan_that_spends_nothing(client: Client, manager: Us
 def test_the_plan_counts_what_the_account_pays_for(
     manager: User, preset: str, changes: dict[str, object], releases: int
 ) -> None:
-    project = opened(manager, preset, **changes)
+    project = open_preset(manager, preset, **changes)
     assert plan_setups.purchase_of(project, 2000).releases == releases
 
 
 def test_top_c_pays_for_its_rounds_before_its_models(manager: User) -> None:
     top_c = {"selection": "top_c", "selection_epsilon": 0.5, "estimator": "logistic", "training_epsilon": 0.5}
-    project = opened(manager, "pool-experts", pool_epsilon=3.0, **top_c)
+    project = open_preset(manager, "pool-experts", pool_epsilon=3.0, **top_c)
     purchase = plan_setups.purchase_of(project, 2000)
     assert purchase.choosing >= 0.5
     assert 1 <= purchase.releases <= 5
@@ -88,7 +72,7 @@ def test_top_c_pays_for_its_rounds_before_its_models(manager: User) -> None:
 
 
 def test_a_simulation_is_made_once_and_drawn_with_its_numbers(client: Client, manager: User) -> None:
-    project = opened(manager, "pool-experts", feature_dimension=8)
+    project = open_preset(manager, "pool-experts", feature_dimension=8)
     client.post(page_of(project), {"records": "300"})
     client.post(page_of(project), {"records": "300"})
     simulation = PlanSimulation.objects.get()
@@ -107,13 +91,13 @@ def test_a_simulation_is_made_once_and_drawn_with_its_numbers(client: Client, ma
         assert b"<title>" in picture.content
         assert b"<desc>" in picture.content
     # Another project under the same settings has it already; other settings have not.
-    twin = opened(manager, "pool-experts", feature_dimension=8)
+    twin = open_preset(manager, "pool-experts", feature_dimension=8)
     assert "A simulation, and no promise" in client.get(page_of(twin) + "?records=300").content.decode()
     assert "A simulation, and no promise" not in client.get(page_of(twin) + "?records=301").content.decode()
 
 
 def test_a_simulation_that_failed_can_be_asked_for_again(client: Client, manager: User) -> None:
-    project = opened(manager, "pool-experts", feature_dimension=8)
+    project = open_preset(manager, "pool-experts", feature_dimension=8)
     client.post(page_of(project), {"records": "300"})
     Job.objects.update(state=WorkState.FAILED, finished_at="2026-01-01T00:00:00Z", error="lost")
     client.post(page_of(project), {"records": "300"})
@@ -122,27 +106,27 @@ def test_a_simulation_that_failed_can_be_asked_for_again(client: Client, manager
 
 
 def test_online_learning_is_not_simulated_and_says_so(client: Client, manager: User) -> None:
-    project = opened(manager, "confirm-or-reject")
+    project = open_preset(manager, "confirm-or-reject")
     client.post(page_of(project), {"records": "300"})
     assert not Job.objects.filter(kind="simulate").exists()
     assert "There is nothing to simulate" in client.get(page_of(project)).content.decode()
 
 
 def test_a_picture_nobody_made_does_not_exist(client: Client, manager: User) -> None:
-    project = opened(manager, "pool-experts")
+    project = open_preset(manager, "pool-experts")
     assert client.get(reverse("learner:plan_plot", args=[project.slug, "split", "0" * 64])).status_code == 404
 
 
 @pytest.mark.parametrize("records", ["0", "x", "1e9"])
 def test_an_odd_number_of_records_is_named(client: Client, manager: User, records: str) -> None:
-    project = opened(manager, "pool-experts")
+    project = open_preset(manager, "pool-experts")
     assert client.get(page_of(project), {"records": records}).status_code == 422
 
 
 def test_a_simulation_that_breaks_fails_with_a_reason_and_can_be_asked_for_again(
     client: Client, manager: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    project = opened(manager, "pool-experts", feature_dimension=8)
+    project = open_preset(manager, "pool-experts", feature_dimension=8)
     client.post(page_of(project), {"records": "300"})
     first = Job.objects.get(kind="simulate")
     with monkeypatch.context() as patched:
