@@ -14,7 +14,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import DatabaseError, connection, models, transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 
 from annotation.errors import WorkCancelled, WorkLost
@@ -90,7 +90,7 @@ class Lease:
         try:
             with transaction.atomic():
                 # Whoever finishes the work holds the row's lock already; waiting for it would wait for ourselves.
-                if held.select_for_update(of=("self",), skip_locked=True, no_key=True).values_list("pk").first():
+                if _lock(held, skip_locked=True).first():
                     held.update(leased_until=_lease_end(), **news)
                     return True
             return held.exists()
@@ -102,12 +102,14 @@ class Lease:
 
 def take_work(*, row: models.Model) -> bool:
     """Take a waiting row, or a running one whose lease lapsed, for a new attempt; false if there is nothing to take."""
-    open_rows = _rows(row).filter(
-        Q(state=WorkState.WAITING) | Q(state=WorkState.RUNNING, leased_until__lt=Now()), pk=row.pk
-    )
+    waiting = _rows(row).filter(pk=row.pk, state=WorkState.WAITING)
+    lapsed = _rows(row).filter(pk=row.pk, state=WorkState.RUNNING, leased_until__lt=Now())
     # Durable: a lease inside somebody's open transaction would be seen by nobody.
     with transaction.atomic(durable=True):
-        if open_rows.select_for_update(of=("self",), skip_locked=True, no_key=True).values_list("pk").first() is None:
+        # Who sends the task writes to the row right after: skipping it then would leave the work to the beat. A lapsed
+        # one may be held by its old attempt for as long as that takes to store, or by a host that is gone.
+        taken = _lock(waiting).first() or _lock(lapsed, skip_locked=True).first()
+        if taken is None:
             return False
         _rows(row).filter(pk=row.pk).update(
             state=WorkState.RUNNING, attempt=F("attempt") + 1, leased_until=_lease_end(), started_at=Now()
@@ -212,6 +214,10 @@ def _rows(row: models.Model) -> QuerySet[Any]:
 
 def _held_rows(row: models.Model) -> QuerySet[Any]:
     return _rows(row).filter(pk=row.pk, state=WorkState.RUNNING, attempt=row.attempt)  # type: ignore[attr-defined]
+
+
+def _lock(rows: QuerySet[Any], *, skip_locked: bool = False) -> QuerySet[Any]:
+    return rows.select_for_update(of=("self",), skip_locked=skip_locked, no_key=True).values_list("pk")
 
 
 def _lease_end() -> "models.ExpressionWrapper[Any]":

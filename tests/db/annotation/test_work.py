@@ -12,6 +12,7 @@ from django.db.models.functions import Now
 from annotation.errors import WorkLost
 from annotation.models import Job
 from annotation.services import work
+from dpal_site.embedded import host
 from tests.factories import make_project
 
 
@@ -74,6 +75,43 @@ def test_of_many_workers_one_takes_it(job):
     with ThreadPoolExecutor(6) as pool:
         assert sum(pool.map(lambda _: take(), range(6))) == 1
     assert copy_of(job).attempt == 1
+
+
+def waits_for_a_lock():
+    with connection.cursor() as cursor:
+        # A transaction is told the same again until it asks anew.
+        cursor.execute("SELECT pg_stat_clear_snapshot()")
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        )
+        return cursor.fetchone()[0] > 0
+
+
+def test_work_that_is_just_written_to_is_taken_all_the_same(job):
+    """The process that sent the task notes when it did, at the moment the worker comes."""
+
+    def take():
+        try:
+            return work.take_work(row=copy_of(job))
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            Job.objects.filter(pk=job.pk).update(sent_at=Now())
+            taken = pool.submit(take)
+            assert host.wait_until(lambda: taken.done() or waits_for_a_lock(), 60)
+        assert taken.result(60)
+    assert copy_of(job).state == "running"
+
+
+def test_a_lapsed_row_that_is_being_finished_is_left_alone(job):
+    assert work.take_work(row=job)
+    let_lapse(job)
+    with transaction.atomic():
+        work.finish_work(row=job)
+        assert not in_thread(lambda: work.take_work(row=copy_of(job)))
+    assert copy_of(job).state == "done"
 
 
 def test_a_lapsed_lease_is_taken_over_and_the_first_worker_can_store_nothing(job):
