@@ -28,7 +28,6 @@ from dpal_site.embedded.processes import Supervisor
 from dpal_site.embedded.valkey import EmbeddedValkey
 
 if TYPE_CHECKING:
-    from django.db.backends.base.operations import BaseDatabaseOperations
     from playwright.sync_api import Browser, ConsoleMessage, Page, Route
 
 SHARED = servers.REPOSITORY / "var" / "test"
@@ -48,10 +47,12 @@ os.environ["DJANGO_SETTINGS_MODULE"] = "dpal_site.settings"
 os.environ["CANARY_TRIALS"] = "40"
 
 from django.conf import settings  # noqa: E402 - the lines above must come first
-from django.db import connections, transaction  # noqa: E402
+from django.db import connections  # noqa: E402
+from django.test import TransactionTestCase  # noqa: E402
 from django.utils import translation  # noqa: E402
 
 from dpal_site.celery import app as celery_app  # noqa: E402
+from tests.emptying import empty_after  # noqa: E402
 
 assert settings.DATABASES  # loads them, so that pytest-django finds Django configured
 # Pages under test use the static files as they lie in the apps: nothing to collect, nothing to go stale.
@@ -139,7 +140,7 @@ def _drop_leftovers(postgres: EmbeddedPostgres) -> None:
 
 
 @pytest.fixture(scope="session")
-def django_db_modify_db_settings(embedded_servers: TestServers, emptying_despite_append_only_rules: None) -> None:
+def django_db_modify_db_settings(embedded_servers: TestServers, emptying_what_was_written: None) -> None:
     """Point Django and Celery, whose settings loaded without any server, at the test servers."""
     address = parse_database_url(embedded_servers.database_url)
     database = connections.settings["default"]
@@ -150,28 +151,11 @@ def django_db_modify_db_settings(embedded_servers: TestServers, emptying_despite
     settings.CELERY_BROKER_URL = celery_app.conf.broker_url = embedded_servers.broker_url
 
 
-TRUNCATE_TRIGGERS = """
-    SELECT format('ALTER TABLE %s DISABLE TRIGGER %I', tgrelid::regclass, tgname),
-           format('ALTER TABLE %s ENABLE %s TRIGGER %I', tgrelid::regclass,
-                  CASE tgenabled WHEN 'A' THEN 'ALWAYS' WHEN 'R' THEN 'REPLICA' ELSE '' END, tgname)
-    FROM pg_trigger WHERE NOT tgisinternal AND tgenabled <> 'D' AND tgtype::int & 32 <> 0
-"""
-
-
 @pytest.fixture(scope="session")
-def emptying_despite_append_only_rules() -> Iterator[None]:
-    """Let Django empty the tables after a transactional test; the ledger's triggers, which forbid it, come back."""
-
-    def execute_sql_flush(operations: "BaseDatabaseOperations", statements: list[str]) -> None:
-        alias = operations.connection.alias
-        with transaction.atomic(using=alias), operations.connection.cursor() as cursor:
-            cursor.execute(TRUNCATE_TRIGGERS)
-            triggers = cursor.fetchall()
-            for statement in (*(off for off, _ in triggers), *statements, *(on for _, on in triggers)):
-                cursor.execute(statement)
-
+def emptying_what_was_written() -> Iterator[None]:
+    """Empty the tables after a test that commits, the append-only ones too, without what Django does on top."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(type(connections["default"].ops), "execute_sql_flush", execute_sql_flush)
+        patch.setattr(TransactionTestCase, "_fixture_teardown", empty_after)
         yield
 
 

@@ -1,8 +1,13 @@
 """The test database can be emptied, and has the same rules afterwards."""
 
 import pytest
-from django.core.management import call_command
-from django.db import connection
+from django.contrib.auth.models import User
+from django.db import DatabaseError, IntegrityError, connection
+
+from annotation.models import Membership
+from privacy.models import LedgerEntry
+from tests.emptying import KEPT, empty_tables
+from tests.factories import make_account, make_project, open_records
 
 TRIGGERS = "SELECT tgrelid::regclass::text, tgname, tgenabled FROM pg_trigger WHERE NOT tgisinternal ORDER BY 1, 2"
 
@@ -13,12 +18,32 @@ def triggers():
         return cursor.fetchall()
 
 
-@pytest.mark.django_db
-def test_emptying_leaves_every_rule_as_it_was():
+def rows(table):
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT count(*) FROM {table}")
+        return cursor.fetchone()[0]
+
+
+@pytest.mark.parametrize("people", [1, 4_000], ids=["few rows", "so many that their tables are truncated"])
+@pytest.mark.django_db(transaction=True)
+def test_emptying_takes_every_row_and_leaves_every_rule_as_it_was(people):
     before = triggers()
     assert ("privacy_ledgerentry", "privacy_entry_forever", "A") in before
-    call_command("flush", interactive=False, verbosity=0, inhibit_post_migrate=True)
+    open_records(make_project(), 3)
+    User.objects.bulk_create(User(username=f"many-{number}") for number in range(people))
+    permissions = rows("auth_permission")
+    empty_tables()
     assert triggers() == before
+    written = set(connection.introspection.django_table_names(only_existing=True)) - {*KEPT}
+    assert "privacy_ledgerentry" in written
+    assert {table: rows(table) for table in written} == dict.fromkeys(written, 0)
+    assert rows("auth_permission") == permissions > 0
+    # The rules hold again in this session, too.
+    with pytest.raises(IntegrityError, match="foreign key"):
+        Membership.objects.create(project_id=1, user_id=1, role="annotator")
+    make_account()
+    with pytest.raises(DatabaseError, match="the ledger only grows"):
+        LedgerEntry.objects.update(purpose="another")
 
 
 @pytest.mark.django_db
