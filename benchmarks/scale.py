@@ -46,21 +46,25 @@ Cell = dict[str, Any]
 
 
 class Costs:
-    """Wall seconds, processor seconds of workers and of Postgres, and broker messages of one block."""
+    """Wall seconds, processor seconds of workers and of Postgres, and broker messages of one block.
 
-    def __init__(self, worker: int, postmaster: int, broker: Any) -> None:
-        self._worker, self._postmaster, self._broker = worker, postmaster, broker
+    What a worker begins by itself is counted from the end of the block before, `since`.
+    """
+
+    def __init__(self, worker: int, postmaster: int, broker: Any, since: "Costs | None" = None) -> None:
+        self._worker, self._postmaster, self._broker, self._since = worker, postmaster, broker, since
 
     def __enter__(self) -> "Costs":
         self._memory = Memory(self._worker)
         self._memory.__enter__()
-        self._before = self._now()
+        self._before = self._since._after if self._since else self._now()
         self._start = time.perf_counter()
         return self
 
     def __exit__(self, *error: object) -> None:
         self.wall = time.perf_counter() - self._start
-        worker, postgres, messages = (after - before for after, before in zip(self._now(), self._before, strict=True))
+        self._after = self._now()
+        worker, postgres, messages = (after - before for after, before in zip(self._after, self._before, strict=True))
         self._memory.__exit__()
         self.found = {
             "wall_seconds": round(self.wall, 3),
@@ -114,7 +118,7 @@ class Bench:
         # The first line of a cluster's pid file is its first process.
         self.postmaster = int(next(folder.rglob("postmaster.pid")).read_text().split()[0])
         self.projects = 0
-        self.last: Cell = {}
+        self.last: Costs
 
     def project(self, preset: str, **settings: Any) -> Any:
         from annotation.services import projects
@@ -150,8 +154,8 @@ class Bench:
             worker.wait()
             forget_rows()
 
-    def costs(self) -> Costs:
-        return Costs(self.worker, self.postmaster, self.broker)
+    def costs(self, since: Costs | None = None) -> Costs:
+        return Costs(self.worker, self.postmaster, self.broker, since)
 
     def trusted(self) -> Any:
         return self.project(
@@ -191,7 +195,7 @@ class Bench:
             send(dataset.job)
             wait_for(dataset.job)
         dataset.refresh_from_db()
-        self.last = costs.found
+        self.last = costs
         return dataset
 
     def crowd_stages(self, path: Path) -> tuple[Any, dict[str, Cell]]:
@@ -210,11 +214,14 @@ class Bench:
             pool_delta=0.4,
         )
         dataset = self.upload(project, path, contributor="contributor")
-        imported = self.last
-        # Its gate was opened in the transaction that stored the rows.
-        with self.costs() as costs:
+        imported = self.last.found
+        # Its gate was opened in the transaction that stored the rows, and sent when that was committed. The import's
+        # own end was written before its commit, so what a commit takes is in the import's seconds alone.
+        with self.costs(self.last) as costs:
             wait_for(dataset.gate_job)
-        waited = dataset.gate_job.finished_at - dataset.job.finished_at
+        dataset.gate_job.refresh_from_db()
+        begun = min(dataset.gate_job.sent_at, dataset.gate_job.started_at)
+        waited = dataset.gate_job.finished_at - begun
         imported |= {"digest": digest_of_rows(dataset), "rows": dataset.row_count} | table_bytes()
         run = GateRun.objects.get(dataset=dataset, state="committed")
         entries = LedgerEntry.objects.filter(account=project.pool_account).count()

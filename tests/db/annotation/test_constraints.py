@@ -5,7 +5,7 @@ from uuid import uuid4
 import psycopg
 import pytest
 from django.contrib.auth.models import User
-from django.db import DatabaseError, IntegrityError, connection, transaction
+from django.db import DatabaseError, IntegrityError, OperationalError, connection, transaction
 from django.db.models.functions import Now
 
 from annotation.forgetting_models import Forgetting
@@ -92,6 +92,65 @@ def test_a_dataset_stays_what_it_was_and_where_it_was():
         Dataset.objects.filter(pk=public.dataset_id).update(project=make_project())
     public.dataset.name = "renamed"
     public.dataset.save()
+
+
+# --- records and their dataset
+
+
+def test_records_belong_to_a_dataset_that_is_there():
+    (kept,) = make_records(make_project(), ["a"])
+    nowhere = kept.dataset_id + 1000
+    with refused("annotation_record_has_dataset"):
+        Record.objects.create(dataset_id=nowhere, row_number=0, text="b")
+    # One bad row refuses the statement, wherever it stands.
+    statement = "COPY annotation_record (dataset_id, row_number, text) FROM STDIN"
+    with refused("annotation_record_has_dataset"), connection.cursor() as cursor, cursor.copy(statement) as copy:
+        for row in ((kept.dataset_id, 1, "b"), (nowhere, 0, "c"), (kept.dataset_id, 2, "d")):
+            copy.write_row(row)
+    with refused("annotation_record_keeps_dataset"):
+        Record.objects.update(dataset_id=nowhere)
+    assert list(Record.objects.values_list("dataset_id", "row_number")) == [(kept.dataset_id, 0)]
+
+
+def test_a_dataset_goes_with_its_records_or_not_at_all():
+    (kept,) = make_records(make_project(), ["a"])
+    run_sql("SET CONSTRAINTS ALL IMMEDIATE")  # what is still to be checked would refuse a TRUNCATE by itself
+    with refused("annotation_dataset_emptied"):
+        run_sql("TRUNCATE annotation_dataset CASCADE")
+    run_sql("SET CONSTRAINTS ALL DEFERRED")
+    with refused("annotation_dataset_without_records"):
+        run_sql("DELETE FROM annotation_dataset WHERE id = %s", kept.dataset_id)
+        run_sql("SET CONSTRAINTS ALL IMMEDIATE")
+    with refused("annotation_dataset_without_records"):
+        run_sql("UPDATE annotation_dataset SET id = id + 1000 WHERE id = %s", kept.dataset_id)
+        run_sql("SET CONSTRAINTS ALL IMMEDIATE")
+    # Until the end of the transaction their order does not matter.
+    run_sql("DELETE FROM annotation_dataset WHERE id = %s", kept.dataset_id)
+    run_sql("DELETE FROM annotation_record WHERE dataset_id = %s", kept.dataset_id)
+    run_sql("SET CONSTRAINTS ALL IMMEDIATE")
+    assert not Dataset.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_adds_records_and_who_deletes_their_dataset_wait_for_each_other():
+    (kept,) = make_records(make_project(), ["a"])
+    added = "INSERT INTO annotation_record (dataset_id, row_number, text) VALUES (%s, 1, 'b')"
+    deleted = "DELETE FROM annotation_dataset WHERE id = %s"
+    settings = connection.get_connection_params()
+    with psycopg.connect(**{name: settings[name] for name in ("host", "port", "user", "password", "dbname")}) as other:
+        for first, second in ((added, deleted), (deleted, added)):
+            other.execute(first, [kept.dataset_id])
+            run_sql("SET lock_timeout = 100")
+            with pytest.raises(OperationalError, match="lock timeout"):
+                run_sql(second, kept.dataset_id)
+            run_sql("RESET lock_timeout")
+            other.rollback()
+        # A view of the rows that is older than the lock would not show them.
+        other.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        other.execute(deleted, [kept.dataset_id])
+        with pytest.raises(psycopg.errors.FeatureNotSupported):
+            other.commit()
+    assert Record.objects.get() == kept
 
 
 # --- what a crowd sees
@@ -267,7 +326,7 @@ def test_labels_are_never_deleted():
         run_sql("TRUNCATE annotation_label")
     with refused("annotation_label_kept_whole"):
         run_sql("TRUNCATE annotation_query CASCADE")
-    with refused("annotation_action_kept_whole"):  # the first of the tables under a project that refuse
+    with refused("annotation_dataset_emptied"):  # the first of the tables under a project that refuse
         run_sql("TRUNCATE annotation_project CASCADE")
     assert Label.objects.get() == label
 
