@@ -1,14 +1,29 @@
-"""Forms of the pages people join by."""
+"""Forms of the pages people are taken into a project by, and join by."""
 
 from datetime import timedelta
 from typing import Any
 
 from django import forms
+from django.contrib.auth.models import User
 from django.core.validators import RegexValidator
 from django.utils.translation import gettext_lazy as _
 
 from annotation.joining_models import Platform
 from annotation.models import Role
+
+
+class MemberForm(forms.Form):
+    """Somebody who has an account here, and what they may do."""
+
+    username = forms.CharField(max_length=150, label=_("User name"))
+    role = forms.ChoiceField(choices=Role.choices, label=_("Role"))
+
+    def clean_username(self) -> User:
+        """Find the person; managers may know who has an account."""
+        user = User.objects.filter(username=self.cleaned_data["username"], is_active=True).first()
+        if user is None:
+            raise forms.ValidationError(_("Nobody has an account under this name."))
+        return user
 
 
 class InvitationForm(forms.Form):

@@ -1,30 +1,23 @@
-"""Forms of the admin's pages: projects, people, limits, tokens."""
+"""The form of a new project."""
 
-from collections.abc import Collection, Sequence
-from datetime import timedelta
-from decimal import Decimal
+from collections.abc import Collection
 from typing import Any
 
 from django import forms
-from django.contrib.auth.models import User
 from django.utils.translation import gettext_lazy as _
 
-from annotation.gate_plan import EXAMPLE_TEXT, Offer, offers
+from annotation.gate_plan import EXAMPLE_TEXT
 from annotation.models import (
     DataKind,
-    Dataset,
     Features,
     GateKind,
     Oracle,
     PrivacyUnit,
-    Project,
-    Role,
     Selection,
     UpdatePolicy,
 )
 from annotation.preset import Preset
-from annotation.presets import GATE_FIELDS, broken_rules, encoder_installed
-from annotation.services.tokens import Scope
+from annotation.presets import broken_rules, encoder_installed
 from annotation.wording import told
 from privacy.normalizers import Normalizer, normalize_text
 
@@ -38,7 +31,6 @@ OFFERED_SELECTIONS = {
 NORMALIZER_CHOICES = [
     (rule.value, f"{rule.value}: {rule.summary} (“{normalize_text(EXAMPLE_TEXT, rule)}”)") for rule in Normalizer
 ]
-SMALLEST_DELTA = 1e-12
 ALL_CHOICES = {"data_kind": DataKind.choices, "selection": Selection.choices, "features": Features.choices}
 
 
@@ -362,123 +354,3 @@ def _declared_column(number: int, line: str) -> dict[str, Any]:
             _("Line %(line)d: the lower bound must be below the upper."), params={"line": number}
         )
     return {"name": name, "low": bounds[0], "high": bounds[1]}
-
-
-class LabelBudgetForm(forms.Form):
-    """How many answers may be asked for, and what they cost."""
-
-    labels_limit = forms.IntegerField(
-        required=False,
-        min_value=0,
-        max_value=2**31 - 1,
-        label=_("Answers at most"),
-        help_text=_("Of all people together."),
-    )
-    price_per_label = forms.DecimalField(
-        required=False, max_digits=10, decimal_places=4, min_value=Decimal("0.0001"), label=_("Price of an answer")
-    )
-    money_limit = forms.DecimalField(
-        required=False, max_digits=12, decimal_places=2, min_value=0, label=_("Money at most")
-    )
-    currency = forms.RegexField(
-        r"^[A-Z]{3}$", required=False, label=_("Currency"), help_text=_("Three letters, like NOK or EUR.")
-    )
-
-    def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
-        kwargs.setdefault("initial", {name: getattr(project, name) for name in self.base_fields})
-        super().__init__(*args, **kwargs)
-        if project.selection == Selection.SECRET_SAMPLE:
-            # How many a secret block asks is secret, and stopping at a limit would tell.
-            for name in ("labels_limit", "money_limit"):
-                self.fields[name].disabled = True
-                self.fields[name].help_text = _("Not with a secret sample: stopping would tell how many were asked.")
-
-    def clean(self) -> dict[str, Any]:
-        """Ask for a price where money is limited."""
-        if self.cleaned_data.get("money_limit") is not None and not self.cleaned_data.get("price_per_label"):
-            self.add_error("price_per_label", _("A limit in money needs the price of an answer."))
-        return self.cleaned_data
-
-
-class GatePlanForm(forms.Form):
-    """At what price gates are compared, and on what."""
-
-    SYNTHETIC = "synthetic"
-
-    epsilon = forms.FloatField(min_value=0.01, max_value=20, label=_("Epsilon of one upload"))
-    delta = forms.FloatField(min_value=SMALLEST_DELTA, max_value=0.1, label=_("Delta of one upload"))
-    source = forms.ChoiceField(required=False, label=_("Show what would pass"))
-
-    def __init__(self, *args: Any, project: Project, uploads: Sequence[Dataset], **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.project = project
-        self.offers: list[Offer] = []
-        source = self.fields["source"]
-        assert isinstance(source, forms.ChoiceField)
-        source.choices = [
-            ("", _("no: compare by price alone")),
-            (self.SYNTHETIC, _("of a made-up log")),
-            *((str(upload.pk), f"{upload.name}: {upload.get_role_display()}") for upload in uploads),
-        ]
-
-    def clean(self) -> dict[str, Any]:
-        """Find the gates at the price, or say why there are none."""
-        if self.errors:
-            return self.cleaned_data
-        contributor = self.project.privacy_unit == PrivacyUnit.CONTRIBUTOR
-        try:
-            self.offers = offers(
-                self.cleaned_data["epsilon"],
-                self.cleaned_data["delta"],
-                unit="contributor" if contributor else "record",
-                texts_per_contributor=self.project.texts_per_contributor if contributor else None,
-            )
-        except ValueError as error:
-            self.add_error("epsilon", told(str(error)))
-        return self.cleaned_data
-
-
-class GateChoiceForm(forms.Form):
-    """The numbers of one gate, as the planner's buttons send them."""
-
-    gate_kind = forms.ChoiceField(choices=GateKind.choices)
-    gate_k = forms.IntegerField(required=False, max_value=2**31 - 1)
-    gate_sampling_rate = forms.FloatField(required=False)
-    gate_epsilon = forms.FloatField()
-    gate_delta = forms.FloatField(required=False)
-    gate_floor = forms.IntegerField(required=False, max_value=2**31 - 1)
-    normalizer = forms.ChoiceField(required=False, choices=[(rule.value, rule.value) for rule in Normalizer])
-
-    def settings(self) -> dict[str, Any]:
-        """Return the fields of the kind that was chosen, and the rule for equal texts where one was."""
-        kind = self.cleaned_data["gate_kind"]
-        rule = {"normalizer": self.cleaned_data["normalizer"]} if self.cleaned_data["normalizer"] else {}
-        return rule | {field: self.cleaned_data[field] for field in ("gate_kind", "gate_epsilon", *GATE_FIELDS[kind])}
-
-
-class MemberForm(forms.Form):
-    """Somebody who has an account here, and what they may do."""
-
-    username = forms.CharField(max_length=150, label=_("User name"))
-    role = forms.ChoiceField(choices=Role.choices, label=_("Role"))
-
-    def clean_username(self) -> User:
-        """Find the person; managers may know who has an account."""
-        user = User.objects.filter(username=self.cleaned_data["username"], is_active=True).first()
-        if user is None:
-            raise forms.ValidationError(_("Nobody has an account under this name."))
-        return user
-
-
-class TokenForm(forms.Form):
-    """A new API token."""
-
-    name = forms.CharField(max_length=80, label=_("Name"), help_text=_("Where it will be used."))
-    scopes = forms.MultipleChoiceField(
-        choices=[(scope.value, scope.value) for scope in Scope], widget=forms.CheckboxSelectMultiple, label=_("May do")
-    )
-    days = forms.IntegerField(min_value=1, max_value=366, initial=90, label=_("Days until it ends"))
-
-    def lifetime(self) -> timedelta:
-        """Return how long the token lives."""
-        return timedelta(days=self.cleaned_data["days"])

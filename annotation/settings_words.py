@@ -6,10 +6,10 @@ from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from annotation.label_budget_forms import LabelBudgetForm
 from annotation.labelling_forms import LabellingForm
 from annotation.models import Project
 from annotation.pool_forms import PoolProjectForm
-from annotation.project_forms import LabelBudgetForm
 from annotation.quality_forms import QualityForm
 from annotation.retention_forms import KINDS
 from annotation.settings_forms import SettingsForm

@@ -16,9 +16,9 @@ from annotation import label_forecast, sheets
 from annotation.errors import InvalidUpload
 from annotation.identity import person_of
 from annotation.label_budget import label_budget as budget_of_labels
+from annotation.label_budget_forms import LabelBudgetForm
 from annotation.models import Arrival, Dataset, Project
 from annotation.parsers.checks import MAXIMUM_TEXT_LENGTH
-from annotation.project_forms import LabelBudgetForm
 from annotation.services import bad_rows, datasets, drafts, gate, mappings, projects
 from annotation.upload_forms import UploadForm
 from annotation.views.projects import managed_project

@@ -13,10 +13,10 @@ from django.views.decorators.http import require_POST
 
 from annotation import gate_plan
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration
+from annotation.gate_forms import SMALLEST_DELTA, GateChoiceForm, GatePlanForm
 from annotation.identity import person_of
 from annotation.models import Dataset, DatasetRole, DatasetState, Oracle, Project
 from annotation.presets import gate_event
-from annotation.project_forms import SMALLEST_DELTA, GateChoiceForm, GatePlanForm
 from annotation.services import gate, gate_planning
 from annotation.views.projects import managed_project
 from annotation.wording import told

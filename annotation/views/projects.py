@@ -12,10 +12,10 @@ from annotation import group_sheets, selectors, sheets
 from annotation.choosing_forms import ChoosingForm
 from annotation.group_forms import GroupRoleForm
 from annotation.identity import note_about, person_of
+from annotation.joining_forms import MemberForm
 from annotation.models import Arrival, DataKind, Membership, Oracle, Project, Role
 from annotation.pool_forms import PoolProjectForm
 from annotation.presets import PRESETS
-from annotation.project_forms import MemberForm
 from annotation.services import lifecycle, projects
 from annotation.stream_forms import StreamProjectForm
 

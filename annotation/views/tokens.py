@@ -8,8 +8,8 @@ from django.views.decorators.http import require_POST
 
 from annotation.identity import person_of
 from annotation.models import ApiToken
-from annotation.project_forms import TokenForm
 from annotation.services import tokens as token_service
+from annotation.token_forms import TokenForm
 
 
 @login_required
