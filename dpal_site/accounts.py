@@ -125,6 +125,10 @@ class SocialAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         """Trust the issuer."""
         return True
 
+    def on_authentication_error(self, request: HttpRequest, provider: object, **about: Any) -> None:
+        """Note who was let in by nobody, and which check of the issuer's word failed."""
+        security.note("login.refused", request, reason=getattr(about.get("exception"), "reason", None))
+
 
 class EmailStage(EmailVerificationStage):  # type: ignore[misc]
     """Ask for a confirmed email only of those who signed up with one; an administrator may open accounts without."""

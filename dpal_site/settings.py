@@ -60,7 +60,7 @@ INSTALLED_APPS = [
     "allauth",
     "allauth.account",
     "allauth.socialaccount",
-    "allauth.socialaccount.providers.openid_connect",
+    "dpal_site.openid",
     "allauth.mfa",
     "allauth.usersessions",
     "django.contrib.admin",
@@ -204,7 +204,6 @@ SOCIALACCOUNT_EMAIL_AUTHENTICATION = False
 OIDC_ISSUER = os.environ.get("OIDC_ISSUER", "")
 SOCIALACCOUNT_PROVIDERS: dict[str, dict[str, object]] = {
     "openid_connect": {
-        "OAUTH_PKCE_ENABLED": True,
         "APPS": [
             {
                 "provider_id": "oidc",

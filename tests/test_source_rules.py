@@ -31,6 +31,7 @@ MAY_REACH_OUT = {
     "learner/webhook_address.py": "to hosts an administrator listed, at addresses that were checked",
     "learner/services/webhooks.py": "names the errors of the former",
     "annotation/object_storage.py": "to the bucket that STORAGE_URL names",
+    "dpal_site/openid/issuer.py": "to the issuer that OIDC_ISSUER names, and where its own description leads",
     "dpal_site/file_address.py": "describes that bucket",
     "dpal_site/healthcheck.py": "to the process beside it",
     "dpal_site/embedded/processes.py": "to the processes it started",

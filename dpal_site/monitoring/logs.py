@@ -11,7 +11,7 @@ FORMATS = ("plain", "json")
 # Extra fields that reach a line; Celery and Django add others, with arguments and requests in them.
 REQUEST_FIELDS = ("exception", "method", "route", "status", "milliseconds", "user_id", "token_id")
 # Those of a security event besides; see `security`.
-FIELDS = (*REQUEST_FIELDS, "security", "network", "account", "factor", "asked")
+FIELDS = (*REQUEST_FIELDS, "security", "network", "account", "factor", "asked", "reason")
 OWN_PACKAGES = ("privacy.", "annotation.", "learner.", "dpal_site.")
 
 

@@ -1,0 +1,41 @@
+"""Sign-in by OpenID Connect, in the place of the library's own provider: each login has a nonce and PKCE."""
+
+from typing import Any
+
+from allauth.socialaccount.providers.oauth2.utils import generate_code_challenge
+from allauth.socialaccount.providers.openid_connect.provider import OpenIDConnectProvider
+from django.http import HttpRequest
+
+from dpal_site.openid.claims import nonce_of
+from dpal_site.openid.issuer import IssuerAdapter
+
+
+class IssuerProvider(OpenIDConnectProvider):  # type: ignore[misc]
+    """Asks an issuer who somebody is, and nothing a visitor adds to the question."""
+
+    oauth2_adapter_class = IssuerAdapter
+    # People come through their browser; a token alone, from wherever, opens nothing.
+    supports_token_authentication = False
+
+    def wk_server_url(self, url: str) -> str:
+        """Return where an issuer's document is: an ending slash belongs to its name alone (Discovery 1.0, 4.1)."""
+        address: str = super().wk_server_url(url.rstrip("/"))
+        return address
+
+    def get_pkce_params(self) -> dict[str, str]:
+        """Send a nonce with every challenge, drawn from the same secret."""
+        params: dict[str, str] = generate_code_challenge()
+        return params | {"nonce": nonce_of(params["code_verifier"])}
+
+    def get_auth_params_from_request(self, request: HttpRequest, action: str) -> dict[str, Any]:
+        """Take nothing from the address: it could name another place to send the code to."""
+        params: dict[str, Any] = self.get_auth_params()
+        return params
+
+    def get_scope_from_request(self, request: HttpRequest) -> list[str]:
+        """Take nothing from the address here either."""
+        scope: list[str] = self.get_scope()
+        return scope
+
+
+provider_classes = [IssuerProvider]
