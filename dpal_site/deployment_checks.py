@@ -9,8 +9,8 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Tags, Warning, register  # noqa: A004 - Django's own name
 from django.db import DatabaseError, connection
 
-# Names of the compose file's services, and of this machine: what talks to them leaves no host.
-NEAR = frozenset({"", "localhost", "127.0.0.1", "::1", "postgres", "valkey"})
+# Names of this machine: what talks to them leaves no host.
+NEAR = frozenset({"", "localhost", "127.0.0.1", "::1"})
 CHECKED_MODES = frozenset({"verify-full", "verify-ca"})
 ENCRYPTED_BROKERS = frozenset({"rediss", "amqps", "sqs"})
 

@@ -1,5 +1,10 @@
-"""What `docker compose up` would start, started: the same commands in the same order with the same environment."""
+"""What `docker compose up` would start, started: the same commands in the same order with the same environment.
 
+Database and broker are the embedded ones, whose builds have no TLS: they are reached through a front that has it, with
+the certificates the compose file's servers get. The servers' own commands are run in tests/hosts.
+"""
+
+import contextlib
 import json
 import os
 import re
@@ -10,6 +15,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 from secrets import token_hex
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
@@ -19,6 +25,7 @@ from psycopg import sql
 from dpal_site.embedded import host
 from dpal_site.embedded.processes import Supervisor
 from dpal_site.embedded.servers import REPOSITORY
+from tests.tls_front import TlsFront
 
 pytestmark = pytest.mark.faults
 COMPOSE = yaml.safe_load((REPOSITORY / "docker-compose.yml").read_text())
@@ -50,16 +57,25 @@ def site(transactional_db, embedded_servers, broker, tmp_path):
     secrets = tmp_path / "secrets"
     made = {"SECRETS": str(secrets), "PATH": os.environ["PATH"]}
     subprocess.run(["sh", REPOSITORY / "deploy" / "secrets.sh"], env=made, check=True, capture_output=True)
-    (secrets / "database_url").write_text(embedded_servers.database_url)
+    there = {"postgres": urlsplit(embedded_servers.database_url), "valkey": urlsplit(broker)}
     # Roles belong to the whole server, which other runs share.
-    role = f"label_{database_name(embedded_servers.database_url)}"
-    _, _, address = embedded_servers.database_url.rpartition("@")
-    (secrets / "label_database_url").write_text(f"postgresql://{role}:{token_hex(16)}@{address}")
-    (secrets / "broker_url").write_text(broker)
+    role = f"label_{there['postgres'].path[1:]}"
     places = {"/run/secrets": str(secrets), "/tmp/celerybeat": str(tmp_path / "celerybeat")}
     image = dict(re.findall(r"(DPAL_\w+|LOG_FORMAT)=(\S+)", DOCKERFILE.rpartition("\nFROM ")[2]))
     image |= {"DPAL_VAR": str(tmp_path / "var"), "DPAL_STATIC": str(tmp_path / "static")}
     (tmp_path / "var").mkdir()
+
+    def write_addresses(fronts):
+        """Have the addresses that were made lead here; what they demand of the server stays."""
+        user, _, _ = embedded_servers.database_url.partition("@")
+        here_is = f"@postgres:{fronts['postgres']}{there['postgres'].path}"
+        for name, who in (("database_url", user), ("label_database_url", f"postgresql://{role}:{token_hex(16)}")):
+            demands = (secrets / name).read_text().partition("?")[2]
+            (secrets / name).write_text(f"{who}{here_is}?{here(demands)}&hostaddr={host.LOOPBACK}")
+        scheme = urlsplit((secrets / "broker_url").read_text()).scheme
+        password, path = there["valkey"].password, there["valkey"].path
+        (secrets / "broker_url").write_text(f"{scheme}://:{password}@localhost:{fronts['valkey']}{path}")
+
     ports = {"web": host.free_port()}
     ports["label"] = host.free_port_from(ports["web"] + 1)
 
@@ -80,14 +96,22 @@ def site(transactional_db, embedded_servers, broker, tmp_path):
                 found[key] = f"http://127.0.0.1:{ports[part]}"
         return found
 
-    yield Site(tmp_path, environment_of, here, ports)
+    with contextlib.ExitStack() as stack:
+        fronts = {
+            name: TlsFront(
+                address.port, secrets / f"{name}_certificate", secrets / f"{name}_key", asks_first=name == "postgres"
+            )
+            for name, address in there.items()
+        }
+        for front in fronts.values():
+            stack.enter_context(front.running())
+        write_addresses({name: front.port for name, front in fronts.items()})
+        yield Site(tmp_path, environment_of, here, ports)
+        # Nobody found another way.
+        assert all(front.served for front in fronts.values())
     with psycopg.connect(embedded_servers.database_url, autocommit=True) as connection:
         connection.execute(sql.SQL("DROP OWNED BY {0}").format(sql.Identifier(role)))
         connection.execute(sql.SQL("DROP ROLE {0}").format(sql.Identifier(role)))
-
-
-def database_name(url):
-    return url.rpartition("/")[2].partition("?")[0]
 
 
 class Site:

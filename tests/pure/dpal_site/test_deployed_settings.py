@@ -135,7 +135,10 @@ POOLED = (
 def test_behind_a_pooler_pages_leave_the_time_limit_to_it(run):
     pages = {"DPAL_SERVES_PAGES": "1"}
     assert "statement_timeout" in run("web", "-c", POOLED, **pages).stdout
-    assert run("web", "-c", POOLED, DATABASE_POOLER="transaction", **pages).stdout == "dpal_site.pooled {}\n"
+    said = run("web", "-c", POOLED, DATABASE_POOLER="transaction", **pages).stdout
+    # What is left is about TLS.
+    demands = {"sslmode": "verify-full", "sslrootcert": "/run/secrets/authority"}
+    assert said == f"dpal_site.pooled {demands}\n"
     assert "must be 'transaction'" in run("web", "-c", POOLED, DATABASE_POOLER="session").stderr
 
 

@@ -81,10 +81,31 @@ def test_only_the_web_servers_are_reached_from_outside_and_only_on_this_host():
     assert SERVICES["label"]["ports"] == ["${BIND:-127.0.0.1}:${LABEL_PORT:-8001}:8000"]
 
 
+def test_servers_speak_tls_and_nothing_else():
+    """What they then refuse is tried on real ones in tests/hosts."""
+    valkey, postgres = SERVICES["valkey"]["command"][-1], SERVICES["postgres"]["command"][-1]
+    assert "--port 0 --tls-port 6379" in valkey
+    assert "-c hba_file=/etc/postgresql/pg_hba.conf -c ssl=on" in postgres
+    assert SERVICES["postgres"]["configs"] == [{"source": "pg_hba", "target": "/etc/postgresql/pg_hba.conf"}]
+    rules = [line.split() for line in (ROOT / COMPOSE["configs"]["pg_hba"]["file"]).read_text().splitlines()]
+    network = [rule for rule in rules if rule and not rule[0].startswith("#") and rule[0] != "local"]
+    assert [(rule[0], rule[-1]) for rule in network] == [("hostssl", "scram-sha-256")]
+    assert "sslmode=verify-full" in SERVICES["postgres"]["healthcheck"]["test"][-1]
+    assert "--tls --cacert" in " ".join(SERVICES["valkey"]["healthcheck"]["test"])
+
+
+def test_the_key_of_a_server_is_given_to_that_server_alone():
+    for server in ("postgres", "valkey"):
+        holders = [name for name in SERVICES if f"{server}_key" in SERVICES[name]["secrets"]]
+        assert holders == [server]
+    assert all("authority" in service["secrets"] for service in SERVICES.values())
+    assert all(SERVICES[name]["environment"]["BROKER_CA_FILE"] for name in OWN)
+
+
 def test_the_process_of_the_label_pages_is_given_no_key_to_what_it_must_not_read():
     label = SERVICES["label"]
     own = {"label_database_url", "label_s3_key", "label_s3_secret"}
-    assert set(label["secrets"]) == own | {"broker_url", "secret_key"}
+    assert set(label["secrets"]) == own | {"broker_url", "secret_key", "authority"}
     assert not {"s3_key", "s3_secret"} & set(label["secrets"])
     assert not {"DATABASE_URL_FILE", "PSEUDONYM_KEY_FILE", "SIGNING_KEY_FILE"} & set(label["environment"])
     assert label["volumes"] == ["files:/var/lib/dpal:ro"]
@@ -128,8 +149,10 @@ def test_secrets_are_made_once(tmp_path):
         return {path.name: path.read_text() for path in tmp_path.iterdir()}
 
     first = make()
-    assert set(first) == set(COMPOSE["secrets"])
+    # The authority's key signs certificates; nothing that runs has a use for it.
+    assert set(first) == set(COMPOSE["secrets"]) | {"authority_key"}
     assert make() == first
+    assert {path.name for path in tmp_path.iterdir() if path.stat().st_mode & 0o777 == 0o600} == {"authority_key"}
     # Mail, issuer and bucket are somebody else's, who makes the keys.
     theirs = ("email_url", "oidc_client_secret", "s3_key", "s3_secret", "label_s3_key", "label_s3_secret")
     assert {first.pop(name) for name in theirs} == {""}

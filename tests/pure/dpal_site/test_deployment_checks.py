@@ -8,16 +8,21 @@ from dpal_site.deployment_checks import check_connections, check_second_factor, 
 from dpal_site.embedded.servers import database_settings
 
 
-def found(database="postgresql://dpal:x@postgres:5432/dpal", broker="redis://:x@valkey:6379/0", **changed):
-    """Return which settings are remarked of a site whose servers stand beside it but for what is changed."""
+def found(database="postgresql://dpal:x@127.0.0.1:5432/dpal", broker="redis://:x@localhost:6379/0", **changed):
+    """Return which settings are remarked of a site whose servers are on its own machine but for what is changed."""
     site = {"EMAIL_HOST": "localhost", "EMAIL_USE_TLS": False, "EMAIL_USE_SSL": False, "OIDC_ISSUER": ""} | changed
     site.setdefault("STORAGES", {"default": {}})
     site |= {"DATABASES": {"default": database_settings(database)}, "CELERY_BROKER_URL": broker}
     return [hint.partition(":")[0] for hint in plain_connections(SimpleNamespace(**site))]
 
 
-def test_what_stays_on_one_host_may_talk_in_plain():
+def test_what_stays_on_one_machine_may_talk_in_plain():
     assert found() == []
+
+
+def test_other_containers_are_other_hosts():
+    plain = {"database": "postgresql://dpal:x@postgres:5432/dpal", "broker": "redis://:x@valkey:6379/0"}
+    assert found(**plain) == ["DATABASE_URL", "CELERY_BROKER_URL"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,61 @@
+"""The check of a deployment that asks the database: do the statements of pages end behind a pooler?"""
+
+from contextlib import contextmanager
+
+import pytest
+from django.core.checks import run_checks
+from django.db import OperationalError, connection
+
+from dpal_site.deployment_checks import check_page_limit
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def pooled(settings):
+    """Serve pages behind a pooler, as far as the settings say."""
+    settings.DATABASE_POOLER, settings.SITE_PART = "transaction", "web"
+    return settings
+
+
+def give_a_limit(limit):
+    """Do what `connect_query` does for a pooler's address."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('statement_timeout', %s, true)", [limit])
+
+
+def remarked(databases=("default",)):
+    return [warning.id for warning in check_page_limit(None, databases)]
+
+
+@pytest.mark.parametrize("part", ["web", "label"])
+def test_pages_without_a_time_limit_are_remarked(pooled, part):
+    pooled.SITE_PART = part
+    give_a_limit("0")
+    assert remarked() == ["dpal.W003"]
+    give_a_limit("20s")
+    assert remarked() == []
+
+
+@pytest.mark.parametrize(("setting", "value"), [("DATABASE_POOLER", ""), ("SITE_PART", "")])
+def test_workers_and_sessions_of_their_own_need_none(pooled, setting, value):
+    """A worker's statements take as long as its work, and without a pooler the web server sets the limit itself."""
+    give_a_limit("0")
+    setattr(pooled, setting, value)
+    assert remarked() == []
+
+
+def test_the_database_is_asked_only_where_it_is_named(pooled):
+    give_a_limit("0")
+    assert "dpal.W003" in [warning.id for warning in run_checks(databases=["default"])]
+    assert "dpal.W003" not in [warning.id for warning in run_checks()]
+
+
+def test_a_database_that_is_away_is_remarked_by_others(pooled, monkeypatch):
+    @contextmanager
+    def away():
+        raise OperationalError("away")
+        yield
+
+    monkeypatch.setattr(connection, "cursor", away)
+    assert remarked() == []
