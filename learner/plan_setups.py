@@ -18,6 +18,7 @@ from learner.configuration import NORM_BOUND, featurizer_of, first_block_rate, p
 from learner.estimators.catalogue import Training
 from learner.plan_selectors import Purse
 from learner.planning import MOST_RELEASES, Setup, top_c_series_epsilon
+from learner.stream_configuration import online_of
 from privacy.accounting.event import Event
 from privacy.planning import passing
 from privacy.selectors import guarantee
@@ -115,6 +116,7 @@ def setup_of(project: Project, records: int) -> Setup:
         selection_epsilon=0.0,
         hidden=project.update_policy == UpdatePolicy.FLSW_HIDDEN,
         askable=_askable(project, records),
+        online=online_of(project) if project.estimator in ONLINE_ESTIMATORS else None,
     )
     return _with_payable_releases(project, setup)
 
@@ -148,9 +150,14 @@ def purchase_of(project: Project, records: int) -> Purchase:
 
 
 def default_records(project: Project) -> int:
-    """Return how many records to plan for where nobody said: what passes of a made-up log, or a few thousand."""
+    """Return how many records to plan for where nobody said.
+
+    What passes of a made-up log, the answers that a stream expects where it learns from each, or a few thousand.
+    """
     if project.oracle == Oracle.CROWD:
         return max(1, round(passing(synthetic_log(), gate_from(vars(project))).texts))
+    if project.estimator in ONLINE_ESTIMATORS and project.expected_answers:
+        return project.expected_answers
     return 2000
 
 

@@ -22,7 +22,7 @@ from annotation.views.wizard import draft_of
 from annotation.wizard_forms import draft_form, step_of
 from learner import plan_setups, plots
 from learner.plan_setups import Purchase
-from learner.planning import MOST_ROWS, TEST_ROWS, Setup, splits
+from learner.planning import TEST_ROWS, Setup, splits
 from learner.planning_models import PlanSimulation
 from learner.services import planning
 
@@ -153,11 +153,18 @@ def _picture(kind: str, fingerprint: str) -> HttpResponse:
     if kind == "accuracy":
         words = _("Mean over simulations, with the worst and the best; the page has the numbers.")
         curves = {curve["name"]: curve["points"] for curve in shown["curves"]}
+        plain = {
+            _("%(data)s, without privacy") % {"data": curve["name"]}: curve["plain"]
+            for curve in shown["curves"]
+            if curve["plain"]
+        }
+        online = setup.online is not None
         drawn = plots.simulation_plot(
             curves,
-            title=_("Simulated accuracy by labels"),
+            title=_("Simulated accuracy by records") if online else _("Simulated accuracy by labels"),
             words=words,
-            axis_names=(_("labels"), _("simulated accuracy")),
+            axis_names=(_("records arrived") if online else _("labels"), _("simulated accuracy")),
+            beside=plain,
         )
         return HttpResponse(drawn, content_type=SVG)
     if kind != "split" or not shown["splits"]:
@@ -177,18 +184,24 @@ def _shown(simulation: PlanSimulation | None, setup: Setup) -> Mapping[str, Any]
     if simulation is None or simulation.result is None:
         return {"curves": [], "splits": []}
     result = simulation.result
+    plain = result.get("plain", {})
     secret = setup.first_rate is not None
     axis = _("rate near the boundary") if setup.hidden else _("share of choosing")
     return {
         "curves": [
-            {"key": key, "name": str(DATA_WORDS[key]), "points": points}
+            {
+                "name": str(DATA_WORDS[key]),
+                "points": points,
+                "plain": plain.get(key, []),
+                "rows": list(zip(points, plain.get(key, []), strict=False)),
+            }
             for key, points in result["curves"].items()
             if points
         ],
         "splits": result["splits"],
         "axis": _("rate of the first block") if secret else axis,
         "seeds": result["seeds"],
-        "rows": min(MOST_ROWS, setup.records),
+        "rows": setup.simulated_records,
         "test_rows": TEST_ROWS,
         "secret": secret,
         "hidden": setup.hidden,

@@ -13,6 +13,8 @@ from annotation.selection_rules import screen_series_event
 from learner.blocks import block_rates, draw_blocks
 from learner.estimators.catalogue import KINDS, Training, estimator_for
 from learner.linear_model import LinearModel
+from learner.online import Online, simulated_arrival
+from learner.policies import ImmediateUpdates
 from learner.strategies.catalogue import strategy_for
 from privacy.accounting.screens import stream_epsilon
 from privacy.mechanisms.randomness import SimulationRandom
@@ -26,6 +28,10 @@ TEST_ROWS: Final = 1000
 # Releases beyond this change little and each is a training more.
 MOST_RELEASES: Final = 6
 MOST_DIMENSIONS: Final = 128
+# Records of a simulated stream that learns from each, and numbers of noise in all of its steps: a few seconds' work.
+MOST_ARRIVALS: Final = 100_000
+MOST_NOISE: Final = 20_000_000
+MOST_STOPS: Final = 10
 SHARES: Final = (0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8)
 RATES: Final = (0.02, 0.05, 0.1, 0.2, 0.35, 0.5)
 # Log ratios of a falling rate's largest to its smallest.
@@ -64,6 +70,8 @@ class Setup:
         Whether only trained models are published, never what was chosen: then one price covers both.
     askable : int or None
         Most questions that coins leave of the records, where coins choose.
+    online : Online or None
+        How a stream learns from each answer at once, where it does.
     """
 
     n_classes: int
@@ -84,6 +92,7 @@ class Setup:
     selection_epsilon: float
     hidden: bool = False
     askable: int | None = None
+    online: Online | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return plain values, by which equal setups are known."""
@@ -92,16 +101,34 @@ class Setup:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Setup":
         """Return the setup that `as_json` described."""
-        return cls(**{**values, "training": Training(**values["training"])})
+        online = values.get("online")
+        built = {"training": Training(**values["training"]), "online": online and Online(**online)}
+        return cls(**{**values, **built})
 
     @property
     def can_be_simulated(self) -> bool:
-        """Whether this module knows how to: online learning from single records is left out."""
-        return self.estimator in KINDS and self.releases > 0 and bool(self.label_counts)
+        """Whether there is anything to simulate."""
+        known = self.estimator in KINDS or self.online is not None
+        return known and self.releases > 0 and bool(self.label_counts)
+
+    @property
+    def simulated_dimension(self) -> int:
+        """Columns of a simulated record."""
+        return min(self.dimension, MOST_DIMENSIONS)
+
+    @property
+    def simulated_records(self) -> int:
+        """Records of a simulated pool or stream: as many as the project's where these are not too many."""
+        if self.online is None:
+            return min(self.records, MOST_ROWS)
+        vectors = 1 if self.n_classes == 2 else self.n_classes
+        return min(self.records, MOST_ARRIVALS, MOST_NOISE // (vectors * (self.simulated_dimension + 1)))
 
     @property
     def label_counts(self) -> list[int]:
-        """Labels at each release, as many as the records allow."""
+        """Labels at each release, as many as the records allow; of learning at once at some of the releases."""
+        if self.online is not None:
+            return self._arrivals()
         if self.first_rate is not None:
             rates = block_rates(self.first_rate)[: self.releases]
             return [int(count) for count in np.cumsum(np.array(rates) * self.records).round()]
@@ -114,6 +141,17 @@ class Setup:
             following = 2 * following if self.doubling else following + self.labels_per_release
         return counts
 
+    def _arrivals(self) -> list[int]:
+        """Return after how many records learning at once is looked at: where versions are due, if any are."""
+        rows, each = self.simulated_records, self.labels_per_release
+        if self.records < each:
+            return []
+        if rows < each:
+            return sorted({-(-rows * part // MOST_STOPS) for part in range(1, MOST_STOPS + 1)})
+        versions = rows // each
+        counts = [*range(0, versions, -(-versions // MOST_STOPS)), versions]
+        return [version * each for version in counts if version]
+
 
 @dataclass(frozen=True, slots=True)
 class Point:
@@ -125,7 +163,7 @@ class Point:
     high: float
 
 
-def simulated(setup: Setup, data: Data, *, seeds: int = SEEDS) -> list[Point]:
+def simulated(setup: Setup, data: Data, *, seeds: int = SEEDS, private: bool = True) -> list[Point]:
     """Return the accuracy at each release, over seeds.
 
     Parameters
@@ -136,13 +174,18 @@ def simulated(setup: Setup, data: Data, *, seeds: int = SEEDS) -> list[Point]:
         scikit-learn's handwritten digits, or normal clouds around a centre for each class in the declared dimension.
     seeds : int
         Simulations of the whole, each with a pool, choices and noise of its own.
+    private : bool
+        False leaves out the noise of a stream that learns from each answer; the records and their order stay.
 
     Returns
     -------
     list of Point
         One for each release whose labels the simulated pool holds.
     """
-    runs = [list(_run(setup, data, seed)) for seed in range(seeds)]
+    if setup.online is None:
+        runs = [list(_run(setup, data, seed)) for seed in range(seeds)]
+    else:
+        runs = [list(_stream(setup, setup.online, data, seed, private=private)) for seed in range(seeds)]
     shortest = min(len(run) for run in runs)
     points = []
     for place in range(shortest):
@@ -292,6 +335,23 @@ def _run(setup: Setup, data: Data, seed: int) -> Iterator[tuple[int, float]]:
         yield len(asked), float((_predicted(model, X_test) == y_test).mean())
 
 
+def _stream(setup: Setup, online: Online, data: Data, seed: int, *, private: bool) -> Iterator[tuple[int, float]]:
+    """Yield records arrived and accuracy at each stop of one simulated stream."""
+    X, y, X_test, y_test = _pool(data, setup, np.random.default_rng((20_261_121, seed)))
+    # Columns of zeros change no score, but each has its noise, and a confirmation's price counts them.
+    wide = ((0, 0), (0, setup.simulated_dimension - X.shape[1]))
+    X, X_test = np.pad(X, wide), np.pad(X_test, wide)
+    source = SimulationRandom(np.random.default_rng((20_261_122, seed)))
+    learner = online.learner(
+        list(range(setup.n_classes)), intercept_scaling=INTERCEPT_SCALING, private=private, random_state=source
+    ).start(X.shape[1])
+    names = tuple(str(number) for number in range(setup.n_classes))
+    stops, policy = setup.label_counts, ImmediateUpdates()
+    for stop in simulated_arrival(learner, X, y, policy=policy, ahead=online.ahead, stops=stops, rng=source):
+        model = LinearModel(learner.coef_, learner.intercept_, names, "softmax")
+        yield stop, float((_predicted(model, X_test) == y_test).mean())
+
+
 def _ask(
     setup: Setup,
     X: NDArray[np.float32],
@@ -344,16 +404,16 @@ def _pool(
     data: Data, setup: Setup, rng: np.random.Generator
 ) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.float32], NDArray[np.int64]]:
     """Return rows and classes of a pool and of a test set; no row is longer than 1."""
-    rows = min(setup.records, MOST_ROWS)
+    rows = setup.simulated_records
     if data == "digits":
-        X, y = _digits(setup.n_classes, min(setup.dimension, MOST_DIMENSIONS))
+        X, y = _digits(setup.n_classes, setup.simulated_dimension)
         order = rng.permutation(len(X))
         tests = len(X) // 4
         chosen = order[tests:]
         # A pool larger than the data is drawn with repetition; the test set shares no row with it.
         chosen = chosen[:rows] if rows <= len(chosen) else rng.choice(chosen, size=rows)
         return X[chosen], y[chosen], X[order[:tests]], y[order[:tests]]
-    dimension = min(setup.dimension, MOST_DIMENSIONS)
+    dimension = setup.simulated_dimension
     centres = rng.normal(size=(setup.n_classes, dimension))
     centres *= CENTRE_LENGTH / np.linalg.norm(centres, axis=1, keepdims=True)
     y = rng.integers(setup.n_classes, size=rows + TEST_ROWS)

@@ -132,11 +132,16 @@ def simulation_plot(
     title: str,
     words: str,
     axis_names: tuple[str, str] = ("labels", "simulated accuracy"),
+    beside: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
 ) -> bytes:
-    """Draw simulated accuracy over labels with the range over seeds; one curve for each set of data, by its name."""
+    """Draw simulated accuracy over labels with the range over seeds; one curve for each set of data, by its name.
+
+    What stands `beside` the curves, in their order, is dashed.
+    """
     figure, axes = _figure()
-    for place, (name, points) in enumerate(curves.items()):
-        _ranges(axes, [point["labels"] for point in points], points, place, name)
+    for dashed, drawn in ((False, curves), (True, beside or {})):
+        for place, (name, points) in enumerate(drawn.items()):
+            _ranges(axes, [point["labels"] for point in points], points, place, name, dashed=dashed)
     axes.set(xlabel=axis_names[0], ylabel=axis_names[1], ylim=(0, 1.02))
     axes.legend(fontsize=8, frameon=False)
     return _svg(figure, title, words)
@@ -150,13 +155,22 @@ def split_plot(splits: Sequence[Mapping[str, Any]], *, axis_names: tuple[str, st
     return _svg(figure, title, words)
 
 
-def _ranges(axes: Any, places: Sequence[float], points: Sequence[Mapping[str, Any]], number: int, name: str) -> None:
+def _ranges(
+    axes: Any,
+    places: Sequence[float],
+    points: Sequence[Mapping[str, Any]],
+    number: int,
+    name: str,
+    *,
+    dashed: bool = False,
+) -> None:
     mean, low, high = (np.array([point[key] for point in points]) for key in ("mean", "low", "high"))
     axes.errorbar(
         places,
         mean,
         yerr=np.maximum([mean - low, high - mean], 0),
-        fmt=f"{MARKS[number % len(MARKS)]}-",
+        fmt=f"{MARKS[number % len(MARKS)]}{'--' if dashed else '-'}",
+        fillstyle="none" if dashed else "full",
         color=COLOURS[number % len(COLOURS)],
         label=_plain(name),
         capsize=3,

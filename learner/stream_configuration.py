@@ -3,14 +3,12 @@
 import math
 
 from annotation.models import Estimator, Project, Selection, UpdatePolicy
-from annotation.stream_rules import GRADIENT_BOUND
 from learner import configuration
 from learner.configuration import INTERCEPT_SCALING, featurizer_of
-from learner.estimators.bandit import BanditMutualInformationOGD
-from learner.estimators.mi_ogd import MutualInformationOGD
 from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
 from learner.estimators.streaming import StreamingLinearClassifier
 from learner.features.base import Featurizer
+from learner.online import Online
 from learner.policies import BatchPolicy, DoublingBlocks, FixedBatches, FixedWindows, ImmediateUpdates
 from learner.strategies.bernoulli_screen import BernoulliScreen, shrinking_threshold
 from learner.strategies.screen import Screen
@@ -44,37 +42,29 @@ def policy_of(project: Project) -> BatchPolicy:
 def learner_of(project: Project, featurizer: Featurizer) -> StreamingLinearClassifier:
     """Return the online learner, not started; all of its parameters are public."""
     classes = list(range(len(project.classes)))
-    radius = project.weight_radius or 1.0
     if project.estimator == Estimator.MINIBATCH_SVM:
         return MiniBatchPrivateSVM(
             project.training_epsilon,
             classes=classes,
             step_size=project.step_size or 1.0,
-            radius=radius,
+            radius=project.weight_radius or 1.0,
             norm_bound=featurizer.norm_bound,
             intercept_scaling=INTERCEPT_SCALING,
             average=project.average_iterates,
         )
-    sigma, horizon = project.noise_sigma or 1.0, project.expected_answers or 1
-    if project.estimator == Estimator.BANDIT_OGD:
-        return BanditMutualInformationOGD(
-            sigma,
-            radius=radius,
-            horizon=horizon,
-            delta=project.training_delta,
-            classes=classes,
-            intercept_scaling=INTERCEPT_SCALING,
-            average=project.average_iterates,
-        )
-    return MutualInformationOGD(
-        sigma,
-        lipschitz=GRADIENT_BOUND,
-        radius=radius,
-        horizon=horizon,
+    return online_of(project).learner(classes, intercept_scaling=INTERCEPT_SCALING)
+
+
+def online_of(project: Project) -> Online:
+    """Return what a project that learns from each answer at once says about that."""
+    return Online(
+        confirm=project.estimator == Estimator.BANDIT_OGD,
+        sigma=project.noise_sigma or 1.0,
+        horizon=project.expected_answers or 1,
+        radius=project.weight_radius or 1.0,
         delta=project.training_delta,
-        classes=classes,
-        intercept_scaling=INTERCEPT_SCALING,
         average=project.average_iterates,
+        ahead=project.windows_ahead,
     )
 
 

@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -18,6 +18,8 @@ from privacy.mechanisms.randomness import RandomSource
 # What a guess costs: centring on zero halves the bound of the loss and moves no gradient.
 LOSS_BOUND = 0.5
 ENOUGH_ANSWERS = 100_000
+# Moved weights held at once while rows are guessed.
+GUESSED_NUMBERS = 2**20
 
 
 class FewAnswersWarning(UserWarning):
@@ -134,14 +136,32 @@ class BanditMutualInformationOGD(NoisyGradientDescent):
 
     def guess(self, row: ArrayLike) -> Guess:
         """Draw a direction and return the class of one row, shape (n_features,), at the moved weights."""
-        direction = self._directions(1)[0]
-        wide = self._extended(np.asarray(row, dtype=np.float64)[None])[0]
-        return Guess(self._place(wide, direction), tuple(direction.ravel().tolist()))
+        return self.guess_all(np.asarray(row, dtype=np.float64)[None])[0]
+
+    def guess_all(self, rows: NDArray[np.floating]) -> list[Guess]:
+        """Draw a direction for each row, shape (n, n_features), and return its class at the weights moved by that."""
+        guesses: list[Guess] = []
+        at_once = max(1, GUESSED_NUMBERS // self.weights_.size)
+        for start in range(0, len(rows), at_once):
+            wide = self._extended(rows[start : start + at_once])
+            directions = self._directions(len(wide))
+            scores = np.einsum("nvd,nd->nv", self.weights_ + self._exploration() * directions, wide)
+            places = scores[:, 0] > 0 if scores.shape[1] == 1 else scores.argmax(axis=1)
+            moved = directions.reshape(len(wide), -1).tolist()
+            guesses += [Guess(int(place), tuple(parts)) for place, parts in zip(places, moved, strict=True)]
+        return guesses
 
     def learn(self, guess: Guess, *, confirmed: bool) -> Self:
         """Take the answer to a guess; answers may come in any order, each once."""
-        direction = np.array(guess.direction).reshape(self.weights_.shape)
-        self._take(self._estimate(direction, confirmed=confirmed), self._noise(1)[0])
+        return self.learn_all(np.array(guess.direction)[None], [confirmed])
+
+    def learn_all(self, directions: Array, confirmed: Sequence[bool]) -> Self:
+        """Take the answers to guesses in this order; `directions`, shape (n, D), are those that led to them."""
+        moved = directions.reshape(len(confirmed), *self.weights_.shape)
+        for start in range(0, len(moved), NOISE_USERS):
+            block, answers = moved[start : start + NOISE_USERS], confirmed[start : start + NOISE_USERS]
+            for direction, right, steps in zip(block, answers, self._noise(len(block)), strict=True):
+                self._take(self._estimate(direction, confirmed=right), steps)
         self._publish()
         return self
 

@@ -9,10 +9,10 @@ from django.db.models import Max
 
 from annotation.models import Consensus, DataKind, Project, Query, QueryState
 from annotation.services import labels
-from learner import stream_selectors
+from learner import online, stream_selectors
 from learner.configuration import featurizer_of
-from learner.estimators.bandit import BanditMutualInformationOGD, Guess
-from learner.estimators.mi_ogd import MutualInformationOGD
+from learner.estimators.bandit import BanditMutualInformationOGD
+from learner.estimators.mi_ogd import NoisyGradientDescent
 from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
 from learner.estimators.streaming import StreamingLinearClassifier
 from learner.features.base import Featurizer
@@ -122,41 +122,35 @@ def _learn(
     answers: dict[int, list[Answer]],
     featurizer: Featurizer,
 ) -> None:
-    if isinstance(learner, BanditMutualInformationOGD):
-        _learn_confirmations(learner, batches, answers)
-        return
     everything = [answer for batch in batches for answer in answers.get(batch.number, [])]
+    counts = [len(answers.get(batch.number, [])) for batch in batches]
+    if isinstance(learner, BanditMutualInformationOGD):
+        directions = dict(
+            StreamGuess.objects.filter(query__in=[answer.query_id for answer in everything]).values_list(
+                "query_id", "direction"
+            )
+        )
+        online.learn_confirmations(
+            learner,
+            [directions[answer.query_id] for answer in everything],
+            [answer.choice == CONFIRMED for answer in everything],
+            counts,
+        )
+        return
     rows = (
         featurizer.transform([answer.record for answer in everything])
         if everything
         else np.empty((0, featurizer.dimension), dtype=np.float32)
     )
     choices = np.array([answer.choice for answer in everything], dtype=np.int64)
+    if isinstance(learner, NoisyGradientDescent):
+        online.learn_answers(learner, rows, choices, counts)
+        return
+    assert isinstance(learner, MiniBatchPrivateSVM)
     place = 0
-    for batch in batches:
-        own = slice(place, place := place + len(answers.get(batch.number, [])))
-        if isinstance(learner, MiniBatchPrivateSVM):
-            # Divided by the number that was asked, which shows, and not by how many of them were answered, which would
-            # tell something of what the records hold.
-            denominator = project.window_denominator or batch.questions
-            learner.partial_fit(rows[own], choices[own], denominator=denominator)
-        elif isinstance(learner, MutualInformationOGD):
-            if len(choices[own]):
-                learner.partial_fit(rows[own], choices[own])
-            else:
-                learner.pass_over()
-
-
-def _learn_confirmations(
-    learner: BanditMutualInformationOGD, batches: list[StreamBatch], answers: dict[int, list[Answer]]
-) -> None:
-    wanted = [answer.query_id for batch in batches for answer in answers.get(batch.number, [])]
-    directions = dict(StreamGuess.objects.filter(query__in=wanted).values_list("query_id", "direction"))
-    for batch in batches:
-        given = answers.get(batch.number, [])
-        for answer in given:
-            # Only the direction tells what the step is; which class it led to was the annotator's to know.
-            guess = Guess(0, tuple(directions[answer.query_id]))
-            learner.learn(guess, confirmed=answer.choice == CONFIRMED)
-        if not given:
-            learner.pass_over()
+    for batch, count in zip(batches, counts, strict=True):
+        own = slice(place, place := place + count)
+        # Divided by the number that was asked, which shows, and not by how many of them were answered, which would
+        # tell something of what the records hold.
+        denominator = project.window_denominator or batch.questions
+        learner.partial_fit(rows[own], choices[own], denominator=denominator)

@@ -164,7 +164,7 @@ def _ask(
     guesses: list[Guess] = []
     if project.question_kind == QuestionKind.CONFIRM:
         assert isinstance(learner, BanditMutualInformationOGD)
-        guesses = [learner.guess(rows[place]) for place in seen.selected]
+        guesses = learner.guess_all(rows[seen.selected])
     asked = records.ask_records(
         project=project,
         slots=slots.tolist(),

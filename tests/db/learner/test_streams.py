@@ -13,13 +13,16 @@ from annotation.services import projects
 from annotation.services.streams import post_records, waiting_posts
 from annotation.stream_rules import CONFIRMATION_LOSS_BOUND, ENOUGH_CONFIRMATIONS, online_event
 from learner import stream_selectors
-from learner.configuration import featurizer_of
+from learner.configuration import INTERCEPT_SCALING, featurizer_of
 from learner.estimators.bandit import ENOUGH_ANSWERS, LOSS_BOUND
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, Stream, StreamBatch, StreamGuess, TrainingRun
+from learner.online import simulated_arrival
+from learner.plan_setups import setup_of
 from learner.selectors import Step, project_status, trained_on
 from learner.services import rounds, stream_updates, streams, training
-from learner.stream_configuration import stream_event
+from learner.stream_configuration import online_of, policy_of, stream_event
+from privacy.mechanisms.randomness import SimulationRandom
 from privacy.models import EntryKind
 from privacy.services import ledger
 from tests import learning, streaming
@@ -420,3 +423,74 @@ def test_nothing_is_examined_before_it_is_paid_and_no_batch_is_used_before_it_is
     for fields, rule in (({"next_slot": 1}, "learner_stream_paid"), ({"batches_used": 1}, "learner_stream_in_order")):
         with pytest.raises(IntegrityError, match=rule), transaction.atomic():
             Stream.objects.filter(pk=stream.pk).update(**fields)
+
+
+# --- what a plan simulates
+
+
+@pytest.mark.parametrize("preset", ["full-information-ogd", "confirm-or-reject"])
+@pytest.mark.parametrize("classes", [["a", "b"], ["a", "b", "c"]])
+def test_a_simulated_stream_is_charged_what_the_real_one_is(preset, classes):
+    project = streaming.open_stream(make_user(), preset, classes=classes, pool_epsilon=100.0)
+    setup = setup_of(project, 500)
+    assert setup.online is not None
+    learner = setup.online.learner(list(range(len(classes))), intercept_scaling=INTERCEPT_SCALING)
+    assert learner.event_for(setup.simulated_dimension) == stream_event(project)
+
+
+WIDE = [{"name": name, "low": -1.0, "high": 1.0} for name in ("amount", *(f"c{place}" for place in range(79)))]
+
+
+def wide_rows(number, *, seed):
+    """Return rows of many columns, of which the first decides; the others make the direction hard to find."""
+    rng = np.random.default_rng(seed)
+    values = rng.uniform(-1, 1, size=(number, len(WIDE)))
+    values[:, 0] = np.where(values[:, 0] > 0, 1, -1) * rng.uniform(0.3, 1, number)
+    return [dict(zip((column["name"] for column in WIDE), row, strict=True)) for row in np.round(values, 3).tolist()]
+
+
+@pytest.mark.parametrize(
+    ("preset", "number", "sigma"), [("full-information-ogd", 300, 1.0), ("confirm-or-reject", 60, 40.0)]
+)
+def test_a_simulation_covers_what_a_real_stream_gives_and_not_one_without_noise(preset, number, sigma):
+    """The real noise has no seed: 5.5 sigma of 40 simulations, a false alarm in some ten million runs.
+
+    Full answers by their accuracy. Few confirmations are near chance with noise or without, so these by the length of
+    the sum of all steps.
+    """
+    settings = {"columns": WIDE, "classes": ["no", "yes"], "updates_per_release": 1000, "windows_ahead": 100}
+    noise = {"noise_sigma": sigma, "expected_answers": number, "pool_epsilon": 10_000.0}
+    project = streaming.open_stream(make_user(), preset, **settings, **noise)
+    featurizer = featurizer_of(project)
+    values, tests = wide_rows(number, seed=1), wide_rows(2000, seed=2)
+    X, X_test = featurizer.transform(values), featurizer.transform(tests)
+    y, y_test = (np.array([int(row["amount"] > 0) for row in rows]) for rows in (values, tests))
+
+    def outcome(learner):
+        if preset == "confirm-or-reject":
+            return float(np.linalg.norm(learner.state()["theta"]))
+        return float(((X_test @ learner.coef_[0] + learner.intercept_[0] > 0) == y_test).mean())
+
+    def simulated(seed, *, noise=True):
+        source = SimulationRandom(seed)
+        learner = online_of(project).learner([0, 1], intercept_scaling=INTERCEPT_SCALING, random_state=source)
+        if not noise:
+            learner._noise = lambda users: np.zeros((users, *learner.weights_.shape), dtype=np.int64)
+        learner.start(featurizer.dimension)
+        arrival = {"policy": policy_of(project), "ahead": project.windows_ahead, "stops": [number], "rng": source}
+        assert list(simulated_arrival(learner, X, y, **arrival)) == [number]
+        return outcome(learner)
+
+    found = [simulated(seed) for seed in range(40)]
+    middle, spread = np.mean(found), 5.5 * np.std(found, ddof=1)
+    post_records(project=project, records=values)
+    annotator = make_user()
+    for _ in range(4):
+        streaming.work_off(project)
+        streaming.answer(project, annotator)
+    streaming.work_off(project)
+    stream = Stream.objects.get()
+    assert stream.batches_used == number
+    real = outcome(stream_updates.current_learner(project, stream, featurizer))
+    assert abs(real - middle) < spread
+    assert abs(simulated(0, noise=False) - middle) > spread

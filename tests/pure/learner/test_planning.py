@@ -1,5 +1,6 @@
 """What a plan simulates: the configured estimator and choice, on data about nobody; budgets are divided whole."""
 
+import json
 import math
 from dataclasses import replace
 
@@ -8,7 +9,17 @@ import pytest
 
 from learner.blocks import block_rates
 from learner.estimators.catalogue import Training
-from learner.planning import RATES, Setup, blocks_epsilon, simulated, splits, top_c_series_epsilon
+from learner.online import Online
+from learner.planning import (
+    MOST_ARRIVALS,
+    MOST_NOISE,
+    RATES,
+    Setup,
+    blocks_epsilon,
+    simulated,
+    splits,
+    top_c_series_epsilon,
+)
 from privacy.accounting.events import ExponentialScreenEvent, ExposureCappedScreenEvent
 from privacy.accounting.screens import stream_epsilon
 
@@ -38,6 +49,16 @@ OPEN = replace(
     training=Training(epsilon=4.0),
     releases=3,
     labels_per_release=100,
+)
+ONLINE = replace(
+    OPEN,
+    estimator="mi_ogd",
+    stream=True,
+    batch=1,
+    dimension=8,
+    records=400,
+    labels_per_release=100,
+    online=Online(confirm=False, sigma=0.5, horizon=400, radius=5.0, delta=1e-6, average=True, ahead=50),
 )
 RATES_OF_SCREEN = {"high": 0.4, "low": 0.1, "threshold": math.exp(-0.1)}
 
@@ -81,6 +102,46 @@ def test_a_stream_learns_in_batches() -> None:
         OPEN, estimator="minibatch_svm", training=steps, stream=True, batch=50, releases=2, dimension=6, records=400
     )
     assert [point.labels for point in simulated(setup, "made_up", seeds=1)] == [100, 200]
+
+
+@pytest.mark.parametrize("data", ["digits", "made_up"])
+@pytest.mark.parametrize("confirm", [False, True], ids=["answers", "confirmations"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_learning_from_each_answer_is_simulated_by_records(confirm: bool, n_classes: int, data: str) -> None:
+    assert ONLINE.online is not None
+    setup = replace(ONLINE, n_classes=n_classes, online=replace(ONLINE.online, confirm=confirm))
+    points = simulated(setup, data, seeds=2)
+    assert [point.labels for point in points] == [100, 200, 300, 400]
+    assert all(0 <= point.low <= point.mean <= point.high <= 1 for point in points)
+    assert points == simulated(setup, data, seeds=2)
+    assert simulated(setup, data, seeds=2, private=False) != points
+
+
+def test_the_noise_of_each_answer_takes_what_the_same_without_privacy_keeps() -> None:
+    """Seeded: at fifty times the noise the best of five streams stays below the worst without any."""
+    assert ONLINE.online is not None
+    loud = replace(ONLINE, online=replace(ONLINE.online, sigma=25.0))
+    noisy, plain = (simulated(loud, "made_up", seeds=5, private=private)[-1] for private in (True, False))
+    assert noisy.high < plain.low
+    quiet = replace(ONLINE, online=replace(ONLINE.online, sigma=0.01))
+    near, bare = (simulated(quiet, "made_up", seeds=5, private=private)[-1] for private in (True, False))
+    assert near.mean == pytest.approx(bare.mean, abs=0.02)
+
+
+def test_a_long_stream_is_simulated_in_part_and_looked_at_where_versions_are_due() -> None:
+    long = replace(ONLINE, records=10**7, dimension=10**4)
+    assert (long.simulated_dimension, long.simulated_records) == (128, MOST_ARRIVALS)
+    assert replace(long, n_classes=10).simulated_records == MOST_NOISE // 1290
+    assert long.label_counts[-1] == MOST_ARRIVALS
+    assert len(long.label_counts) <= 11
+    assert all(count % 100 == 0 for count in long.label_counts)
+    # The first version is later than what can be simulated: weights on the way to it.
+    rare = replace(long, labels_per_release=10**6)
+    assert rare.label_counts[0] == MOST_ARRIVALS // 10
+    assert rare.label_counts[-1] == MOST_ARRIVALS
+    assert replace(ONLINE, records=99).label_counts == []
+    assert not replace(ONLINE, records=99).can_be_simulated
+    assert replace(ONLINE, records=250).label_counts == [100, 200]
 
 
 def test_a_secret_sample_is_divided_by_its_rate_at_the_same_price() -> None:
@@ -166,8 +227,8 @@ def test_where_choosing_is_free_nothing_is_divided(selection: str) -> None:
 
 
 def test_a_setup_survives_being_stored() -> None:
-    setup = replace(OPEN, parameters=RATES_OF_SCREEN)
-    assert Setup.from_json(setup.as_json()) == setup
+    for setup in (replace(OPEN, parameters=RATES_OF_SCREEN), ONLINE):
+        assert Setup.from_json(json.loads(json.dumps(setup.as_json()))) == setup
 
 
 def test_labels_come_by_rounds_by_doubling_or_by_blocks() -> None:

@@ -105,11 +105,38 @@ def test_a_simulation_that_failed_can_be_asked_for_again(client: Client, manager
     assert Job.objects.count() == 2
 
 
-def test_online_learning_is_not_simulated_and_says_so(client: Client, manager: User) -> None:
-    project = open_preset(manager, "confirm-or-reject")
-    client.post(page_of(project), {"records": "300"})
-    assert not Job.objects.filter(kind="simulate").exists()
-    assert "There is nothing to simulate" in client.get(page_of(project)).content.decode()
+@pytest.mark.parametrize("preset", ["full-information-ogd", "confirm-or-reject"])
+def test_learning_from_each_answer_is_simulated_beside_the_same_without_privacy(
+    client: Client, manager: User, preset: str
+) -> None:
+    project = open_preset(manager, preset, updates_per_release=50, feature_dimension=8)
+    assert client.get(page_of(project)).context["purchase"].records == project.expected_answers
+    client.post(page_of(project), {"records": "120"})
+    job = Job.objects.get(kind="simulate")
+    planning.run_simulation(job_id=str(job.pk))
+    page = client.get(page_of(project) + "?records=120")
+    words = page.content.decode()
+    assert "120 records arrive one by one" in words
+    assert "There is nothing to simulate" not in words
+    assert "records are simulated, since more would take too long" not in words
+    for curve in page.context["curves"]:
+        assert [point["labels"] for point in curve["points"]] == [50, 100]
+        assert [point["labels"] for point in curve["plain"]] == [50, 100]
+    assert words.count('<th scope="col" class="n">Without privacy</th>') == 1
+    picture = client.get(page.context["accuracy_plot"]).content.decode()
+    assert "digits, without privacy" in picture
+    assert "records arrived" in picture
+
+
+def test_what_a_simulation_leaves_out_of_a_long_and_wide_stream_is_said(client: Client, manager: User) -> None:
+    project = open_preset(manager, "full-information-ogd", feature_dimension=256)
+    client.post(page_of(project), {"records": "1000000"})
+    point = {"labels": 100_000, "mean": 0.8, "low": 0.7, "high": 0.9}
+    curves = {"made_up": [point]}
+    PlanSimulation.objects.update(result={"seeds": 2, "curves": curves, "plain": curves, "splits": []})
+    page = client.get(page_of(project) + "?records=1000000").content.decode()
+    assert "Only 100,000 of your 1,000,000 records are simulated" in page
+    assert "Simulated with 128 features; your records have 256" in page
 
 
 def test_a_picture_nobody_made_does_not_exist(client: Client, manager: User) -> None:

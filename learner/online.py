@@ -1,0 +1,199 @@
+"""Learning from each answer at once: the learner a configuration means, and the steps that answers make.
+
+Streams of projects and their simulations both come through here, so that a simulation is of what really runs.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from annotation.stream_rules import GRADIENT_BOUND
+from learner.estimators.bandit import BanditGradientBaseline, BanditMutualInformationOGD
+from learner.estimators.mi_ogd import MutualInformationOGD, NoisyGradientDescent, OnlineGradientBaseline
+from learner.linear_model import LinearModel
+from learner.policies import BatchPolicy, BatchState
+from learner.streaming import examine
+from privacy.mechanisms.randomness import RandomSource
+
+# The least noise a grid allows: it leaves the length of a step to the gradients alone.
+LEAST_SIGMA = 2.0**-20
+
+
+@dataclass(frozen=True, slots=True)
+class Online:
+    """What a project says about learning from each answer at once; all of it is public.
+
+    Attributes
+    ----------
+    confirm : bool
+        Whether people confirm or reject a guess; else they name the class.
+    sigma : float
+        Noise of each coordinate of a gradient, > 0.
+    horizon : int
+        Expected number of answers, which sets the length of a step.
+    radius : float
+        Radius of the ball of weights.
+    delta : float
+        Where epsilon is charged in accounts that count it.
+    average : bool
+        Whether a version is the average of all steps.
+    ahead : int
+        Records that may wait for answers while the next ones are examined, >= 1.
+    """
+
+    confirm: bool
+    sigma: float
+    horizon: int
+    radius: float
+    delta: float
+    average: bool
+    ahead: int = 1
+
+    def learner(
+        self,
+        classes: list[int],
+        *,
+        intercept_scaling: float,
+        private: bool = True,
+        random_state: RandomSource | None = None,
+    ) -> NoisyGradientDescent:
+        """Return the learner, not started.
+
+        Parameters
+        ----------
+        classes : list of int
+            The declared classes, by number.
+        intercept_scaling : float
+            Length of the constant column.
+        private : bool
+            False leaves out the noise and makes steps as long as without it: for comparison, never for release.
+        random_state : RandomSource, optional
+            Source of noise and directions; by default the operating system.
+        """
+        shape: dict[str, Any] = {
+            "radius": self.radius,
+            "horizon": self.horizon,
+            "delta": self.delta,
+            "classes": classes,
+            "intercept_scaling": intercept_scaling,
+            "average": self.average,
+            "random_state": random_state,
+        }
+        sigma = self.sigma if private else LEAST_SIGMA
+        if self.confirm:
+            return (BanditMutualInformationOGD if private else BanditGradientBaseline)(sigma, **shape)
+        return (MutualInformationOGD if private else OnlineGradientBaseline)(sigma, lipschitz=GRADIENT_BOUND, **shape)
+
+
+def learn_answers(
+    learner: NoisyGradientDescent, rows: NDArray[np.floating], choices: NDArray[np.int64], counts: Sequence[int]
+) -> None:
+    """Make the steps of batches in their order: one for each answer, and one of noise alone for a batch without any.
+
+    Parameters
+    ----------
+    learner : NoisyGradientDescent
+        A learner that was started.
+    rows : ndarray of shape (n, n_features)
+        Features of the answered records, batch by batch.
+    choices : ndarray of int64, shape (n,)
+        The class each was given.
+    counts : sequence of int
+        Answers of each batch; their sum is n.
+    """
+    for silent, own in _stretches(counts):
+        if silent:
+            learner.pass_over(silent)
+        else:
+            learner.partial_fit(rows[own], choices[own])
+
+
+def learn_confirmations(
+    learner: BanditMutualInformationOGD, directions: ArrayLike, confirmed: Sequence[bool], counts: Sequence[int]
+) -> None:
+    """Make the steps of batches in their order from whether guesses were right; `directions` are those behind them.
+
+    Only the direction tells what a step is; which class it led to was the annotator's to know.
+    """
+    moved = np.asarray(directions, dtype=np.float64)
+    for silent, own in _stretches(counts):
+        if silent:
+            learner.pass_over(silent)
+        else:
+            learner.learn_all(moved[own], confirmed[own])
+
+
+def simulated_arrival(
+    learner: NoisyGradientDescent,
+    X: NDArray[np.float32],
+    y: NDArray[np.int64],
+    *,
+    policy: BatchPolicy,
+    ahead: int,
+    stops: Sequence[int],
+    rng: RandomSource,
+) -> Iterator[int]:
+    """Let records arrive one by one, people answer them rightly and the learner learn; yield at each stop.
+
+    Records are examined until as many as the configuration allows wait for answers; then all of these are answered.
+
+    Parameters
+    ----------
+    learner : NoisyGradientDescent
+        Started, with classes 0, 1, ...
+    X, y : ndarrays of shape (n, n_features) and (n,)
+        The records in the order of arrival, and their classes.
+    policy : BatchPolicy
+        Groups the records into batches, none of which is left open.
+    ahead : int
+        Batches that may wait for answers, >= 1.
+    stops : sequence of int
+        Numbers of records, increasing, after whose steps to stop, each at the end of a batch.
+    rng : RandomSource
+        Source of coins; there are none where all are asked about.
+
+    Yields
+    ------
+    int
+        Each of `stops`; the learner then is as it stands after so many records.
+    """
+    state, names = BatchState(), tuple(str(name) for name in learner.classes_)
+    while state.next_slot < len(X):
+        first = state.next_slot
+        seen = examine(
+            X[first : first + ahead],
+            first_slot=first,
+            state=state,
+            examiner=None,
+            policy=policy,
+            model=LinearModel(learner.coef_, learner.intercept_, names, "softmax"),
+            rng=rng,
+            most_batches=ahead,
+        )
+        rows, choices = X[first + seen.selected], y[first + seen.selected]
+        guesses = learner.guess_all(rows) if isinstance(learner, BanditMutualInformationOGD) else []
+        state, ends, done = seen.state, np.array([batch.end for batch in seen.batches]), 0
+        for stop in sorted({state.next_slot, *(stop for stop in stops if first < stop < state.next_slot)}):
+            following = int(np.searchsorted(ends, stop, side="right"))
+            counts = [len(batch.slots) for batch in seen.batches[done:following]]
+            own = slice(taken := sum(len(batch.slots) for batch in seen.batches[:done]), taken + sum(counts))
+            if isinstance(learner, BanditMutualInformationOGD):
+                right = [guess.place == choice for guess, choice in zip(guesses[own], choices[own], strict=True)]
+                learn_confirmations(learner, [guess.direction for guess in guesses[own]], right, counts)
+            else:
+                learn_answers(learner, rows[own], choices[own], counts)
+            done = following
+            if stop in stops:
+                yield stop
+
+
+def _stretches(counts: Sequence[int]) -> Iterator[tuple[int, slice]]:
+    """Join neighbouring batches without answers, and tell their number; with answers, and tell where these are."""
+    place = 0
+    for silent, stretch in groupby(counts, key=lambda count: count == 0):
+        sizes = list(stretch)
+        yield (len(sizes) if silent else 0), slice(place, place := place + sum(sizes))

@@ -1,0 +1,119 @@
+"""Learning from each answer at once: steps in the order of the batches, however many are taken together."""
+
+from dataclasses import replace
+from itertools import accumulate
+
+import numpy as np
+import pytest
+
+from learner.estimators.bandit import BanditGradientBaseline, BanditMutualInformationOGD
+from learner.estimators.mi_ogd import OnlineGradientBaseline
+from learner.online import Online, learn_answers, learn_confirmations, simulated_arrival
+from learner.policies import FixedWindows, ImmediateUpdates
+from privacy.mechanisms.randomness import SimulationRandom
+
+ANSWERS = Online(confirm=False, sigma=1.0, horizon=40, radius=5.0, delta=1e-6, average=True, ahead=7)
+CONFIRMATIONS = replace(ANSWERS, confirm=True)
+# Batches without any answer among batches of one and of several.
+COUNTS = [0, 1, 1, 0, 0, 3, 1, 0]
+
+
+def examples(number: int, *, classes: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(number, 4))
+    X /= np.linalg.norm(X, axis=1, keepdims=True) * 1.01
+    return X.astype(np.float32), X[:, :classes].argmax(axis=1)
+
+
+def started(online: Online, *, private: bool = True, seed: int = 3, classes: int = 2):
+    source = SimulationRandom(seed)
+    names = list(range(classes))
+    return online.learner(names, intercept_scaling=0.2, private=private, random_state=source).start(4)
+
+
+def test_answers_of_many_batches_make_the_steps_of_one_after_the_other():
+    X, y = examples(6)
+    together, single = started(ANSWERS, private=False), started(ANSWERS, private=False)
+    learn_answers(together, X, y, COUNTS)
+    ends = list(accumulate(COUNTS))
+    for count, end in zip(COUNTS, ends, strict=True):
+        learn_answers(single, X[end - count : end], y[end - count : end], [count])
+    # A batch without an answer makes one step of noise alone.
+    assert together.updates_ == single.updates_ == 6 + 4
+    np.testing.assert_allclose(together.coef_, single.coef_, rtol=1e-12)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_confirmations_of_many_batches_make_the_steps_of_one_after_the_other(classes):
+    X, _ = examples(6)
+    guesses = started(CONFIRMATIONS, classes=classes).guess_all(X)
+    right = [True, False, False, True, True, False]
+    together, single = (started(CONFIRMATIONS, private=False, classes=classes) for _ in range(2))
+    learn_confirmations(together, [guess.direction for guess in guesses], right, COUNTS)
+    for guess, confirmed in zip(guesses[:2], right[:2], strict=True):
+        single.learn(guess, confirmed=confirmed)
+    assert together.updates_ == 10
+    for guess, confirmed in zip(guesses[2:], right[2:], strict=True):
+        single.learn(guess, confirmed=confirmed)
+    # Steps of nothing do not move the lazy sum, whatever their place.
+    np.testing.assert_allclose(together.state()["theta"], single.state()["theta"], rtol=1e-12)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_guess_is_the_class_at_the_weights_moved_by_its_direction(classes):
+    X, y = examples(50, classes=classes)
+    learner = started(CONFIRMATIONS, classes=classes)
+    learn_confirmations(learner, [guess.direction for guess in learner.guess_all(X)], (y == 0).tolist(), [1] * 50)
+    wide = np.column_stack([X, np.full(50, 0.2)])
+    for guess, row in zip(learner.guess_all(X), wide, strict=True):
+        direction = np.array(guess.direction).reshape(learner.weights_.shape)
+        assert np.linalg.norm(direction) == pytest.approx(1)
+        scores = (learner.weights_ + 5.0 * 40**-0.25 * direction) @ row
+        assert guess.place == (int(scores[0] > 0) if classes == 2 else int(scores.argmax()))
+
+
+@pytest.mark.parametrize("online", [ANSWERS, CONFIRMATIONS], ids=["answers", "confirmations"])
+@pytest.mark.parametrize("policy", [ImmediateUpdates(), FixedWindows(2)], ids=["single", "pairs"])
+def test_records_arrive_once_and_each_makes_one_step(online, policy):
+    X, y = examples(40)
+    learner = started(online)
+    seen = [
+        (stop, learner.updates_)
+        for stop in simulated_arrival(
+            learner, X, y, policy=policy, ahead=6, stops=[4, 6, 20, 40], rng=SimulationRandom(1)
+        )
+    ]
+    assert seen == [(4, 4), (6, 6), (20, 20), (40, 40)]
+    assert learner.simulated_
+    assert not learner.releasable
+
+
+@pytest.mark.parametrize("ahead", [1, 7, 40])
+def test_full_answers_teach_the_same_however_far_ahead_records_are_examined(ahead):
+    X, y = examples(40)
+    learner, whole = started(ANSWERS, private=False), started(ANSWERS, private=False)
+    stops = simulated_arrival(
+        learner, X, y, policy=ImmediateUpdates(), ahead=ahead, stops=[40], rng=SimulationRandom(1)
+    )
+    assert list(stops) == [40]
+    np.testing.assert_allclose(learner.coef_, whole.partial_fit(X, y).coef_, rtol=1e-12)
+
+
+def test_without_privacy_there_is_no_noise_and_steps_are_longer():
+    for online, kind in ((ANSWERS, OnlineGradientBaseline), (CONFIRMATIONS, BanditGradientBaseline)):
+        plain, private = started(online, private=False), started(online)
+        assert isinstance(plain, kind)
+        assert not isinstance(private, kind)
+        assert not plain.releasable
+        assert plain._step_size() > private._step_size()
+        plain.pass_over(3)
+        assert not np.any(plain.coef_)
+        assert np.any(private.pass_over(3).coef_)
+
+
+def test_a_guess_of_no_row_and_an_answer_to_none_change_nothing():
+    learner = started(CONFIRMATIONS)
+    assert isinstance(learner, BanditMutualInformationOGD)
+    assert learner.guess_all(np.empty((0, 4), dtype=np.float32)) == []
+    learn_confirmations(learner, [], [], [])
+    assert learner.updates_ == 0
