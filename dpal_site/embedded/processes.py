@@ -161,7 +161,7 @@ class Supervisor:
         """Start the clock that sends the periodic tasks."""
         self.start("beat", [*CELERY, "beat", "--pidfile", "", "--loglevel", "INFO"])
 
-    def wait_until_ready(self, timeout_seconds: float = 60) -> None:
+    def wait_until_ready(self, timeout_seconds: float = 240) -> None:
         """Return once the web server answers and everything started still runs."""
         end = time.monotonic() + timeout_seconds
         while True:

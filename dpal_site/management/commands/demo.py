@@ -57,6 +57,7 @@ class Command(BaseCommand):
                 self._say("Bringing the database and the static files up to date.")
                 preparation.prepare_site()
                 apart = preparation.label_database_url()
+                self._say("Starting the web server, the workers and the clock.")
                 url = site.start_web_and_label(options["port"]) if apart else site.start_web(options["port"])
                 site.start_workers()
                 site.start_beat()

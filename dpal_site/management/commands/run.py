@@ -33,6 +33,8 @@ class Command(BaseCommand):
                 self.stdout.write("Bringing the database and the static files up to date.")
                 preparation.prepare_site()
                 apart = preparation.label_database_url() and not options["one_process"]
+                self.stdout.write("Starting the web server, the workers and the clock.")
+                self.stdout.flush()
                 start = site.start_web_and_label if apart else site.start_web
                 url = start(options["port"], workers=options["workers"])
                 site.start_workers(options["concurrency"])
