@@ -167,9 +167,13 @@ class SkipIn(Schema):
 
 
 class LabelOut(Schema):
-    """A stored answer."""
+    """A stored answer, under the id of its assignment.
 
-    id: int
+    Numbers of rows are given out over all projects: whoever answers in one could count by their gaps, second by second,
+    what is answered in another that hides it.
+    """
+
+    id: UUID = Field(alias="assignment_id")
     choice: int
     created_at: datetime
 
