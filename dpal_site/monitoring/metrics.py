@@ -13,7 +13,16 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
-from annotation.models import Assignment, AssignmentState, Job, Project, Query, WorkState
+from annotation.models import (
+    Assignment,
+    AssignmentState,
+    Job,
+    Project,
+    Query,
+    Selection,
+    UpdatePolicy,
+    WorkState,
+)
 from annotation.services import broker
 from annotation.sheets import start_accounts
 from dpal_site.monitoring import heartbeats
@@ -37,14 +46,16 @@ class SiteCollector(Collector):
 
     def _queues(self) -> Iterator[Metric]:
         depth = GaugeMetricFamily("dpal_queue_depth", "Answers still wanted from annotators.", labels=["project"])
-        wanted = Query.objects.filter(state="open", open_slots__gt=0)
+        # Where a guarantee needs how many are asked to stay inside, it stays off dashboards that others may see.
+        told = ~Q(project__selection=Selection.SECRET_SAMPLE) & ~Q(project__update_policy=UpdatePolicy.FLSW_HIDDEN)
+        wanted = Query.objects.filter(told, state="open", open_slots__gt=0)
         for slug, slots in wanted.values_list("project__slug").annotate(slots=Sum("open_slots")).order_by():
             depth.add_metric([slug], slots)
         yield depth
         leases = GaugeMetricFamily("dpal_leases", "Questions in front of somebody.", labels=["project"])
         oldest = GaugeMetricFamily("dpal_lease_age_seconds", "Age of a project's oldest lease.", labels=["project"])
         age = ExpressionWrapper(Now() - F("created_at"), output_field=DurationField())
-        held = Assignment.objects.filter(state=AssignmentState.LEASED).values_list("project__slug")
+        held = Assignment.objects.filter(told, state=AssignmentState.LEASED).values_list("project__slug")
         for slug, count, seconds in held.annotate(count=Count("pk"), age=Max(age)).order_by():
             leases.add_metric([slug], count)
             oldest.add_metric([slug], seconds.total_seconds())

@@ -8,7 +8,7 @@ from django.db.models.functions import Now
 from django.test import Client
 from prometheus_client.parser import text_string_to_metric_families
 
-from annotation.models import Record
+from annotation.models import Project, Record
 from annotation.services import queue
 from dpal_site.models import Heartbeat
 from dpal_site.monitoring import checks, heartbeats
@@ -74,6 +74,15 @@ class TestMetrics:
         limit = found["dpal_budget_epsilon_limit", ("account", "pool"), ("project", "voices")]
         assert limit == found["dpal_budget_epsilon_left", ("account", "pool"), ("project", "voices")] > 0
         assert found["dpal_broker_messages", ("queue", "heavy")] == 0
+
+    def test_what_a_project_hides_is_not_counted(self, broker):
+        project = make_project(slug="hidden")
+        open_records(project, 3)
+        queue.claim_next(project=project, user=make_annotators(project, 1)[0])
+        names = {"dpal_queue_depth", "dpal_leases", "dpal_lease_age_seconds"}
+        assert {name for name, *labels in samples(Client()) if ("project", "hidden") in labels} >= names
+        Project.objects.filter(pk=project.pk).update(selection="secret_sample", selection_rate=0.2)
+        assert not {name for name, *labels in samples(Client()) if ("project", "hidden") in labels} & names
 
     def test_the_account_of_a_private_start_is_among_the_budgets(self, broker):
         project = make_project(slug="voices")
