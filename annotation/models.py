@@ -288,7 +288,7 @@ class Project(models.Model):
     training_epsilon = models.FloatField(help_text=_("Epsilon of one release."))
     training_delta = models.FloatField(default=0.0, help_text=_("Delta of one release; Gaussian noise needs it."))
     regularization = models.FloatField(help_text=_("Public regularisation of the summed objective."))
-    labels_per_release = models.PositiveIntegerField(help_text=_("New consensus labels that trigger a training."))
+    labels_per_release = models.PositiveIntegerField(help_text=_("Newly done questions that trigger a training."))
     maximum_releases = models.PositiveIntegerField(null=True, blank=True)
     labels_used_through = models.BigIntegerField(
         default=0, help_text=_("Consensuses up to this id were given to a training; they never change.")

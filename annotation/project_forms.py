@@ -178,7 +178,10 @@ class ProjectForm(forms.Form):
         min_value=2,
         max_value=1_000_000,
         label=_("New labels per release"),
-        help_text=_("A model is trained when so many have come; larger numbers make fewer, better models."),
+        help_text=_(
+            "A model is trained when so many questions are done, agreed on or not; larger numbers make fewer, better "
+            "models."
+        ),
     )
     update_policy = forms.ChoiceField(
         required=False,

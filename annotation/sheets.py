@@ -13,7 +13,6 @@ from django.utils.translation import ngettext
 
 from annotation.amounts import delta_words, epsilon_words
 from annotation.models import (
-    Consensus,
     DataKind,
     Dataset,
     DatasetRole,
@@ -26,6 +25,8 @@ from annotation.models import (
     PrivacyUnit,
     Project,
     ProjectState,
+    Query,
+    QueryState,
 )
 from annotation.selectors import Person, projects_of
 from annotation.spending import SpendingTable, spending_tables
@@ -199,15 +200,16 @@ def _information(project: Project, now: Guarantee) -> str:
 
 
 def _warning(project: Project) -> str:
-    """Say that a model which learns from confirmations has too few answers to expect anything of it."""
+    """Say that a model which learns from confirmations was asked too little to expect anything of it."""
     if project.estimator != Estimator.BANDIT_OGD:
         return ""
-    answers = Consensus.objects.filter(project=project).count()
-    if answers >= ENOUGH_CONFIRMATIONS:
+    # Engineers read this, too: what was asked shows, and how much of it was answered depends on the records.
+    asked = Query.objects.filter(project=project).exclude(state__in=(QueryState.CANDIDATE, QueryState.GOLD)).count()
+    if asked >= ENOUGH_CONFIRMATIONS:
         return ""
-    numbers = {"answers": answers, "enough": ENOUGH_CONFIRMATIONS}
+    numbers = {"asked": asked, "enough": ENOUGH_CONFIRMATIONS}
     return _(
-        "Answers so far: %(answers)s. Below %(enough)s answers expect little more than chance of a model that learns "
+        "Questions so far: %(asked)s. Below %(enough)s answers expect little more than chance of a model that learns "
         "from confirmations."
     ) % {name: number_format(number, force_grouping=True) for name, number in numbers.items()}
 

@@ -98,6 +98,8 @@ NOT_COVERED = {
     "crowd": (
         "whoever runs the site or holds its database",
         "what the annotators themselves do with the texts they are shown",
+        "answers, from the other annotators: what is asked again, and how often one agreed with the rest, shows "
+        "something of what others answered",
         "what one record shows about another that depends on it beyond the unit of protection",
     ),
 }

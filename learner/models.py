@@ -214,6 +214,9 @@ class TrainingRun(models.Model):
     )
     last_consensus_id = models.BigIntegerField(help_text=_("Labels up to this consensus are used."))
     labels_used = models.PositiveIntegerField()
+    unagreed = models.PositiveIntegerField(
+        default=0, db_default=0, help_text=_("Questions given up without an agreed answer before it began.")
+    )
     error = models.CharField(max_length=1000, blank=True)
     started_at = models.DateTimeField(null=True, blank=True, help_text=_("When the newest attempt began."))
     cancelled_by = models.CharField(max_length=150, db_default="", blank=True, help_text=_("Who asked it to stop."))

@@ -172,7 +172,7 @@ def _open_stages(project: Project) -> Iterator[Stage]:
     """Choose rounds until enough labels wait, train, and begin again, until nothing is left to ask."""
     training = selectors.training_event(project)
     counts = selectors.question_counts(project)
-    waiting, used = counts.unused + counts.open, counts.agreed - counts.unused
+    waiting, used = counts.newly_done + counts.open, counts.done_before
     policy = UpdatePolicy(project.update_policy)
     left = _questions_left(project)
     has_model = selectors.can_score(project)

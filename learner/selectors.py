@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
-from django.db.models import Count, Q, QuerySet, Sum, TextChoices
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum, TextChoices
 from django.utils.translation import gettext_lazy as _
 
 from annotation import selectors as annotation_selectors
@@ -47,6 +47,8 @@ from privacy.wording import say
 
 Person = AbstractBaseUser | AnonymousUser
 UNFINISHED = (WorkState.WAITING, WorkState.RUNNING)
+# Questions in these states have no agreed answer, unless one was emptied later.
+GIVEN_UP = (QueryState.DISPUTED, QueryState.SET_ASIDE, QueryState.WITHDRAWN)
 # A round that keeps failing waits for a person instead of trying for ever.
 MAX_FAILED_ROUNDS = 3
 # Who may see a project's releases.
@@ -164,24 +166,49 @@ def lineage_of(release: ModelRelease) -> QuerySet[LedgerEntry]:
 
 @dataclass(frozen=True, slots=True)
 class QuestionCounts:
-    """How many questions of a project are where."""
+    """How many questions of a project are where.
+
+    `unagreed` holds those that were given up without an agreed answer, disputed ones among them, and `unagreed_before`
+    how many those were when the newest training began.
+    """
 
     open: int
     agreed: int
     disputed: int
+    unagreed: int
     unused: int
+    unagreed_before: int
+
+    @property
+    def done(self) -> int:
+        """Questions that nobody is asked any more, whatever came of them."""
+        return self.agreed + self.unagreed
+
+    @property
+    def done_before(self) -> int:
+        """Those that were done when the newest training began."""
+        return self.agreed - self.unused + self.unagreed_before
+
+    @property
+    def newly_done(self) -> int:
+        """Those that were done since; fewer than nothing where some were asked again."""
+        return max(0, self.done - self.done_before)
 
 
 def question_counts(project: Project) -> QuestionCounts:
     """Count the questions people work on, what they agreed on, and what of that no training has used."""
+    agreed_on = Exists(Consensus.objects.filter(query=OuterRef("pk")))
     # One statement for each table: numbers that are compared must come from the same moment.
     asked = Query.objects.filter(project=project).aggregate(
-        open=Count("pk", filter=Q(state=QueryState.OPEN)), disputed=Count("pk", filter=Q(state=QueryState.DISPUTED))
+        open=Count("pk", filter=Q(state=QueryState.OPEN)),
+        disputed=Count("pk", filter=Q(state=QueryState.DISPUTED)),
+        unagreed=Count("pk", filter=Q(state__in=GIVEN_UP, round_number__isnull=False) & ~Q(agreed_on)),
     )
     answered = Consensus.objects.filter(project=project).aggregate(
         agreed=Count("pk"), unused=Count("pk", filter=Q(pk__gt=project.labels_used_through))
     )
-    return QuestionCounts(**asked, **answered)
+    newest = TrainingRun.objects.filter(project=project).order_by("-created_at").first()
+    return QuestionCounts(**asked, **answered, unagreed_before=newest.unagreed if newest else 0)
 
 
 def project_status(project: Project) -> ProjectStatus:
@@ -285,13 +312,16 @@ def _due_step(project: Project) -> ProjectStatus:
     left = affordable != 0 and (
         strategy == Selection.REPEAT_VOTES or pool_selectors.has_candidates(project, screened=screened)
     )
+    # Questions done with, not labels agreed on: when a model is trained shows outside, and so does another round before
+    # it. Neither may depend on whether a question got an agreed answer, which is up to the record it is about.
     missing = labels_needed(
         UpdatePolicy(project.update_policy),
-        labels_now=counts.agreed,
-        labels_at_last_release=counts.agreed - counts.unused,
+        labels_now=counts.done,
+        labels_at_last_release=counts.done_before,
         labels_per_release=project.labels_per_release,
     )
-    if not missing or (counts.unused and not counts.open and not left):
+    # Of nothing at all no model can be made.
+    if counts.agreed and (not missing or (counts.newly_done and not counts.open and not left)):
         return _if_paid(
             project,
             Step.TRAIN,
@@ -303,7 +333,7 @@ def _due_step(project: Project) -> ProjectStatus:
         return ProjectStatus(
             Step.LABELLING,
             say(
-                "{open} questions are open; {missing} more labels start version {version}.",
+                "{open} questions are open; when {missing} more are done, version {version} is trained.",
                 open=counts.open,
                 missing=missing,
                 version=version + 1,
@@ -547,21 +577,15 @@ def next_round_event(project: Project) -> Event:
 def round_series(project: Project) -> Literal["opened", "continued"]:
     """Say whether an earlier round has paid for what its series exposes of each record.
 
-    For top-c its crash would have, too. A screen's coins are another matter: those of an attempt that died come on top
-    of the looks that are counted, so the next attempt pays for a series of its own.
+    An attempt that died has shown what it drew, for all the ledger knows: a screen's coins come on top of the looks
+    that are counted, and what top-c picked is still in the pool and may be picked once more. So the next attempt pays
+    for a series of its own.
     """
-    if screen_of(project) is not None:
-        kinds = (ExposureCappedScreenEvent.kind, ScreenRoundEvent.kind)
-        screens = LedgerEntry.objects.filter(
-            account=project.pool_account, kind=EntryKind.RESERVE, mechanism__in=kinds
-        ).exclude(children__kind=EntryKind.VOID)
-        last = screens.order_by("-sequence").first()
-        whole = last is not None and last.children.filter(kind=EntryKind.COMMIT).exists()
-        return "continued" if whole else "opened"
-    paid = LedgerEntry.objects.filter(
-        account=project.pool_account, kind=EntryKind.RESERVE, mechanism=Selection.TOP_C
-    ).exclude(children__kind=EntryKind.VOID)
-    return "continued" if paid.exists() else "opened"
+    kinds = (ExposureCappedScreenEvent.kind, ScreenRoundEvent.kind) if screen_of(project) else (Selection.TOP_C,)
+    rounds = LedgerEntry.objects.filter(account=project.pool_account, kind=EntryKind.RESERVE, mechanism__in=kinds)
+    last = rounds.exclude(children__kind=EntryKind.VOID).order_by("-sequence").first()
+    whole = last is not None and last.children.filter(kind=EntryKind.COMMIT).exists()
+    return "continued" if whole else "opened"
 
 
 def can_pay(account: BudgetAccount, events: list[Event]) -> bool:

@@ -159,6 +159,7 @@ def _start_training(project: Project) -> TrainingRun:
         block=block,
         last_consensus_id=last_consensus_id,
         labels_used=agreed.count(),
+        unagreed=selectors.question_counts(project).unagreed,
     )
     send_on_commit(TRAIN_MODEL_TASK, run_id=str(started.pk))
     return started

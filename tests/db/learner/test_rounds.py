@@ -6,7 +6,8 @@ import pytest
 from django.db import connection
 
 from annotation.models import Query, QueryState, WorkState
-from annotation.services import projects, work
+from annotation.services import projects, review, work
+from learner import selectors
 from learner.models import Round, TrainingRun
 from learner.selectors import Step, project_status
 from learner.services import rounds
@@ -119,6 +120,12 @@ def test_an_attempt_that_dies_stays_charged_and_the_next_one_chooses_once(truste
     assert learning.open_reservations(trusted) == 0
     charged = [entry.mechanism for entry in learning.entries(trusted, "charge")]
     assert charged == ([] if step == "inside_reserve" else ["top_c"])
+    # What the dead attempt picked is in the pool yet, so its series cannot go on as if each record were picked once.
+    reserved = [entry.event["series"] for entry in learning.entries(trusted, "reserve") if entry.mechanism == "top_c"]
+    assert reserved == ["opened"] * (1 + len(charged))
+    learning.run_to_release(trusted, make_user(), version=2)
+    learning.work_off(trusted)
+    assert Round.objects.get(number=3).reservation.event["series"] == "continued"
 
 
 def test_a_worker_that_was_taken_over_stores_nothing(trusted, monkeypatch):
@@ -198,15 +205,52 @@ def test_a_pool_smaller_than_a_round_is_asked_whole_and_trained_on():
     assert project_status(project).step == Step.FINISHED
 
 
-def test_disputed_questions_are_made_up_for_by_another_round(trusted):
+@pytest.mark.parametrize(
+    ("policy", "given_up", "state"),
+    [
+        ("per_round", 0, QueryState.DISPUTED),
+        ("per_round", 1, QueryState.DISPUTED),
+        ("per_round", 5, QueryState.SET_ASIDE),
+        ("doubling", 1, QueryState.WITHDRAWN),
+    ],
+)
+def test_what_the_world_sees_does_not_tell_how_many_questions_had_an_agreed_answer(policy, given_up, state):
+    """Neighbours differ in one record's answer: rounds, their questions and the models between them stay the same."""
+    project = learning.open_trusted(make_user(), update_policy=policy)
+    learning.fill_trusted(project)
+    annotator = make_user()
+    for _ in range(4):
+        learning.work_off(project)
+        newest = Query.objects.order_by("-pk").values("pk")[:given_up]
+        Query.objects.filter(pk__in=newest, state=QueryState.OPEN).update(state=state, open_slots=0)
+        learning.label_everything(project, annotator)
+    learning.work_off(project)
+    seen = [(row.number, row.requested, row.selected, row.model and row.model.version) for row in Round.objects.all()]
+    models = [selectors.trained_on(run).questions for run in TrainingRun.objects.order_by("version")]
+    if policy == "per_round":
+        assert sorted(seen) == [(1, 12, 12, None), (2, 12, 12, 1), (3, 12, 12, 2)]
+        assert models == [12, 24, 36]
+    else:
+        assert sorted(seen) == [(1, 12, 12, None), (2, 12, 12, 1), (3, 12, 12, 2), (4, 12, 12, 2)]
+        assert models == [12, 24, 48]
+    assert TrainingRun.objects.get(version=1).labels_used == 12 - given_up
+
+
+def test_a_question_a_manager_decides_after_a_training_is_not_done_twice(trusted):
     learning.work_off(trusted)
-    Query.objects.filter(pk__in=Query.objects.values("pk")[:5]).update(state=QueryState.DISPUTED, open_slots=0)
-    learning.label_everything(trusted, make_user())
+    first = Query.objects.order_by("pk").first()
+    Query.objects.filter(pk=first.pk).update(state=QueryState.DISPUTED, open_slots=0)
+    learning.label_everything(trusted, make_user("annotator"))
+    learning.run_to_release(trusted, make_user(), version=1)
+    review.settle(project=trusted, query_id=first.pk, choice=0, manager=make_user())
+    counts = selectors.question_counts(trusted)
+    assert (counts.agreed, counts.unused, counts.newly_done) == (12, 1, 0)
+
+
+def test_where_nothing_was_agreed_on_nothing_is_trained(trusted):
     learning.work_off(trusted)
-    assert Round.objects.count() == 2
-    learning.label_everything(trusted, make_user())
-    learning.work_off(trusted)
-    assert TrainingRun.objects.get().labels_used == 19
+    Query.objects.filter(state=QueryState.OPEN).update(state=QueryState.DISPUTED, open_slots=0)
+    assert project_status(trusted).step == Step.ASK
 
 
 def test_questions_left_open_do_not_pile_up():

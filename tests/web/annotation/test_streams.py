@@ -157,11 +157,14 @@ def test_pages_of_confirmations_show_nats_beside_epsilon_and_warn_of_few_answers
         assert "nats" not in before
     streaming.posts.post_records(project=project, records=streaming.rows(3))
     streaming.work_off(project)
+    for page in pages:
+        # What was asked is public in this stream; how much of it is answered is not, and engineers see the budget.
+        assert "Questions so far: 3. " + warning in client.get(page).content.decode()
     assert streaming.answer(project, manager) == 3
     nats = learning.entries(project, "commit")[0].mi_nano / 1e9
     for page in pages:
         after = client.get(page).content.decode()
-        assert "Answers so far: 3. " + warning in after
+        assert "Questions so far: 3. " + warning in after
         assert f"at most {math.ceil(nats * 1000) / 1000:.3f} nats" in after
     monkeypatch.setattr(sheets, "ENOUGH_CONFIRMATIONS", 3)
     assert not any("more than chance" in client.get(page).content.decode() for page in pages)

@@ -120,7 +120,7 @@ def test_the_overview_says_what_is_missing(manager):
     learning.fill_trusted(project)
     learning.work_off(project)
     shown = client.get(page).content.decode()
-    assert "12 questions are open; 12 more labels start version 1" in shown
+    assert "12 questions are open; when 12 more are done, version 1 is trained" in shown
     assert "random" in shown
     listed = client.get(reverse("learner:releases", args=(project.slug,))).content.decode()
     assert "No model is released yet" in listed
