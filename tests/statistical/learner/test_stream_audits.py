@@ -15,6 +15,7 @@ from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
 from learner.linear_model import LinearModel
 from learner.strategies.bernoulli_screen import BernoulliScreen
 from learner.strategies.exponential_screen import ExponentialScreen
+from learner.strategies.exposure_capped import ExposureCappedScreen
 from learner.strategies.secret_sample import SecretSample
 from privacy.accounting.events import SecretSampleEvent
 from privacy.accounting.screens import exponential_screen_epsilon
@@ -99,19 +100,49 @@ def test_noisy_gradients(clipped, sound):
     assert (0 < bound <= charge.epsilon) if sound else bound > charge.epsilon
 
 
-def test_bandit_confirmations():
-    """One confirmation against one rejection of the same guess, projected on its direction."""
+@pytest.mark.parametrize(("explored", "sound"), [(1.0, True), (0.125, False)])
+def test_bandit_confirmations(explored, sound):
+    """One confirmation against one rejection of the same guess, projected on its direction.
+
+    The twin explores an eighth as far as it is charged for, which makes its one-point estimates eight times as long.
+    """
     delta, sigma = 1e-3, 4.0
     options = {"classes": [0, 1], "delta": delta, "radius": 3.0, "exploration": 1.0, "fit_intercept": False}
     charge = BanditMutualInformationOGD(sigma, **options).event_for(2).cost()
     guess = Guess(1, (0.6, 0.8))
 
     def along(confirmed, rng):
-        estimator = BanditMutualInformationOGD(sigma, random_state=rng, **options).start(2)
+        estimator = BanditMutualInformationOGD(sigma, random_state=rng, **options | {"exploration": explored}).start(2)
         return float(estimator.learn(guess, confirmed=confirmed)._theta[0] @ guess.direction)
 
     bound = found(one_by_one(along), True, False, trials=4_000, delta=delta)
-    assert 0 < bound <= charge.epsilon
+    assert (0 < bound <= charge.epsilon) if sound else bound > charge.epsilon
+
+
+@pytest.mark.parametrize(("kept", "sound"), [(True, True), (False, False)])
+def test_repeated_looks(kept, sound):
+    """Four rounds over one record that models turn about, near for the one and far for the other; two looks are paid.
+
+    The twin forgets between rounds that it has looked.
+    """
+    rounds, paid = 4, 2
+    turns = {"near last": [1.0, 0.0, 1.0, 0.0], "far last": [0.0, 1.0, 0.0, 1.0]}
+    if not kept:
+        turns = {"near last": [1.0, 1.0, 1.0, 0.0], "far last": [0.0, 0.0, 0.0, 1.0]}
+
+    def selected_in(positions, trials, rng):
+        looks, taken = np.zeros(trials, dtype=np.int64), np.zeros(trials)
+        for number in range(rounds):
+            screen = ExposureCappedScreen(0.6, 0.2, exposures=paid, looks=looks)
+            X = np.full((trials, 1), positions[number], dtype=np.float32)
+            done = screen.screen(X, np.flatnonzero(taken == 0), AXIS, trials, rng)
+            taken[done.selected] = number + 1
+            looks = screen.looks_after(done, n_rows=trials) if kept else np.zeros(trials, dtype=np.int64)
+        return taken
+
+    charge = ExposureCappedScreen(0.6, 0.2, exposures=paid).one_pass_event().cost().epsilon
+    bound = found(selected_in, turns["near last"], turns["far last"], trials=20_000)
+    assert (0.8 * charge < bound <= charge) if sound else bound > charge
 
 
 @pytest.mark.parametrize("screen", [BernoulliScreen(0.6, 0.2), BernoulliScreen(0.9, 0.5), ExponentialScreen(0.5)])

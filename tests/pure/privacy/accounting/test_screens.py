@@ -251,6 +251,15 @@ def test_a_series_pays_the_scale_once_and_every_rounds_shift(scale, data):
     assert worst <= opened + continued + 1e-9
 
 
+def test_a_batch_that_was_lost_and_drawn_again_is_outside_its_series():
+    """A record picked in an attempt that died is in the pool yet: picked again, it tells the scale twice."""
+    scale, pool = 2.0, 50
+    twice = 2 * math.log(math.exp(scale) / (pool - 1 + math.exp(scale)) * pool)
+    shift = screens.top_c_shift(pool, 1, scale)
+    assert twice > (scale + shift) + shift
+    assert twice <= 2 * (scale + shift)
+
+
 def test_a_series_can_cost_more_than_its_dearest_round():
     """Rounds cannot be priced by their maximum: what leaving a record out tells adds up."""
     scale, pool, last = 1.0, 60, 20
