@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("annotation", "0038_import_parts"),
+        ("annotation", "0039_record_dataset"),
     ]
 
     operations = [
