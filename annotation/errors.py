@@ -109,6 +109,12 @@ class StorageAway(AnnotationError):
     retry_after_seconds = 10
 
 
+class ScannerAway(AnnotationError):
+    """The virus scanner gives no clear answer, so nobody knows what is in a file; it may be asked again."""
+
+    status = 503
+
+
 class FileDamaged(AnnotationError):
     """A stored file is not the one that was stored."""
 

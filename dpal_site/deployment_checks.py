@@ -1,4 +1,4 @@
-"""What `manage.py check --deploy` finds besides Django's own: servers on other hosts without TLS, no second factor."""
+"""What `manage.py check --deploy` adds to Django's own: servers elsewhere without TLS, no second factor, no scanner."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -38,6 +38,8 @@ def plain_connections(site: Any) -> list[str]:
         found.append("STORAGE_URL: use https in endpoint_url")
     if site.OIDC_ISSUER and urlsplit(site.OIDC_ISSUER).scheme != "https":
         found.append("OIDC_ISSUER: use https")
+    if not _is_near(urlsplit(site.CLAMD_URL).hostname):
+        found.append("CLAMD_URL: use its socket, unix:///..., or put a tunnel between")
     return found
 
 
@@ -56,6 +58,15 @@ def check_second_factor(app_configs: Sequence[AppConfig] | None, **options: Any)
     if settings.SECOND_FACTOR:
         return []
     return [Warning("Nobody must have a second factor.", hint="Set SECOND_FACTOR=all.", id="dpal.W002")]
+
+
+@register(Tags.security, deploy=True)
+def check_scanner(app_configs: Sequence[AppConfig] | None, **options: Any) -> list[CheckMessage]:
+    """Warn where uploads are scanned by nobody and nobody said that this is meant."""
+    if settings.CLAMD_URL or settings.SERVES_LABELS_ALONE:
+        return []
+    hint = "Set CLAMD_URL to a clamd, or to none where files come from people you trust."
+    return [Warning("Uploads are not scanned for viruses.", hint=hint, id="dpal.W004")]
 
 
 @register(Tags.database)

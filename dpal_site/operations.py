@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from annotation.identity import person_of
-from annotation.services import broker
+from annotation.services import broker, scanning
 from dpal_site.monitoring import heartbeats, long_work
 
 
@@ -51,6 +51,7 @@ def work(request: HttpRequest) -> HttpResponse:
     context = {
         "queues": queues,
         "broker_away": not depths,
+        "scanner_away": scanning.is_on() and not scanning.is_there(),
         "leases": long_work.leases(),
         "unfinished": long_work.unfinished(),
         "failed": long_work.failed(),

@@ -1,6 +1,7 @@
 """The one settings file: read from the environment; what is unset runs embedded, for one machine."""
 
 import os
+import re
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -253,6 +254,11 @@ FILE_CACHE_BYTES = int(os.environ.get("FILE_CACHE_MEBIBYTES", 20 * 1024)) * 1024
 FILE_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
 DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024 * 1024
 UPLOAD_MAX_BYTES = int(os.environ.get("UPLOAD_MAX_BYTES", 2 * 1024**3))
+# clamd, by `tcp://host:3310` or `unix:///path`; uploads pass it before they are read. `none`: nobody scans, on purpose.
+CLAMD_URL = os.environ.get("CLAMD_URL", "")
+if not re.fullmatch(r"|none|tcp://[^/:@]+:\d+|unix:///.+", CLAMD_URL):
+    raise ImproperlyConfigured(f"CLAMD_URL must be tcp://host:port, unix:///path or none, got {CLAMD_URL!r}")
+CLAMD_SECONDS = float(os.environ.get("CLAMD_SECONDS", 600))
 
 # Without a request for so long, or after so long in all, somebody has to log in again.
 SESSION_ENGINE = "dpal_site.logins"

@@ -23,7 +23,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from annotation.draft_models import UploadDraft
-from annotation.errors import InvalidUpload, StorageFull, UploadRefused, WorkCancelled, WorkLost
+from annotation.errors import InvalidUpload, ScannerAway, StorageFull, UploadRefused, WorkCancelled, WorkLost
 from annotation.models import (
     Arrival,
     BadRows,
@@ -40,7 +40,7 @@ from annotation.models import (
 from annotation.parsers.pixel_file import PixelFile
 from annotation.parsers.reading import Upload
 from annotation.parsers.rows import Layout
-from annotation.services import charged_start, files, gate, import_parts, interruptions, jobs, mappings, work
+from annotation.services import charged_start, files, gate, import_parts, interruptions, jobs, mappings, scanning, work
 from annotation.services.bad_rows import BadRowReport
 from annotation.services.collecting import collector_paused
 from annotation.services.record_copy import RECORD_COPY, RecordWriter
@@ -168,6 +168,12 @@ def import_dataset(*, job_id: UUID | str, on_progress: Progress | None = None) -
             import_parts.discard_parts(dataset)
             work.fail_work(row=job, error=str(cancelled))
             return
+        except ScannerAway as away:
+            # The file stays here, too; whatever it holds, nobody has read it.
+            import_parts.discard_parts(dataset)
+            logger.warning("import job %s, attempt %s: no word from the virus scanner", job.pk, job.attempt)
+            scanning.put_off(job, away)
+            return
         except WorkLost:
             logger.warning("import job %s was taken over by another worker", job.pk)
             return
@@ -189,6 +195,7 @@ def _read(dataset: Dataset, job: Job, lease: work.Lease, report: BadRowReport, o
     kept = str(dataset.upload.name)
     with ExitStack() as stack:
         file = stack.enter_context(default_storage.open(kept))
+        scanning.scan_upload(cast("BinaryIO", file), lease)
         pixels = None
         if layout.kind == "image":
             spool = stack.enter_context(tempfile.TemporaryFile())

@@ -12,7 +12,7 @@ from django.core.files.storage import FileSystemStorage, default_storage
 from django.db import DatabaseError, connection
 
 from annotation.errors import StorageAway
-from annotation.services import files
+from annotation.services import files, scanning
 from annotation.services.broker import AWAY
 from dpal_site.monitoring import heartbeats
 
@@ -74,9 +74,16 @@ def storage() -> str | None:
     return None
 
 
+def scanner() -> str | None:
+    """Ask the virus scanner for a sign of life, where there is one."""
+    return None if scanning.is_there() else "no answer"
+
+
 CHECKS: dict[str, Callable[[], str | None]] = {"database": database, "broker": broker, "worker": worker, "disk": disk}
 if not files.are_local():
     CHECKS["storage"] = storage
+if scanning.is_on():
+    CHECKS["scanner"] = scanner
 
 
 def run(names: list[str]) -> dict[str, str | None]:
