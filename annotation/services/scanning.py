@@ -51,13 +51,15 @@ def scan_upload(file: BinaryIO, lease: work.Lease) -> None:
 def put_off(job: Job, away: ScannerAway) -> None:
     """Have a file wait for the scanner: the next attempt follows once the lease has lapsed, and the last one fails."""
     if job.attempt < MAXIMUM_ATTEMPTS:
-        work.note_interruption(row=job, error=say("The virus scanner gives no answer: {reason}. It is asked again.", reason=away))
+        work.note_interruption(
+            row=job, error=say("The virus scanner gives no answer: {reason}. It is asked again.", reason=away)
+        )
         return
     work.fail_work(
         row=job,
         error=say(
-            "The virus scanner gave no answer in {attempts} attempts: {reason}. Nothing was read. The file is kept; start "
-            "it again once the scanner answers.",
+            "The virus scanner gave no answer in {attempts} attempts: {reason}. Nothing was read. The file is kept; "
+            "start it again once the scanner answers.",
             reason=away,
             attempts=MAXIMUM_ATTEMPTS,
         ),

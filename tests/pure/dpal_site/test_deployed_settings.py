@@ -71,6 +71,19 @@ def test_the_check_can_fail(run):
     assert "security.W008" in done.stderr
 
 
+def test_a_site_without_a_scanner_is_remarked(run):
+    done = run("web", *CHECK, CLAMD_URL="")
+    assert done.returncode == 1
+    assert "dpal.W004" in done.stderr
+    assert run("web", *CHECK, CLAMD_URL="none").returncode == 0
+
+
+def test_the_scanner_is_named_by_an_address_that_can_be_reached(run):
+    done = run("web", *CHECK, CLAMD_URL="clamav:3310")
+    assert done.returncode == 1
+    assert "CLAMD_URL must be" in done.stderr
+
+
 @pytest.mark.parametrize("service", ["web", "label"])
 def test_tls_is_demanded_and_no_key_is_where_it_is_not_used(run, service):
     done = run(service, "-c", SAYS)

@@ -98,7 +98,8 @@ def test_the_key_of_a_server_is_given_to_that_server_alone():
     for server in ("postgres", "valkey"):
         holders = [name for name in SERVICES if f"{server}_key" in SERVICES[name]["secrets"]]
         assert holders == [server]
-    assert all("authority" in service["secrets"] for service in SERVICES.values())
+    # The scanner talks to none of them.
+    assert [name for name in SERVICES if "authority" not in SERVICES[name]["secrets"]] == ["clamav"]
     assert all(SERVICES[name]["environment"]["BROKER_CA_FILE"] for name in OWN)
 
 
@@ -113,6 +114,18 @@ def test_the_process_of_the_label_pages_is_given_no_key_to_what_it_must_not_read
         "migrate",
         "label",
     ]
+
+
+def test_the_scanner_is_reached_through_a_volume_and_by_nobody_else():
+    scanner = SERVICES["clamav"]
+    assert scanner["profiles"] == ["antivirus"]
+    assert not {"ports", "expose"} & set(scanner)
+    told = (ROOT / "deploy" / "clamd.conf").read_text()
+    assert "TCPSocket" not in told
+    assert re.findall(r"^LocalSocket (.+)$", told, re.M) == ["/tmp/clamd.sock"]
+    assert "scanner:/tmp" in scanner["volumes"]
+    assert "scanner:/run/scanner:ro" in SERVICES["worker"]["volumes"]
+    assert "AlertExceedsMax yes" in told
 
 
 def test_the_image_holds_the_same_versions_and_no_tools():

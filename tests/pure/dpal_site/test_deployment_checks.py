@@ -10,7 +10,13 @@ from dpal_site.embedded.servers import database_settings
 
 def found(database="postgresql://dpal:x@127.0.0.1:5432/dpal", broker="redis://:x@localhost:6379/0", **changed):
     """Return which settings are remarked of a site whose servers are on its own machine but for what is changed."""
-    site = {"EMAIL_HOST": "localhost", "EMAIL_USE_TLS": False, "EMAIL_USE_SSL": False, "OIDC_ISSUER": ""} | changed
+    site = {
+        "EMAIL_HOST": "localhost",
+        "EMAIL_USE_TLS": False,
+        "EMAIL_USE_SSL": False,
+        "OIDC_ISSUER": "",
+        "CLAMD_URL": "",
+    } | changed
     site.setdefault("STORAGES", {"default": {}})
     site |= {"DATABASES": {"default": database_settings(database)}, "CELERY_BROKER_URL": broker}
     return [hint.partition(":")[0] for hint in plain_connections(SimpleNamespace(**site))]
@@ -63,6 +69,14 @@ def test_mail_and_issuer():
     away = {"EMAIL_HOST": "mail.example.org", "OIDC_ISSUER": "http://issuer.example.org"}
     assert found(**away) == ["EMAIL_URL", "OIDC_ISSUER"]
     assert found(**away | {"EMAIL_USE_TLS": True, "OIDC_ISSUER": "https://issuer.example.org"}) == []
+
+
+@pytest.mark.parametrize(
+    "near", ["none", "unix:///run/scanner/clamd.sock", "tcp://127.0.0.1:3310", "tcp://localhost:3310"]
+)
+def test_a_scanner_is_reached_on_this_host(near):
+    assert found(CLAMD_URL=near) == []
+    assert found(CLAMD_URL="tcp://scanner.example.org:3310") == ["CLAMD_URL"]
 
 
 def test_each_is_a_warning_of_the_check(settings):

@@ -10,9 +10,10 @@ from annotation.models import Job
 from annotation.services import broker as broker_service
 from annotation.services import queue
 from dpal_site.celery import app
-from dpal_site.monitoring import heartbeats
+from dpal_site.monitoring import checks, heartbeats
 from learner.models import Round
 from tests.factories import make_annotators, make_project, make_user, open_records
+from tests.scanner import SmallScanner
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PAGE = "/operations/"
@@ -29,6 +30,17 @@ def stalled(project, **fields):
     job = Job.objects.create(project=project, kind="import", state="running", attempt=2)
     Job.objects.filter(pk=job.pk).update(leased_until=timezone.now() - timedelta(minutes=5), **fields)
     return job
+
+
+def test_a_silent_virus_scanner_is_told(staff, settings):
+    silent = "The virus scanner does not answer"
+    with SmallScanner() as scanner:
+        settings.CLAMD_URL = scanner.url
+        assert silent not in staff.get(PAGE).content.decode()
+    assert silent in staff.get(PAGE).content.decode()
+    assert checks.scanner() == "no answer"
+    settings.CLAMD_URL = ""
+    assert silent not in staff.get(PAGE).content.decode()
 
 
 def test_the_page_shows_queues_work_and_failures_and_no_content(staff, broker):
