@@ -10,10 +10,11 @@ def broker_tls(url: str, ca_file: str = "") -> dict[str, Any]:
 
     By themselves the clients take any certificate that a known authority signed, whomever it is for, or ask for none.
     """
-    scheme = urlsplit(url).scheme
-    if scheme == "amqps":
-        # None stands for the host in the address.
-        return {"cert_reqs": ssl.CERT_REQUIRED, "ca_certs": ca_file or None, "server_hostname": None}
-    if scheme == "rediss":
+    address = urlsplit(url)
+    if address.scheme == "amqps":
+        # None stands for the host in the address; but kombu makes a number of this name, which no certificate is for.
+        name = "localhost" if address.hostname == "localhost" else None
+        return {"cert_reqs": ssl.CERT_REQUIRED, "ca_certs": ca_file or None, "server_hostname": name}
+    if address.scheme == "rediss":
         return {"ssl_cert_reqs": ssl.CERT_REQUIRED, "ssl_ca_certs": ca_file or None, "ssl_check_hostname": True}
     return {}

@@ -6,6 +6,7 @@
 import pytest
 from django.db import connections
 
+from dpal_site.broker_address import broker_tls
 from dpal_site.embedded import host
 from learner.models import ModelRelease
 from tests.faults.storm import stage, verdict
@@ -47,6 +48,9 @@ def broker_of_its_own(request, tmp_path):
 def test_a_site_runs_its_loop_whatever_befalls_its_broker(borrowed, broker_of_its_own):
     supervisor = borrowed.processes
     supervisor._environment["CELERY_BROKER_URL"] = broker_of_its_own.url
+    supervisor._environment["BROKER_CA_FILE"] = broker_of_its_own.authority
+    if broker_of_its_own.tls:
+        assert_nobody_comes_otherwise(broker_of_its_own)
     site = SiteOn(borrowed, broker_of_its_own)
     load_of = stage.open_projects(annotators=1)
     site.start_all(host.free_port())
@@ -55,3 +59,12 @@ def test_a_site_runs_its_loop_whatever_befalls_its_broker(borrowed, broker_of_it
     struck = storm(site, load, seconds=15, first=["broker", "worker", "broker", "broker"])
     told(load, struck, verdict.judge(load.told()))
     assert ModelRelease.objects.exists()
+
+
+def assert_nobody_comes_otherwise(broker):
+    """Refuse who comes without TLS, and have the site refuse a certificate of nobody it knows or for another name."""
+    plain = broker.url.replace("rediss:", "redis:").replace("amqps:", "amqp:")
+    assert not broker.answers(url=plain, ssl=None)
+    assert not broker.answers(ssl=broker_tls(broker.url))
+    assert not broker.answers(url=broker.url.replace("@localhost:", f"@{host.LOOPBACK}:"))
+    assert broker.answers()

@@ -2,7 +2,9 @@
 
 import shutil
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
 import psycopg
 import pytest
@@ -17,12 +19,40 @@ PATIENCE_SECONDS = 60
 WEB_SECONDS = 2
 
 
+@dataclass(frozen=True, slots=True)
+class PoolerTls:
+    """Its certificate, and who signed that and the database's."""
+
+    authority: Path
+    certificate: Path
+    key: Path
+
+    @property
+    def settings(self) -> str:
+        """Take nobody without TLS, and check whom it talks to itself."""
+        return (
+            f"server_tls_sslmode = verify-full\nserver_tls_ca_file = {self.authority}\n"
+            f"client_tls_sslmode = require\nclient_tls_key_file = {self.key}\n"
+            f"client_tls_cert_file = {self.certificate}\n"
+        )
+
+
 class PrivatePooler:
     """Two server sessions for whoever comes; the pages' address gives each of theirs a time limit."""
 
-    def __init__(self, folder: Path, database_url: str, *, sessions: int = 2) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        database_url: str,
+        *,
+        sessions: int = 2,
+        label_url: str = "",
+        tls: PoolerTls | None = None,
+    ) -> None:
         self.folder, self.port = folder, quiet_port(set())
         self._behind = parse_database_url(database_url)
+        self._label = parse_database_url(label_url) if label_url else None
+        self._tls = tls
         self._sessions = sessions
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -36,6 +66,12 @@ class PrivatePooler:
         """The address for the web server."""
         return self._url("pooled_web")
 
+    @property
+    def label_url(self) -> str:
+        """The address for the process of the label pages, under its role."""
+        assert self._label is not None
+        return self._url("pooled_label", self._label)
+
     def start(self) -> None:
         """Start it and wait until a query passes."""
         program = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
@@ -44,13 +80,16 @@ class PrivatePooler:
         self.folder.mkdir(mode=0o700)
         behind = self._behind
         server = f"host={behind['HOST']} port={behind['PORT']} dbname={behind['NAME']}"
-        (self.folder / "users").write_text(f'"{behind["USER"]}" "{behind["PASSWORD"]}"\n')
+        people = [behind, *([self._label] if self._label else [])]
+        (self.folder / "users").write_text("".join(f'"{one["USER"]}" "{one["PASSWORD"]}"\n' for one in people))
         (self.folder / "pgbouncer.ini").write_text(
             f"[databases]\npooled = {server}\n"
             f"pooled_web = {server} connect_query='SET statement_timeout = {1000 * WEB_SECONDS}'\n"
+            f"pooled_label = {server}\n"
             f"[pgbouncer]\nlisten_addr = {host.LOOPBACK}\nlisten_port = {self.port}\nunix_socket_dir =\n"
             f"auth_type = scram-sha-256\nauth_file = {self.folder}/users\n"
             f"pool_mode = transaction\ndefault_pool_size = {self._sessions}\nmax_client_conn = 200\n"
+            + (self._tls.settings if self._tls else "")
         )
         identity = current_identity()
         # It refuses to be root, and an ordinary user has to find the way to its folder.
@@ -76,6 +115,9 @@ class PrivatePooler:
         except psycopg.OperationalError:
             return False
 
-    def _url(self, name: str) -> str:
-        behind = self._behind
-        return f"postgresql://{behind['USER']}:{behind['PASSWORD']}@{host.LOOPBACK}:{self.port}/{name}?sslmode=disable"
+    def _url(self, name: str, who: dict[str, str] | None = None) -> str:
+        who = who or self._behind
+        place = f"{host.LOOPBACK}:{self.port}/{name}?sslmode=disable"
+        if self._tls:
+            place = f"localhost:{self.port}/{name}?sslmode=verify-full&sslrootcert={quote(str(self._tls.authority))}"
+        return f"postgresql://{who['USER']}:{who['PASSWORD']}@{place}"

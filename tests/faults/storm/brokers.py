@@ -7,13 +7,17 @@ import shutil
 import signal
 import subprocess
 from abc import ABC, abstractmethod
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import redis
 from kombu import Connection
 
+from dpal_site.broker_address import broker_tls
 from dpal_site.embedded import host
+from dpal_site.embedded.servers import REPOSITORY
 from tests.faults.storm.site import quiet_port
 
 INSTALL = "apt-get install redis-server rabbitmq-server"
@@ -23,11 +27,15 @@ PATIENCE_SECONDS = 180
 
 
 class PrivateBroker(ABC):
-    """A server of one test: a folder, a port, a password, and a process to kill."""
+    """A server of one test: a folder, a port, a password, and a process to kill; with TLS for nobody without."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, tls: bool = False) -> None:
         folder.mkdir(mode=0o700)
-        self.folder = folder
+        self.folder, self.tls = folder, tls
+        if tls:
+            given = {"SECRETS": str(folder / "secrets"), "PATH": os.environ["PATH"]}
+            script = REPOSITORY / "deploy" / "secrets.sh"
+            subprocess.run(["sh", script], env=given, check=True, capture_output=True)
         self.taken: set[int] = set()
         self.port = quiet_port(self.taken)
         self.password = secrets.token_hex(16)
@@ -38,10 +46,38 @@ class PrivateBroker(ABC):
     def url(self) -> str:
         """The address Celery is given."""
 
+    @property
+    def authority(self) -> str:
+        """Who signed its certificate; empty without TLS."""
+        return str(self.folder / "secrets" / "authority") if self.tls else ""
+
+    @property
+    def _pair(self) -> dict[str, Path]:
+        """Its certificate, which is for localhost as well, and its key."""
+        return {part: self.folder / "secrets" / f"valkey_{part}" for part in ("certificate", "key")}
+
+    @property
+    def _place(self) -> str:
+        return f"{'localhost' if self.tls else host.LOOPBACK}:{self.port}"
+
+    def connection(self, **changed: Any) -> Connection:
+        """Connect as the site's settings would."""
+        words = {"ssl": broker_tls(self.url, self.authority) or None, "connect_timeout": 5}
+        return Connection(changed.pop("url", self.url), **(words | changed))
+
+    def answers(self, **changed: Any) -> bool:
+        """Say whether it takes such a connection."""
+        try:
+            with self.connection(**changed) as connection:
+                connection.ensure_connection(max_retries=1, timeout=5)
+        except Exception:  # noqa: BLE001 - whatever it is, it does not answer
+            return False
+        return True
+
     def start(self) -> None:
         """Start it and wait until it takes a connection."""
         self._launch()
-        assert host.wait_until(self._answers, PATIENCE_SECONDS, 0.1), host.tail(self.folder / "log")
+        assert host.wait_until(self.answers, PATIENCE_SECONDS, 0.1), host.tail(self.folder / "log")
 
     def kill(self) -> None:
         """End it as a machine that loses its power would."""
@@ -58,14 +94,6 @@ class PrivateBroker(ABC):
     @abstractmethod
     def _launch(self) -> None:
         """Start the processes."""
-
-    def _answers(self) -> bool:
-        try:
-            with Connection(self.url, connect_timeout=5) as connection:
-                connection.ensure_connection(max_retries=1, timeout=5)
-        except Exception:  # noqa: BLE001 - whatever it is, it does not answer yet
-            return False
-        return True
 
     def _run(self, *command: str | Path, **environment: str) -> None:
         with (self.folder / "log").open("ab") as log:
@@ -87,17 +115,22 @@ class PrivateRedis(PrivateBroker):
 
     @property
     def url(self) -> str:
-        return f"redis://:{self.password}@{host.LOOPBACK}:{self.port}/0"
+        return f"redis{'s' if self.tls else ''}://:{self.password}@{self._place}/0"
 
     def empty(self) -> None:
-        with redis.Redis.from_url(self.url) as client:
+        words = {"ssl_ca_certs": self.authority} if self.tls else {}
+        with redis.Redis.from_url(self.url, **words) as client:
             client.flushall()
 
     def _launch(self) -> None:
         settings = self.folder / "redis.conf"
+        ports = f"port {self.port}"
+        if self.tls:
+            ports = f"port 0\ntls-port {self.port}\ntls-auth-clients no\ntls-ca-cert-file {self.authority}\n"
+            ports += f"tls-cert-file {self._pair['certificate']}\ntls-key-file {self._pair['key']}"
         host.write_private_file(
             settings,
-            f"bind {host.LOOPBACK}\nport {self.port}\ndir {self.folder}\nappendonly yes\n"
+            f"bind {host.LOOPBACK}\n{ports}\ndir {self.folder}\nappendonly yes\n"
             f'save ""\nmaxmemory-policy noeviction\nrequirepass {self.password}\n',
         )
         self._run(_program("redis-server"), settings)
@@ -108,20 +141,25 @@ class PrivateRabbitMQ(PrivateBroker):
 
     @property
     def url(self) -> str:
-        return f"amqp://dpal:{self.password}@{host.LOOPBACK}:{self.port}//"
+        return f"amqp{'s' if self.tls else ''}://dpal:{self.password}@{self._place}//"
 
     def empty(self) -> None:
-        with Connection(self.url) as connection, connection.channel() as channel:
+        with self.connection() as connection, connection.channel() as channel:
             for queue in ("light", "heavy"):
                 channel.queue_purge(queue)
 
     def _launch(self) -> None:
         mapper = quiet_port(self.taken)
         settings = self.folder / "rabbitmq.conf"
+        listeners = f"listeners.tcp.default = {host.LOOPBACK}:{self.port}"
+        if self.tls:
+            listeners = f"listeners.tcp = none\nlisteners.ssl.default = {host.LOOPBACK}:{self.port}\n"
+            listeners += f"ssl_options.cacertfile = {self.authority}\nssl_options.verify = verify_none\n"
+            listeners += f"ssl_options.certfile = {self._pair['certificate']}\n"
+            listeners += f"ssl_options.keyfile = {self._pair['key']}\nssl_options.versions.1 = tlsv1.3"
         host.write_private_file(
             settings,
-            f"listeners.tcp.default = {host.LOOPBACK}:{self.port}\ndefault_user = dpal\n"
-            f"default_pass = {self.password}\nconsumer_timeout = 21660000\n",
+            f"{listeners}\ndefault_user = dpal\ndefault_pass = {self.password}\nconsumer_timeout = 21660000\n",
         )
         (self.folder / "plugins").write_text("[].\n")
         environment = {
@@ -143,7 +181,12 @@ class PrivateRabbitMQ(PrivateBroker):
         self._run(RABBITMQ, **environment)
 
 
-KINDS = {"redis": PrivateRedis, "rabbitmq": PrivateRabbitMQ}
+KINDS = {
+    "redis": PrivateRedis,
+    "rabbitmq": PrivateRabbitMQ,
+    "rediss": partial(PrivateRedis, tls=True),
+    "amqps": partial(PrivateRabbitMQ, tls=True),
+}
 
 
 def _program(name: str) -> str:

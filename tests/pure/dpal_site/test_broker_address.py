@@ -16,6 +16,7 @@ from kombu import Connection
 from dpal_site.broker_address import broker_tls
 
 HERE = x509.IPAddress(ip_address("127.0.0.1"))
+BY_NAME = x509.DNSName("localhost")
 ELSEWHERE = x509.DNSName("elsewhere.example.org")
 
 
@@ -43,7 +44,8 @@ def certificate(folder, alternative):
 
 @pytest.mark.parametrize("scheme", ["rediss", "amqps"])
 @pytest.mark.parametrize(
-    ("alternative", "known", "trusted"), [(HERE, True, True), (ELSEWHERE, True, False), (HERE, False, False)]
+    ("alternative", "known", "trusted"),
+    [(HERE, True, True), (BY_NAME, True, True), (ELSEWHERE, True, False), (HERE, False, False)],
 )
 def test_the_certificate_and_its_host_are_checked(tmp_path, scheme, alternative, known, trusted):
     path = certificate(tmp_path, alternative)
@@ -69,7 +71,7 @@ def test_the_certificate_and_its_host_are_checked(tmp_path, scheme, alternative,
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = threading.Thread(target=serve, args=(listener,))
         thread.start()
-        url = f"{scheme}://127.0.0.1:{listener.getsockname()[1]}/"
+        url = f"{scheme}://{'localhost' if alternative is BY_NAME else '127.0.0.1'}:{listener.getsockname()[1]}/"
         tls = broker_tls(url, str(path) if known else "")
         # Nobody speaks the protocol here, so that every client gives up in the end.
         with Connection(url, ssl=tls, connect_timeout=30) as connection, pytest.raises(Exception):  # noqa: B017
