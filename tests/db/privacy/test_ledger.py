@@ -5,12 +5,12 @@ from decimal import Decimal
 from uuid import uuid4
 
 import pytest
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 
 from privacy import errors, selectors
 from privacy.accounting.events import TopCEvent
 from privacy.models import LedgerEntry
-from privacy.services import ledger, terms
+from privacy.services import entries, ledger, terms
 from privacy.services.chain import HASHED_FIELDS, entry_hash
 
 DIGEST = "ab" * 32
@@ -157,6 +157,35 @@ def test_reserve_refuses_a_transaction_that_could_be_rolled_back(transactional_d
     account = open_account()
     with transaction.atomic(), pytest.raises(RuntimeError, match="durable"):
         reserve(account, priced(0.5))
+
+
+def test_a_reservation_is_on_disk_before_it_returns_whatever_the_server_spares(
+    transactional_db, open_account, priced, monkeypatch
+):
+    account = open_account()
+    reached = {}
+
+    def position(step: str) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn, pg_current_wal_flush_lsn() - '0/0'::pg_lsn"
+            )
+            reached[step] = cursor.fetchone()
+
+    monkeypatch.setattr(entries, "fault_point", position)
+    with connection.cursor() as cursor:
+        cursor.execute("SET synchronous_commit = off")
+    try:
+        ledger.reserve(account=account, event=priced(0.1), purpose="a test", key=uuid4())
+        with connection.cursor() as cursor:
+            cursor.execute("SHOW synchronous_commit")
+            assert cursor.fetchone() == ("off",)
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("RESET synchronous_commit")
+    written, _flushed = reached["before_flush"]
+    _written, flushed = reached["before_counter"]
+    assert flushed >= written
 
 
 def test_commit_needs_the_transaction_of_the_output(transactional_db, open_account, priced):
