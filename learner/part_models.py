@@ -13,7 +13,7 @@ class ScorePart(models.Model):
     round = models.ForeignKey("learner.Round", models.CASCADE, related_name="score_parts", db_index=False)
     number = models.PositiveIntegerField()
     datasets = models.JSONField(help_text="Uploads whose features are stacked, in this order.")
-    rows = models.BinaryField(help_text="Rows of the stacked features, eight bytes each.")
+    runs = models.BinaryField(help_text="Rows of the stacked features: first and length of each run, eight bytes each.")
     scores = models.BinaryField(null=True, help_text="Numbers of eight bytes, as many for each row.")
 
     class Meta:

@@ -24,8 +24,9 @@ from annotation.models import (
 from learner.models import Round, ScreenLooks
 from privacy.models import LedgerEntry
 
-# A value of the database ends at 1 GiB; so many rows of three numbers are a quarter of that.
-TABLE_ROWS = 10_000_000
+# A small part of what the arrays of a large pool take: three numbers of a row are packed, written as hex and read.
+TABLE_ROWS = 500_000
+NO_ROWS = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,17 +113,24 @@ def candidates_of(project: Project) -> Examples:
     datasets = list(pool_datasets(project))
     if project.oracle == Oracle.CROWD:
         passed = _table(gate_output(project).values_list("id", "round_number"), columns=2)
-        rows = np.flatnonzero(passed[:, 1] < 0)
-        return Examples(passed[rows, 0], rows, datasets)
+        waiting = np.flatnonzero(passed[:, 1] < 0)
+        return Examples(passed[waiting, 0], waiting, datasets)
     unasked = unasked_records(project).order_by("dataset_id", "row_number")
-    ranges = [unasked] if sum(dataset.row_count for dataset in datasets) <= TABLE_ROWS else _ranges(unasked, datasets)
-    parts = [_table(part.values_list("id", "dataset_id", "row_number"), columns=3) for part in ranges]
-    table = np.concatenate(parts)
-    return Examples(table[:, 0], _first_rows(datasets)(table[:, 1]) + table[:, 2], datasets)
+    ids: list[NDArray[np.int64]] = []
+    rows: list[NDArray[np.int64]] = []
+    first_row = _first_rows(datasets)
+    for part in _ranges(unasked, datasets):
+        table = _table(part.values_list("id", "dataset_id", "row_number"), columns=3)
+        ids.append(table[:, 0].copy())
+        rows.append(first_row(table[:, 1]) + table[:, 2])
+    return Examples(np.concatenate([NO_ROWS, *ids]), np.concatenate([NO_ROWS, *rows]), datasets)
 
 
 def _ranges(records: QuerySet[Record], datasets: Sequence[Dataset]) -> Iterator[QuerySet[Record]]:
-    """Yield the records of each upload in their order, no more at once than one value of the database holds."""
+    """Yield the records of all uploads in their order: small uploads together, large ones in ranges."""
+    if sum(dataset.row_count for dataset in datasets) <= TABLE_ROWS:
+        yield records
+        return
     for dataset in datasets:
         for start in range(0, dataset.row_count, TABLE_ROWS):
             yield records.filter(dataset=dataset, row_number__gte=start, row_number__lt=start + TABLE_ROWS)

@@ -52,7 +52,7 @@ def score_rows(
                 round=chosen,
                 number=number,
                 datasets=[dataset.pk for dataset in datasets],
-                rows=rows[start : start + step].astype("<i8").tobytes(),
+                runs=runs_of(rows[start : start + step]),
             )
         helping = current_app.signature(SCORE_TASK, kwargs={"round_id": chosen.pk})
         for _ in range(min(MOST_HELPERS, len(starts) - 1)):
@@ -84,7 +84,7 @@ def score_part(*, round_id: int) -> bool:
         stored = {dataset.pk: dataset for dataset in Dataset.objects.filter(pk__in=part.datasets)}
         datasets = [stored[each] for each in part.datasets]
         X = features.stacked_features(datasets, dimension=featurizer_of(part.round.project).dimension)
-        rows = np.frombuffer(part.rows, dtype="<i8")
+        rows = rows_of(part.runs)
         part.scores = np.ascontiguousarray(strategy.row_scores(X, rows, model), dtype="<f8").tobytes()
         part.save(update_fields=["scores"])
     return True
@@ -101,6 +101,21 @@ def forget_abandoned() -> int:
     return ScorePart.objects.exclude(round__state=WorkState.RUNNING).delete()[0]
 
 
+def runs_of(rows: NDArray[np.int64]) -> bytes:
+    """Return rows as the first and the length of each run of consecutive ones: few, as most of a pool is not asked."""
+    firsts = np.flatnonzero(np.diff(rows, prepend=rows[:1] - 2) != 1)
+    lengths = np.diff(firsts, append=len(rows))
+    return np.column_stack([rows[firsts], lengths]).astype("<i8").tobytes()
+
+
+def rows_of(runs: bytes | memoryview) -> NDArray[np.int64]:
+    """Return the rows that `runs_of` packed."""
+    firsts, lengths = np.frombuffer(runs, dtype="<i8").reshape(-1, 2).T
+    ends = np.cumsum(lengths)
+    rows: NDArray[np.int64] = np.arange(lengths.sum(), dtype=np.int64) + np.repeat(firsts - (ends - lengths), lengths)
+    return rows
+
+
 def scoring_model(chosen: Round) -> LinearModel | None:
     """Return the release the round was opened with, or the start's model where there was none."""
     if chosen.model is not None:
@@ -115,13 +130,13 @@ def scoring_model(chosen: Round) -> LinearModel | None:
 
 def _put_together(chosen: Round, count: int) -> NDArray[np.float64]:
     """Return the scores of all parts in order and forget them; `LookupError` where the database has lost some."""
-    parts = ScorePart.objects.filter(round=chosen).order_by("number").values_list("rows", "scores")
+    parts = ScorePart.objects.filter(round=chosen).order_by("number").values_list("runs", "scores")
     scores: NDArray[np.float64] | None = None
     place = 0
-    for rows, values in parts.iterator(chunk_size=1):
-        size = len(rows) // 8
+    for runs, values in parts.iterator(chunk_size=1):
         if not values:
             break
+        size = int(np.frombuffer(runs, dtype="<i8")[1::2].sum())
         part = np.frombuffer(values, dtype="<f8").reshape(size, -1)
         if scores is None:
             scores = np.empty((count, part.shape[1]))

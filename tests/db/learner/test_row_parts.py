@@ -123,6 +123,22 @@ def test_candidates_read_in_ranges_are_those_read_at_once(second_round, monkeypa
     assert np.array_equal(whole.rows, parts.rows)
 
 
+@pytest.mark.parametrize("rows", [[], [7], [0, 1, 2], [3, 5, 6, 7, 40, 41, 90], [9, 8, 8, 2, 3]])
+def test_rows_come_back_from_their_runs(rows):
+    rows = np.array(rows, dtype=np.int64)
+    runs = score_parts.runs_of(rows)
+    assert score_parts.rows_of(runs).tolist() == rows.tolist()
+    assert len(runs) == 16 * (np.diff(rows) != 1).sum() + 16 * bool(rows.size)
+
+
+def test_parts_are_stored_as_they_are():
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT attstorage FROM pg_attribute WHERE attrelid = 'learner_scorepart'::regclass AND attname = 'scores'"
+        )
+        assert cursor.fetchone() == ("e",)
+
+
 def test_a_part_whose_worker_dies_is_scored_again(second_round, monkeypatch):
     candidates = pool_selectors.candidates_of(second_round.project)
     strategy = strategy_of(second_round.project, "top_c")
@@ -153,7 +169,7 @@ def test_a_part_whose_worker_dies_is_scored_again(second_round, monkeypatch):
 
 
 def test_parts_of_a_round_that_has_ended_are_nobodys(second_round):
-    ScorePart.objects.create(round=second_round, number=0, datasets=[], rows=b"")
+    ScorePart.objects.create(round=second_round, number=0, datasets=[], runs=b"")
     assert not score_parts.score_part(round_id=second_round.pk)
     Round.objects.filter(pk=second_round.pk).update(state="running")
     with pytest.raises(LookupError, match="are gone"):
@@ -161,7 +177,7 @@ def test_parts_of_a_round_that_has_ended_are_nobodys(second_round):
 
 
 def test_scores_of_a_round_that_ended_early_are_swept_away_and_no_others(second_round):
-    ScorePart.objects.create(round=second_round, number=0, datasets=[], rows=b"", scores=b"")
+    ScorePart.objects.create(round=second_round, number=0, datasets=[], runs=b"", scores=b"")
     Round.objects.filter(pk=second_round.pk).update(state="running")
     tasks.forget_abandoned_parts_task()
     assert ScorePart.objects.exists()
