@@ -35,7 +35,7 @@ soak: setup ## an hour of the same
 test-brokers: setup ## a site's loop on real Redis and RabbitMQ; needs redis-server and rabbitmq-server
 	@$(PYTHON) -m pytest -s -m brokers tests/faults/test_brokers.py $(ARGS)
 
-test-hosts: setup ## a site behind PgBouncer, on two hosts with an S3 store, and a virus scanner; needs pgbouncer, Swift and clamd
+test-hosts: setup ## a site behind PgBouncer, with TLS everywhere, on two hosts with S3, with clamd; see CONTRIBUTING.md
 	@$(PYTHON) -m pytest -s tests/hosts $(ARGS)
 
 lint: setup ## ruff, mypy, import-linter, missing migrations
