@@ -7,13 +7,9 @@ import shutil
 import tempfile
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import skops.io
-from sklearn.linear_model import LogisticRegression
-from sklearn.multiclass import OneVsRestClassifier
-from sklearn.preprocessing import LabelBinarizer
 
 from learner.errors import ArtifactCorrupt
 from learner.features.base import Featurizer
@@ -24,6 +20,10 @@ from learner.onnx_export import onnx_bytes
 from learner.privacy_document import privacy_document
 from learner.signatures import Signer, check_signature
 from privacy.wording import say
+
+if TYPE_CHECKING:
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.multiclass import OneVsRestClassifier
 
 MANIFEST = "manifest.json"
 SIGNATURE = "manifest.sig"
@@ -160,11 +160,17 @@ def json_bytes(body: dict[str, Any]) -> bytes:
 
 def skops_bytes(model: LinearModel) -> bytes:
     """Return the model as a skops file of standard scikit-learn types, the same bytes every time."""
+    import skops.io  # noqa: PLC0415  # slow import: it imports all of scikit-learn, and most processes release nothing
+
     return canonical_skops(skops.io.dumps(sklearn_estimator(model), compression=zipfile.ZIP_STORED))
 
 
-def sklearn_estimator(model: LinearModel) -> LogisticRegression | OneVsRestClassifier:
+def sklearn_estimator(model: LinearModel) -> "LogisticRegression | OneVsRestClassifier":
     """Return a fitted scikit-learn classifier with the released weights."""
+    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415  # slow import
+    from sklearn.multiclass import OneVsRestClassifier  # noqa: PLC0415  # slow import
+    from sklearn.preprocessing import LabelBinarizer  # noqa: PLC0415  # slow import
+
     classes = np.array(model.classes)
     if len(model.coef) == 1 or model.multiclass == "softmax":
         return _logistic(model.coef, model.intercept, classes)
@@ -210,7 +216,9 @@ def _renumbered(node: Any, numbers: dict[int, int], names: dict[str, str]) -> An
     return renewed
 
 
-def _logistic(coef: Any, intercept: Any, classes: Any) -> LogisticRegression:
+def _logistic(coef: Any, intercept: Any, classes: Any) -> "LogisticRegression":
+    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415  # slow import
+
     estimator = LogisticRegression()
     estimator.coef_ = np.ascontiguousarray(coef)
     estimator.intercept_ = np.ascontiguousarray(intercept)

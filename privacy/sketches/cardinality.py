@@ -4,7 +4,6 @@ import math
 from typing import Self
 
 import numpy as np
-from datasketch import HyperLogLogPlusPlus
 from numpy.typing import NDArray
 
 from privacy.sketches.hashing import Words
@@ -55,6 +54,8 @@ class Cardinality:
 
     def count(self) -> float:
         """Return the estimated number of distinct keys."""
+        from datasketch import HyperLogLogPlusPlus  # noqa: PLC0415  # slow import
+
         return float(HyperLogLogPlusPlus(reg=self.registers).count())
 
     def merge(self, other: Self) -> None:
