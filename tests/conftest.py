@@ -47,6 +47,7 @@ os.environ["DJANGO_SETTINGS_MODULE"] = "dpal_site.settings"
 os.environ["CANARY_TRIALS"] = "40"
 
 from django.conf import settings  # noqa: E402 - the lines above must come first
+from django.contrib.auth.hashers import PBKDF2PasswordHasher  # noqa: E402
 from django.db import connections  # noqa: E402
 from django.test import TransactionTestCase  # noqa: E402
 from django.utils import translation  # noqa: E402
@@ -196,6 +197,18 @@ def collected_static_files() -> None:
     """Collect the static files as a deployed site does, for processes that run with its own settings."""
     command = [sys.executable, "manage.py", "collectstatic", "--no-input", "--verbosity", "0"]
     subprocess.run(command, cwd=servers.REPOSITORY, check=True)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def turns_on_a_site() -> Iterator[int]:
+    """Hash passwords as a site does, in fewer turns than the number given, which are a second of a test's login.
+
+    Each hash says how many it took, so a site's own processes read it, too.
+    """
+    turns = PBKDF2PasswordHasher.iterations
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PBKDF2PasswordHasher, "iterations", 1000)
+        yield turns
 
 
 @pytest.fixture(autouse=True)
