@@ -31,7 +31,6 @@ POLICY = (
 API_PATH = "/api/"
 # What a refusal says besides its text; the rest spoke of the page that is not sent.
 PROBLEM_HEADERS = frozenset({"Allow", "Content-Range", "Retry-After", "WWW-Authenticate"})
-ZONE_COOKIE = "timezone"
 ZONE_NAME = re.compile(r"[A-Za-z0-9_+/-]{1,64}")
 
 
@@ -101,7 +100,7 @@ class TimeZoneMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        name = request.COOKIES.get(ZONE_COOKIE, "")
+        name = request.COOKIES.get(settings.ZONE_COOKIE_NAME, "")
         with timezone.override(_zone(name)):
             return self.get_response(request)
 

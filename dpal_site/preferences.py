@@ -12,8 +12,6 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
-from dpal_site.middleware import ZONE_COOKIE
-
 
 class PreferencesForm(forms.Form):
     """Two choices."""
@@ -39,8 +37,9 @@ def preferences(request: HttpRequest) -> HttpResponse:
         if not url_has_allowed_host_and_scheme(onward, {request.get_host()}, require_https=request.is_secure()):
             onward = "annotation:projects"
         response = redirect(onward)
-        kept = {settings.LANGUAGE_COOKIE_NAME: form.cleaned_data["language"], ZONE_COOKIE: form.cleaned_data["zone"]}
-        for name, value in kept.items():
+        kept = {settings.LANGUAGE_COOKIE_NAME: "language", settings.ZONE_COOKIE_NAME: "zone"}
+        for name, field in kept.items():
+            value = form.cleaned_data[field]
             response.set_cookie(
                 name, value, max_age=settings.LANGUAGE_COOKIE_AGE, samesite="Lax", secure=settings.HTTPS
             )

@@ -267,6 +267,9 @@ SESSION_LIFETIME_SECONDS = SESSION_COOKIE_AGE = int(os.environ.get("SESSION_LIFE
 # A browser takes a cookie of such a name from this very host, over TLS and for all paths, or not at all.
 SESSION_COOKIE_NAME = "__Host-session" if HTTPS else "sessionid"
 CSRF_COOKIE_NAME = "__Host-csrf" if HTTPS else "csrftoken"
+LANGUAGE_COOKIE_NAME = "__Host-language" if HTTPS else "django_language"
+# `clock.js` knows these two names as well.
+ZONE_COOKIE_NAME = "__Host-timezone" if HTTPS else "timezone"
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_SAMESITE = "Lax"

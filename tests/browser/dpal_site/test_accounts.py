@@ -187,6 +187,17 @@ def test_a_passkey_is_added_and_logs_in(page, address, manager):
     assert "You have added 1 security key" in page.content()
 
 
+def test_a_page_by_tls_keeps_the_zone_for_its_host_alone(browser):
+    script = (settings.BASE_DIR / "dpal_site" / "static" / "clock.js").read_text()
+    with browser.new_context(timezone_id="Asia/Tokyo") as context:
+        page = context.new_page()
+        page.route("**/*", lambda route: route.fulfill(body=f"<script>{script}</script>", content_type="text/html"))
+        for address in ("https://label.example.org/", "https://label.example.org/projects/"):
+            page.goto(address)
+        (cookie,) = context.cookies()
+        assert (cookie["name"], cookie["value"], cookie["secure"]) == ("__Host-timezone", "Asia/Tokyo", True)
+
+
 def test_the_page_tells_the_site_the_time_zone(browser, live_server):
     with browser.new_context(timezone_id="Asia/Tokyo") as context:
         page = context.new_page()

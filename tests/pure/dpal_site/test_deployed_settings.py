@@ -22,7 +22,8 @@ SAYS = """
 import json
 from dpal_site import settings
 names = ("SECURE_SSL_REDIRECT SECURE_HSTS_SECONDS SESSION_COOKIE_NAME SESSION_COOKIE_SECURE CSRF_COOKIE_SECURE"
-         " CSRF_COOKIE_NAME LANGUAGE_COOKIE_SECURE DEBUG PSEUDONYM_KEY SIGNING_KEY").split()
+         " CSRF_COOKIE_NAME LANGUAGE_COOKIE_NAME ZONE_COOKIE_NAME LANGUAGE_COOKIE_SECURE DEBUG"
+         " PSEUDONYM_KEY SIGNING_KEY").split()
 said = {name: getattr(settings, name) for name in names}
 print(json.dumps(said | {"SECOND_FACTOR": sorted(settings.SECOND_FACTOR)}))
 """
@@ -98,6 +99,8 @@ def test_tls_is_demanded_and_no_key_is_where_it_is_not_used(run, service):
         "SESSION_COOKIE_SECURE": True,
         "CSRF_COOKIE_SECURE": True,
         "CSRF_COOKIE_NAME": "__Host-csrf",
+        "LANGUAGE_COOKIE_NAME": "__Host-language",
+        "ZONE_COOKIE_NAME": "__Host-timezone",
         "LANGUAGE_COOKIE_SECURE": True,
         "DEBUG": False,
         "SECOND_FACTOR": ["all"],

@@ -1,6 +1,8 @@
 """What a container engine would read: the image's recipe, the compose file, and the lock of the image."""
 
+import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -151,6 +153,40 @@ def test_the_image_holds_what_runs_and_nothing_else():
     beside = set(re.findall(r'BASE_DIR / "(\w+)"', settings))
     assert beside <= names
     assert "locale" in beside
+
+
+def test_the_image_runs_without_the_demo_and_the_papers(tmp_path):
+    """The site is whole without what only a look at it needs: the same files as in the image, started."""
+    lines = (ROOT / ".dockerignore").read_text().splitlines()
+    left_out = {ROOT / line for line in lines if not line.startswith(("*", "!"))}
+    assert {path.relative_to(ROOT).as_posix() for path in left_out} >= {
+        "dpal_site/demo",
+        "dpal_site/management/commands/demo.py",
+        "learner/reproduce",
+    }
+    assert all(path.exists() for path in left_out)
+
+    def ignored(folder, names):
+        return [name for name in names if name == "__pycache__" or Path(folder) / name in left_out]
+
+    for name in (line[1:] for line in lines if line.startswith("!")):
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, tmp_path / name, ignore=ignored)
+        else:
+            shutil.copy(source, tmp_path / name)
+    environment = {"PATH": os.environ["PATH"], "DPAL_NO_SERVERS": "1", "DPAL_VAR": str(tmp_path / "var")}
+
+    def manage(*words):
+        command = [sys.executable, "-B", "manage.py", *words]
+        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+
+    # Every address, and with them every view, is loaded.
+    good = manage("check")
+    assert good.returncode == 0, good.stderr
+    demo = manage("demo", "--exit")
+    assert demo.returncode == 1
+    assert "Unknown command" in demo.stderr
 
 
 def test_secrets_are_made_once(tmp_path):
