@@ -65,8 +65,8 @@ class Work:
     @property
     def percent(self) -> int | None:
         """How far it is, where that is known."""
-        total = getattr(self.row, "progress_total", None)
-        return min(100, 100 * self.row.progress_done // total) if total else None  # type: ignore[union-attr]
+        total = self.row.progress_total
+        return min(100, 100 * self.row.progress_done // total) if total else None
 
     @property
     def minutes_left(self) -> int | None:

@@ -1,6 +1,7 @@
 """What the linear classifiers share: checks of rows and labels, one model per class, prediction."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,8 @@ class LinearLogisticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
     fit_intercept: bool
     intercept_scaling: float
     gradient_tolerance: float
+    # Hears how many of the planned steps are made; both numbers are public, and solvers' own steps are none of them.
+    on_step: Callable[[int, int], None] | None = None
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return decision values, shape (n,) for two classes and (n, n_classes) for more."""
@@ -56,6 +59,10 @@ class LinearLogisticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         places = (values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
         predicted: NDArray[Any] = self.classes_[places]
         return predicted
+
+    def _tell(self, done: int, total: int) -> None:
+        if self.on_step is not None:
+            self.on_step(done, total)
 
     def _check_positive(self, *names: str) -> None:
         for name in names:

@@ -191,7 +191,11 @@ class PrivateLogisticRegression(LinearLogisticClassifier):
         event = self._event(rows.shape[1], len(classes))
         priors = self._priors(rows.shape[1], event.n_models)
         sides = self._sides(labels, classes)
-        self._store([self._release(rows, *pair, event, rng) for pair in zip(sides, priors, strict=True)])
+        released = []
+        for pair in zip(sides, priors, strict=True):
+            released.append(self._release(rows, *pair, event, rng))
+            self._tell(len(released), event.n_models)
+        self._store(released)
         self.classes_ = classes
         self.gradient_norm_ = float(self.gradient_tolerance)
         self.privacy_event_ = event

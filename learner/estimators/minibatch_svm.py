@@ -176,12 +176,14 @@ class MiniBatchPrivateSVM(StreamingLinearClassifier):
             raise ValueError(f"slots must lie in [0, {n_slots})")
         row_of = np.full(n_slots, -1, dtype=np.intp)
         row_of[slots] = np.arange(len(slots))
+        planned = self.epochs * -(-n_slots // self.batch_size)
         for _ in range(self.epochs):
             order = np.asarray(self._source.permutation(n_slots), dtype=np.intp)
             for start in range(0, n_slots, self.batch_size):
                 batch = order[start : start + self.batch_size]
                 members = row_of[batch][row_of[batch] >= 0]
                 self._step(rows[members], places[members], len(batch))
+                self._tell(self.updates_, planned)
         self._publish()
         return self
 

@@ -24,6 +24,7 @@ from learner.configuration import featurizer_of
 from learner.features.base import Featurizer
 from learner.part_models import FeaturePart
 from learner.services import feature_rows
+from learner.services.progress import Tell, silent
 
 # One process makes so many in some seconds; handing fewer around costs more than it saves.
 PART_BATCHES = 32
@@ -34,8 +35,8 @@ MOST_HELPERS = 64
 FORGOTTEN_AFTER = timedelta(hours=12)
 
 
-def transformed(dataset: Dataset, featurizer: Featurizer) -> Iterator[NDArray[np.float32]]:
-    """Yield the features of all rows in their order, shape (n, dimension), whoever made them."""
+def transformed(dataset: Dataset, featurizer: Featurizer, tell: Tell = silent) -> Iterator[NDArray[np.float32]]:
+    """Yield the features of all rows in their order, shape (n, dimension), whoever made them; `tell` hears of parts."""
     step = PART_BATCHES * feature_rows.BATCH_ROWS
     divisible = dataset.project.data_kind != DataKind.IMAGE and not feature_rows.holds_gate_output(dataset)
     if not divisible or dataset.row_count < 2 * step:
@@ -59,7 +60,8 @@ def transformed(dataset: Dataset, featurizer: Featurizer) -> Iterator[NDArray[np
             transaction.on_commit(helping.apply_async, robust=True)
     parts = FeaturePart.objects.filter(build=build)
     try:
-        while parts.filter(done=False).exists():
+        while left := parts.filter(done=False).count():
+            tell(len(starts) - left, len(starts))
             if not make_part(build=build):
                 time.sleep(LOOK_AGAIN_SECONDS)
         if parts.count() != len(starts):

@@ -20,6 +20,7 @@ from learner.features.matrix import open_matrix, write_matrix
 from learner.models import FeatureMatrix
 from learner.services import feature_parts
 from learner.services.feature_rows import BATCH_ROWS, holds_gate_output
+from learner.services.progress import Tell, silent, spread
 from learner.services.projections import ensure_projection
 from privacy.services.faults import fault_point
 
@@ -46,13 +47,13 @@ class StackedMatrix:
         return found
 
 
-def open_features(dataset: Dataset) -> NDArray[np.float32]:
+def open_features(dataset: Dataset, tell: Tell = silent) -> NDArray[np.float32]:
     """Return the features of a dataset, shape (rows, dimension), made now if nobody made them before.
 
     Row i belongs to the record with row number i; in the pool of a crowd project, to the i-th query that passed the
     gate, so that nothing the crowd side learns from ever came from a record.
     """
-    stored = ensure_matrix(dataset)
+    stored = ensure_matrix(dataset, tell)
     try:
         return _open(stored)
     except FileNotFoundError:
@@ -70,9 +71,10 @@ def _open(stored: FeatureMatrix) -> NDArray[np.float32]:
         raise ArtifactCorrupt(str(error)) from error
 
 
-def stacked_features(datasets: Sequence[Dataset], *, dimension: int) -> NDArray[np.float32]:
+def stacked_features(datasets: Sequence[Dataset], *, dimension: int, tell: Tell = silent) -> NDArray[np.float32]:
     """Return the features of several datasets as one matrix; a single file is handed on as its memory map."""
-    parts = [open_features(dataset) for dataset in datasets]
+    places = len(datasets)
+    parts = [open_features(dataset, spread(tell, place, places)) for place, dataset in enumerate(datasets)]
     # Query strategies slice rows and ask for the shape, which is all that a stack of files can do.
     return parts[0] if len(parts) == 1 else cast(NDArray[np.float32], StackedMatrix(parts, dimension=dimension))
 
@@ -83,7 +85,7 @@ def ready_featurizer(project: Project) -> Featurizer:
     return featurizer_of(project)
 
 
-def ensure_matrix(dataset: Dataset) -> FeatureMatrix:
+def ensure_matrix(dataset: Dataset, tell: Tell = silent) -> FeatureMatrix:
     """Return the feature file of a dataset under its project's featuriser, written if it is missing."""
     featurizer = ready_featurizer(dataset.project)
     stored = FeatureMatrix.objects.filter(dataset=dataset, version=featurizer.version).first()
@@ -92,7 +94,7 @@ def ensure_matrix(dataset: Dataset) -> FeatureMatrix:
     # Before the rows are read: what is emptied while they are is zeroed afterwards, by `zero_emptied`.
     empty = empty_slots(dataset)
     name = _name_of(dataset, featurizer.version, len(empty))
-    batches = zeroed(feature_parts.transformed(dataset, featurizer), empty)
+    batches = zeroed(feature_parts.transformed(dataset, featurizer, tell), empty)
     # Two workers may write the same bytes at once; each file appears whole, and one row names them.
     with files.written(name) as path:
         written = write_matrix(path, batches, dimension=featurizer.dimension)

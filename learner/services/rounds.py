@@ -41,6 +41,7 @@ from learner.services.dispatch import (
     TRAIN_MODEL_TASK,
     send_on_commit,
 )
+from learner.services.progress import CHOICE_PAID, CHOOSING, FEATURES, QUESTIONS, SCORES, Progress
 from learner.strategies.draws import DrawStatistics
 from learner.strategies.top_c import TopC
 from learner.strategies.uncertainty import Uncertainty
@@ -171,8 +172,9 @@ def run_round(*, round_id: int) -> None:
     with attempts.attempt_at(chosen) as lease:
         if lease is None:
             return
+        progress = Progress(lease, CHOOSING)
         if chosen.block is not None:
-            secret_rounds.ask_block(chosen)
+            secret_rounds.ask_block(chosen, progress)
             return
         if chosen.strategy == Selection.REPEAT_VOTES:
             _ask_again(chosen)
@@ -180,18 +182,18 @@ def run_round(*, round_id: int) -> None:
         screen = screen_of(chosen.project)
         model = score_parts.scoring_model(chosen)
         if screen is not None and model is not None and chosen.strategy == screen.name:
-            screen_rounds.ask_screened(chosen, screen, model)
+            screen_rounds.ask_screened(chosen, screen, model, progress)
             return
         candidates = pool_selectors.candidates_of(chosen.project)
         if not len(candidates.ids):
             raise NothingToAsk("There was nothing left to ask.")
         if chosen.project.oracle == Oracle.CROWD:
-            _ask_crowd(chosen, candidates, lease.check)
+            _ask_crowd(chosen, candidates, progress)
         else:
-            _ask_trusted(chosen, candidates, lease.check)
+            _ask_trusted(chosen, candidates, progress)
 
 
-def _ask_trusted(chosen: Round, candidates: Examples, check: score_parts.Check) -> None:
+def _ask_trusted(chosen: Round, candidates: Examples, progress: Progress) -> None:
     """Reserve, read the features, draw, open the questions and commit."""
     project = chosen.project
     strategy = strategy_of(project, chosen.strategy)
@@ -200,10 +202,12 @@ def _ask_trusted(chosen: Round, candidates: Examples, check: score_parts.Check) 
         picks=min(chosen.requested, len(candidates.ids)),
         series=selectors.round_series(project),
     )
+    progress.begin(CHOICE_PAID)
     reservation = attempts.reserve(
         chosen, account=project.pool_account, event=event, purpose=f"choose the questions of round {chosen.number}"
     )
-    ids = _choose(chosen, candidates, check)
+    ids = _choose(chosen, candidates, progress)
+    progress.begin(QUESTIONS)
     fault_point("round_chosen")
     with transaction.atomic():
         queue.open_queries(project=project, round_number=chosen.number, record_ids=ids.tolist())
@@ -211,19 +215,23 @@ def _ask_trusted(chosen: Round, candidates: Examples, check: score_parts.Check) 
         _finish(chosen, entry, selected=len(ids))
 
 
-def _ask_crowd(chosen: Round, candidates: Examples, check: score_parts.Check) -> None:
+def _ask_crowd(chosen: Round, candidates: Examples, progress: Progress) -> None:
     """Rank gate output, which is public to the crowd already: recorded, and free."""
     project = chosen.project
     gates = pool_selectors.gate_entries(candidates.datasets)
 
     def predict(chooser: Uncertainty, weights: LinearModel) -> DrawStatistics:
-        scores = score_parts.score_rows(chosen, chooser, candidates.datasets, candidates.rows, weights, check)
+        scores = score_parts.score_rows(
+            chosen, chooser, candidates.datasets, candidates.rows, weights, progress.check, progress.tell
+        )
         return DrawStatistics.from_array(scores)
 
+    progress.begin(SCORES)
     pool = ranked_pool.open_pool(project, candidates, strategy=chosen.strategy, model=chosen.model, predict=predict)
     ids = pool.next_examples(chosen.requested)
     if not ids.size:
         raise NothingToAsk("The annotation budget is spent.")
+    progress.begin(QUESTIONS)
     fault_point("round_chosen")
     with transaction.atomic():
         queue.open_queries(project=project, round_number=chosen.number, query_ids=ids.tolist())
@@ -255,7 +263,7 @@ def _ask_again(chosen: Round) -> None:
         _finish(chosen, entries[-1], selected=len(ids))
 
 
-def _choose(chosen: Round, candidates: Examples, check: score_parts.Check) -> NDArray[np.int64]:
+def _choose(chosen: Round, candidates: Examples, progress: Progress) -> NDArray[np.int64]:
     """Return ids in the order to ask; the released model of the round scores, never a newer or a cleaner one."""
     strategy = strategy_of(chosen.project, chosen.strategy)
     if not strategy.needs_model:
@@ -263,10 +271,15 @@ def _choose(chosen: Round, candidates: Examples, check: score_parts.Check) -> ND
         places = np.arange(len(candidates.ids), dtype=np.int64)
         return candidates.ids[strategy.query(blank, places, None, chosen.requested, SecureRandom())]
     model = score_parts.scoring_model(chosen)
-    X = features.stacked_features(candidates.datasets, dimension=featurizer_of(chosen.project).dimension)
+    progress.begin(FEATURES)
+    dimension = featurizer_of(chosen.project).dimension
+    X = features.stacked_features(candidates.datasets, dimension=dimension, tell=progress.tell)
+    progress.begin(SCORES)
     if isinstance(strategy, TopC) and model is not None:
         examined = strategy.check_query(X, candidates.rows, model, chosen.requested)
-        scores = score_parts.score_rows(chosen, strategy, candidates.datasets, examined, model, check)
+        scores = score_parts.score_rows(
+            chosen, strategy, candidates.datasets, examined, model, progress.check, progress.tell
+        )
         rows = strategy.choose(examined, scores[:, 0], chosen.requested, SecureRandom())
     else:
         rows = strategy.query(X, candidates.rows, model, chosen.requested, SecureRandom())

@@ -20,6 +20,7 @@ from learner.linear_model import LinearModel
 from learner.models import Round
 from learner.part_models import ScorePart
 from learner.services import features, warm_start
+from learner.services.progress import Tell, silent
 from learner.strategies.scoring import RowScorer
 
 # One process scores so many in a second; handing fewer around costs more than it saves.
@@ -37,8 +38,9 @@ def score_rows(
     rows: NDArray[np.int64],
     model: LinearModel,
     check: Check,
+    tell: Tell = silent,
 ) -> NDArray[np.float64]:
-    """Return what the strategy makes of each row, shape (n, width), whoever made it."""
+    """Return what the strategy makes of each row, shape (n, width), whoever made it; `tell` hears of parts."""
     X = features.stacked_features(datasets, dimension=featurizer_of(chosen.project).dimension)
     step = strategy.block_rows(X.shape[1], model)
     step *= max(1, PART_ROWS // step)
@@ -58,8 +60,9 @@ def score_rows(
         for _ in range(min(MOST_HELPERS, len(starts) - 1)):
             transaction.on_commit(helping.apply_async, robust=True)
     parts = ScorePart.objects.filter(round=chosen)
-    while parts.filter(scores=None).exists():
+    while left := parts.filter(scores=None).count():
         check()
+        tell(len(starts) - left, len(starts))
         if not score_part(round_id=chosen.pk):
             time.sleep(LOOK_AGAIN_SECONDS)
     return _put_together(chosen, len(rows))

@@ -22,13 +22,14 @@ from learner.models import Round, ScreenLooks
 from learner.pool_selectors import Examples
 from learner.services import attempts, features
 from learner.services.dispatch import send_on_commit
+from learner.services.progress import CHOICE_PAID, FEATURES, QUESTIONS, SCORES, Progress
 from learner.strategies.screen import Screen, Screening, count_looks
 from privacy.mechanisms.randomness import SecureRandom
 from privacy.services import ledger
 from privacy.services.faults import fault_point
 
 
-def ask_screened(chosen: Round, screen: Screen, model: LinearModel) -> None:
+def ask_screened(chosen: Round, screen: Screen, model: LinearModel, progress: Progress) -> None:
     """Reserve, flip the coins of records that may still be looked at, and store the choice with the looks it took."""
     project = chosen.project
     candidates = pool_selectors.candidates_of(project)
@@ -38,12 +39,17 @@ def ask_screened(chosen: Round, screen: Screen, model: LinearModel) -> None:
         _store_looks(candidates, looks, exposures=screen.exposures)
         raise NothingToAsk("Every record was looked at as often as it may be.")
     event = screen.event_for(pool_size=int(fresh.sum()), picks=chosen.requested, series=selectors.round_series(project))
+    progress.begin(CHOICE_PAID)
     reservation = attempts.reserve(
         chosen, account=project.pool_account, event=event, purpose=f"choose the questions of round {chosen.number}"
     )
-    X = features.stacked_features(candidates.datasets, dimension=featurizer_of(project).dimension)
+    progress.begin(FEATURES)
+    X = features.stacked_features(candidates.datasets, dimension=featurizer_of(project).dimension, tell=progress.tell)
+    # How many records the coins look at until enough are chosen is not public, so it is one step whole.
+    progress.begin(SCORES)
     screening = screen.screen(X, candidates.rows[fresh], model, chosen.requested, SecureRandom())
     ids = _ids_of(candidates, screening)
+    progress.begin(QUESTIONS)
     fault_point("round_chosen")
     with transaction.atomic():
         queue.open_queries(project=project, round_number=chosen.number, record_ids=ids.tolist())

@@ -27,6 +27,7 @@ from learner.models import Round, SecretDraw
 from learner.pool_selectors import Examples
 from learner.services import attempts, features
 from learner.services.dispatch import RUN_ROUND_TASK, send_on_commit
+from learner.services.progress import CHOICE_PAID, QUESTIONS, Progress
 from learner.strategies.secret_sample import ScreenedSecretSample, SecretSample
 from privacy.accounting.events import Event
 from privacy.mechanisms.randomness import RandomSource, SecureRandom
@@ -50,17 +51,20 @@ def start_block(project: Project) -> Round:
     return started
 
 
-def ask_block(chosen: Round) -> None:
+def ask_block(chosen: Round, progress: Progress) -> None:
     """Draw the coins that are missing, open the questions of the block, and set the time at which it closes."""
     project = chosen.project
     block = chosen.block or 0
     sample = secret_sample_of(project, block=block)
     event = sample.event_for(pool_size=0, picks=0, series="single")
+    progress.begin(CHOICE_PAID)
     reservation = attempts.reserve(
         chosen, account=project.pool_account, event=event, purpose=f"choose block {block} in secret"
     )
     candidates = pool_selectors.candidates_of(project)
     rng = SecureRandom()
+    # How long the coins and the questions of a secret block take is not cut any finer.
+    progress.begin(QUESTIONS)
     with transaction.atomic():
         coins = [_coins_of(dataset, rng) for dataset in candidates.datasets]
         if not coins:

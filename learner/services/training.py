@@ -15,6 +15,7 @@ from learner.linear_model import LinearModel, Multiclass
 from learner.models import ModelRelease, TrainingRun
 from learner.pool_selectors import Examples
 from learner.services import attempts, features, projections, release_gate, releases, stream_releases, warm_start
+from learner.services.progress import FEATURES, FIT, RELEASE, TRAINING, TRAINING_PAID, Progress
 from privacy.accounting.event import Event
 from privacy.errors import SimulationNotReleasable
 from privacy.models import LedgerEntry
@@ -32,6 +33,8 @@ def train_model(*, run_id: str) -> None:
         if run.stream_batches is not None:
             stream_releases.release_version(run, lease)
             return
+        progress = Progress(lease, TRAINING)
+        progress.begin(TRAINING_PAID)
         featurizer = features.ready_featurizer(run.project)
         # A secret block builds on the release before it, which is public: disjoint blocks share no record.
         prior = selectors.latest_release(run.project) if run.block else None
@@ -45,11 +48,12 @@ def train_model(*, run_id: str) -> None:
             purpose=f"train version {run.version}",
         )
         lease.check()
-        examples, model = _fit(run, estimator, featurizer)
+        examples, model = _fit(run, estimator, featurizer, progress)
         lease.check()
         descent = _descent(run, examples, prior)
         started = [entry for entry in selectors.start_entries(run.project) if entry not in descent]
         fault_point("training_fitted")
+        progress.begin(RELEASE)
         with releases.staged_release(run, model, featurizer, entries=[*started, *descent, reservation]) as staged:
             fault_point("training_staged")
             lease.check()
@@ -77,7 +81,9 @@ def _event(run: TrainingRun, estimator: PrivateEstimator, featurizer: Featurizer
     return secret_selectors.release_event(run.project, block=run.block.block or 0, chosen=run.block)
 
 
-def _fit(run: TrainingRun, estimator: PrivateEstimator, featurizer: Featurizer) -> tuple[Examples, LinearModel]:
+def _fit(
+    run: TrainingRun, estimator: PrivateEstimator, featurizer: Featurizer, progress: Progress
+) -> tuple[Examples, LinearModel]:
     """Return what was trained on and the released weights, under the names of the project's classes."""
     examples, classes = pool_selectors.labelled_examples(
         run.project, last_consensus_id=run.last_consensus_id, block=run.block
@@ -85,8 +91,11 @@ def _fit(run: TrainingRun, estimator: PrivateEstimator, featurizer: Featurizer) 
     # Whether a secret block was answered at all is secret, too.
     if not len(classes) and run.block is None:
         raise NotEnoughLabels("There is no label to train on.")
-    X = features.stacked_features(examples.datasets, dimension=featurizer.dimension)
+    progress.begin(FEATURES)
+    X = features.stacked_features(examples.datasets, dimension=featurizer.dimension, tell=progress.tell)
     rows = np.ascontiguousarray(X[examples.rows])
+    progress.begin(FIT)
+    estimator.on_step = progress.tell
     if isinstance(estimator, MiniBatchPrivateSVM):
         # Batches are cut from all questions asked, whose number is public, and not from those agreed on.
         slots, n_slots = pool_selectors.question_slots(run.project, examples)

@@ -12,6 +12,7 @@ from django.db import connection
 from django.utils import timezone
 
 from annotation.models import Dataset, Query
+from annotation.services import work
 from learner import pool_selectors, tasks
 from learner.configuration import featurizer_of, strategy_of
 from learner.linear_model import LinearModel
@@ -115,6 +116,22 @@ def test_a_round_in_parts_asks_what_one_worker_asks(second_round, monkeypatch):
     assert len(expected) == second_round.requested
 
 
+def test_a_round_in_parts_tells_how_many_are_made(second_round, monkeypatch):
+    told = []
+    monkeypatch.setattr(work.Lease, "report", lambda lease, **fields: told.append(fields))
+    rounds.run_round(round_id=second_round.pk)
+    parts = -(-len(pool_selectors.candidates_of(second_round.project).rows) // (2 * BLOCK))
+    messages = [fields["message"] for fields in told]
+    assert messages[:2] == ["Step 1 of 4: the choice is paid for.", "Step 2 of 4: features are made."]
+    assert messages[-1] == "Step 4 of 4: questions are opened."
+    scored = [f"Step 3 of 4: the pool is scored, {done} of {parts}." for done in range(parts)]
+    assert messages[2:-1] == ["Step 3 of 4: the pool is scored.", *scored]
+    places = [fields["progress_done"] for fields in told]
+    assert places == sorted(places)
+    assert (places[0], places[-1]) == (0, 300)
+    assert {fields["progress_total"] for fields in told} == {400}
+
+
 def test_candidates_read_in_ranges_are_those_read_at_once(second_round, monkeypatch):
     whole = pool_selectors.candidates_of(second_round.project)
     monkeypatch.setattr(pool_selectors, "TABLE_ROWS", 40)
@@ -137,6 +154,18 @@ def test_parts_are_stored_as_they_are():
             "SELECT attstorage FROM pg_attribute WHERE attrelid = 'learner_scorepart'::regclass AND attname = 'scores'"
         )
         assert cursor.fetchone() == ("e",)
+
+
+def test_features_of_several_uploads_tell_one_course(monkeypatch):
+    monkeypatch.setattr(feature_rows, "BATCH_ROWS", 5)
+    monkeypatch.setattr(feature_parts, "PART_BATCHES", 2)
+    project = learning.open_trusted(make_user())
+    for seed in (1, 2):
+        learning.upload(project, [[text] for text in learning.sentences(30, seed=seed)], ["text"])
+    told = []
+    uploads = list(Dataset.objects.filter(project=project).order_by("pk"))
+    features.stacked_features(uploads, dimension=16, tell=lambda done, total: told.append(done / total))
+    assert told == [0, 1 / 6, 2 / 6, 3 / 6, 4 / 6, 5 / 6]
 
 
 def test_a_part_whose_worker_dies_is_scored_again(second_round, monkeypatch):

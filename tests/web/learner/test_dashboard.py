@@ -14,7 +14,7 @@ from django.urls import reverse
 from annotation.models import Job, Project, Role
 from annotation.services import jobs, projects
 from learner import dashboard
-from learner.models import Evaluation, Round
+from learner.models import Evaluation, Round, TrainingRun
 from learner.services import rounds
 from privacy.selectors import guarantee
 from privacy.services import ledger
@@ -212,6 +212,38 @@ def test_time_left_follows_from_what_was_done_so_far() -> None:
     assert work.seconds_left == pytest.approx(3 * dashboard._taken(job), rel=1e-3)
     assert work.can_cancel
     assert not work.can_retry
+
+
+@pytest.mark.parametrize("kind", [Round, TrainingRun])
+def test_a_running_round_or_training_has_a_bar_and_says_what_it_does(
+    manager: User, kind: type[Round | TrainingRun]
+) -> None:
+    project = learning.open_trusted(manager)
+    of_round, of_training = {"number": 1, "requested": 5}, {"version": 1, "last_consensus_id": 0, "labels_used": 3}
+    row = kind.objects.create(project=project, **(of_round if kind is Round else of_training))
+    client = client_of(manager)
+    page = reverse("learner:work_list", args=[project.slug])
+
+    def shown(language: str = "en", **changes: object) -> str:
+        kind.objects.filter(pk=row.pk).update(**changes)
+        return client.get(page, headers={"accept-language": language}).content.decode()
+
+    assert "<progress" not in shown()
+    told = {"progress_done": 225, "progress_total": 400, "message": "Step 3 of 4: the pool is scored, 1 of 4."}
+    running = shown(state="running", attempt=1, started_at="2026-01-01T00:00:00Z", **told)
+    assert re.search(r'<progress value="56" max="100" aria-label="Progress of [^"]+ 1">56 %</progress>', running)
+    assert "Step 3 of 4: the pool is scored, 1 of 4." in running
+    assert 'hx-trigger="every' in running
+    assert "Schritt 3 von 4: der Bestand wird bewertet, 1 von 4." in shown("de")
+    stopping = shown(cancelled_by="manager")
+    assert "stopping" in stopping
+    assert "<progress" in stopping
+    ended = {"state": "failed", "finished_at": "2026-01-01T00:01:00Z"}
+    assert "<progress" not in shown(**ended)
+    failed = shown(cancelled_by="", error="lost")
+    assert "<progress" not in failed
+    assert "Step 3" not in failed
+    assert "hx-trigger" not in failed
 
 
 def test_a_long_history_is_one_point_a_day(monkeypatch: pytest.MonkeyPatch) -> None:

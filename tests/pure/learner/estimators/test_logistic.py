@@ -323,3 +323,13 @@ def test_the_baseline_is_the_limit_of_a_large_epsilon_and_never_releasable():
     private = PrivateLogisticRegression(1e9, 2.0, classes=[0, 1], random_state=SecureRandom()).fit(X, y)
     assert np.allclose(baseline.coef_, private.coef_, atol=1e-4)
     assert np.allclose(baseline.intercept_, private.intercept_, atol=1e-4)
+
+
+@pytest.mark.parametrize("present", [1, 3])
+def test_what_it_tells_of_its_steps_are_classes_whether_or_not_they_occur(present):
+    X, y = blobs(classes=3)
+    told = []
+    estimator = PrivateLogisticRegression(2.0, classes=[0, 1, 2], random_state=1)
+    estimator.on_step = lambda done, total: told.append((done, total))
+    estimator.fit(X, y % present)
+    assert told == [(1, 3), (2, 3), (3, 3)]

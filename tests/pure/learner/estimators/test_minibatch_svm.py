@@ -275,3 +275,14 @@ def test_slots_are_checked(slots, n_slots, message):
     estimator = MiniBatchPrivateSVM(1.0, classes=[0, 1])
     with pytest.raises(ValueError, match=message):
         estimator.fit_slots(np.eye(2), [0, 1], slots=np.array(slots), n_slots=n_slots)
+
+
+@pytest.mark.parametrize("labelled", [0, 3, 23])
+def test_what_it_tells_of_its_steps_follows_from_the_slots_and_not_from_their_labels(labelled):
+    X, y = blobs(n=23)
+    told = []
+    estimator = MiniBatchPrivateSVM(2.0, classes=[0, 1], batch_size=5, epochs=2, random_state=1)
+    estimator.on_step = lambda done, total: told.append((done, total))
+    estimator.fit_slots(X[:labelled], y[:labelled], slots=np.arange(labelled), n_slots=23)
+    assert told == [(done, 10) for done in range(1, 11)]
+    assert estimator.updates_ == 10
