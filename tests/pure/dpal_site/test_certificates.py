@@ -2,6 +2,7 @@
 
 import datetime
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -42,12 +43,18 @@ def belong_together(folder, server):
     return public(certificate.public_key()) == public(key.public_key())
 
 
-@pytest.fixture
-def secrets(tmp_path):
-    folder = tmp_path / "secrets"
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("made") / "secrets"
     done = make(folder)
     assert done.returncode == 0, done.stderr
     return folder
+
+
+@pytest.fixture
+def secrets(made, tmp_path):
+    """Give what a first run makes."""
+    return Path(shutil.copytree(made, tmp_path / "secrets"))
 
 
 def test_each_server_has_a_certificate_for_its_name_alone(secrets):
