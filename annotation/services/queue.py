@@ -30,16 +30,19 @@ CLAIM_ATTEMPTS = 3
 KNOWN_WITHIN = 2000
 
 # An empty slot is chosen like any other and asks nobody. The lock waits for whoever empties records at this moment.
+# Each record is looked up by its id: statistics taken while an upload came in say that there are none, and a join might
+# then go through all of them for each question.
 OPEN_RECORDS = """
 INSERT INTO annotation_query (project_id, record_id, state, round_number, priority, overlap, open_slots)
 SELECT %(project)s, record.id, CASE WHEN record.emptied THEN 'withdrawn' ELSE 'open' END, %(round)s,
        %(base)s + asked.rank - 1, %(overlap)s, CASE WHEN record.emptied THEN 0 ELSE %(overlap)s END
 FROM unnest(%(ids)s::bigint[]) WITH ORDINALITY AS asked (id, rank)
-JOIN annotation_record record ON record.id = asked.id
+CROSS JOIN LATERAL (
+    SELECT found.id, found.dataset_id, found.emptied FROM annotation_record found WHERE found.id = asked.id FOR SHARE
+) record
 JOIN annotation_dataset dataset ON dataset.id = record.dataset_id
 WHERE dataset.project_id = %(project)s AND dataset.role = 'pool' AND dataset.state = 'ready'
 ORDER BY asked.rank
-FOR SHARE OF record
 """
 
 OPEN_CANDIDATES = """

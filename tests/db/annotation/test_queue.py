@@ -37,8 +37,33 @@ def slots_add_up():
     return True
 
 
+def records_read():
+    """Return how many records this transaction has read."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT seq_tup_read + coalesce(idx_tup_fetch, 0) FROM pg_stat_xact_user_tables"
+            " WHERE relname = 'annotation_record'"
+        )
+        return cursor.fetchone()[0]
+
+
 @pytest.mark.django_db
 class TestOpenQueries:
+    @pytest.mark.parametrize("oracle", ["trusted", "crowd"])
+    def test_statistics_from_the_middle_of_an_upload_make_nobody_read_all_records(self, oracle):
+        project = make_project(oracle=oracle)
+        records = make_records(project, [f"r{number}" for number in range(1500)])
+        with connection.cursor() as cursor:
+            # As ANALYZE leaves them that runs while the rows are there and not yet committed.
+            cursor.execute("UPDATE pg_class SET reltuples = 0, relpages = 40 WHERE relname = 'annotation_record'")
+        before = records_read()
+        if oracle == "trusted":
+            queue.open_queries(project=project, round_number=1, record_ids=[each.pk for each in records[:50]])
+        else:
+            make_candidates(project, [f"text {number}" for number in range(50)])
+        assert Query.objects.count() == 50
+        assert records_read() - before < 1000
+
     def test_records_are_asked_in_the_order_given(self):
         project = make_project(overlap=2)
         first, second, third = make_records(project, ["a", "b", "c"])
