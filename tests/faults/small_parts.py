@@ -1,0 +1,85 @@
+"""A Celery worker that cuts work into parts far too small to be worth it, and tells Postgres which process it is.
+
+Run: python -m tests.faults.small_parts --concurrency 2 ... Nobody is called to help: whoever tests sends helpers when
+they are wanted. Its coins can be predicted, so that what comes out can be compared.
+"""
+
+import os
+import sys
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+SEED = 7
+SALT = bytes(range(32))
+BLOCK = 16
+
+
+def predict_coins(patch: Callable[[Any, str, Any], None]) -> None:
+    """Have blocks of scores be small and coins known, in a worker and in the process that knows what must come out."""
+    from annotation.services import gate_parts  # noqa: PLC0415 - Django is set up by now
+    from learner.services import rounds  # noqa: PLC0415
+    from learner.strategies import top_c  # noqa: PLC0415
+    from privacy.mechanisms.randomness import SimulationRandom  # noqa: PLC0415
+
+    patch(gate_parts, "secrets", SimpleNamespace(token_bytes=lambda count: SALT))
+    patch(rounds, "SecureRandom", lambda: SimulationRandom(SEED))
+    patch(top_c, "default_block_rows", lambda dimension, outputs: BLOCK)
+
+
+def cut_small() -> None:
+    """Cut files, uploads, features and scores into several parts each."""
+    from annotation.parsers import sources  # noqa: PLC0415
+    from annotation.services import gate_parts, import_parts  # noqa: PLC0415
+    from learner.services import feature_parts, feature_rows, score_parts  # noqa: PLC0415
+
+    small = {
+        (sources, "CHUNK_BYTES"): 256,
+        (import_parts, "PART_BYTES"): 4000,
+        (gate_parts, "PART_ROWS"): 200,
+        (feature_rows, "BATCH_ROWS"): 8,
+        (feature_parts, "PART_BATCHES"): 4,
+        (score_parts, "PART_ROWS"): 2 * BLOCK,
+    }
+    for (module, name), value in small.items():
+        setattr(module, name, value)
+    for module in (import_parts, feature_parts, score_parts):
+        module.MOST_HELPERS = 0  # type: ignore[attr-defined]
+
+
+def tell_postgres() -> None:
+    """Name each session after its process and the task it works on."""
+    from celery.signals import task_prerun  # noqa: PLC0415
+    from django.db import connection  # noqa: PLC0415
+    from django.db.backends.signals import connection_created  # noqa: PLC0415
+
+    at_work = {"task": ""}
+
+    def name_session(connection: Any, **given: Any) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT set_config('application_name', %s, false)", [f"{os.getpid()} {at_work['task']}"])
+
+    def note_task(sender: Any, **given: Any) -> None:
+        at_work["task"] = sender.name.rpartition(".")[2]
+        if connection.connection is not None:
+            name_session(connection)
+
+    task_prerun.connect(note_task, weak=False)
+    connection_created.connect(name_session, weak=False)
+
+
+def main() -> None:
+    """Be such a worker."""
+    import django  # noqa: PLC0415
+
+    django.setup()
+    predict_coins(setattr)
+    cut_small()
+    tell_postgres()
+    from dpal_site.celery import app  # noqa: PLC0415
+
+    app.start(["worker", *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,302 @@
+"""A worker killed with -9 in the middle of a part of split work: somebody else does it, and nothing shows that it was.
+
+A trigger of the test's own makes the worker wait at a known place for a lock that the test holds, so each kill hits it
+there, whatever the machine is busy with.
+"""
+
+import os
+import signal
+import sys
+from dataclasses import dataclass
+from datetime import timedelta
+from io import StringIO
+
+import numpy as np
+import psycopg
+import pytest
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
+from django.core.management import call_command
+from django.utils import timezone
+
+from annotation.import_models import ImportPart
+from annotation.models import GatePart, GatePiece, Query
+from annotation.services import datasets, gate, jobs
+from annotation.tasks import read_import_parts_task
+from dpal_site.embedded import host
+from learner import pool_selectors
+from learner.configuration import featurizer_of, strategy_of
+from learner.models import FeatureMatrix, Round
+from learner.part_models import FeaturePart, ScorePart
+from learner.services import features, rounds, score_parts
+from learner.tasks import forget_abandoned_parts_task, make_feature_part_task, score_part_task
+from privacy.mechanisms.randomness import SimulationRandom
+from privacy.models import LedgerEntry
+from tests import learning
+from tests.factories import make_account, make_project, make_user
+from tests.faults.small_parts import SEED, predict_coins
+from tests.faults.storm.site import descendants
+
+pytestmark = [pytest.mark.faults, pytest.mark.django_db(transaction=True)]
+LEASE_SECONDS = 4
+PATIENCE_SECONDS = 120
+GATE = {"gate_k": 8, "gate_sampling_rate": 0.5, "gate_epsilon": 1.0}
+ROWS = 600
+MAPPING = {"text": "text", "contributor": "contributor"}
+
+
+@pytest.fixture
+def predictable(monkeypatch, settings, tmp_path):
+    """Take lost work over soon, and know what must come out."""
+    monkeypatch.setenv("WORK_LEASE_SECONDS", str(LEASE_SECONDS))
+    monkeypatch.setenv("LEDGER_COUNTER_PATH", str(tmp_path / "ledger-counter.json"))
+    settings.WORK_LEASE_SECONDS = LEASE_SECONDS
+    settings.LEDGER_COUNTER_PATH = tmp_path / "ledger-counter.json"
+    predict_coins(monkeypatch.setattr)
+
+
+@pytest.fixture
+def workers(predictable, supervisor):
+    """Start two worker processes under one parent, which starts another one for each that dies."""
+
+    def start():
+        options = ["--concurrency", "2", "--queues", "heavy", "--without-gossip", "--without-mingle"]
+        supervisor.start("worker", [sys.executable, "-m", "tests.faults.small_parts", *options])
+
+    start.pids = lambda: descendants(supervisor.pid("worker"))
+    return start
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A worker process that waits at a held place, and the task it works on."""
+
+    pid: int
+    task: str
+
+    def kill(self):
+        os.kill(self.pid, signal.SIGKILL)
+        wait_until(lambda: host.running_process(self.pid) is None)
+
+
+class Held:
+    """A place in the work that no worker passes until it is let go: a change of some rows of a table."""
+
+    def __init__(self, address, number, table, change, rows):
+        self.key, self.name, self.table = number, f"test_held_{number}", table
+        self.session = psycopg.connect(address, autocommit=True)
+        self.session.execute("SELECT pg_advisory_lock(%s)", [self.key])
+        self.session.execute(
+            f"CREATE FUNCTION {self.name}() RETURNS trigger LANGUAGE plpgsql AS"
+            f" $$ BEGIN PERFORM pg_advisory_xact_lock_shared({self.key}); RETURN NEW; END $$"
+        )
+        self.session.execute(
+            f"CREATE TRIGGER {self.name} BEFORE {change} ON {table}"
+            f" FOR EACH ROW WHEN ({rows}) EXECUTE FUNCTION {self.name}()"
+        )
+
+    def waiting(self):
+        """Return who waits here."""
+        found = self.session.execute(
+            "SELECT application_name FROM pg_stat_activity JOIN pg_locks USING (pid)"
+            " WHERE locktype = 'advisory' AND NOT granted AND objid = %s ORDER BY 1",
+            [self.key],
+        ).fetchall()
+        return [Waiting(int(pid), task) for pid, _, task in (name.partition(" ") for (name,) in found)]
+
+    def wait_for(self, count):
+        """Return who waits here by task, once so many do."""
+        wait_until(lambda: len(self.waiting()) == count)
+        return {each.task: each for each in self.waiting()}
+
+    def let_go(self):
+        self.session.execute("SELECT pg_advisory_unlock_all()")
+
+    def remove(self):
+        self.session.execute(f"DROP FUNCTION IF EXISTS {self.name} CASCADE")
+        self.session.close()
+
+
+@pytest.fixture
+def hold(embedded_servers):
+    """Hold a place until the test ends or lets it go."""
+    places = []
+
+    def begin(*where):
+        places.append(Held(embedded_servers.database_url, 7000 + len(places), *where))
+        return places[-1]
+
+    yield begin
+    # Whoever waits at one place may hold what another one's end waits for.
+    for place in places:
+        place.let_go()
+    for place in places:
+        place.remove()
+
+
+def wait_until(condition):
+    assert host.wait_until(condition, PATIENCE_SECONDS, 0.02), "it did not happen in time"
+
+
+def done(row, victim):
+    """Say whether a job or round is done; where its holder was killed, after doing the clock's part for it."""
+    if victim == "holder":
+        jobs.resend_stalled_jobs()
+        rounds.advance_projects()
+    row.refresh_from_db()
+    assert row.state != "failed", row.error
+    return row.state == "done"
+
+
+def reserved(project):
+    """Count what was ever reserved; nothing may be open."""
+    assert learning.open_reservations(project) == 0
+    return LedgerEntry.objects.filter(account=project.pool_account, kind="reserve").count()
+
+
+# Imports and gates.
+
+
+def crowd_upload():
+    account = make_account(epsilon_limit=10.0, delta_limit=0.5)
+    project = make_project(oracle="crowd", normalizer="L1", pool_account=account, **GATE)
+    lines = [f'"text {number % (7 + number // 40)}\n of many",person {number % 90}' for number in range(ROWS)]
+    file = ContentFile("\n".join(["text,contributor", *lines]).encode())
+    return datasets.receive_upload(
+        project=project, file=file, name="rows.csv", mapping=MAPPING, uploaded_by=make_user(), send=False
+    )
+
+
+def imported(dataset):
+    rows = dataset.records.order_by("row_number").values_list("row_number", "text", "contributor")
+    return [(number, text, bytes(contributor)) for number, text, contributor in rows]
+
+
+def gated(dataset):
+    return sorted(Query.objects.filter(gate_run__dataset=dataset).values_list("text", "sample_count"))
+
+
+def test_an_import_and_its_gate_end_as_if_nobody_had_been_killed(workers, hold):
+    whole = crowd_upload()
+    datasets.import_dataset(job_id=whole.job_id)
+    whole.refresh_from_db()
+    gate.run_gate(job_id=whole.gate_job_id)
+    assert 0 < len(gated(whole)) < ROWS
+    workers()
+    # Starting a worker takes longer than all the rest.
+    for victim in ("helper", "holder"):
+        check_import_and_gate(workers, hold, victim, whole)
+    call_command("audit_ledger", stdout=StringIO())
+
+
+def check_import_and_gate(workers, hold, victim, whole):
+    dataset = crowd_upload()
+    storing = hold("annotation_record", "INSERT", f"NEW.dataset_id = {dataset.pk} AND NEW.row_number = 20")
+    digesting = hold("annotation_gatepart", "UPDATE", "NEW.done AND NEW.stage = 'rows'")
+
+    # One process stores the first part and is held at a row of it; the other is ahead and keeps its rows meanwhile.
+    jobs.send_job(job_id=dataset.job_id, kind=jobs.IMPORT)
+    holder = storing.wait_for(1)["import_dataset_task"]
+    read_import_parts_task.delay(dataset_id=dataset.pk)
+    ahead = ImportPart.objects.filter(dataset=dataset, stored=False, held_until__isnull=False)
+    wait_until(ahead.exists)
+    assert ImportPart.objects.filter(dataset=dataset).count() > 3
+    wait_until(lambda: len(workers.pids()) == 2)
+    (helper,) = set(workers.pids()) - {holder.pid}
+    (Waiting(helper, "") if victim == "helper" else holder).kill()
+    storing.let_go()
+    wait_until(lambda: done(dataset.job, victim))
+    assert (dataset.job.attempt == 1) == (victim == "helper")
+    dataset.refresh_from_db()
+    assert (dataset.state, dataset.row_count, dataset.bad_row_count) == ("ready", ROWS, 0)
+    assert imported(dataset) == imported(whole)
+    assert not ImportPart.objects.exists()
+
+    # Both are held with a range of rows digested, and none of it stored.
+    found = digesting.wait_for(2)
+    found["collect_gate_parts_task" if victim == "helper" else "run_gate_task"].kill()
+    digesting.let_go()
+    wait_until(lambda: done(dataset.gate_job, victim))
+    assert gated(dataset) == gated(whole)
+    assert reserved(dataset.project) == dataset.gate_job.attempt
+    assert (dataset.gate_job.attempt == 1) == (victim == "helper")
+    committed = [each.gate_runs.get(state="committed").committed_entry.output_digest for each in (whole, dataset)]
+    assert committed[0] == committed[1]
+    assert not GatePart.objects.exists()
+    assert not GatePiece.objects.exists()
+
+
+# Features and scores.
+
+
+def pool_of(owner):
+    """Return a project with a start and its pool."""
+    project = learning.open_trusted(owner)
+    known = [[text, learning.CLASSES[learning.truth_of(text)]] for text in learning.sentences(20, seed=2)]
+    learning.upload(project, known, ["text", "label"], role="public_start")
+    return project, learning.upload(project, [[text] for text in learning.sentences(130)], ["text"])
+
+
+def asked(project):
+    rows = Query.objects.filter(project=project).values_list("record__row_number", flat=True)
+    return sorted(rows)
+
+
+def expected_choice(project, dataset):
+    """Return the features' digest and the rows that one process would ask about, and leave no feature file."""
+    matrix = features.ensure_matrix(dataset)
+    candidates = pool_selectors.candidates_of(project)
+    strategy = strategy_of(project, "top_c")
+    X = features.stacked_features(candidates.datasets, dimension=featurizer_of(project).dimension)
+    chosen = Round(project=project, number=1, strategy="top_c", requested=project.round_size)
+    model = score_parts.scoring_model(chosen)
+    rows = strategy.query(X, candidates.rows, model, chosen.requested, SimulationRandom(SEED))
+    digest = matrix.sha256
+    matrix.delete()
+    return digest, np.sort(rows).tolist()
+
+
+def test_a_round_in_parts_ends_as_if_nobody_had_been_killed(workers, hold):
+    workers()
+    for victim in ("helper", "holder"):
+        check_round(hold, victim)
+    call_command("audit_ledger", stdout=StringIO())
+
+
+def check_round(hold, victim):
+    project, dataset = pool_of(make_user())
+    digest, rows = expected_choice(project, dataset)
+    making = hold("learner_featurepart", "UPDATE", f"NEW.done AND NEW.dataset_id = {dataset.pk}")
+    scoring = hold("learner_scorepart", "UPDATE", "NEW.scores IS NOT NULL")
+    rounds.advance_project(project_id=project.pk)
+    chosen = Round.objects.get(project=project)
+    assert chosen.strategy == "top_c"
+
+    # Both have made a file, and neither has said so.
+    making.wait_for(1)
+    folder = f"features/{project.pk}/parts"
+    make_feature_part_task.delay(build=str(FeaturePart.objects.filter(dataset=dataset)[0].build))
+    found = making.wait_for(2)
+    assert FeaturePart.objects.filter(dataset=dataset).count() > 3
+    assert len(default_storage.listdir(folder)[1]) == 2
+    found["make_feature_part_task" if victim == "helper" else "run_round_task"].kill()
+    making.let_go()
+    # The one that has lost its holder is kept by the helper until the round is taken over.
+    wait_until(lambda: done(chosen, victim) or scoring.waiting())
+    score_part_task.delay(round_id=chosen.pk)
+    found = scoring.wait_for(2)
+    assert ScorePart.objects.filter(round=chosen).count() > 3
+    found["score_part_task" if victim == "helper" else "run_round_task"].kill()
+    scoring.let_go()
+    wait_until(lambda: done(chosen, victim))
+    assert chosen.attempt == 1 if victim == "helper" else chosen.attempt >= 3
+    assert asked(project) == rows
+    assert FeatureMatrix.objects.get(dataset=dataset).sha256 == digest
+    assert reserved(project) == chosen.attempt
+    assert not ScorePart.objects.exists()
+    # Parts whose holder died are nobody's; the clock sweeps them after half a day.
+    assert FeaturePart.objects.exists() == (victim == "holder")
+    FeaturePart.objects.update(created_at=timezone.now() - timedelta(days=1))
+    forget_abandoned_parts_task()
+    assert not FeaturePart.objects.exists()
+    assert default_storage.listdir(folder)[1] == []
