@@ -1,0 +1,142 @@
+"""A small S3 store in memory that fails when it is told to, on one loopback address; it checks no signature."""
+
+import threading
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
+
+HELD = -1
+XML = "http://s3.amazonaws.com/doc/2006-03-01/"
+
+
+class MemoryStore(ThreadingHTTPServer):
+    """What one bucket shows, what lies half-way in it, and what is to fail."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Request)
+        self.objects: dict[str, bytes] = {}
+        self.under_way: dict[str, dict[int, bytes]] = {}
+        self.aborted = 0
+        # Part number to what happens at it: a status, 0 for a connection that is cut, HELD for no answer.
+        self.failing: dict[int, int] = {}
+        self.part_came, self.let_go = threading.Event(), threading.Event()
+
+    @property
+    def endpoint(self) -> str:
+        """Where it answers."""
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
+@contextmanager
+def running() -> Iterator[MemoryStore]:
+    """Run a store until the block ends."""
+    store = MemoryStore()
+    thread = threading.Thread(target=store.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    try:
+        yield store
+    finally:
+        store.let_go.set()
+        store.shutdown()
+        store.server_close()
+        thread.join()
+
+
+class _Request(BaseHTTPRequestHandler):
+    server: MemoryStore
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *given: object) -> None:
+        """Say nothing."""
+
+    def _read(self) -> bytes:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        return _unchunked(body) if "aws-chunked" in self.headers.get("Content-Encoding", "") else body
+
+    def _answer(self, status: int, body: str = "", **headers: str) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+    @property
+    def _key(self) -> str:
+        return urlsplit(self.path).path
+
+    @property
+    def _query(self) -> dict[str, list[str]]:
+        return parse_qs(urlsplit(self.path).query, keep_blank_values=True)
+
+    def do_HEAD(self) -> None:
+        """Say whether an object is there."""
+        known = self.server.objects.get(self._key)
+        self.send_response(404 if known is None else 200)
+        self.send_header("Content-Length", str(len(known or b"")))
+        self.end_headers()
+
+    def do_POST(self) -> None:
+        """Begin or complete an upload in parts."""
+        self._read()
+        if "uploads" in self._query:
+            number = uuid.uuid4().hex
+            self.server.under_way[number] = {}
+            kind = "InitiateMultipartUploadResult"
+            body = f'<{kind} xmlns="{XML}"><UploadId>{number}</UploadId></{kind}>'
+        else:
+            parts = self.server.under_way.pop(self._query["uploadId"][0])
+            self.server.objects[self._key] = b"".join(parts[number] for number in sorted(parts))
+            body = f'<CompleteMultipartUploadResult xmlns="{XML}"><ETag>"x"</ETag></CompleteMultipartUploadResult>'
+        self._answer(200, body)
+
+    def do_PUT(self) -> None:
+        """Keep a part, or a whole object."""
+        if "partNumber" not in self._query:
+            self.server.objects[self._key] = self._read()
+            self._answer(200, ETag='"x"')
+            return
+        part = int(self._query["partNumber"][0])
+        failure = self.server.failing.get(part)
+        if failure == 0:
+            self.rfile.read(1000)
+            self.close_connection = True
+            self.connection.close()
+            return
+        content = self._read()
+        if failure == HELD:
+            self.server.part_came.set()
+            self.server.let_go.wait(60)
+            self.close_connection = True
+            return
+        if failure is not None:
+            self._answer(failure)
+            return
+        self.server.under_way[self._query["uploadId"][0]][part] = content
+        self._answer(200, ETag='"x"')
+
+    def do_DELETE(self) -> None:
+        """Abort an upload in parts, or delete an object."""
+        if "uploadId" in self._query:
+            del self.server.under_way[self._query["uploadId"][0]]
+            self.server.aborted += 1
+        else:
+            self.server.objects.pop(self._key, None)
+        self._answer(204)
+
+
+def _unchunked(body: bytes) -> bytes:
+    """Take the sizes and trailers of signed chunks out."""
+    found, place = [], 0
+    while place < len(body):
+        end = body.index(b"\r\n", place)
+        size = int(body[place:end].partition(b";")[0], 16)
+        if not size:
+            break
+        found.append(body[end + 2 : end + 2 + size])
+        place = end + 2 + size + 2
+    return b"".join(found)
