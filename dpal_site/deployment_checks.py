@@ -1,4 +1,4 @@
-"""What `manage.py check --deploy` adds to Django's own: servers elsewhere without TLS, no second factor, no scanner."""
+"""What `manage.py check --deploy` adds to Django's own: servers elsewhere without TLS, no second factor, no scanner, talkative logs."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,6 +12,16 @@ from django.db import DatabaseError, connection
 # Names of this machine: what talks to them leaves no host.
 NEAR = frozenset({"", "localhost", "127.0.0.1", "::1"})
 CHECKED_MODES = frozenset({"verify-full", "verify-ca"})
+# Settings of the database server under which no row and no statement gets into its log; the first value is advised. An
+# error quotes the row that broke a rule, and a statement carries its values.
+KEEPS_OUT = {
+    "log_error_verbosity": ("terse",),
+    "log_min_error_statement": ("panic", "fatal"),
+    "log_statement": ("none", "ddl"),
+    "log_min_duration_statement": ("-1",),
+    "log_min_duration_sample": ("-1",),
+    "log_transaction_sample_rate": ("0",),
+}
 ENCRYPTED_BROKERS = frozenset({"rediss", "amqps", "sqs"})
 
 
@@ -67,6 +77,23 @@ def check_scanner(app_configs: Sequence[AppConfig] | None, **options: Any) -> li
         return []
     hint = "Set CLAMD_URL to a clamd, or to none where files come from people you trust."
     return [Warning("Uploads are not scanned for viruses.", hint=hint, id="dpal.W004")]
+
+
+@register(Tags.database)
+def check_statement_log(
+    app_configs: Sequence[AppConfig] | None, databases: Sequence[str] | None, **options: Any
+) -> list[CheckMessage]:
+    """Warn of a server that writes rows or statements, which hold records, into its log: `check --database default`."""
+    if not databases:
+        return []
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT name, setting FROM pg_settings WHERE name = ANY(%s)", [list(KEEPS_OUT)])
+            talkative = sorted(name for name, value in cursor.fetchall() if value not in KEEPS_OUT[name])
+    except DatabaseError:
+        return []
+    hint = "Set " + ", ".join(f"{name}={KEEPS_OUT[name][0]}" for name in talkative) + " on the server."
+    return [Warning("The database writes records into its log.", hint=hint, id="dpal.W005")] if talkative else []
 
 
 @register(Tags.database)

@@ -1,12 +1,13 @@
-"""The check of a deployment that asks the database: do the statements of pages end behind a pooler?"""
+"""The checks of a deployment that ask the database: do statements of pages end, and does its log keep rows out?"""
 
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from django.core.checks import run_checks
 from django.db import OperationalError, connection
 
-from dpal_site.deployment_checks import check_page_limit
+from dpal_site.deployment_checks import KEEPS_OUT, check_page_limit, check_statement_log
 
 pytestmark = pytest.mark.django_db
 
@@ -59,3 +60,30 @@ def test_a_database_that_is_away_is_remarked_by_others(pooled, monkeypatch):
 
     monkeypatch.setattr(connection, "cursor", away)
     assert remarked() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("log_error_verbosity", "default"),
+        ("log_min_error_statement", "error"),
+        ("log_statement", "mod"),
+        ("log_min_duration_statement", "250"),
+    ],
+)
+def test_a_server_whose_log_quotes_rows_is_remarked(name, value):
+    """What the embedded server is started with passes; Postgres's own defaults write refused rows into the log."""
+    assert check_statement_log(None, ["default"]) == []
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config(%s, %s, true)", [name, value])
+    (warning,) = check_statement_log(None, ["default"])
+    assert warning.id == "dpal.W005"
+    assert f"{name}=" in warning.hint
+    assert check_statement_log(None, None) == []
+
+
+def test_the_server_of_the_containers_keeps_rows_out_of_its_log():
+    started = (Path(__file__).parents[3] / "docker-compose.yml").read_text()
+    assert all(
+        f"-c {name}={KEEPS_OUT[name][0]}" in started for name in ("log_error_verbosity", "log_min_error_statement")
+    )
