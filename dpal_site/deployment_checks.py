@@ -1,4 +1,4 @@
-"""What `manage.py check --deploy` adds to Django's own: servers elsewhere without TLS, no second factor, no scanner, talkative logs."""
+"""What `manage.py check --deploy` adds to Django's own: plain connections, no second factor, no scanner, talkative logs."""
 
 from collections.abc import Sequence
 from typing import Any
