@@ -1,4 +1,4 @@
-"""What `manage.py check --deploy` adds to Django's own: plain connections, no second factor, no scanner, talkative logs."""
+"""What `manage.py check --deploy` adds: connections without TLS, no second factor, no scanner, a talkative log."""
 
 from collections.abc import Sequence
 from typing import Any
