@@ -275,6 +275,9 @@ def _job(job: Job) -> Work:
         "gate": _("Gate over the upload %(name)s"),
         "survey": _("Counting the upload %(name)s"),
         "compare": _("Comparing the answers"),
+        "simulate": _("Simulating what the budget buys"),
+        "forget": _("Forgetting a contributor"),
+        "delete": _("Deleting the project"),
     }
     failed = job.state == WorkState.FAILED
     again = {

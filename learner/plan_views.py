@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.identity import person_of
-from annotation.models import Project
+from annotation.models import Project, WorkState
 from annotation.presets import PRESETS
 from annotation.services import projects
 from annotation.views.projects import managed_project
@@ -27,6 +27,7 @@ from learner.planning_models import PlanSimulation
 from learner.services import planning
 
 SVG = "image/svg+xml"
+OPEN = (WorkState.WAITING, WorkState.RUNNING)
 DATA_WORDS = {
     "digits": gettext_lazy("scikit-learn's handwritten digits"),
     "made_up": gettext_lazy("made-up clouds of the declared dimension"),
@@ -140,6 +141,7 @@ def _context(made: Plan, plot_page: str, key: str) -> dict[str, Any]:
         "epsilon": made.epsilon,
         "undivided": made.undivided,
         "simulation": simulation,
+        "simulating": simulation is not None and simulation.job is not None and simulation.job.state in OPEN,
         "accuracy_plot": reverse(plot_page, args=[key, "accuracy", fingerprint]),
         "split_plot": reverse(plot_page, args=[key, "split", fingerprint]),
         **_shown(simulation, made.setup),

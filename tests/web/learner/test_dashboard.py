@@ -246,6 +246,15 @@ def test_a_running_round_or_training_has_a_bar_and_says_what_it_does(
     assert "hx-trigger" not in failed
 
 
+def test_every_kind_of_job_has_a_title() -> None:
+    project = make_project()
+    for kind in jobs.TASKS:
+        Job.objects.create(project=project, kind=kind)
+    titles = {work.row.kind: work.title for work in dashboard.work_of(project) if isinstance(work.row, Job)}
+    assert set(titles) == set(jobs.TASKS)
+    assert all(" " in title for title in titles.values())
+
+
 def test_a_long_history_is_one_point_a_day(monkeypatch: pytest.MonkeyPatch) -> None:
     account = make_account(epsilon_limit=5.0)
     ledger.change_limit(account=account, epsilon_limit=7.0, delta_limit=0.0, actor="ada", reason="more")

@@ -113,10 +113,14 @@ def test_learning_from_each_answer_is_simulated_beside_the_same_without_privacy(
     assert client.get(page_of(project)).context["purchase"].records == project.expected_answers
     client.post(page_of(project), {"records": "120"})
     job = Job.objects.get(kind="simulate")
+    assert 'hx-get="?records=120"' in client.get(page_of(project) + "?records=120").content.decode()
     planning.run_simulation(job_id=str(job.pk))
     page = client.get(page_of(project) + "?records=120")
     words = page.content.decode()
     assert "120 records arrive one by one" in words
+    assert "hx-get" not in words[words.index('id="simulation"') :].split(">")[0]
+    # A stream has no rounds.
+    assert "Rounds left" not in words
     assert "There is nothing to simulate" not in words
     assert "records are simulated, since more would take too long" not in words
     for curve in page.context["curves"]:
