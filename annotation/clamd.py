@@ -36,9 +36,16 @@ def scan(url: str, file: BinaryIO, *, patience_seconds: float, check: Callable[[
     `check` is called between pieces and while waiting; what it raises ends the connection.
     """
     with _connected(url, patience_seconds) as connection:
-        if _sent(connection, b"zINSTREAM\0"):
-            _send_pieces(connection, file, check)
-        return _understood(_reply(connection, patience_seconds, check))
+        return scan_connected(connection, file, patience_seconds=patience_seconds, check=check)
+
+
+def scan_connected(
+    connection: socket.socket, file: BinaryIO, *, patience_seconds: float, check: Callable[[], None]
+) -> Found:
+    """Do so over a connection that stands."""
+    if _sent(connection, b"zINSTREAM\0"):
+        _send_pieces(connection, file, check)
+    return _understood(_reply(connection, patience_seconds, check))
 
 
 def is_there(url: str) -> bool:

@@ -30,8 +30,8 @@ PAGE = """<!doctype html><html lang="en"><title>{name}</title><h1>{name}</h1>
 
 
 def signed(claims: dict[str, object]) -> str:
-    """Sign a statement as the issuer does."""
-    return jwt.encode(claims, KEY, algorithm="ES256", headers={"kid": KEY_ID})
+    """Sign a statement as the issuer does, whatever stands in it."""
+    return jwt.PyJWS().encode(json.dumps(claims).encode(), KEY, algorithm="ES256", headers={"kid": KEY_ID})
 
 
 class Issuer(BaseHTTPRequestHandler):

@@ -13,7 +13,7 @@ from annotation.models import Membership, Role
 from annotation.services import invitations
 from tests.factories import make_project
 from tests.keyboard import Keyboard
-from tests.openid_issuer import NAME, listening_issuer
+from tests.openid_issuer import NAME, Issuer, listening_issuer
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -51,3 +51,19 @@ def test_the_issuer_lets_in_and_leads_on(page: Page, live_server, issuer, invite
     page.wait_for_url(live_server.url + onward)
     assert Axe().run(page).response["violations"] == []
     assert Membership.objects.filter(role=Role.ANNOTATOR, user__email="ann@example.org").count() == int(invited)
+
+
+def test_a_refusal_says_why_and_leads_back(page: Page, live_server, issuer, monkeypatch):
+    monkeypatch.setattr(Issuer, "changed", {"claims": {"nonce": "another"}})
+    page.set_viewport_size({"width": 320, "height": 640})
+    keys = Keyboard(page)
+    page.goto(live_server.url + reverse("login"))
+    keys.follow(page.get_by_role("button", name=f"Continue with {NAME}"))
+    page.get_by_role("button", name="Tell them who I am").click()
+    expect(page.get_by_role("heading", name="You are not logged in")).to_be_visible(timeout=30_000)
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        assert Axe().run(page).response["violations"] == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+    page.get_by_role("link", name="Log in").click()
+    page.wait_for_url(live_server.url + reverse("login"))

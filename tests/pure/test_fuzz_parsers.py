@@ -4,6 +4,8 @@ import contextlib
 import gzip
 import io
 import json
+import socket
+import time
 import zipfile
 
 import numpy as np
@@ -14,17 +16,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from annotation.errors import InvalidUpload
+from annotation import clamd
+from annotation.errors import InvalidUpload, ScannerAway
 from annotation.parsers.reading import Upload
 from annotation.parsers.rows import Layout
 from dpal_site.embedded.database_address import parse_database_url
 from dpal_site.embedded.errors import UnsupportedUrl
+from dpal_site.openid.claims import IssuerRefused, read_claims
+from dpal_site.openid.issuer import sound_description
 from learner.artifacts import read_weights, verify_manifest
 from learner.errors import ArtifactCorrupt, WebhookRefused
 from learner.webhook_address import parse_target
 from privacy.accounting.event import event_from_json
 from privacy.normalizers import Normalizer, normalize_text
 from tests.fuzzing import fuzz
+from tests.openid_issuer import PUBLIC, signed
 
 LIMIT = 300_000
 LAYOUTS = [
@@ -159,6 +165,53 @@ def test_any_event_of_the_ledger(value, kind):
     body = {"kind": kind, "mechanism": kind, **(value if isinstance(value, dict) else {"value": value})}
     with contextlib.suppress(ValueError, TypeError, KeyError):
         event_from_json(body)
+
+
+# What an ID token may carry in the place of each claim and of each member of a key.
+CLAIM = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20) | st.lists(st.text(max_size=4))
+CLAIMS = st.dictionaries(st.sampled_from(["iss", "sub", "aud", "azp", "exp", "iat", "nbf", "nonce", "jti"]), CLAIM)
+MEMBERS = st.dictionaries(st.sampled_from(["kty", "crv", "x", "y", "n", "e", "k", "kid", "alg", "use", "d"]), CLAIM)
+
+
+@fuzz(100)
+@given(changed=CLAIMS, member=MEMBERS, keys=ANYTHING, token=st.text(max_size=60) | st.none())
+def test_any_word_of_an_issuer(changed, member, keys, token):
+    now = int(time.time())
+    sound = {"iss": "i", "aud": "dpal", "sub": "42", "iat": now, "exp": now + 900, "nonce": "n"}
+    expected = {"issuer": "i", "client_id": "dpal", "nonce": "n"}
+    assert read_claims(signed(sound), keys={"keys": [PUBLIC]}, **expected)["sub"] == "42"
+    for sent, known in (
+        (signed(sound | changed), {"keys": [PUBLIC]}),
+        (signed(sound), {"keys": [PUBLIC | member]}),
+        (signed(sound), keys),
+        (signed(sound), {"keys": keys}),
+        (token, {"keys": [PUBLIC]}),
+    ):
+        with contextlib.suppress(IssuerRefused):
+            claims = read_claims(sent, keys=known, **expected)
+            assert (claims["iss"], claims["nonce"]) == ("i", "n")
+            assert claims["aud"] == "dpal" or "dpal" in claims["aud"]
+    for described in (keys, {"issuer": "i"} | (keys if isinstance(keys, dict) else {})):
+        if isinstance(described, dict):
+            with contextlib.suppress(IssuerRefused):
+                assert sound_description(described, issuer="i")["issuer"] == "i"
+
+
+@fuzz(100)
+@given(
+    reply=st.binary(max_size=40),
+    prefix=st.sampled_from([b"", b"stream: "]),
+    ending=st.sampled_from([b"", b" FOUND", b" OK"]),
+)
+def test_any_reply_of_a_scanner(reply, prefix, ending):
+    """No bytes but the two words of a clean file let a file pass."""
+    sent = prefix + reply + ending
+    ours, theirs = socket.socketpair()
+    with ours, theirs, contextlib.suppress(ScannerAway):
+        theirs.sendall(sent + b"\0")
+        ours.settimeout(30)
+        found = clamd.scan_connected(ours, io.BytesIO(), patience_seconds=30, check=lambda: None)
+        assert found.name or found.too_large or sent.partition(b"\0")[0].strip() == b"stream: OK"
 
 
 @fuzz(60)
