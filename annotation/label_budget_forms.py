@@ -26,7 +26,11 @@ class LabelBudgetForm(forms.Form):
         required=False, max_digits=12, decimal_places=2, min_value=0, label=_("Money at most")
     )
     currency = forms.RegexField(
-        r"^[A-Z]{3}$", required=False, label=_("Currency"), help_text=_("Three letters, like NOK or EUR.")
+        r"^[A-Za-z]{3}$",
+        required=False,
+        label=_("Currency"),
+        help_text=_("Three letters, like NOK or EUR."),
+        error_messages={"invalid": _("Three letters, like NOK or EUR.")},
     )
 
     def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
@@ -37,6 +41,10 @@ class LabelBudgetForm(forms.Form):
             for name in ("labels_limit", "money_limit"):
                 self.fields[name].disabled = True
                 self.fields[name].help_text = _("Not with a secret sample: stopping would tell how many were asked.")
+
+    def clean_currency(self) -> str:
+        """Take small letters for capitals."""
+        return str(self.cleaned_data["currency"]).upper()
 
     def clean(self) -> dict[str, Any]:
         """Ask for a price where money is limited."""

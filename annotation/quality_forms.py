@@ -75,7 +75,9 @@ def _shown(value: Any) -> Any:
 class ChecksForm(forms.Form):
     """From which public examples checks are made."""
 
-    dataset = forms.ModelChoiceField(Dataset.objects.none(), label=_("Public examples"))
+    dataset = forms.ModelChoiceField(
+        Dataset.objects.none(), label=_("Public examples"), empty_label=_("choose an upload")
+    )
     most = forms.IntegerField(min_value=1, max_value=2000, initial=50, label=_("Checks at most"))
 
     def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:

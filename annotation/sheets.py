@@ -27,6 +27,7 @@ from annotation.models import (
     ProjectState,
     Query,
     QueryState,
+    Role,
 )
 from annotation.selectors import Person, projects_of
 from annotation.spending import SpendingTable, spending_tables
@@ -49,6 +50,14 @@ class ProjectCard:
 
     project: Project
     roles: tuple[str, ...]
+
+    @property
+    def words(self) -> list[str]:
+        """What the project and the person's part in it are called."""
+        return [
+            str(Oracle(self.project.oracle).label).partition(":")[0],
+            *(str(Role(role).label) for role in self.roles),
+        ]
 
 
 def project_cards(*, user: Person, closed: bool = False) -> list[ProjectCard]:

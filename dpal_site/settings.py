@@ -228,6 +228,7 @@ vars().update(mail_settings(environment.read("EMAIL_URL"), folder=VAR_DIR / "mai
 
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("de", "Deutsch")]
+FORMAT_MODULE_PATH = ["dpal_site.formats"]
 LOCALE_PATHS = [BASE_DIR / "locale"]
 LANGUAGE_COOKIE_SAMESITE = "Lax"
 LANGUAGE_COOKIE_AGE = 365 * 24 * 3600

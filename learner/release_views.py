@@ -10,15 +10,27 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.safestring import mark_safe
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
 from annotation import sheets
+from annotation.settings_words import value_of
+from annotation.statement_words import what_words
+from annotation.wording import told
 from learner import plots, release_selectors, selectors
 from learner.card_page import card_html
 from learner.models import Evaluation, ModelRelease, ReleaseState
 from learner.services import release_gate, releases
 from learner.signatures import key_id
 from learner.views import Costed, may_manage, release_of
+
+# What the gate before a release looks at, by the names it stores.
+CHECKS = {
+    "entries": gettext_lazy("Entries of the ledger"),
+    "files": gettext_lazy("Files"),
+    "ledger": gettext_lazy("Audit of the ledger"),
+    "mechanism": gettext_lazy("Audit of the mechanism"),
+}
 
 
 @login_required
@@ -32,14 +44,15 @@ def release(request: HttpRequest, slug: str, version: int) -> HttpResponse:
     context = {
         "project": found.project,
         "release": found,
-        "checks": sorted(found.checks.items()),
+        "checks": [(CHECKS.get(name, name), told(said)) for name, said in sorted(found.checks.items())],
+        "estimator": value_of("estimator", found.estimator),
         "rounds": selectors.rounds_behind(found.training_run),
         "used": selectors.trained_on(found.training_run),
         "measured": [_measured(evaluation, found) for evaluation in found.evaluations.all()],
         "history": release_selectors.accuracy_history(found.project, up_to=version),
         "sheets": sheets.budget_sheets(found.project),
         "difference": release_selectors.difference(found, inside=managing),
-        "lineage": [Costed.of(entry, entry) for entry in selectors.lineage_of(found)],
+        "lineage": _lineage(found),
         "files": sorted(found.digests.items()),
         "offered": offered,
         "card": None if card is None else mark_safe(card_html(card)),  # noqa: S308 - escaped there
@@ -129,3 +142,19 @@ def measure_plot(request: HttpRequest, slug: str, version: int, kind: str, datas
 def _svg(body: bytes) -> HttpResponse:
     # What a plot shows of a version may grow by a test set that is uploaded later, so it is not kept for long.
     return HttpResponse(body, content_type="image/svg+xml", headers={"Cache-Control": "private, max-age=60"})
+
+
+def _lineage(release: ModelRelease) -> list[tuple[str, str, Costed]]:
+    """Say of each entry the release descends from whose account it is of and what was done."""
+    project = release.project
+    uploads = {str(pk): name for pk, name in project.datasets.values_list("pk", "name")}
+    return [
+        (
+            sheets.account_title(project, entry.account),
+            what_words(kind=entry.kind, subject=said.subject, purpose=said.purpose, event=said.event, uploads=uploads),
+            Costed.of(entry, entry),
+        )
+        for entry in selectors.lineage_of(release)
+        # What settles a reservation leaves the words to it.
+        for said in (entry if entry.purpose or entry.parent is None else entry.parent,)
+    ]

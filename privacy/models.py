@@ -10,6 +10,7 @@ from typing import Any
 
 from django.db import models
 from django.db.models import F, Q
+from django.utils.translation import gettext_lazy as _
 
 NO_HASH = "0" * 64
 SETTLEMENTS = ("commit", "charge", "void")
@@ -18,35 +19,35 @@ SETTLEMENTS = ("commit", "charge", "void")
 class Unit(models.TextChoices):
     """Whose presence the guarantee hides."""
 
-    RECORD = "record", "one record"
-    CONTRIBUTOR = "contributor", "one contributor"
+    RECORD = "record", _("one record")
+    CONTRIBUTOR = "contributor", _("one contributor")
 
 
 class Adjacency(models.TextChoices):
     """Which two pools count as neighbours."""
 
-    NULL = "null", "one replaced by an empty slot"
-    ADD_REMOVE = "add_remove", "one added or removed"
-    REPLACE = "replace", "one replaced by another"
+    NULL = "null", _("one replaced by an empty slot")
+    ADD_REMOVE = "add_remove", _("one added or removed")
+    REPLACE = "replace", _("one replaced by another")
 
 
 class Filter(models.TextChoices):
     """The composition rule that admits an operation."""
 
-    PURE = "pure", "sums of epsilon and delta"
-    ZCDP = "zcdp", "sums of rho and delta"
+    PURE = "pure", _("sums of epsilon and delta")
+    ZCDP = "zcdp", _("sums of rho and delta")
 
 
 class EntryKind(models.TextChoices):
     """What an entry does to its account."""
 
-    GRANT = "grant", "account opened"
-    LIMIT_CHANGE = "limit_change", "limit changed"
-    RESERVE = "reserve", "reserved"
-    COMMIT = "commit", "committed"
-    CHARGE = "charge", "charged without output"
-    VOID = "void", "voided"
-    POST_PROCESSING = "post_processing", "post-processing"
+    GRANT = "grant", _("account opened")
+    LIMIT_CHANGE = "limit_change", _("limit changed")
+    RESERVE = "reserve", _("reserved")
+    COMMIT = "commit", _("committed")
+    CHARGE = "charge", _("charged without output")
+    VOID = "void", _("voided")
+    POST_PROCESSING = "post_processing", _("post-processing")
 
 
 class BudgetAccount(models.Model):

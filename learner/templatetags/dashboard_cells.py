@@ -9,6 +9,7 @@ from django.utils.formats import date_format, number_format
 
 from annotation.amounts import delta_words, epsilon_left_words, epsilon_words
 from learner.dashboard import Column
+from learner.templatetags.release_numbers import percent
 
 register = template.Library()
 
@@ -32,7 +33,7 @@ def cell(value: Any, column: Column) -> str:
         case "percent":
             return f"{value:.0f} %"
         case "share":
-            return f"{number_format(100 * value, decimal_pos=1)} %"
+            return percent(value)
         case "count":
             return number_format(value, force_grouping=True)
     return str(value)

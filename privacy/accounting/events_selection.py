@@ -201,13 +201,18 @@ class TopCEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return say(
-            "{picks} of {pool_size} records by noisy score at scale {scale:.4g} ({series})",
-            picks=self.picks,
-            pool_size=self.pool_size,
-            scale=self.scale,
-            series=self.series,
-        )
+        counts = {"picks": self.picks, "pool_size": self.pool_size, "scale": self.scale}
+        if self.series == "opened":
+            return say(
+                "{picks} of {pool_size} records by noisy score at scale {scale:.4g}, the first round of a series",
+                **counts,
+            )
+        if self.series == "continued":
+            return say(
+                "{picks} of {pool_size} records by noisy score at scale {scale:.4g}, a further round of a series",
+                **counts,
+            )
+        return say("{picks} of {pool_size} records by noisy score at scale {scale:.4g}", **counts)
 
 
 @dataclass(frozen=True, slots=True)

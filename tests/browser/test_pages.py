@@ -12,6 +12,7 @@ from django.contrib.auth.models import Permission, User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
+from playwright.sync_api import expect
 
 from annotation.models import Dataset, Project, Role
 from annotation.services import datasets, drafts, groups, projects
@@ -254,3 +255,24 @@ def test_from_an_empty_site_to_an_upload_by_keyboard(page: "Page", live_site: Su
     page.keyboard.press("Enter")
     page.wait_for_selector("text=more.csv")
     assert Dataset.objects.latest("pk").mapping["text"] == "body"
+
+
+def test_on_a_phone_the_tab_one_is_on_is_in_sight(
+    page: "Page", live_site: Supervisor, project: Project, manager, log_in
+):
+    log_in(manager)
+    page.set_viewport_size(SIZES["phone"])
+    page.goto(live_site.url + reverse("annotation:settings", args=[project.slug]))
+    expect(page.locator(".tabs [aria-current]")).to_be_in_viewport(ratio=1)
+
+
+def test_a_printed_statement_is_its_lines(
+    page: "Page", live_site: Supervisor, project: Project, manager, log_in
+) -> None:
+    log_in(manager)
+    page.goto(live_site.url + reverse("annotation:statement", args=[project.slug]))
+    page.emulate_media(media="print")
+    expect(page.get_by_text(project.name)).to_be_visible()
+    expect(page.get_by_role("cell", name="Reason: agreed with the board")).to_be_visible()
+    for gone in (".tabs", ".menu", "text=Find lines", "text=Check all of it now"):
+        expect(page.locator(gone)).to_be_hidden()

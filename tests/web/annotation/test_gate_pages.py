@@ -202,7 +202,7 @@ def test_the_annotation_budget_is_set_and_shown_by_managers(crowd: Project, mana
     assert "without a limit" in text_of(client.get(reverse("annotation:data", args=[crowd.slug])))
     for bad in ({"money_limit": 5}, {"labels_limit": -1}, {"currency": "euros"}, {"price_per_label": 0}):
         assert client.post(url, bad).status_code == 422, bad
-    good = {"money_limit": "5.00", "price_per_label": "0.02", "labels_limit": 1000, "currency": "EUR"}
+    good = {"money_limit": "5.00", "price_per_label": "0.02", "labels_limit": 1000, "currency": "eur"}
     html = text_of(client.post(url, good, follow=True))
     assert "0 answers so far; 0 of at most 250 are asked for." in html
     assert "They cost 0.00 EUR." in html

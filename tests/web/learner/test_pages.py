@@ -100,7 +100,7 @@ def test_a_release_page_opens_with_the_limit_and_shows_what_is_spent(project, re
     for name, digest in release.digests.items():
         assert name in page
         assert digest in page
-    assert "train version 1" in page
+    assert "Version 1 of the model was trained" in page
 
 
 def test_a_downloaded_file_has_the_digest_the_page_names(project, release, manager):

@@ -1,0 +1,26 @@
+"""Shares and dates are written once for all pages: rounded, with the signs of the reader's language."""
+
+from datetime import UTC, datetime
+
+import pytest
+from django.utils import translation
+from django.utils.formats import date_format
+
+from learner.dashboard import Column
+from learner.templatetags.dashboard_cells import cell
+from learner.templatetags.release_numbers import percent, six_digits
+
+
+@pytest.mark.parametrize(("language", "share", "small"), [("en", "95.8 %", "1.25e-07"), ("de", "95,8 %", "1,25e-07")])
+def test_a_share_is_rounded_and_the_same_on_every_page(language, share, small):
+    with translation.override(language):
+        # 114 of 119, whose second decimal is a nine.
+        assert percent(114 / 119) == cell(114 / 119, Column("accuracy", "Accuracy", "share")) == share
+        assert six_digits(1.25e-7) == small
+
+
+def test_english_dates_name_the_month():
+    moment = datetime(2026, 3, 4, 15, 5, tzinfo=UTC)
+    with translation.override("en"):
+        shown = {date_format(moment, name) for name in ("DATETIME_FORMAT", "SHORT_DATETIME_FORMAT")}
+    assert shown == {"4 Mar 2026, 15:05"}
