@@ -274,13 +274,20 @@ def show_crowd(project, at):
     return at("annotation:label", crowd.slug)
 
 
+def saying(page, heading):
+    """Hold a page without a question to its heading, and to a sentence on what happens next."""
+    expect(page.get_by_role("heading", level=1)).to_contain_text(heading)
+    assert len(page.locator("#question p").first.inner_text()) > 60
+    return page
+
+
 def show_empty(project, at):
-    return at("annotation:label", project.slug)
+    return saying(at("annotation:label", project.slug), "The first questions are being prepared")
 
 
 def show_paused(project, at):
     type(project).objects.update(state="paused")
-    return at("annotation:label", project.slug)
+    return saying(at("annotation:label", project.slug), "This project is paused")
 
 
 def show_confirm(project, at):
@@ -306,17 +313,17 @@ def show_changed_guidelines_and_flag(project, at):
 def show_quiet(project, at):
     hour = timezone.localtime().hour
     type(project).objects.update(quiet_from=time(hour), quiet_until=time((hour + 2) % 24))
-    return at("annotation:label", project.slug)
+    return saying(at("annotation:label", project.slug), "Questions come back at")
 
 
 def show_enough_for_today(project, at):
     type(project).objects.update(answers_per_day=0)
-    return at("annotation:label", project.slug)
+    return saying(at("annotation:label", project.slug), "That is all for today")
 
 
 def show_enough_seen(project, at):
     type(project).objects.update(encounter_limit=0)
-    return at("annotation:label", project.slug)
+    return saying(at("annotation:label", project.slug), "You have seen as much of this pool as one person may")
 
 
 def show_refused(project, at):

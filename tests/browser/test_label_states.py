@@ -1,7 +1,7 @@
 """What the annotator's page says when there is nothing to answer, and that it comes alive; limits, checks, scripts."""
 
 from collections.abc import Callable, Iterator
-from datetime import time, timedelta
+from datetime import timedelta
 
 import numpy as np
 import pytest
@@ -10,7 +10,6 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
-from django.utils import timezone
 from playwright.sync_api import Browser, Page, expect
 
 from annotation.models import Label, Membership, Project, QueryState, ReportKind, Role
@@ -91,16 +90,10 @@ def somebody_is_paused(project: Project, person: User) -> None:
     gold.pause_member(membership=Membership.objects.get(user=person), reason="manager")
 
 
-def hours_are_quiet(project: Project, person: User) -> None:
-    hour = timezone.localtime().hour
-    set_project(quiet_from=time(hour), quiet_until=time((hour + 2) % 24))
-
-
+# The five others are scenes of test_label.
 STATES: dict[str, Callable[[Project, User], None]] = {
-    "The first questions are being prepared": lambda project, person: None,
     "More work is coming": round_is_answered,
     "You have answered everything there is for you": others_still_answer,
-    "This project is paused": lambda project, person: set_project(state=ProjectState.PAUSED),
     "You are paused in this project": somebody_is_paused,
     "This project has all the answers it may ask for": lambda project, person: set_project(labels_limit=0),
     "This project has learned all it may": lambda project, person: set_project(
@@ -109,9 +102,6 @@ STATES: dict[str, Callable[[Project, User], None]] = {
     "You have given all the answers one person may give here": lambda project, person: set_project(
         answers_per_person=0
     ),
-    "That is all for today": lambda project, person: set_project(answers_per_day=0),
-    "You have seen as much of this pool as one person may": lambda project, person: set_project(encounter_limit=0),
-    "Questions come back at": hours_are_quiet,
 }
 
 
