@@ -220,8 +220,11 @@ def own_language() -> Iterator[None]:
 
 @pytest.fixture
 def live_site(collected_static_files: None, supervisor: Supervisor) -> Supervisor:
-    """Run the site under gunicorn against the test database; its address is `live_site.url`."""
-    supervisor.start_web(host.free_port())
+    """Run the site under gunicorn against the test database; its address is `live_site.url`.
+
+    One process with its threads: loading the site is what such a test spends most of its time on.
+    """
+    supervisor.start_web(host.free_port(), workers=1)
     supervisor.wait_until_ready()
     return supervisor
 

@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
@@ -15,13 +14,13 @@ from dpal_site.embedded.processes import Supervisor
 from learner import plan_setups
 from learner.services import planning
 from privacy.selectors import guarantee
+from tests import axe
 from tests.factories import make_user
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 
 
 def page_of(browser: "Browser", live_site: Supervisor, user: User) -> "Page":
@@ -36,7 +35,7 @@ def page_of(browser: "Browser", live_site: Supervisor, user: User) -> "Page":
 
 def problems_of(page: "Page") -> list[str]:
     """Return what axe finds, and by how much the page is too wide."""
-    found = Axe().run(page, options={"runOnly": RULES}).response["violations"]
+    found = axe.violations(page)
     wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     return [item["id"] for item in found] + ([f"{wide} pixels too wide"] if wide else [])
 

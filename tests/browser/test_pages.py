@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.conf import settings
 from django.contrib.auth.models import Permission, User
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -19,13 +18,13 @@ from annotation.services import datasets, drafts, groups, projects
 from annotation.wizard_forms import Step
 from dpal_site.embedded.processes import Supervisor
 from privacy.selectors import guarantee
+from tests import axe
 from tests.factories import open_messages
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-WCAG = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
 SIZES = {"desk": {"width": 1280, "height": 800}, "phone": {"width": 320, "height": 640}}
 
 
@@ -159,7 +158,7 @@ def test_pages_are_clean(
         response = page.goto(live_site.url + path)
         assert response is not None
         assert response.status == 200, path
-        violations = Axe().run(page, options={"runOnly": WCAG["runOnly"]}).response["violations"]
+        violations = axe.violations(page)
         wide = sideways(page)
         problems = [f"{item['id']}: {item['nodes'][0]['html'][:150]}" for item in violations]
         if problems or wide:
@@ -175,7 +174,7 @@ def test_a_form_with_errors_is_clean_and_names_them(page: "Page", live_site: Sup
     page.fill("[name=classes]", "only one")
     page.get_by_role("button", name="Open the project").click()
     assert page.locator("[role=alert]").inner_text().count("2 to 50") == 1
-    assert Axe().run(page, options={"runOnly": WCAG["runOnly"]}).response["violations"] == []
+    assert axe.violations(page) == []
 
 
 def test_a_project_opens_step_by_step_without_javascript(

@@ -1,7 +1,6 @@
 """The quality pages in both themes and sizes: axe finds nothing, nothing scrolls sideways."""
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.conf import settings
 from django.test import Client
 from django.urls import reverse
@@ -9,10 +8,10 @@ from django.urls import reverse
 from annotation.models import Membership, Query, Role
 from annotation.quality_models import QualityReport
 from annotation.services import comparing, gold, labels, queue
+from tests import axe
 from tests.factories import add_members, make_annotators, make_project, make_user, open_records
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-WCAG = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
 SIZES = {"desk": {"width": 1280, "height": 800}, "phone": {"width": 320, "height": 640}}
 
 
@@ -24,7 +23,7 @@ def log_in(page, live_server, user):
 
 
 def problems(page):
-    violations = Axe().run(page, options=WCAG).response["violations"]
+    violations = axe.violations(page)
     found = [f"{item['id']}: {item['nodes'][0]['html'][:150]}" for item in violations]
     wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     return [*found, f"{wide} px too wide"] if wide else found

@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.conf import settings
 from django.contrib.auth.models import Permission
 from django.test import Client
@@ -13,14 +12,13 @@ from annotation.models import Label, Role
 from annotation.services import projects
 from annotation.services.streams import post_records
 from dpal_site.embedded.processes import Supervisor
-from tests import streaming
+from tests import axe, streaming
 from tests.factories import make_user
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 
 
 @pytest.mark.parametrize(
@@ -50,7 +48,7 @@ def test_pages_of_a_stream_are_clean(page: "Page", live_site: Supervisor, size: 
         response = page.goto(live_site.url + path)
         assert response is not None
         assert response.status == 200, path
-        violations = Axe().run(page, options={"runOnly": WCAG}).response["violations"]
+        violations = axe.violations(page)
         wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         problems = [f"{item['id']}: {item['nodes'][0]['html'][:150]}" for item in violations]
         if problems or wide:

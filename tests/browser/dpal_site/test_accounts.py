@@ -3,7 +3,6 @@
 from datetime import timedelta
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.conf import settings
 from django.core import mail
 from django.core.cache import cache
@@ -12,10 +11,10 @@ from django.urls import reverse
 
 from annotation.models import Role
 from annotation.services import crowd_links, invitations
+from tests import axe
 from tests.factories import add_members, make_project, make_user
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-WCAG = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
 SIZES = {"desk": {"width": 1280, "height": 800}, "phone": {"width": 320, "height": 640}}
 PASSWORD = "correct horse battery"
 
@@ -45,7 +44,7 @@ def address(live_server):
 
 def problems(page):
     """Return what is wrong with the page as it stands."""
-    violations = Axe().run(page, options=WCAG).response["violations"]
+    violations = axe.violations(page)
     found = [f"{item['id']}: {item['nodes'][0]['html'][:150]}" for item in violations]
     wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     return [*found, f"{wide} px too wide"] if wide else found

@@ -3,21 +3,19 @@
 from typing import TYPE_CHECKING
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.conf import settings
 from django.test import Client
 from django.urls import reverse
 
 from dpal_site.embedded.processes import Supervisor
 from learner.webhook_models import Webhook, WebhookDelivery
-from tests import learning
+from tests import axe, learning
 from tests.factories import make_user
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 VIEWS = (({"width": 1280, "height": 800}, "light"), ({"width": 320, "height": 640}, "dark"))
 
 
@@ -44,7 +42,7 @@ def test_a_release_and_its_webhooks(page: "Page", live_site: Supervisor) -> None
             assert response.status == 200
             for summary in page.locator("main summary").all():
                 summary.click()
-            violations = Axe().run(page, options={"runOnly": RULES}).response["violations"]
+            violations = axe.violations(page)
             assert [f"{item['id']}: {item['nodes'][0]['html'][:150]}" for item in violations] == [], (path, scheme)
             assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
     page.goto(live_site.url + paths[0])
