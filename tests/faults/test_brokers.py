@@ -13,7 +13,7 @@ from tests.faults.storm import stage, verdict
 from tests.faults.storm.brokers import KINDS
 from tests.faults.storm.load import Load
 from tests.faults.storm.site import BorrowedSite
-from tests.faults.test_storm import SEED, borrowed, storm, told
+from tests.faults.test_storm import SEED, borrowed, judged, storm, told
 
 pytestmark = [pytest.mark.faults, pytest.mark.slow, pytest.mark.brokers, pytest.mark.django_db(transaction=True)]
 __all__ = ["borrowed"]
@@ -57,7 +57,7 @@ def test_a_site_runs_its_loop_whatever_befalls_its_broker(borrowed, broker_of_it
     load = Load(site.url, load_of, SEED)
     connections.close_all()
     struck = storm(site, load, seconds=15, first=["broker", "worker", "broker", "broker"])
-    told(load, struck, verdict.judge(load.told()))
+    told(load, struck, judged(site, lambda: verdict.judge(load.told())))
     assert ModelRelease.objects.exists()
 
 

@@ -18,7 +18,7 @@ from learner.models import ModelRelease
 from tests.factories import make_project, open_records
 from tests.faults.storm import stage, verdict
 from tests.faults.storm.load import Load
-from tests.faults.test_storm import SEED, borrowed, told, unfinished
+from tests.faults.test_storm import SEED, borrowed, judged, told, unfinished
 from tests.hosts.pooler import WEB_SECONDS, PrivatePooler
 
 pytestmark = [pytest.mark.faults, pytest.mark.django_db(transaction=True)]
@@ -228,4 +228,4 @@ def test_a_site_runs_its_loop_through_two_sessions(borrowed, pooler):
     load.stop(LOOP_SECONDS)
     assert host.wait_until(lambda: not unfinished(borrowed), LOOP_SECONDS, 0.5), unfinished(borrowed)
     borrowed.processes.check_running()
-    told(load, [], verdict.judge(load.told()))
+    told(load, [], judged(borrowed, lambda: verdict.judge(load.told())))
