@@ -62,8 +62,9 @@ class PrivateBroker(ABC):
 
     def connection(self, **changed: Any) -> Connection:
         """Connect as the site's settings would."""
-        words = {"ssl": broker_tls(self.url, self.authority) or None, "connect_timeout": 5}
-        return Connection(changed.pop("url", self.url), **(words | changed))
+        url = changed.pop("url", self.url)
+        words = {"ssl": broker_tls(url, self.authority) or None, "connect_timeout": 5}
+        return Connection(url, **(words | changed))
 
     def answers(self, **changed: Any) -> bool:
         """Say whether it takes such a connection."""
