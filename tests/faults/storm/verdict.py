@@ -51,7 +51,8 @@ def labels(told: list[dict[str, Any]]) -> list[str]:
     wrong = [
         f"label {each['label']} of assignment {each['assignment']} was acknowledged and is not there"
         for each in told
-        if (row := stored.get(each["assignment"])) is None or (row.pk, row.choice) != (each["label"], each["choice"])
+        if (row := stored.get(each["label"])) is None
+        or (each["label"], row.choice) != (each["assignment"], each["choice"])
     ]
     acknowledged = {each["assignment"] for each in told}
     if len(acknowledged) != len(told):
