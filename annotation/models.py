@@ -893,7 +893,6 @@ class Assignment(models.Model):
             ),
         )
         indexes = (
-            models.Index(fields=("leased_until",), condition=Q(state="leased"), name="annotation_assignment_lease"),
             models.Index(
                 fields=("annotator", "project", "finished_at"),
                 condition=Q(state="labelled"),
@@ -913,7 +912,7 @@ class Assignment(models.Model):
 class Label(models.Model):
     """One answer; a changed mind adds a row and supersedes the old one, nothing is rewritten."""
 
-    assignment = models.ForeignKey(Assignment, models.PROTECT, related_name="labels")
+    assignment = models.ForeignKey(Assignment, models.PROTECT, related_name="labels", db_index=False)
     query = models.ForeignKey(Query, models.PROTECT, related_name="labels")
     annotator = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="labels")
     choice = models.PositiveSmallIntegerField(null=True, help_text=_("Null once the question was emptied."))

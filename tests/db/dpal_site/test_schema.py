@@ -1,0 +1,18 @@
+"""What the models name is in the database: altering a field may drop another index over its column, and say nothing."""
+
+import pytest
+from django.apps import apps
+from django.db import connection
+
+OURS = ("privacy", "annotation", "learner")
+
+
+@pytest.mark.django_db
+def test_every_constraint_and_index_a_model_names_is_there():
+    missing = []
+    with connection.cursor() as cursor:
+        for model in (model for label in OURS for model in apps.get_app_config(label).get_models()):
+            found = connection.introspection.get_constraints(cursor, model._meta.db_table)
+            named = [each.name for each in (*model._meta.constraints, *model._meta.indexes)]
+            missing += [name for name in named if name not in found]
+    assert missing == []
