@@ -94,7 +94,7 @@ def _standing(project: Project) -> dict[str, Any]:
         "status": selectors.project_status(project),
         "counts": selectors.question_counts(project),
         "newest": selectors.latest_release(project),
-        "block": secret_selectors.open_block(project),
+        "open_block": secret_selectors.open_block(project),
         "secret": secret_selectors.labels_in_secret(project),
     }
 
@@ -161,7 +161,7 @@ def close_block(request: HttpRequest, slug: str) -> HttpResponse:
         secret_rounds.close_block(project=project)
         messages.success(request, _("The block is closed; its model is trained now."))
         return redirect("learner:overview", slug=slug)
-    context = {"project": project, "block": block, "counts": selectors.question_counts(project)}
+    context = {"project": project, "open_block": block, "counts": selectors.question_counts(project)}
     return render(request, "learner/close_block.html", context)
 
 

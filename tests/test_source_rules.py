@@ -153,6 +153,28 @@ def test_a_breach_is_found(planted, said):
     assert said in list(breaches("annotation/planted.py", planted))
 
 
+def test_no_template_reads_a_variable_called_block():
+    # Inside a block of a page it is the block itself, always true, and not what a view handed over.
+    variable = re.compile(r"\{\{\s*block\s*[|}]|\bblock\.(?!super\b)\w|\{%\s*(?:el)?if\s+(?:not\s+)?block\b")
+    found = [
+        str(path.relative_to(ROOT))
+        for folder in OURS
+        for path in (ROOT / folder).rglob("*.html")
+        if variable.search(
+            re.sub(r"\{% blocktranslate.*?%\}.*?\{% endblocktranslate %\}", tell_names, path.read_text())
+        )
+    ]
+    assert found == []
+    for planted in ("{% if block %}", "{{ block }}", "{{ block.number }}", "{% if not block %}"):
+        assert variable.search(planted)
+    assert not variable.search("{% block content %}{{ block.super }}{% endblock %}")
+
+
+def tell_names(sentence: re.Match[str]) -> str:
+    """Return what a translated sentence takes from the page; inside it the names are its own."""
+    return sentence[0].split("%}")[0]
+
+
 def test_templates_escape_everything():
     template = re.compile(
         r"\|\s*safe\b|autoescape\s+off|\{%\s*filter\s+safe|safeseq|<script(?![^>]*\bsrc=)|\son\w+=|javascript:"

@@ -1,6 +1,7 @@
 """The pages of a project's progress and of its releases: what they say, and to whom."""
 
 import hashlib
+import re
 
 import pytest
 from django.test import Client
@@ -154,12 +155,16 @@ def test_a_manager_closes_a_block_early(manager):
     client = client_of(manager)
     address = reverse("learner:close_block", args=(project.slug,))
     assert client.get(address).status_code == 404
+    assert address not in client.get(reverse("learner:overview", args=(project.slug,))).content.decode()
     learning.fill_trusted(project)
     learning.work_off(project)
     overview = client.get(reverse("learner:overview", args=(project.slug,))).content.decode()
     assert "Block 1 closes at" in overview
     assert address in overview
-    assert "questions are still open" in client.get(address).content.decode()
+    asked = client.get(address).content.decode()
+    assert "questions are still open" in asked
+    assert "Close block 1 now?" in asked
+    assert re.search(r"By itself the block closes on [^.]*\d{4}", asked)
     assert member(project, Role.ENGINEER).post(address).status_code == 403
     assert client.post(address).status_code == 302
     learning.work_off(project, version=1)
