@@ -117,13 +117,20 @@ def _zone(name: str) -> zoneinfo.ZoneInfo | None:
 
 
 class RefusalMiddleware:
-    """Show a refusal of the lower layers as a page that says what was refused and why."""
+    """Show a refusal of the lower layers, or of a method, as a page that says what was refused and why."""
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        return self.get_response(request)
+        response = self.get_response(request)
+        # Whoever reloads the address of a form sees what happened, instead of the browser's own error.
+        opened = request.method == "GET" and response.status_code == HTTPStatus.METHOD_NOT_ALLOWED
+        if not opened or request.path.startswith(API_PATH):
+            return response
+        page = render(request, "405.html", status=response.status_code)
+        page.headers["Allow"] = response.headers["Allow"]
+        return page
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
         """Answer 402 for a spent budget and 409 for any other refusal; anything else is a fault of ours."""

@@ -110,5 +110,8 @@ def test_no_folder_is_listed():
 def test_nothing_changes_by_looking(client):
     """A GET, as a picture on another site would send it, logs nobody out."""
     client.force_login(User.objects.create_user("ann"))
-    assert client.get(reverse("logout")).status_code == 405
+    opened = client.get(reverse("logout"))
+    assert opened.status_code == 405
+    assert "This is no page" in opened.content.decode()
+    assert opened["Allow"] == "POST, OPTIONS"
     assert "_auth_user_id" in client.session
