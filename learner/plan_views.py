@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.identity import person_of
-from annotation.models import Project, WorkState
+from annotation.models import Arrival, Project, WorkState
 from annotation.presets import PRESETS
 from annotation.services import projects
 from annotation.views.projects import managed_project
@@ -43,6 +43,11 @@ class PlanForm(forms.Form):
         label=gettext_lazy("Records to plan for"),
         help_text=gettext_lazy("Of an upload, or texts that pass the gate. Your own guess: no upload is looked at."),
     )
+
+    def __init__(self, *args: Any, arrival: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if arrival == Arrival.STREAM:
+            self.fields["records"].help_text = _("That arrive one by one. Your own guess: no record is looked at.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +114,8 @@ def draft_plan_plot(request: HttpRequest, preset: str, kind: str, fingerprint: s
 
 def _plan_of(project: Project, data: QueryDict) -> Plan:
     """Count what the project's accounts buy for as many records as are named, or as many as one may expect."""
-    form = PlanForm({"records": data.get("records", max(20, plan_setups.default_records(project)))})
+    typed = {"records": data.get("records", max(20, plan_setups.default_records(project)))}
+    form = PlanForm(typed, arrival=project.arrival)
     if not form.is_valid():
         return Plan(form)
     records = form.cleaned_data["records"]

@@ -118,6 +118,8 @@ def test_learning_from_each_answer_is_simulated_beside_the_same_without_privacy(
     page = client.get(page_of(project) + "?records=120")
     words = page.content.decode()
     assert "120 records arrive one by one" in words
+    assert "That arrive one by one. Your own guess" in words
+    assert "outside the range from worst to best 2 times in 6." in words
     assert "hx-get" not in words[words.index('id="simulation"') :].split(">")[0]
     # A stream has no rounds.
     assert "Rounds left" not in words
