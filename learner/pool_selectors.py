@@ -115,25 +115,43 @@ def candidates_of(project: Project) -> Examples:
         passed = _table(gate_output(project).values_list("id", "round_number"), columns=2)
         waiting = np.flatnonzero(passed[:, 1] < 0)
         return Examples(passed[waiting, 0], waiting, datasets)
-    unasked = unasked_records(project).order_by("dataset_id", "row_number")
-    ids: list[NDArray[np.int64]] = []
-    rows: list[NDArray[np.int64]] = []
     first_row = _first_rows(datasets)
-    for part in _ranges(unasked, datasets):
-        table = _table(part.values_list("id", "dataset_id", "row_number"), columns=3)
-        ids.append(table[:, 0].copy())
-        rows.append(first_row(table[:, 1]) + table[:, 2])
-    return Examples(np.concatenate([NO_ROWS, *ids]), np.concatenate([NO_ROWS, *rows]), datasets)
+    parts = []
+    for records in _ranges(datasets):
+        table = _table(records.values_list("id", "dataset_id", "row_number"), columns=3)
+        parts.append((table[:, 0].copy(), first_row(table[:, 1]) + table[:, 2]))
+    # Taken out here and not by a join, whose plan would hang on statistics that a fresh upload does not have yet; and
+    # after the records, so that no question asked meanwhile is missed.
+    asked = np.sort(
+        _table(Query.objects.filter(project=project, record__isnull=False).values_list("record_id"), columns=1)[:, 0]
+    )
+    for place, (ids, rows) in enumerate(parts):
+        known = _among(ids, asked)
+        if known.any():
+            parts[place] = ids[~known], rows[~known]
+    return Examples(
+        np.concatenate([NO_ROWS, *(ids for ids, _ in parts)]),
+        np.concatenate([NO_ROWS, *(rows for _, rows in parts)]),
+        datasets,
+    )
 
 
-def _ranges(records: QuerySet[Record], datasets: Sequence[Dataset]) -> Iterator[QuerySet[Record]]:
+def _ranges(datasets: Sequence[Dataset]) -> Iterator[QuerySet[Record]]:
     """Yield the records of all uploads in their order: small uploads together, large ones in ranges."""
     if sum(dataset.row_count for dataset in datasets) <= TABLE_ROWS:
-        yield records
+        yield Record.objects.filter(dataset__in=datasets).order_by("dataset_id", "row_number")
         return
     for dataset in datasets:
         for start in range(0, dataset.row_count, TABLE_ROWS):
-            yield records.filter(dataset=dataset, row_number__gte=start, row_number__lt=start + TABLE_ROWS)
+            inside = Record.objects.filter(dataset=dataset, row_number__gte=start, row_number__lt=start + TABLE_ROWS)
+            yield inside.order_by("row_number")
+
+
+def _among(ids: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Say of each id whether it is among known ones in increasing order, without sorting the ids."""
+    places = np.searchsorted(known, ids)
+    found: NDArray[np.bool_] = np.append(known, -1)[places] == ids
+    return found
 
 
 def labelled_examples(

@@ -133,10 +133,12 @@ def scoring_model(chosen: Round) -> LinearModel | None:
 
 def _put_together(chosen: Round, count: int) -> NDArray[np.float64]:
     """Return the scores of all parts in order and forget them; `LookupError` where the database has lost some."""
-    parts = ScorePart.objects.filter(round=chosen).order_by("number").values_list("runs", "scores")
+    parts = ScorePart.objects.filter(round=chosen)
     scores: NDArray[np.float64] | None = None
     place = 0
-    for runs, values in parts.iterator(chunk_size=1):
+    # One at a time: a cursor over all of them would first be written out whole by the database.
+    for number in parts.order_by("number").values_list("number", flat=True):
+        runs, values = parts.values_list("runs", "scores").get(number=number)
         if not values:
             break
         size = int(np.frombuffer(runs, dtype="<i8")[1::2].sum())
