@@ -1,5 +1,5 @@
 # One image for every process of the site; docker-compose.yml starts it with different commands.
-FROM python:3.11.13-slim-bookworm AS libraries
+FROM python:3.11.17-slim-bookworm@sha256:2333bd330d12de02514770b3585cad313644316047cdee24a7acfdece6de6efb AS libraries
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1
 WORKDIR /build
 COPY requirements.runtime.lock.txt ./
@@ -8,12 +8,12 @@ RUN python -m venv /opt/dpal \
     && /opt/dpal/bin/pip uninstall --quiet --yes pip setuptools \
     && find /opt/dpal -type d \( -name tests -o -name test \) -prune -exec rm -rf {} +
 
-FROM python:3.11.13-slim-bookworm AS site
+FROM python:3.11.17-slim-bookworm@sha256:2333bd330d12de02514770b3585cad313644316047cdee24a7acfdece6de6efb AS site
 ENV PATH=/opt/dpal/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 \
     DPAL_VAR=/var/lib/dpal DPAL_STATIC=/srv/dpal/static LOG_FORMAT=json
 RUN groupadd --system --gid 10001 dpal \
     && useradd --system --uid 10001 --gid dpal --home-dir /var/lib/dpal --shell /usr/sbin/nologin dpal \
-    && install -d -o dpal -g dpal -m 0700 /var/lib/dpal
+    && install -d -o dpal -g dpal -m 0700 /var/lib/dpal /var/lib/dpal-counter
 WORKDIR /srv/dpal
 COPY --from=libraries /opt/dpal /opt/dpal
 COPY manage.py pyproject.toml ./

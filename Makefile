@@ -1,12 +1,14 @@
 # Everything here needs Python 3.11 or newer, make and git; `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo test test-slow faults soak test-brokers test-hosts lint fmt migrate bench evidence fuzz reproduce screenshots stop clean
+.PHONY: help setup run demo test coverage test-slow faults soak test-brokers test-hosts lint fmt migrate bench docs evidence evidence-audits evidence-faults fuzz reproduce screenshots outdated stop clean
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 ARGS ?=
 # Two processes by default: more than two fight over the tests' own server on small machines.
 JOBS ?= 2
+# What `make evidence` found; the site's page of evidence reads it.
+EVIDENCE_FILE ?= $(CURDIR)/var/evidence.json
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -23,8 +25,12 @@ demo: setup ## a trusted and a crowd project with simulated annotators, then the
 test: setup ## all tests but the slow ones; ARGS="tests/db -k ledger"
 	@$(PYTHON) -m pytest -m "not slow" -n $(JOBS) $(ARGS)
 
-test-slow: setup ## all tests, the slow ones too, but those of `make test-brokers` and `make test-hosts`
-	@$(PYTHON) -m pytest -m "not brokers and not hosts" -n $(JOBS) $(ARGS)
+coverage: setup ## which lines of the product no test runs, with one process of tests; ARGS="tests/db -k ledger"
+	@mkdir -p var && $(PYTHON) -m coverage run -m pytest -m "not slow" $(ARGS); status=$$?; \
+		$(PYTHON) -m coverage combine --quiet && $(PYTHON) -m coverage report; exit $$status
+
+test-slow: setup ## all tests, the slow ones too, but those of `make test-brokers`, `make test-hosts` and `make evidence`
+	@$(PYTHON) -m pytest -m "not brokers and not hosts and not mutants" -n $(JOBS) $(ARGS)
 
 faults: setup ## ten minutes of kill -9 under load; DPAL_STORM_SEED=1
 	@DPAL_STORM_SECONDS=$${DPAL_STORM_SECONDS:-600} $(PYTHON) -m pytest -s tests/faults/test_storm.py $(ARGS)
@@ -38,17 +44,21 @@ test-brokers: setup ## a site's loop on real Redis and RabbitMQ; needs redis-ser
 test-hosts: setup ## a site behind PgBouncer, with TLS everywhere, on two hosts with S3, with clamd; see CONTRIBUTING.md
 	@$(PYTHON) -m pytest -s tests/hosts $(ARGS)
 
-lint: setup ## ruff, mypy, import-linter, missing migrations
+lint: setup ## ruff, djade, mypy, import-linter, missing migrations, code that nothing uses
 	@$(VENV)/bin/ruff check .
 	@$(VENV)/bin/ruff format --check .
+	@git ls-files '*.html' | xargs $(VENV)/bin/djade --target-version 5.2 --check
 	@DPAL_NO_SERVERS=1 $(VENV)/bin/mypy
+	@$(VENV)/bin/mypy --config-file client/pyproject.toml
 	@DPAL_NO_SERVERS=1 PYTHONPATH=. $(VENV)/bin/lint-imports
 	@DPAL_NO_SERVERS=1 $(PYTHON) -W "ignore:Got an error checking a consistent migration history:RuntimeWarning" \
 		manage.py makemigrations --check --dry-run
+	@$(PYTHON) .ci/unused.py
 
-fmt: setup ## format the code and mend what ruff can
+fmt: setup ## format code and templates and mend what ruff can
 	@$(VENV)/bin/ruff check --fix .
 	@$(VENV)/bin/ruff format .
+	@git ls-files '*.html' | xargs $(VENV)/bin/djade --target-version 5.2
 
 migrate: setup ## bring the database up to date
 	@$(PYTHON) manage.py migrate
@@ -56,12 +66,27 @@ migrate: setup ## bring the database up to date
 bench: setup ## every benchmark, ours beside its peer
 	@for file in benchmarks/[a-z]*.py; do echo "== $$file"; PYTHONPATH=. $(PYTHON) $$file $(ARGS) || exit 1; done
 
-evidence: setup ## audit every mechanism empirically, with 20 times the trials of `make test`
-	@DPAL_EVIDENCE_TRIALS=$${DPAL_EVIDENCE_TRIALS:-20} $(PYTHON) -m pytest tests/statistical $(ARGS)
+docs: setup ## build the manual as pages into var/docs
+	@[ -x var/docs-venv/bin/sphinx-build ] || $(VENV)/bin/uv venv --quiet var/docs-venv
+	@$(VENV)/bin/uv pip install --quiet --python var/docs-venv/bin/python --require-hashes --requirement docs/requirements.lock.txt
+	@var/docs-venv/bin/sphinx-build --quiet --fail-on-warning --keep-going docs var/docs
+	@echo "The manual is in var/docs/index.html."
+
+evidence: evidence-audits evidence-faults ## both of the next two
+
+evidence-audits: setup ## audit every mechanism with 20 times the trials of `make test`
+	@EVIDENCE_FILE=$(EVIDENCE_FILE) DPAL_EVIDENCE_TRIALS=$${DPAL_EVIDENCE_TRIALS:-20} $(PYTHON) -m pytest -p tests.evidence.report tests/statistical -n $(JOBS) $(ARGS)
+
+evidence-faults: setup ## plant faults that tests must notice; PART=2/6, RESUME=1 goes on where an earlier run stopped
+	@EVIDENCE_FILE=$(EVIDENCE_FILE) DPAL_EVIDENCE_PART=$(PART) DPAL_EVIDENCE_RESUME=$(RESUME) \
+		$(PYTHON) -m pytest -p tests.evidence.report tests/evidence -n $(JOBS) --dist loadgroup $(ARGS)
 
 fuzz: setup ## every parser, page and API route with 50 times the examples of `make test`, drawn anew; FUZZ=500
 	@DPAL_FUZZ=$(or $(FUZZ),50) $(PYTHON) -m pytest tests/pure/test_fuzz_parsers.py tests/web/dpal_site/test_fuzz_pages.py \
 		tests/web/dpal_site/test_openapi.py $(ARGS)
+
+outdated: setup ## what is out of date: images by docker, libraries by uv, weaknesses that are known; needs a network
+	@$(PYTHON) deploy/outdated.py
 
 reproduce: setup ## the five papers' tables and figures into docs/results; DATA=FOLDER PAPER=ghassemi2016 ARGS=--small
 	@$(PYTHON) -m learner.reproduce $(if $(DATA),--data $(DATA)) $(if $(PAPER),--paper $(PAPER)) $(ARGS)

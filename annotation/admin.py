@@ -7,12 +7,13 @@ from django.contrib import admin
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
-from annotation.deletion_models import Deletion
-from annotation.forgetting_models import Forgetting
-from annotation.history_models import Action, ProjectChange
-from annotation.models import ApiToken, Dataset, GateRun, Job, Label, Membership, Project
-from annotation.retention_models import Retention
-from annotation.services import projects
+from annotation.models import ApiToken, Dataset, GateRun, Job, Label, Membership, Project, Role
+from annotation.models.deletions import Deletion
+from annotation.models.forgetting import Forgetting
+from annotation.models.history import Action, ProjectChange
+from annotation.models.retention import Retention
+from annotation.people.identity import person_of
+from annotation.people.services import limits, members
 
 
 class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # Django gives no generic class at run time
@@ -46,13 +47,16 @@ class MembershipAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # as above
         return False
 
     def save_model(self, request: HttpRequest, obj: Membership, form: object, change: bool) -> None:
-        """Give the role as the people page does."""
-        given = projects.add_member(project=obj.project, user=obj.user, role=obj.role)
+        """Give the role as the people page does; to what a manager has asked for, this is another person's word."""
+        asked = limits.waiting_appointment(project=obj.project, user=obj.user) if obj.role == Role.MANAGER else None
+        if asked is not None:
+            limits.approve(request_id=asked.pk, project=obj.project, actor=person_of(request))
+        given = members.add_member(project=obj.project, user=obj.user, role=obj.role)
         obj.pk = given.pk
 
     def delete_model(self, request: HttpRequest, obj: Membership) -> None:
         """Take the role as the people page does: what is held goes back, and what a group gives stays."""
-        projects.remove_member(project=obj.project, user=obj.user, role=obj.role)
+        members.remove_member(project=obj.project, user=obj.user, role=obj.role)
 
     def delete_queryset(self, request: HttpRequest, queryset: "QuerySet[Membership]") -> None:
         """Take each role."""

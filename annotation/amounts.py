@@ -4,6 +4,7 @@ With the point or comma of the page.
 """
 
 import math
+from decimal import Decimal
 
 from django.utils.formats import get_format
 
@@ -31,6 +32,12 @@ def delta_words(value: float | None) -> str:
     if mantissa >= 10:
         mantissa, exponent = 1.0, exponent + 1
     return _with_mark(f"{mantissa:.1f}e{exponent}")
+
+
+def typed_words(units: int, places: int) -> str:
+    """Return a limit in whole units exactly, as somebody types it: sent back unchanged it is the same limit."""
+    value = Decimal(units).scaleb(-places).normalize()
+    return f"{value:f}" if value == 0 or value >= Decimal("0.0001") else str(value).lower()
 
 
 def _with_mark(number: str) -> str:

@@ -17,9 +17,21 @@ class InvalidUpload(AnnotationError):
 
 
 class UploadRefused(AnnotationError):
-    """The uploader chose all or nothing and at least one row was bad; nothing was stored."""
+    """Nothing was stored of an upload; `told` is the reason where that is for who uploaded it alone."""
 
     status = 422
+
+    def __init__(self, message: str, *, told: str = "") -> None:
+        super().__init__(message)
+        self.told = told
+
+
+class RowsShared(UploadRefused):
+    """A row of the upload stands in other data of the project."""
+
+
+class NamedTooOften(UploadRefused):
+    """An upload names somebody more often than the project's population was told."""
 
 
 class LeaseExpired(AnnotationError):
@@ -48,6 +60,10 @@ class NotMember(AnnotationError):
 
 class GroupRefused(AnnotationError):
     """A group cannot be named, filled or left like this."""
+
+
+class RoleRefused(AnnotationError):
+    """Somebody cannot be given this role, or not in this way."""
 
 
 class LimitRequestRefused(AnnotationError):
@@ -119,8 +135,8 @@ class FileDamaged(AnnotationError):
     """A stored file is not the one that was stored."""
 
 
-class KeyReused(AnnotationError):
-    """An Idempotency-Key came with another request than before."""
+class IdempotencyKeyReused(AnnotationError):
+    """An Idempotency-Key came with another request, or other records, than before."""
 
     status = 422
 
@@ -137,12 +153,6 @@ class InvalidRecords(AnnotationError):
     def __init__(self, errors: Sequence[Mapping[str, Any]], message: str) -> None:
         super().__init__(message)
         self.errors = list(errors)
-
-
-class IdempotencyKeyReused(AnnotationError):
-    """The key stands for other records than those it came with now."""
-
-    status = 422
 
 
 class StreamFull(AnnotationError):

@@ -12,7 +12,6 @@ from django.db.models import Exists, F, IntegerField, OuterRef, Q, QuerySet, Sub
 from django.db.models.functions import Now
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.translation import gettext
 
 from annotation.models import (
     Arrival,
@@ -21,19 +20,21 @@ from annotation.models import (
     DataKind,
     Label,
     Membership,
+    Oracle,
     Project,
     ProjectState,
     Query,
     QueryState,
-    QuestionKind,
     Record,
     Report,
     ReportKind,
     Role,
     Selection,
 )
-from annotation.prepared import fetch_one
-from annotation.rows import Columns
+from annotation.models.groups import GroupMember
+from annotation.models.joining import CrowdParticipant
+from annotation.models.prepared import fetch_one
+from annotation.models.rows import Columns
 from privacy.accounting.screens import hidden_selection_epsilon
 from privacy.selectors import remainder
 
@@ -44,9 +45,11 @@ WAITING_SHOWN = 100
 # A person's own pace is that of their answers in these last minutes, shown from so many answers on.
 PACE_MINUTES = 10
 PACE_FROM_ANSWERS = 5
+# What they read is paid for before the first question, or free.
+FREE_ESTIMATORS = ("channel",)
 
 ASSIGNMENT = Columns(Assignment, "assignment")
-QUERY = Columns(Query, "query", without=("open_slots", "noisy_count"))
+QUERY = Columns(Query, "query", without=("open_slots", "noisy_count", "assigned_to_id"))
 PROJECT = Columns(Project, "project")
 # What `annotation_asked_record` tells: whose record it is and how it is labelled are nobody's business at the page.
 TOLD = ("id", "dataset_id", "row_number", "text", "payload")
@@ -79,6 +82,27 @@ def projects_of(user: Person, *, roles: Sequence[str] = ()) -> QuerySet[Project]
     if roles:
         mine = mine.filter(role__in=roles)
     return Project.objects.filter(Exists(mine))
+
+
+def is_participant(user: Person) -> bool:
+    """Say whether a crowd platform sent this person: nobody here knows who they are."""
+    return CrowdParticipant.objects.filter(user=user.pk).exists()
+
+
+def may_take_role(user: Person, project: Project, role: str) -> bool:
+    """Say whether a person may have a role: whom a platform sent is an annotator where its link leads, or nothing."""
+    sent = CrowdParticipant.objects.filter(user=user.pk)
+    at_home = role == Role.ANNOTATOR and project.oracle == Oracle.CROWD and sent.filter(link__project=project).exists()
+    return at_home or not sent.exists()
+
+
+def is_participant_alone(user: Person) -> bool:
+    """Say whether a crowd platform sent this person, and they are nothing else here than what its link made them."""
+    by_link = CrowdParticipant.objects.filter(user=user.pk, link__project=OuterRef("project"))
+    at_home = Exists(by_link) & Q(role=Role.ANNOTATOR, project__oracle=Oracle.CROWD)
+    elsewhere = Membership.objects.filter(~at_home, user=user.pk)
+    in_group = GroupMember.objects.filter(user=user.pk)
+    return is_participant(user) and not elsewhere.exists() and not in_group.exists()
 
 
 def assignments_of(user: Person) -> QuerySet[Assignment]:
@@ -136,7 +160,11 @@ def desks_of(user: Person) -> QuerySet[Project]:
     done = Assignment.objects.filter(
         annotator=user.pk, project=OuterRef("pk"), state=AssignmentState.LABELLED, finished_at__gte=midnight()
     )
+    returned = Report.objects.filter(
+        project=OuterRef("pk"), annotator=user.pk, kind=ReportKind.RETURNED, resolved_at=None
+    )
     return projects_of(user).annotate(
+        sent_back=CountOf(returned.values("pk")),
         is_annotator=Exists(annotator),
         last_choice=Subquery(undoable.values("labels__choice")[:1]),
         answered_at=Subquery(undoable.values("finished_at")[:1]),
@@ -147,12 +175,51 @@ def desks_of(user: Person) -> QuerySet[Project]:
 
 
 def undoable_assignments(user: Person) -> QuerySet[Assignment]:
-    """Return the person's answered assignments of the last minutes that no training has used, newest first."""
-    used = Q(query__consensus__pk__lte=F("project__labels_used_through"))
+    """Return the person's answered assignments of the last minutes that no training has used, newest first.
+
+    A question without a majority is used like any other: by the training that began after its last answer.
+    """
+    settled = Q(query__state__in=(QueryState.CLOSED, QueryState.DISPUTED), project__labels_used_at__isnull=False)
+    given = Assignment.objects.filter(query=OuterRef("query"), state=AssignmentState.LABELLED)
+    since = Exists(given.filter(finished_at__gt=OuterRef("project__labels_used_at")))
+    used = Q(query__consensus__pk__lte=F("project__labels_used_through")) | settled & ~since
     answered = Assignment.objects.filter(
         annotator=user.pk, state=AssignmentState.LABELLED, finished_at__gte=Now() - UNDO_WINDOW
     )
-    return answered.exclude(used).exclude(query__state=QueryState.WITHDRAWN).order_by("-finished_at")
+    # Answers of one transaction have one time: a fixed order then, which a random key is not.
+    return answered.exclude(used).exclude(query__state=QueryState.WITHDRAWN).order_by("-finished_at", "-query_id")
+
+
+def correctable_assignments(user_id: int | None) -> QuerySet[Assignment]:
+    """Return a person's answered assignments whose answer they may still change, however old, newest first.
+
+    An answer from before the newest training stays, whatever it was to: a hidden check is used by no training, and
+    would be told from other questions by staying open. Nor may it show that a manager decided a question, because then
+    the answers differed: such an answer may be changed like any other, and the decision stands.
+    """
+    unused = Q(project__labels_used_at=None) | Q(finished_at__gt=F("project__labels_used_at"))
+    return (
+        given_answers(user_id)
+        .filter(unused)
+        .exclude(query__consensus__pk__lte=F("project__labels_used_through"))
+        .order_by("-finished_at", "-query_id")
+    )
+
+
+def given_answers(user_id: int | None) -> QuerySet[Assignment]:
+    """Return a person's answered assignments, without those whose question nobody should see any more."""
+    answered = Assignment.objects.filter(annotator=user_id, state=AssignmentState.LABELLED, query__emptied=False)
+    return answered.exclude(query__state=QueryState.SET_ASIDE)
+
+
+def settled_for_good(project: Project) -> QuerySet[Query]:
+    """Return the questions whose answers are all in, agreed on or not, and can be taken back by nobody any more."""
+    if project.labels_used_at is None:
+        return Query.objects.none()
+    given = Assignment.objects.filter(query=OuterRef("pk"), state=AssignmentState.LABELLED)
+    since = Exists(given.filter(finished_at__gt=project.labels_used_at))
+    settled = Query.objects.filter(project=project, state__in=(QueryState.CLOSED, QueryState.DISPUTED))
+    return settled.filter(Q(consensus__pk__lte=project.labels_used_through) | ~since)
 
 
 def undoable_skips(user: Person) -> QuerySet[Assignment]:
@@ -163,21 +230,13 @@ def undoable_skips(user: Person) -> QuerySet[Assignment]:
     free = Q(query__state__in=(QueryState.OPEN, QueryState.GOLD), query__open_slots__gt=0)
     others = Report.objects.filter(query=OuterRef("query"), kind=ReportKind.SENSITIVE, resolved_at=None)
     waits = Q(query__state=QueryState.SET_ASIDE) & ~Exists(others.exclude(annotator=user.pk))
-    return skipped.filter(free | waits).order_by("-finished_at")
+    return skipped.filter(free | waits).order_by("-finished_at", "-query_id")
 
 
 def earlier_choice(assignment: Assignment) -> int | None:
     """Return the answer that was taken back last on an assignment; None where it never had one."""
     taken_back = Label.objects.filter(assignment=assignment).order_by("-pk")
     return taken_back.values_list("choice", flat=True).first()
-
-
-def last_done(desk: Any) -> str | None:
-    """Name what the person at a desk could take back first: an answer, a skip or a flag; None where nothing is."""
-    if desk.skipped_at and not (desk.answered_at and desk.answered_at > desk.skipped_at):
-        flagged = desk.last_skip in (ReportKind.BROKEN, ReportKind.SENSITIVE)
-        return gettext("flagged") if flagged else gettext("skipped")
-    return None if desk.last_choice is None else answers_of(desk)[desk.last_choice]
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,17 +248,28 @@ class Question:
     image_url: str | None = None
 
 
-def answers_of(project: Project) -> list[str]:
-    """Return what a question of the project can be answered, in the order of the buttons and of `Label.choice`."""
-    if project.question_kind == QuestionKind.CONFIRM:
-        return [gettext("Yes, it is right"), gettext("No, it is wrong")]
-    return list(project.classes)
-
-
 def guess_of(assignment: Assignment) -> str | None:
     """Return the class the annotator is asked to confirm, None where a class is chosen."""
     guess = assignment.query.guess
     return None if guess is None else str(assignment.project.classes[guess])
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """What a released model takes a question for, and how sure it is."""
+
+    choice: int
+    name: str
+    percent: int
+
+
+def suggestion_of(assignment: Assignment) -> Suggestion | None:
+    """Return what stands beside a question; nothing where the model has none or a coin left it out."""
+    query = assignment.query
+    if query.suggested is None or query.suggested_percent is None or not query.suggestion_shown:
+        return None
+    name = str(assignment.project.classes[query.suggested])
+    return Suggestion(query.suggested, name, query.suggested_percent)
 
 
 def question_of(assignment: Assignment) -> Question:
@@ -228,6 +298,9 @@ def budget_is_spent(project: Project) -> bool:
     A stream pays once for all of its releases, before its first question.
     """
     if project.arrival == Arrival.STREAM:
+        return False
+    if project.estimator in FREE_ESTIMATORS:
+        # All answers were paid for before the first question, or cost nothing: training again is free.
         return False
     left = remainder(project.labels_account or project.pool_account)
     epsilon = project.training_epsilon

@@ -2,20 +2,10 @@
 
 from celery import shared_task
 
-from annotation.services import (
-    comparing,
-    datasets,
-    drafts,
-    gate,
-    gate_parts,
-    gate_planning,
-    idempotency,
-    import_parts,
-    jobs,
-    queue,
-    rates,
-    streams,
-)
+from annotation.data.services import datasets, drafts, import_parts, streams
+from annotation.gates.services import gate, gate_parts, gate_planning
+from annotation.questions.services import comparing, queue
+from annotation.work.services import idempotency, jobs, rates
 
 
 @shared_task(acks_late=True)

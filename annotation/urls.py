@@ -2,28 +2,14 @@
 
 from django.urls import path
 
-from annotation.views import (
-    budget,
-    crowd,
-    data,
-    gate,
-    groups,
-    joining,
-    kind,
-    label,
-    label_files,
-    labelling,
-    limits,
-    log,
-    projects,
-    quality,
-    retention,
-    settings,
-    statement,
-    tokens,
-    uploads,
-    wizard,
-)
+from annotation.data.views import data, retention, uploads
+from annotation.gates.views import gate
+from annotation.people.views import crowd, groups, joining, members, tokens
+from annotation.populations import views as populations
+from annotation.projects.views import configuration_files, kind, projects, settings, wizard
+from annotation.questions.views import browsing, label, label_files, labelling, own_answers, participations, quality
+from annotation.questions.views import label_budget as label_budget_views
+from annotation.statement.views import budget, limits, log, statement
 
 app_name = "annotation"
 urlpatterns = [
@@ -31,6 +17,7 @@ urlpatterns = [
     path("assignments/<uuid:assignment_id>/submit/", label.submit, name="submit"),
     path("", projects.project_list, name="projects"),
     path("projects/new/", projects.choose_preset, name="choose_preset"),
+    path("projects/new/from-file/", configuration_files.from_file, name="from_file"),
     path("projects/new/<slug:preset>/", projects.new_project, name="new_project"),
     path("projects/new/<slug:preset>/<slug:step>/", wizard.wizard, name="wizard"),
     path("projects/<slug:slug>/", projects.project, name="project"),
@@ -41,9 +28,12 @@ urlpatterns = [
     path("projects/<slug:slug>/settings/log.csv", log.log_csv, name="log_csv"),
     path("projects/<slug:slug>/settings/retention/", retention.retention, name="retention"),
     path("projects/<slug:slug>/settings/configuration/", settings.configuration, name="configuration"),
+    path("projects/<slug:slug>/settings/configuration.json", configuration_files.download, name="configuration_file"),
+    path("projects/<slug:slug>/settings/copy/", configuration_files.copy, name="copy_project"),
+    path("projects/<slug:slug>/settings/compare/", configuration_files.compare, name="compare_configurations"),
     path("projects/<slug:slug>/settings/kind/", kind.kind, name="kind"),
-    path("projects/<slug:slug>/people/", projects.people, name="people"),
-    path("projects/<slug:slug>/people/<int:membership_id>/remove/", projects.remove_member, name="remove_member"),
+    path("projects/<slug:slug>/people/", members.people, name="people"),
+    path("projects/<slug:slug>/people/<int:membership_id>/remove/", members.remove_member, name="remove_member"),
     path("projects/<slug:slug>/people/invitations/", joining.invitations, name="invitations"),
     path(
         "projects/<slug:slug>/people/invitations/<int:invitation_id>/revoke/",
@@ -52,6 +42,16 @@ urlpatterns = [
     ),
     path("projects/<slug:slug>/people/groups/", groups.give_group_role, name="give_group_role"),
     path("projects/<slug:slug>/people/groups/<int:given_id>/take/", groups.take_group_role, name="take_group_role"),
+    path("populations/", populations.populations, name="populations"),
+    path("populations/new/", populations.new_population, name="new_population"),
+    path("populations/<slug:population>/", populations.population, name="population"),
+    path("populations/<slug:population>/statement.json", populations.population_statement, name="population_statement"),
+    path("populations/<slug:population>/projects/", populations.join_population, name="join_population"),
+    path("populations/<slug:population>/limit/", populations.population_limit, name="population_limit"),
+    path("populations/<slug:population>/managers/", populations.population_managers, name="population_managers"),
+    path(
+        "populations/<slug:population>/wishes/<int:wish_id>/", populations.decide_population, name="decide_population"
+    ),
     path("groups/", groups.groups, name="groups"),
     path("groups/<int:group_id>/", groups.group, name="group"),
     path("groups/<int:group_id>/name/", groups.rename_group, name="rename_group"),
@@ -65,8 +65,10 @@ urlpatterns = [
     ),
     path("projects/<slug:slug>/people/crowd/", crowd.crowd_links, name="crowd_links"),
     path("projects/<slug:slug>/people/crowd/<int:link_id>/revoke/", crowd.revoke_crowd_link, name="revoke_crowd_link"),
-    path("projects/<slug:slug>/label/done/", crowd.crowd_done, name="crowd_done"),
+    path("projects/<slug:slug>/label/done/", participations.crowd_done, name="crowd_done"),
     path("projects/<slug:slug>/label/mine/", quality.own_statistics, name="own_statistics"),
+    path("projects/<slug:slug>/label/mine/answers/", own_answers.own_answers, name="own_answers"),
+    path("projects/<slug:slug>/label/mine/answers/<int:query_id>/", own_answers.correct_answer, name="correct_answer"),
     path("projects/<slug:slug>/quality/", quality.quality, name="quality"),
     path("projects/<slug:slug>/quality/checks/", quality.add_checks, name="add_checks"),
     path("projects/<slug:slug>/quality/checks/all/", quality.checks, name="checks"),
@@ -90,7 +92,7 @@ urlpatterns = [
     path("projects/<slug:slug>/data/labels/<str:format>/", label_files.download_labels, name="download_labels"),
     path("projects/<slug:slug>/gate/", gate.plan, name="gate"),
     path("projects/<slug:slug>/gate/survey/<int:dataset_id>/", gate.survey, name="survey"),
-    path("projects/<slug:slug>/data/answers/", data.label_budget, name="label_budget"),
+    path("projects/<slug:slug>/data/answers/", label_budget_views.label_budget, name="label_budget"),
     path("projects/<slug:slug>/budget/", budget.budget, name="budget"),
     path("projects/<slug:slug>/budget/statement/", statement.statement, name="statement"),
     path("projects/<slug:slug>/budget/statement.csv", statement.download_csv, name="statement_csv"),
@@ -102,6 +104,11 @@ urlpatterns = [
     path("projects/<slug:slug>/labelling/", labelling.labelling, name="labelling"),
     path("projects/<slug:slug>/labelling/guidelines/", labelling.guidelines, name="guidelines"),
     path("projects/<slug:slug>/labelling/reports/", labelling.reported, name="reported"),
+    path("projects/<slug:slug>/labelling/questions/", browsing.questions, name="questions"),
+    path("projects/<slug:slug>/labelling/questions/change/", browsing.change_questions, name="change_questions"),
+    path("projects/<slug:slug>/labelling/questions/views/", browsing.keep_view, name="keep_view"),
+    path("projects/<slug:slug>/labelling/questions/views/<int:view_id>/drop/", browsing.drop_view, name="drop_view"),
+    path("projects/<slug:slug>/labelling/questions/<int:query_id>/history/", browsing.question, name="question"),
     path("projects/<slug:slug>/labelling/questions/<int:query_id>/", labelling.decide, name="decide"),
     path("projects/<slug:slug>/labelling/reports/<int:report_id>/", labelling.resolve, name="resolve"),
     path("tokens/", tokens.tokens, name="tokens"),

@@ -21,9 +21,9 @@ def main() -> None:
     import django
 
     django.setup()
-    from annotation.services import gate_parts
+    from annotation.gates.services import gate_parts
     from dpal_site.celery import app
-    from learner.services import rounds
+    from learner.rounds.services import rounds
     from privacy.mechanisms.randomness import SimulationRandom
 
     gate_parts.secrets = SimpleNamespace(token_bytes=lambda count: bytes(range(count)))  # type: ignore[assignment]

@@ -120,7 +120,7 @@ class Site:
 
     def open_project(self, name: str) -> Any:
         """Open one more project."""
-        from annotation.services import projects
+        from annotation.projects.services import projects
 
         return projects.create_project(
             name=name,
@@ -135,7 +135,7 @@ class Site:
         """Keep a file as an upload does."""
         from django.core.files import File
 
-        from annotation.services import datasets
+        from annotation.data.services import datasets
 
         with path.open("rb") as stream:
             return datasets.receive_upload(
@@ -148,8 +148,8 @@ class Site:
 
     def imported(self, path: Path, project: Any = None) -> Any:
         """Receive a file and read it, as a worker does."""
+        from annotation.data.services import datasets
         from annotation.models import Dataset
-        from annotation.services import datasets
 
         dataset = self.receive(path, project)
         datasets.import_dataset(job_id=dataset.job_id)
@@ -175,8 +175,8 @@ class Site:
 
 def measure_in(site: Site, folder: Path, rows: int) -> Report:
     """Import half of the rows and all of them from each format, then give the same rows to the peers."""
+    from annotation.data.services import datasets
     from annotation.models import Dataset
-    from annotation.services import datasets
 
     report: Report = {}
     dataset = Dataset()
@@ -216,8 +216,8 @@ def copy_peers(site: Site, stored: Any, small: Path, rows: int) -> Report:
     """Store the rows of a dataset three more times, each way into a dataset of its own."""
     from django.db import connection, transaction
 
+    from annotation.data.services.record_copy import RECORD_COPY, RECORD_TYPES
     from annotation.models import Record
-    from annotation.services.record_copy import RECORD_COPY, RECORD_TYPES
 
     into = [site.receive(small).pk for _ in range(3)]
     chosen = COLUMNS.replace("dataset_id", f"{into[0]}::bigint")
@@ -252,7 +252,7 @@ def measure_out(site: Site, folder: Path, rows: int) -> Report:
     """Export the answers of three projects: 10,000, half of the rows, and all of them."""
     from django.db import connection
 
-    from annotation.services.label_export import SELECT, ExportFormat, export_labels
+    from annotation.questions.services.label_export import SELECT, ExportFormat, export_labels
 
     sizes = {"small": SMALL, "half": rows // 2, "whole": rows}
     projects = {
@@ -339,7 +339,7 @@ def main() -> int:
         report: Report = {"rows": options.rows, "load": os.getloadavg()[0]}
         try:
             django.setup()
-            call_command("migrate", verbosity=0, skip_checks=True)
+            call_command("prepare_database", verbosity=0, skip_checks=True)
             site = Site()
             if options.only != "out":
                 report["in"] = measure_in(site, folder, options.rows)

@@ -112,8 +112,8 @@ def grouped_seconds(dataset: Any) -> float:
 
 def gated(dataset: Any, log: Path, workers: int) -> dict[str, float]:
     """Send the job of an upload to that many workers and wait until it is done."""
+    from annotation.gates.services import gate
     from annotation.models import GateRun
-    from annotation.services import gate
 
     command = [*CELERY, "worker", "--concurrency", str(workers), "--without-gossip", "--without-mingle"]
     with log.open("ab") as output:
@@ -154,7 +154,7 @@ def measure(rows: int, unit: str, folder: Path) -> dict[str, Any]:
     """Run N / 2 and N rows with one worker, and N rows with two."""
     from django.contrib.auth.models import User
 
-    from annotation.services import projects
+    from annotation.projects.services import projects
 
     project = projects.create_project(
         name="benchmark",
@@ -165,6 +165,7 @@ def measure(rows: int, unit: str, folder: Path) -> dict[str, Any]:
         question="Which?",
         privacy_unit=unit,
         texts_per_contributor=CAP if unit == "contributor" else None,
+        gate_kind="k_anonymity",
         gate_k=K if unit == "record" else 30,
         gate_sampling_rate=RATE,
         gate_epsilon=EPSILON[unit],
@@ -208,7 +209,7 @@ def main() -> int:
 
         try:
             django.setup()
-            call_command("migrate", verbosity=0, skip_checks=True)
+            call_command("prepare_database", verbosity=0, skip_checks=True)
             report = measure(arguments.rows, arguments.unit, Path(folder))
         finally:
             connections.close_all()

@@ -135,7 +135,7 @@ def fill(queue_length: int, overlap: int) -> tuple[str, list[str]]:
     from django.urls import reverse
 
     from annotation.models import Dataset, Job, Membership, Role
-    from annotation.services import projects
+    from annotation.projects.services import projects
     from dpal_site.logins import SessionStore
 
     run = User.objects.count()
@@ -176,7 +176,7 @@ def fill(queue_length: int, overlap: int) -> tuple[str, list[str]]:
         session[BACKEND_SESSION_KEY] = "dpal_site.logins.ByUserName"
         session[HASH_SESSION_KEY] = user.get_session_auth_hash()
         session.create()
-        sessions.append(str(session.session_key))
+        sessions.append(session.secret)
     return reverse("annotation:label", args=(project.slug,)), sessions
 
 

@@ -228,7 +228,7 @@ def main() -> int:
 
         try:
             django.setup()
-            call_command("migrate", verbosity=0, skip_checks=True)
+            call_command("prepare_database", verbosity=0, skip_checks=True)
             report = measure(arguments.seconds, arguments.entries)
         finally:
             connections.close_all()

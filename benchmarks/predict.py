@@ -68,8 +68,10 @@ def fill() -> tuple[str, str]:
     from django.db import transaction
     from django.db.models.functions import Now
 
-    from annotation.services import projects, tokens
+    from annotation.people.services import tokens
+    from annotation.projects.services import projects
     from learner.models import ModelRelease, ReleaseState, TrainingRun
+    from learner.releases.services import publishing
     from privacy.accounting.events import RandomChoiceEvent
     from privacy.services import ledger
 
@@ -86,7 +88,7 @@ def fill() -> tuple[str, str]:
         account=project.pool_account, event=RandomChoiceEvent(), purpose="nothing", key=uuid4(), subject="bench"
     )
     with transaction.atomic():
-        ModelRelease.objects.create(
+        release = ModelRelease.objects.create(
             project=project,
             version=1,
             training_run=TrainingRun.objects.create(
@@ -104,6 +106,7 @@ def fill() -> tuple[str, str]:
             entry=ledger.commit(reservation=reservation, output_digest="0" * 64),
             labels_used=0,
         )
+        publishing.print_limits(release, [project.pool_account])
     _, secret = tokens.create_token(
         user=owner, name="bench", scopes=[tokens.Scope.MODELS_READ], lifetime=timedelta(days=1)
     )
@@ -170,7 +173,7 @@ def measure(folder: Path, seconds: float) -> None:
     """Print all figures of one run, with the load they were taken under."""
     from dpal_site.embedded import host
     from dpal_site.embedded.processes import Supervisor
-    from learner.services.predictions import Predictor
+    from learner.rounds.services.predictions import Predictor
 
     predictor = Predictor(model(), HashingTextFeaturizer(FEATURES))
     print(f"load {' '.join(f'{value:.1f}' for value in os.getloadavg())}; in process: this process's CPU time")

@@ -121,7 +121,7 @@ class Bench:
         self.last: Costs
 
     def project(self, preset: str, **settings: Any) -> Any:
-        from annotation.services import projects
+        from annotation.projects.services import projects
 
         self.projects += 1
         return projects.create_project(
@@ -184,7 +184,7 @@ class Bench:
         """Hand a file in and wait until a worker has read it."""
         from django.core.files import File
 
-        from annotation.services import datasets
+        from annotation.data.services import datasets
 
         with path.open("rb") as stream:
             names = {"text": "text"} | ({"label": "label"} if role == "public_start" else {}) | mapping
@@ -207,6 +207,7 @@ class Bench:
             "voice-crowd",
             privacy_unit="record",
             texts_per_contributor=None,
+            gate_kind="k_anonymity",
             gate_k=K,
             gate_sampling_rate=RATE,
             gate_epsilon=1.0,
@@ -234,8 +235,8 @@ class Bench:
         """Make features and ask, then score and ask once more."""
         from annotation.models import Dataset
         from learner.models import FeatureMatrix, Round
-        from learner.services import rounds
-        from learner.services.dispatch import RUN_ROUND_TASK, send_on_commit
+        from learner.rounds.services import rounds
+        from learner.work.services.dispatch import RUN_ROUND_TASK, send_on_commit
         from privacy.models import LedgerEntry
 
         project = self.trusted()
@@ -278,7 +279,7 @@ def hand_over(dataset: Any, project: Any) -> None:
 
 def send(job: Any) -> None:
     """Hand a job to a worker."""
-    from annotation.services import jobs
+    from annotation.work.services import jobs
 
     jobs.send_job(job_id=job.pk, kind=job.kind)
 
@@ -357,7 +358,7 @@ def peers(bench: Bench, ready: Path, data: Data, rows: int) -> Cell:
     from django.db import connection
 
     from annotation.models import Dataset, DatasetState, Job, WorkState
-    from learner.configuration import featurizer_of
+    from learner.configuration.pool import featurizer_of
 
     project = bench.trusted()
     read = Job.objects.create(project=project, kind="import", state=WorkState.DONE, finished_at=datetime.now(UTC))
@@ -472,7 +473,7 @@ def main() -> int:
 
         try:
             django.setup()
-            call_command("migrate", verbosity=0, skip_checks=True)
+            call_command("prepare_database", verbosity=0, skip_checks=True)
             counts = tuple(int(each) for each in arguments.workers.split(","))
             report = measure(Path(folder), arguments.most, counts, arguments.seconds)
         finally:

@@ -49,12 +49,12 @@ def measure(records: int) -> dict[str, float]:
     from django.contrib.auth.models import User
     from django.db import connection, transaction
 
+    from annotation.data.services import streams as posts
     from annotation.models import Query, Record
-    from annotation.services import projects
-    from annotation.services import streams as posts
-    from learner.configuration import featurizer_of
+    from annotation.projects.services import projects
+    from learner.configuration.pool import featurizer_of
     from learner.models import Stream
-    from learner.services import streams
+    from learner.streams.services import streams
 
     project = projects.create_project(
         name="benchmark",
@@ -130,7 +130,7 @@ def main() -> int:
 
         try:
             django.setup()
-            call_command("migrate", verbosity=0, skip_checks=True)
+            call_command("prepare_database", verbosity=0, skip_checks=True)
             report = measure(records)
         finally:
             connections.close_all()

@@ -84,16 +84,20 @@ def main(export: str) -> None:
     if not rows:
         raise SystemExit(f"{export} says nothing of any library here: is it an export of osv.dev for PyPI?")
     listed = json.loads(LIST.read_text(encoding="utf-8"))
-    head = {"about": listed["about"], "checked": datetime.now(UTC).date().isoformat()}
+    # What is known of images was looked up by hand, and stays.
+    head = listed | {"checked": datetime.now(UTC).date().isoformat()}
     LIST.write_text(written(head, rows), encoding="utf-8")
     print(f"{len(rows)} advisories for libraries of the lock")
 
 
-def written(head: dict[str, str], rows: list[dict[str, str]]) -> str:
-    """Return the list as a file, one advisory a line."""
-    lines = ",\n".join(f"    {json.dumps(row)}" for row in rows)
-    opening = json.dumps(head, indent=2).removesuffix("\n}")
-    return f'{opening},\n  "advisories": [\n{lines}\n  ]\n}}\n'
+def written(head: dict, rows: list[dict[str, str]]) -> str:
+    """Return the lists as a file, one advisory a line."""
+    lists = {"images": head["images"], "advisories": rows}
+    opening = json.dumps({name: head[name] for name in head if name not in lists}, indent=2).removesuffix("\n}")
+    for name, each in lists.items():
+        lines = ",\n".join(f"    {json.dumps(row)}" for row in each)
+        opening += f',\n  "{name}": [\n{lines}\n  ]'
+    return f"{opening}\n}}\n"
 
 
 if __name__ == "__main__":

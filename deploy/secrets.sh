@@ -102,7 +102,20 @@ make_authority
 make_certificate postgres
 make_certificate valkey
 verified='?sslmode=verify-full\&sslrootcert=/run/secrets/authority'
-make database_url "postgresql://dpal:$(cat "$folder/postgres_password")@postgres:5432/dpal"
+# Before, one role owned the tables and used them; now it migrates alone, and web servers and workers get another.
+if [ ! -s "$folder/database_owner_url" ] && grep -qs '^postgresql://dpal:.*@postgres:5432/dpal' "$folder/database_url"; then
+    mv "$folder/database_url" "$folder/database_owner_url"
+    echo "$folder/database_url is now $folder/database_owner_url, for migrate alone"
+fi
+if [ -s "$folder/database_url" ] && ! grep -q '@postgres:5432/dpal' "$folder/database_url"; then
+    # A server of their own: only they know who owns the tables there.
+    [ -e "$folder/database_owner_url" ] || : >"$folder/database_owner_url"
+    [ -s "$folder/database_owner_url" ] ||
+        echo "put the address of the tables' owner into $folder/database_owner_url, and another role's into $folder/database_url" >&2
+else
+    make database_owner_url "postgresql://dpal:$(cat "$folder/postgres_password")@postgres:5432/dpal"
+fi
+make database_url "postgresql://dpal_site:$(random)@postgres:5432/dpal"
 make label_database_url "postgresql://dpal_label:$(random)@postgres:5432/dpal"
 make broker_url "rediss://:$(cat "$folder/valkey_password")@valkey:6379/0"
 # Addresses of the compose file's own servers, as just made or as they were before these spoke TLS.
@@ -113,6 +126,7 @@ demand() {
         mv "$folder/$1.new" "$folder/$1"
     fi
 }
+demand database_owner_url '@postgres:5432/dpal$' "s#\$#$verified#"
 demand database_url '@postgres:5432/dpal$' "s#\$#$verified#"
 demand label_database_url '@postgres:5432/dpal$' "s#\$#$verified#"
 demand broker_url '^redis://.*@valkey:6379/0$' 's#^redis:#rediss:#'

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import secrets
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -10,6 +11,7 @@ from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.models import EmailAddress
 from allauth.account.stages import EmailVerificationStage
 from allauth.account.utils import get_next_redirect_url
+from allauth.core.internal import ratelimit
 from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
 from cryptography.fernet import Fernet
@@ -17,15 +19,18 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import User
-from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.urls import Resolver404, resolve, reverse
 from django.utils.translation import gettext as _
 
-from annotation.errors import GroupRefused, LinkEnded
-from annotation.services import history, invitations
+from annotation.errors import GroupRefused, LinkEnded, RoleRefused, TooOften
+from annotation.log.services import history
+from annotation.people.services import invitations
+from dpal_site import guessing
 from dpal_site.first_account import may_make_first
 from dpal_site.monitoring import security
+
+FAILURES_OF_ONE_ADDRESS = "10/m/ip"
 
 
 def may_sign_up(request: HttpRequest) -> bool:
@@ -42,6 +47,10 @@ def sign_up_context(request: HttpRequest) -> dict[str, Any]:
     }
 
 
+def _name_in(credentials: Mapping[str, Any]) -> str:
+    return str(credentials.get("username") or credentials.get("email") or "")
+
+
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
     """Accounts come by invitation, unless the site is open."""
 
@@ -50,13 +59,36 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         return may_sign_up(request)
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
-        """Note who is slowed down."""
+        """Slow down who guesses, by our own counts in the place of the library's, which lock an account for everybody.
+
+        The library's count of failures from one address stays.
+        """
+        name = _name_in(credentials)
         try:
-            super().pre_authenticate(request, **credentials)
-        except ValidationError:
-            name = str(credentials.get("username") or credentials.get("email") or "")
-            security.note("limit.reached", request, account=security.account_digest(name))
-            raise
+            self._attempt = guessing.count_try(request, name)
+        except TooOften as early:
+            raise self._too_early(request, name) from early
+        self._login_failed_rl_usage = ratelimit.consume(
+            request, app="allauth.account", action="login_failed", config={"login_failed": FAILURES_OF_ONE_ADDRESS}
+        )
+        if not self._login_failed_rl_usage:
+            raise self._too_early(request, name)
+
+    def authenticate(self, request: HttpRequest, **credentials: Any) -> Any:
+        """Let a right password count as no try."""
+        user = super().authenticate(request, **credentials)
+        if user is not None:
+            guessing.take_back(self._attempt)
+        return user
+
+    def _delete_login_attempts_cached_email(self, request: HttpRequest, **credentials: Any) -> None:
+        """Let who set a new password by mail begin anew."""
+        guessing.forget(request, _name_in(credentials))
+
+    def _too_early(self, request: HttpRequest, name: str) -> Exception:
+        security.note("limit.reached", request, account=security.account_digest(name))
+        refused: Exception = self.validation_error("too_many_login_attempts")
+        return refused
 
     def send_account_already_exists_mail(self, email: str) -> None:
         """Take the time a new account takes, too: its password would be hashed, and how long that takes shows."""
@@ -73,6 +105,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         """Whoever logs in, or opens an account, from an invitation's page has taken it."""
         onward = take_invitation(request, user, redirect_url) or redirect_url
         response: HttpResponse = super().post_login(request, user, redirect_url=onward, **about)
+        guessing.remember_browser(request, response, user)
         return response
 
     def get_login_stages(self) -> list[str]:
@@ -95,14 +128,15 @@ def take_invitation(request: HttpRequest, user: User, onward: str | None) -> str
         if invitation.pk != request.session["invitation"]:
             return None
         with history.acting(user.get_username()):
-            invitations.accept_invitation(invitation=invitation, user=user)
-    except (LinkEnded, GroupRefused):
+            joined = invitations.accept_invitation(invitation=invitation, user=user)
+    except (LinkEnded, GroupRefused, RoleRefused):
         # The invitation's own page says so.
         return None
     del request.session["invitation"]
-    history.note_action(
-        actor=user.get_username(), route=match.view_name, arguments={}, project_id=invitation.project_id
-    )
+    if joined:
+        history.note_action(
+            actor=user.get_username(), route=match.view_name, arguments={}, project_id=invitation.project_id
+        )
     if invitation.project is None:
         messages.success(request, _("You are in the group. Its projects are listed here."))
         return reverse("annotation:projects")

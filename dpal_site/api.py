@@ -10,15 +10,24 @@ from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, ValidationError
 from ninja.openapi.schema import OpenAPISchema
 
-from annotation.answers import problem
-from annotation.api import BearerToken
 from annotation.api import router as annotation_router
+from annotation.data.api import router as data_router
 from annotation.errors import AnnotationError, InvalidRecords
+from annotation.populations.api import router as populations_router
+from annotation.projects.api import router as configuration_router
+from annotation.questions.api import router as questions_router
+from annotation.questions.browsing_api import router as browsing_router
+from annotation.rest.base import BearerToken
+from annotation.rest.responses import as_code, problem
+from annotation.statement.api import router as ledger_router
 from dpal_site import problems
 from dpal_site.problems import problem_response
 from learner.api import router as learner_router
 from learner.errors import LearnerError
-from learner.forgetting_api import router as forgetting_router
+from learner.forgetting.api import router as forgetting_router
+from learner.planning.api import router as planning_router
+from learner.releases.api import router as versions_router
+from learner.releases.evidence_api import router as evidence_router
 from privacy.errors import BudgetExceeded, PrivacyError
 
 
@@ -65,8 +74,17 @@ api = DescribedAPI(
     urls_namespace="api",
 )
 api.add_router("", annotation_router)
+api.add_router("", data_router)
+api.add_router("", questions_router)
+api.add_router("", browsing_router)
+api.add_router("", configuration_router)
+api.add_router("", ledger_router)
+api.add_router("", populations_router)
 api.add_router("", learner_router)
+api.add_router("", versions_router)
 api.add_router("", forgetting_router)
+api.add_router("", planning_router)
+api.add_router("", evidence_router)
 
 
 @api.exception_handler(ValidationError)
@@ -108,7 +126,9 @@ def other(request: HttpRequest, error: HttpError) -> HttpResponse:
 def refused(request: HttpRequest, error: Exception) -> HttpResponse:
     """Answer 402 for a spent budget; other refusals carry their own status."""
     status = 402 if isinstance(error, BudgetExceeded) else getattr(error, "status", 409)
-    extra = {"errors": error.errors} if isinstance(error, InvalidRecords) else {}
+    extra = {}
+    if isinstance(error, InvalidRecords):
+        extra["errors"] = [{**fault, "rule_as_code": as_code(str(fault["rule"]))} for fault in error.errors]
     response = problem_response(status, str(error), **extra)
     if (seconds := getattr(error, "retry_after_seconds", None)) is not None:
         response.headers["Retry-After"] = str(seconds)

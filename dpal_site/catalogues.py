@@ -1,16 +1,22 @@
-"""Catalogues of translations: which messages the code and pages hold, and `.po` files read and compiled in Python.
+"""Catalogues of translations: which messages the code and pages hold, and `.po` files read and compiled by Babel.
 
-GNU gettext's tools are not needed: what they would do for this project fits here, so that tests can say at once which
-message has no translation.
+GNU gettext's tools are not needed, so that tests can say at once which message has no translation.
 """
 
 import ast
 import builtins
-import re
-import struct
+import io
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+
+from babel.messages.catalog import Catalog
+from babel.messages.catalog import Message as Entry
+from babel.messages.extract import extract
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import PoFileParser
+from django.utils.translation.template import templatize
 
 PLURAL = "\0"
 # Names under which messages are marked in Python, by how many strings each takes.
@@ -29,10 +35,15 @@ UNTRANSLATED = {
     "TransactionManagementError",
     "WorkLost",
     "no_proof",
+    # Of an auditor's own commands, which speak English alone.
+    "LedgerRefused",
+    "NoteRefused",
+    "StatementRefused",
 }
-PLURALS = {"ngettext", "ngettext_lazy"}
-STRING = r"""u?('(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")"""
-MARK = re.compile(rf"(?<!p)\b(?:_|gettext|ngettext)\(\s*{STRING}(?:\s*,\s*{STRING})?")
+PLURALS = {"ngettext", "ngettext_lazy", "say_many"}
+IN_TEMPLATES = {"_": None, "gettext": None, "ngettext": (1, 2)}
+# A compiled catalogue says when it was written; the same words make the same bytes whenever that is.
+NO_DATE = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,47 +116,42 @@ def _broken_rule(target: ast.Subscript, rule: ast.expr) -> Iterator[Message]:
 
 
 def _in_template(path: Path) -> Iterator[Message]:
-    from django.utils.translation.template import templatize  # noqa: PLC0415  # optional
+    # Django turns a template into calls of gettext; the text before one is no indentation.
+    lines = templatize(path.read_text(encoding="utf-8"), origin=str(path)).splitlines()
+    calls = io.BytesIO("\n".join(line.lstrip() for line in lines).encode())
+    for _line, texts, _comments, _context in extract("python", calls, IN_TEMPLATES):
+        yield Message(texts) if isinstance(texts, str) else Message(*texts)
 
-    # Django turns a template into calls that a reader of Python understands.
-    for mark in MARK.finditer(templatize(path.read_text(encoding="utf-8"), origin=str(path))):
-        yield Message(*(ast.literal_eval(text) for text in mark.groups() if text))
+
+class _Written(Catalog):
+    """A catalogue that holds no message twice."""
+
+    def __setitem__(self, id: str | list[str] | tuple[str, ...], message: Entry) -> None:  # noqa: A002  # Babel's name
+        if id and id in self:
+            raise ValueError(f"the catalogue holds a message twice: {id!r:.60}")
+        super().__setitem__(id, message)
+
+
+def _read(path: Path) -> Catalog:
+    catalogue = _Written()
+    with path.open(encoding="utf-8") as lines:
+        PoFileParser(catalogue, ignore_obsolete=True, abort_invalid=True).parse(lines)
+    return catalogue
 
 
 def read_catalogue(path: Path) -> dict[str, list[str]]:
     """Return a `.po` file as translations by message key, one for each plural form; the header stands under ''."""
-    catalogue: dict[str, list[str]] = {}
-    for block in path.read_text(encoding="utf-8").split("\n\n"):
-        fields: dict[str, str] = {}
-        name = ""
-        for line in block.splitlines():
-            if line.startswith("#"):
-                continue
-            if not line.startswith('"'):
-                name, _, line = line.partition(" ")
-                fields[name] = ""
-            fields[name] += ast.literal_eval(line)
-        if "msgid" in fields:
-            key = Message(fields["msgid"], fields.get("msgid_plural", "")).key
-            if key in catalogue:
-                raise ValueError(f"{path.name} holds a message twice: {key[:60]!r}")
-            catalogue[key] = [text for field, text in sorted(fields.items()) if field.startswith("msgstr")]
-    return catalogue
+    found: dict[str, list[str]] = {}
+    for entry in _read(path):
+        forms = [entry.string] if isinstance(entry.string, str) else entry.string
+        found[PLURAL.join(entry.id) if isinstance(entry.id, list | tuple) else entry.id] = list(forms or ())
+    return found
 
 
-def compile_catalogue(catalogue: dict[str, list[str]]) -> bytes:
-    """Return the bytes of a `.mo` file: the format of GNU gettext, little-endian, without a hash table."""
-    entries = sorted((key.encode(), PLURAL.join(texts).encode()) for key, texts in catalogue.items() if all(texts))
-    keys, texts = b"", b""
-    spots = []
-    for key, text in entries:
-        spots.append((len(key), len(keys), len(text), len(texts)))
-        keys += key + b"\0"
-        texts += text + b"\0"
-    table = 7 * 4
-    keys_at = table + 16 * len(entries)
-    texts_at = keys_at + len(keys)
-    head = struct.pack("<7I", 0x950412DE, 0, len(entries), table, table + 8 * len(entries), 0, table)
-    of_keys = b"".join(struct.pack("<2I", length, keys_at + offset) for length, offset, _, _ in spots)
-    of_texts = b"".join(struct.pack("<2I", length, texts_at + offset) for _, _, length, offset in spots)
-    return head + of_keys + of_texts + keys + texts
+def compile_catalogue(path: Path) -> bytes:
+    """Return the bytes of the `.mo` file of a `.po` file."""
+    catalogue = _read(path)
+    catalogue.creation_date = catalogue.revision_date = NO_DATE
+    compiled = io.BytesIO()
+    write_mo(compiled, catalogue)
+    return compiled.getvalue()

@@ -1,4 +1,4 @@
-"""What `manage.py check --deploy` adds: connections without TLS, no second factor, no scanner, a talkative log."""
+"""What `manage.py check` adds: plain connections, a role above its rules, no second factor, no scanner."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,8 +6,10 @@ from urllib.parse import parse_qs, urlsplit
 
 from django.apps import AppConfig
 from django.conf import settings
-from django.core.checks import CheckMessage, Tags, Warning, register  # noqa: A004 - Django's own name
+from django.core.checks import CheckMessage, Error, Tags, Warning, register  # noqa: A004 - Django's own name
 from django.db import DatabaseError, connection
+
+from dpal_site import roles
 
 # Names of this machine: what talks to them leaves no host.
 NEAR = frozenset({"", "localhost", "127.0.0.1", "::1"})
@@ -77,6 +79,22 @@ def check_scanner(app_configs: Sequence[AppConfig] | None, **options: Any) -> li
         return []
     hint = "Set CLAMD_URL to a clamd, or to none where files come from people you trust."
     return [Warning("Uploads are not scanned for viruses.", hint=hint, id="dpal.W004")]
+
+
+@register(Tags.database)
+def check_role(
+    app_configs: Sequence[AppConfig] | None, databases: Sequence[str] | None, **options: Any
+) -> list[CheckMessage]:
+    """Refuse a database role that could lift the ledger's rules: `manage.py check --database default`."""
+    if not databases:
+        return []
+    try:
+        with connection.cursor() as cursor:
+            above = roles.above_its_rules(cursor)
+    except DatabaseError:
+        return []
+    hint = "Name that role in DATABASE_OWNER_URL for `migrate` alone, and another one in DATABASE_URL."
+    return [Error("The site's database role owns its tables.", hint=hint, id="dpal.E006")] if above else []
 
 
 @register(Tags.database)

@@ -1,19 +1,29 @@
 """Reading settings from the environment, or from files that the environment names."""
 
 import os
-from pathlib import Path
+from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
+from environs import FileAwareEnv, validate
 
 
-def read(name: str, default: str = "") -> str:
-    """Return the variable, or the content of the file that `NAME_FILE` names, as containers hand over secrets."""
-    value, path = os.environ.get(name, ""), os.environ.get(f"{name}_FILE", "")
-    if value and path:
-        raise ImproperlyConfigured(f"set {name} or {name}_FILE, not both")
-    if not path:
-        return value or default
-    try:
-        return Path(path).read_text(encoding="utf-8").strip() or default
-    except OSError as error:
-        raise ImproperlyConfigured(f"the file that {name}_FILE names cannot be read: {error.strerror}") from error
+class SiteEnv(FileAwareEnv):
+    """Variables by type and rule, or files that `NAME_FILE` names, as containers hand over secrets.
+
+    An empty variable is one that is not set; one that breaks its rule is named in the error.
+    """
+
+    def _get_value(self, env_key: str, default: Any) -> Any:
+        if os.environ.get(env_key) and os.environ.get(f"{env_key}_FILE"):
+            raise ImproperlyConfigured(f"set {env_key} or {env_key}_FILE, not both")
+        return super()._get_value(env_key, default) or default
+
+
+env = SiteEnv(strip_whitespace=True)
+AT_LEAST_ONE = validate.Range(min=1)
+NOT_NEGATIVE = validate.Range(min=0)
+
+
+def one_of(*names: str) -> validate.OneOf:
+    """Return the rule that a variable has one of these values; an empty one stands for none."""
+    return validate.OneOf(names, error="must be " + " or ".join(repr(name) if name else "unset" for name in names))

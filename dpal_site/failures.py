@@ -6,7 +6,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 
-from annotation.services import interruptions
+from annotation.work.services import interruptions
 from dpal_site.problems import problem_response
 
 RETRY_AFTER_SECONDS = 5

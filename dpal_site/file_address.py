@@ -5,7 +5,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
-from dpal_site import environment
+from dpal_site.environment import env
 
 OPTIONS = ("endpoint_url", "region", "addressing_style")
 # An upload is kept in memory up to this size while it is read, and on disk above.
@@ -48,11 +48,11 @@ def _bucket(bucket: str, prefix: str, query: str) -> dict[str, Any]:
     if endpoint and urlsplit(endpoint).scheme not in ("http", "https"):
         raise ImproperlyConfigured("endpoint_url in STORAGE_URL must start with https:// (or http:// on this machine)")
     # Without a key boto3 looks for the role that the host or the container has.
-    key, secret = environment.read("AWS_ACCESS_KEY_ID"), environment.read("AWS_SECRET_ACCESS_KEY")
+    key, secret = env.str("AWS_ACCESS_KEY_ID", ""), env.str("AWS_SECRET_ACCESS_KEY", "")
     if bool(key) != bool(secret):
         raise ImproperlyConfigured("set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY together, or neither")
     return {
-        "BACKEND": "annotation.object_storage.ObjectStorage",
+        "BACKEND": "annotation.data.object_storage.ObjectStorage",
         "OPTIONS": {
             "bucket_name": bucket,
             "location": prefix,

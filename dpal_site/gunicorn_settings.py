@@ -8,14 +8,19 @@ from typing import Any
 
 from prometheus_client import multiprocess
 
-workers = int(os.environ.get("WEB_CONCURRENCY", 2))
-# Threads keep a process answering while one request waits for the database.
-worker_class = "gthread"
-threads = int(os.environ.get("WEB_THREADS", 4))
+from dpal_site.environment import AT_LEAST_ONE, env
+
+workers = env.int("WEB_CONCURRENCY", 2, validate=AT_LEAST_ONE)
+# Threads keep a process answering while one request waits for the database, or for the body of an upload.
+worker_class = "dpal_site.serving.worker.WholeRequestWorker"
+threads = env.int("WEB_THREADS", 4, validate=AT_LEAST_ONE)
+# What waits, and not in a thread; below the 1024 files that most systems let a process open.
+worker_connections = 512
 keepalive = 30
 # A process imports every view before its first heartbeat.
 timeout = 90
 control_socket_disable = True
+logger_class = "dpal_site.monitoring.server_log.ServerLog"
 # The heartbeat file must not wait for a disk.
 worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108
 
@@ -27,7 +32,7 @@ os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix="dpal-metrics-"
 
 def post_worker_init(worker: Any) -> None:
     """Let what was deleted elsewhere while this host stood still go from it as well."""
-    from annotation.services import files  # noqa: PLC0415 - loads models
+    from annotation.data.services import files  # noqa: PLC0415 - loads models
 
     files.begin()
 

@@ -1,5 +1,7 @@
-"""What the site knows of itself: that its workers live."""
+"""What the site knows of itself: that its workers live, who is logged in, and how often who tried what."""
 
+from django.conf import settings
+from django.contrib.sessions.base_session import AbstractBaseSession
 from django.db import models
 
 
@@ -11,3 +13,37 @@ class Heartbeat(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class CachedCount(models.Model):
+    """What the sign-in library counts; the table is unlogged, and nothing leaves it before its time."""
+
+    key = models.CharField(primary_key=True, max_length=64)
+    value = models.JSONField()
+    ends_at = models.DateTimeField(db_index=True)
+
+    def __str__(self) -> str:
+        return f"cached count {self.pk}"
+
+
+class GuessCount(models.Model):
+    """How often a password was tried, and from when on the next try is taken; unlogged as well."""
+
+    key = models.CharField(primary_key=True, max_length=64)
+    tries = models.PositiveIntegerField()
+    next_at = models.DateTimeField()
+    ends_at = models.DateTimeField(db_index=True)
+
+    def __str__(self) -> str:
+        return f"guess count {self.pk}"
+
+
+class Session(AbstractBaseSession):
+    """A session under the digest of its secret, whose it is, and when the label pages saw it last."""
+
+    # Not checked by the database: a session may outlive its person by the request that deletes them.
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, null=True, db_constraint=False)
+    seen_at = models.DateTimeField(null=True)
+
+    def __str__(self) -> str:
+        return "session"

@@ -16,8 +16,9 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from annotation.identity import person_of
-from annotation.services import broker, scanning
+from annotation.data.services import scanning
+from annotation.people.identity import note_nothing, person_of
+from annotation.work.services import broker
 from dpal_site.monitoring import heartbeats, long_work
 
 
@@ -92,6 +93,7 @@ def _answered(request: HttpRequest, kind: str, *, done: Callable[[], bool], said
         messages.success(request, said)
     else:
         messages.info(request, _("Nothing was done: somebody is at it, or it has ended."))
+        note_nothing(request)
     return redirect("operations:work")
 
 

@@ -1,5 +1,7 @@
 """What a site needs before its processes start: the tables of this version, rights to them, files its pages load."""
 
+import logging
+import shutil
 from pathlib import Path
 
 from django.conf import settings
@@ -7,8 +9,14 @@ from django.contrib.staticfiles.finders import get_finders
 from django.core.management import call_command
 from django.db import connections
 
-from dpal_site import environment, label_role
+from dpal_site import label_role, owner, roles, site_role
 from dpal_site.embedded import servers
+from dpal_site.environment import env
+from privacy.errors import RollbackDetected
+from privacy.models import LedgerCounter
+from privacy.services import witness
+
+logger = logging.getLogger(__name__)
 
 
 def prepare_site() -> None:
@@ -21,15 +29,42 @@ def prepare_site() -> None:
 
 
 def prepare_database(*, verbosity: int = 1) -> None:
-    """Apply migrations, and give the role of the label process its rights where the site has one."""
+    """Apply migrations, after which the site's roles may use the tables; a new ledger gets its counter.
+
+    Where the counter is lost, or knows more than the ledger, the site runs and reserves nothing until somebody has seen
+    to that (`manage.py ledger_counter`).
+    """
     call_command("migrate", verbosity=verbosity, interactive=False)
+    with owner.as_owner():
+        try:
+            begin_counter()
+        except RollbackDetected as error:
+            logger.error("%s", error)
+
+
+def begin_counter() -> None:
+    """See that the database has its counter; that of an earlier version is taken from where it used to lie."""
+    earlier, now = Path(settings.VAR_DIR) / "ledger-counter.json", Path(settings.LEDGER_COUNTER_PATH)
+    moved = not settings.LEDGER_COUNTER_URL and earlier != now and earlier.exists() and not now.exists()
+    if moved and not LedgerCounter.objects.exists():
+        now.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(earlier, now)
+    witness.begin_counter()
+
+
+def grant_roles() -> None:
+    """Give the role of web servers and workers its rights, and that of the label process where the site has one.
+
+    To be called as the owner.
+    """
+    site_role.grant_site_role(roles.role_of(settings.DATABASE_URL))
     if url := label_database_url():
-        label_role.grant_label_role(label_role.role_of(url))
+        label_role.grant_label_role(roles.role_of(url))
 
 
 def label_database_url() -> str:
     """Return the address the label process uses, empty where a site with its own database gave it none."""
-    given = environment.read("LABEL_DATABASE_URL")
+    given = env.str("LABEL_DATABASE_URL", "")
     return given or (servers.label_database_url() if settings.EMBEDDED else "")
 
 

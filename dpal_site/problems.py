@@ -5,6 +5,8 @@ from typing import Any
 
 from django.http import HttpResponse, JsonResponse
 
+from privacy.wording import message_of
+
 MEDIA_TYPE = "application/problem+json"
 SCHEMA = {
     "title": "Problem",
@@ -16,6 +18,14 @@ SCHEMA = {
         "title": {"type": "string"},
         "status": {"type": "integer"},
         "detail": {"type": "string"},
+        "code": {"type": "string", "description": "What `detail` was made from: the sentence with named fields."},
+        "plural": {"type": "string", "description": "The sentence for several, where `n` of the parameters counts."},
+        "parameters": {
+            "type": "object",
+            "description": "By field: a number, a name, a moment, or another code with its parameters.",
+        },
+        "separator": {"type": "string", "description": "What stands between `messages`, where there are several."},
+        "messages": {"type": "array", "items": {"type": "object"}, "description": "Codes with their parameters."},
         "errors": {"type": "array", "items": {"type": "object"}, "description": "Fields or rows, and the rule broken."},
     },
     "additionalProperties": False,
@@ -47,8 +57,10 @@ HEADERS: dict[int, dict[str, Any]] = {
 
 
 def problem_response(status: int, detail: str, **extra: Any) -> HttpResponse:
-    """Return an error as a problem document."""
-    body = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail, **extra}
+    """Return an error as a problem document: `detail` in English, and the code and parameters it was made from."""
+    said = message_of(detail).as_json()
+    title = HTTPStatus(status).phrase
+    body = {"type": "about:blank", "title": title, "status": status, "detail": detail, **said, **extra}
     return JsonResponse(body, status=status, content_type=MEDIA_TYPE)
 
 

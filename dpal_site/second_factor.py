@@ -20,9 +20,9 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django_htmx.http import HttpResponseClientRedirect
 
-from annotation.identity import person_of
-from annotation.joining_models import CrowdParticipant
+from annotation import selectors
 from annotation.models import Membership
+from annotation.people.identity import person_of
 
 FACTORS = [Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN]
 VERDICT = "second_factor"
@@ -45,13 +45,16 @@ class Verdict(StrEnum):
 def is_asked_of(user: User) -> bool:
     """Say whether the site asks this person for a second factor."""
     asked = settings.SECOND_FACTOR
-    if not asked or CrowdParticipant.objects.filter(user=user).exists():
+    if not asked:
+        return False
+    may_open = user.has_perm("annotation.add_project")
+    if not (user.is_staff or may_open) and selectors.is_participant_alone(user):
         return False
     if "all" in asked:
         return True
     if "administrators" in asked and (user.is_staff or user.is_superuser):
         return True
-    if "managers" in asked and user.has_perm("annotation.add_project"):
+    if "managers" in asked and may_open:
         return True
     roles = [name.removesuffix("s") for name in asked]
     return Membership.objects.filter(user=user, role__in=roles).exists()

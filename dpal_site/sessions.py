@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from allauth.mfa import signals as factor_signals
 from allauth.usersessions.adapter import get_adapter
@@ -10,11 +10,12 @@ from allauth.usersessions.models import UserSession
 from django.conf import settings
 from django.contrib.auth import SESSION_KEY
 from django.contrib.auth.models import User
-from django.contrib.sessions.models import Session
-from django.core.management import call_command
 from django.db.models import Exists, OuterRef
 from django.db.models.functions import Now
 from django.http import HttpRequest, HttpResponse
+
+from dpal_site.logins import SessionStore
+from dpal_site.models import Session
 
 BEGAN, SEEN = "session_began", "session_seen"
 # A row written at every click would cost more than it tells.
@@ -48,9 +49,7 @@ def end_sessions(*, username: str | None = None) -> int:
     """End every session of a person, or of everybody; return how many."""
     chosen = Session.objects.filter(expire_date__gt=Now())
     if username is not None:
-        number = str(User.objects.get(username=username).pk)
-        keys = [one.session_key for one in chosen.iterator() if one.get_decoded().get(SESSION_KEY) == number]
-        chosen = Session.objects.filter(session_key__in=keys)
+        chosen = chosen.filter(person=User.objects.get(username=username))
     ended: int = chosen.delete()[0]
     forget_ended_sessions()
     return ended
@@ -63,22 +62,28 @@ class SessionLimitsMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        session = request.session
+        session = cast(SessionStore, request.session)
         if SESSION_KEY in session:
             now = int(time.time())
             began, seen = session.get(BEGAN), session.get(SEEN)
             if began is None or seen is None:
                 session[BEGAN] = session[SEEN] = now
-            elif now - began > settings.SESSION_LIFETIME_SECONDS or now - seen > settings.SESSION_IDLE_SECONDS:
+                return self.get_response(request)
+            if session.seen_at is not None:
+                seen = max(seen, int(session.seen_at.timestamp()))
+            if now - began > settings.SESSION_LIFETIME_SECONDS or now - seen > settings.SESSION_IDLE_SECONDS:
                 session.flush()
             elif now - seen > min(NOTED_EVERY_SECONDS, settings.SESSION_IDLE_SECONDS // 10):
-                session[SEEN] = now
+                if settings.SERVES_LABELS_ALONE:
+                    session.note_seen()
+                else:
+                    session[SEEN] = now
         return self.get_response(request)
 
 
 def forget_ended_sessions() -> int:
     """Delete sessions that are over, and what was noted about their browsers; return how many of the latter."""
-    call_command("clearsessions")
+    SessionStore.clear_expired()
     going_on = Session.objects.filter(session_key=OuterRef("session_key"))
     forgotten: int = UserSession.objects.filter(~Exists(going_on)).delete()[0]
     return forgotten

@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from dpal_site import sessions
+from dpal_site import counts, sessions
 from dpal_site.monitoring import heartbeats
 
 
@@ -16,3 +16,9 @@ def heartbeat_task(*, name: str) -> None:
 def forget_ended_sessions_task() -> None:
     """Keep nothing of a login that is over."""
     sessions.forget_ended_sessions()
+
+
+@shared_task(acks_late=True, ignore_result=True)
+def forget_old_counts_task() -> None:
+    """Keep no count of tries that is over."""
+    counts.forget_old_counts()

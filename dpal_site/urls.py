@@ -32,6 +32,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("operations/", include("dpal_site.operations")),
     path("api/v1/", api.urls),
+    path("", include("dpal_site.hub")),
     path("", include("annotation.urls")),
     path("", include("learner.urls")),
 ]

@@ -1,7 +1,6 @@
 """REST routes of the learner: released models with their guarantee, their files, and the rounds."""
 
 import json
-from datetime import datetime
 from typing import Annotated, Any
 
 from django.http import Http404, HttpRequest, HttpResponse
@@ -10,16 +9,20 @@ from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from ninja import Field, Query, Router, Schema
 
-from annotation.answers import answers, paged
-from annotation.api import require_scope
-from annotation.models import Project
-from annotation.pagination import Page, page_of
-from annotation.services.tokens import Scope
-from learner import release_selectors, selectors
-from learner.downloads import RETIRED_WARNING, file_response
-from learner.intervals import wilson_interval
+from annotation import selectors as annotation_selectors
+from annotation.models import Project, Role
+from annotation.people.services.tokens import Scope
+from annotation.rest.base import require_scope
+from annotation.rest.pagination import Page, page_of
+from annotation.rest.responses import Moment, SaidOut, as_code, paged, responses
+from learner import selectors
 from learner.models import Evaluation, ModelRelease, ReleaseState, Round
-from learner.services import predictions, releases
+from learner.releases import selectors as release_selectors
+from learner.releases.downloads import RETIRED_WARNING, file_response
+from learner.releases.intervals import wilson_interval
+from learner.releases.services import releases
+from learner.rounds.services import predictions
+from learner.selectors import stopping
 
 router = Router()
 LARGEST_BATCH = 1000
@@ -70,13 +73,17 @@ class MeasuresOut(Schema):
 
 
 class EvaluationOut(Schema):
-    """How well a release does on one public test set, with 95 % intervals."""
+    """How well a release does on one public test set, with 95 % intervals; `constant` is the accuracy of always giving
+    the likeliest answer, `version_0` that of the words about the classes alone, null where there were none.
+    """
 
     dataset: str
     examples: int
     correct: int
     accuracy: float
     interval: tuple[float, float]
+    constant: float
+    version_0: float | None
     measures: MeasuresOut
 
 
@@ -101,6 +108,15 @@ class FileOut(Schema):
     url: str
 
 
+class EncoderFileOut(Schema):
+    """A file of the public encoder that a release reads and does not bring, to download like its own."""
+
+    name: str
+    sha256: str
+    bytes: int
+    url: str
+
+
 class LineageOut(Schema):
     """A ledger entry the model descends from."""
 
@@ -111,32 +127,60 @@ class LineageOut(Schema):
     hash: str
 
 
+class StoppingOut(Schema):
+    """Whether more answers still help, as a version and those before it show on what passed the gate: they no longer
+    do (`stop`) once `agreement`, the smallest Cohen's kappa between neighbours among the `models_compared`, reaches
+    `threshold`. To the share `moved` of all that was said, this version gives another class than the one before.
+    """
+
+    stop: bool
+    agreement: float
+    threshold: float
+    moved: float
+    models_compared: int
+    said: str
+    said_as_code: SaidOut | None
+
+
 class ModelOut(Schema):
     """A released model, or a candidate that waits for the release gate; `guarantee` holds each account's limit and what
     was spent of it at the release. `checks` says what the gate found, `held_back` why it offers no files.
 
+    `beaten_by` names what costs nothing and is right as often on public examples: `constant` is always giving the
+    likeliest answer, `version_0` the words about the classes alone. Such a version is `latest` only with a manager's
+    word, which is `endorsement` then.
+
+    `stopping` says whether more answers still help, null where versions were too few or were paid for one by one.
+
     `rounds` are those whose questions it was trained on. Of a secret sample the size of the pool and the rate of its
-    coins are given instead of the questions asked.
+    coins are given instead of the questions asked. `encoder` is empty where the release brings all it reads.
     """
 
     version: int
     state: str
     retired_reason: str
     checks: dict[str, str]
+    checks_as_code: dict[str, SaidOut] = {}
     held_back: str
-    released_at: datetime | None
+    held_back_as_code: SaidOut | None = None
+    beaten_by: str
+    endorsement: str
+    stopping: StoppingOut | None
+    released_at: Moment | None
     estimator: str
     questions_asked: int | None
     pool_size: int | None
     sampling_rate: float | None
     rounds: list[int]
-    created_at: datetime
+    created_at: Moment
     guarantee: list[TermsOut]
     configuration: dict[str, Any]
     environment: dict[str, str]
     public_key: str
+    model_signing_key: str
     evaluations: list[EvaluationOut]
     files: list[FileOut]
+    encoder: list[EncoderFileOut]
     lineage: list[LineageOut]
 
 
@@ -159,7 +203,7 @@ class PredictOut(Schema):
 
 
 class RoundOut(Schema):
-    """One choice of questions; how many a secret block asks stays inside."""
+    """One choice of questions; how many a secret block asks stays inside, and why one failed is for managers."""
 
     number: int
     strategy: str
@@ -168,12 +212,13 @@ class RoundOut(Schema):
     block: int | None
     pool_size: int | None
     sampling_rate: float | None
-    closes_at: datetime | None
+    closes_at: Moment | None
     selected: int | None
     model_version: int | None
-    created_at: datetime
-    finished_at: datetime | None
+    created_at: Moment
+    finished_at: Moment | None
     error: str
+    error_as_code: SaidOut | None = None
 
 
 def _project(request: HttpRequest, slug: str) -> Project:
@@ -208,7 +253,7 @@ def get_model(request: HttpRequest, slug: str, version: str) -> Any:
 @router.get(
     "projects/{slug:slug}/models/{version}/files/{name}",
     summary="A file of a released model",
-    openapi_extra=answers(409, 416, 500, parameters=CONDITIONS, responses=FILE_ANSWERS),
+    openapi_extra=responses(409, 416, 500, parameters=CONDITIONS, responses=FILE_ANSWERS),
 )
 def get_file(request: HttpRequest, slug: str, version: str, name: str) -> HttpResponseBase:
     return file_response(request, _release(request, slug, version), name)
@@ -218,7 +263,7 @@ def get_file(request: HttpRequest, slug: str, version: str, name: str) -> HttpRe
     "projects/{slug:slug}/models/{version}/predict",
     response=PredictOut,
     summary="Try a released model on a few records",
-    openapi_extra=answers(409, headers={200: RETIRED}),
+    openapi_extra=responses(409, headers={200: RETIRED}),
 )
 def predict(request: HttpRequest, slug: str, version: str, body: PredictIn) -> HttpResponse:
     require_scope(request, Scope.MODELS_READ)
@@ -246,8 +291,10 @@ def predict(request: HttpRequest, slug: str, version: str, body: PredictIn) -> H
     openapi_extra=paged(),
 )
 def list_rounds(request: HttpRequest, response: HttpResponse, slug: str, page: Query[Page]) -> Any:
-    found = selectors.rounds_of(_project(request, slug))
-    return [_round(chosen) for chosen in page_of(found, page, request=request, response=response)]
+    project = _project(request, slug)
+    inside = annotation_selectors.projects_of(request.user, roles=(Role.MANAGER,)).filter(pk=project.pk).exists()
+    found = selectors.rounds_of(project)
+    return [_round(chosen, inside=inside) for chosen in page_of(found, page, request=request, response=response)]
 
 
 def _model(release: ModelRelease) -> dict[str, Any]:
@@ -258,7 +305,12 @@ def _model(release: ModelRelease) -> dict[str, Any]:
         "state": release.state,
         "retired_reason": release.retired_reason,
         "checks": release.checks,
+        "checks_as_code": {name: as_code(said) for name, said in release.checks.items()},
         "held_back": release.held_back,
+        "held_back_as_code": as_code(release.held_back),
+        "beaten_by": selectors.beaten_by(release),
+        "endorsement": release.endorsement.reason if hasattr(release, "endorsement") else "",
+        "stopping": _stopping(release),
         "released_at": release.released_at,
         "estimator": release.estimator,
         "questions_asked": used.questions,
@@ -270,10 +322,20 @@ def _model(release: ModelRelease) -> dict[str, Any]:
         "configuration": release_selectors.shown_configuration(release),
         "environment": release.environment,
         "public_key": releases.signer().public_key,
+        "model_signing_key": releases.signer().models.public_key,
         "evaluations": [_evaluation(evaluation) for evaluation in release.evaluations.all()],
         "files": [
             {"name": name, "sha256": digest, "url": reverse("api:get_file", args=(slug, str(version), name))}
             for name, digest in sorted(release.digests.items())
+        ],
+        "encoder": [
+            {
+                "name": one.name,
+                "sha256": one.sha256,
+                "bytes": one.size,
+                "url": reverse("api:get_file", args=(slug, str(version), one.name)),
+            }
+            for one in release_selectors.encoder_files(release)
         ],
         "lineage": [
             {
@@ -288,6 +350,15 @@ def _model(release: ModelRelease) -> dict[str, Any]:
     }
 
 
+def _stopping(release: ModelRelease) -> dict[str, Any] | None:
+    advice = stopping.advice_of(release)
+    if advice is None:
+        return None
+    said = stopping.sentence_of(advice, release)
+    numbers = ("stop", "agreement", "threshold", "moved", "models_compared")
+    return {name: getattr(advice, name) for name in numbers} | {"said": said, "said_as_code": as_code(said)}
+
+
 def _evaluation(evaluation: Evaluation) -> dict[str, Any]:
     return {
         "dataset": evaluation.dataset.name,
@@ -295,13 +366,20 @@ def _evaluation(evaluation: Evaluation) -> dict[str, Any]:
         "correct": evaluation.correct,
         "accuracy": evaluation.correct / evaluation.examples,
         "interval": wilson_interval(evaluation.correct, evaluation.examples),
+        "constant": evaluation.constant_correct / evaluation.examples,
+        "version_0": None
+        if evaluation.described_correct is None
+        else evaluation.described_correct / evaluation.examples,
         "measures": evaluation.measures,
     }
 
 
-def _round(chosen: Round) -> dict[str, Any]:
-    fields = ("number", "strategy", "state", "block", "closes_at", "created_at", "finished_at", "error")
+def _round(chosen: Round, *, inside: bool) -> dict[str, Any]:
+    fields = ("number", "strategy", "state", "block", "closes_at", "created_at", "finished_at")
     return {name: getattr(chosen, name) for name in fields} | {
+        # What made a step fail may be in the rows or answers that it read.
+        "error": chosen.error if inside else "",
+        "error_as_code": as_code(chosen.error) if inside else None,
         "model_version": chosen.model.version if chosen.model else None,
         **selectors.asked_in(chosen),
     }

@@ -1,9 +1,51 @@
 """Application configuration."""
 
+from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING
+
 from django.apps import AppConfig
+
+from annotation.choices.catalogue import CATALOGUE
+from privacy.choices import Choice
+
+if TYPE_CHECKING:
+    from annotation.projects.selectors import CardModel
 
 
 class LearnerConfig(AppConfig):
     """Application configuration of `learner`."""
 
     name = "learner"
+
+    def ready(self) -> None:
+        """Have cards issued anew before a limit rises; add the learner's choices and models once somebody asks."""
+        from annotation.projects.selectors import MODEL_SOURCES  # noqa: PLC0415  # settings are loaded by now
+        from annotation.signals import limit_changing  # noqa: PLC0415  # settings are loaded by now
+
+        limit_changing.connect(issue_cards, dispatch_uid="learner.cards")
+        CATALOGUE.add_source(learner_choices)
+        MODEL_SOURCES.append(newest_models)
+
+
+def issue_cards(**changing: object) -> None:
+    """Issue anew what prints a lower limit than is about to stand."""
+    from learner.releases.services import card_issues  # noqa: PLC0415  # loads what only a release needs
+
+    card_issues.issue_for_higher_limit(**changing)  # type: ignore[arg-type]  # a signal says nothing of its arguments
+
+
+def newest_models(projects: Collection[int]) -> "Mapping[int, CardModel]":
+    """Return what a list of projects says of the newest model of each."""
+    from learner.releases.cards import models_of  # noqa: PLC0415  # tables are known by now
+
+    return models_of(projects)
+
+
+def learner_choices() -> Iterable[type[Choice]]:
+    """Return what the learner declares; its catalogues have one line for each choice."""
+    from learner.estimators import catalogue as estimators  # noqa: PLC0415  # slow import
+    from learner.features import catalogue as features  # noqa: PLC0415  # slow import
+    from learner.starts import class_words  # noqa: PLC0415  # slow import
+    from learner.strategies import catalogue as strategies  # noqa: PLC0415  # slow import
+
+    return (*strategies.CHOICES, *estimators.CHOICES, *features.CHOICES, *class_words.CHOICES)

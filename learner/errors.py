@@ -1,5 +1,7 @@
 """Everything the learner refuses to do, by name."""
 
+from privacy.wording import said_together, say
+
 
 class LearnerError(Exception):
     """Base of all refusals of the learner; `status` is the HTTP status that fits."""
@@ -29,6 +31,10 @@ class NothingToAsk(LearnerError):
     """No record and no gate output is left that was not asked before."""
 
 
+class NothingWaits(LearnerError):
+    """What somebody gave their word for is not waiting for it."""
+
+
 class BlockNotOpen(LearnerError):
     """There is no secret block whose questions are being answered."""
 
@@ -39,8 +45,22 @@ class ReleaseBuried(LearnerError):
     status = 410
 
 
+class CardNotIssued(LearnerError):
+    """A limit cannot rise, because a card that prints it cannot be issued anew."""
+
+
+class LimitsMoving(LearnerError):
+    """A release was written several times, and each time a limit on its card rose before it was out."""
+
+
 class ReasonMissing(LearnerError):
     """What cannot be undone needs a reason that stays with it."""
+
+    status = 422
+
+
+class ChannelRefused(LearnerError):
+    """A channel cannot be called that, or cannot be moved there."""
 
     status = 422
 
@@ -58,4 +78,16 @@ class InputNotFitting(LearnerError):
 
 
 class NotReleased(LearnerError):
-    """A candidate has not passed the release gate, so nobody may have its files."""
+    """A candidate has not passed the release gate, so nobody may have its files; what is retired stays so."""
+
+
+def not_released(version: int, held_back: str) -> NotReleased:
+    """Return the refusal of a candidate's files, with what the release gate found where it has looked."""
+    waits = say("Version {version} has not passed the release gate.", version=version)
+    return NotReleased(said_together(" ", [waits, held_back]))
+
+
+class UnknownChoice(LearnerError):
+    """A stored name that no declared choice has."""
+
+    status = 500

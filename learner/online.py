@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from annotation.stream_rules import GRADIENT_BOUND
+from annotation.choices.stream_rules import GRADIENT_BOUND
 from learner.estimators.bandit import BanditGradientBaseline, BanditMutualInformationOGD
 from learner.estimators.mi_ogd import MutualInformationOGD, NoisyGradientDescent, OnlineGradientBaseline
 from learner.linear_model import LinearModel

@@ -21,9 +21,29 @@ STYLE = {
     "axes.spines.right": False,
     "axes.grid": True,
     "axes.axisbelow": True,
-    "grid.color": "#e5e5e5",
+    "grid.color": "#d8d8d0",
+    "text.color": "#1a1c1e",
+    "axes.edgecolor": "#575d62",
+    "axes.labelcolor": "#1a1c1e",
+    "xtick.color": "#575d62",
+    "ytick.color": "#575d62",
+    "axes.facecolor": "none",
+    "figure.facecolor": "none",
+    "savefig.facecolor": "none",
 }
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#000000")
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#1a1c1e")
+# What each colour becomes on a dark page. A picture in a page is asked which of the two it stands on, by its own media
+# query; what does not know one, such as a printer, keeps the light colours.
+ON_DARK = {
+    "#1a1c1e": "#ececea",
+    "#575d62": "#a6acb1",
+    "#d8d8d0": "#343a40",
+    "#7f7f7f": "#a6acb1",
+    "#0072b2": "#56b4e9",
+    "#d55e00": "#f08c4a",
+    "#009e73": "#3cc79b",
+    "#cc79a7": "#e59fc5",
+}
 MARKS = "osD^v"
 # In a larger matrix the numbers would not be readable; the table beside it has them.
 LABELLED_CLASSES = 12
@@ -73,9 +93,9 @@ def accuracy_plot(
             label=_plain(name),
             capsize=3,
         )
-    axes.set(xlabel=axis_names[0], ylabel=axis_names[1])
+    axes.set(xlabel=axis_names[0], ylabel=axis_names[1], ylim=(0, 1.02))
     axes.xaxis.get_major_locator().set_params(integer=True)
-    axes.legend(fontsize=8, frameon=False)
+    axes.legend(fontsize=8, frameon=False, labelcolor=STYLE["text.color"])
     return _svg(figure, title, words)
 
 
@@ -87,7 +107,7 @@ def reliability_plot(
     axis_names: tuple[str, str] = ("mean probability of the predicted class", "share predicted rightly"),
     line_names: tuple[str, str] = ("as sure as right", "measured"),
 ) -> bytes:
-    """Draw the share of right predictions against how sure the model was; `bins` as `learner.evaluation` makes them."""
+    """Draw the share of right predictions against how sure the model was; `releases.evaluation` makes `bins`."""
     figure, axes = _figure()
     confidence, share, low, high = (
         np.array([row[name] for row in bins]) for name in ("confidence", "value", "low", "high")
@@ -97,7 +117,7 @@ def reliability_plot(
     axes.errorbar(confidence, share, yerr=spread, fmt="o", color=COLOURS[0], label=line_names[1], capsize=3)
     axes.set(xlabel=axis_names[0], ylabel=axis_names[1], xlim=(0, 1.02))
     axes.set_ylim(0, 1.02)
-    axes.legend(fontsize=8, frameon=False)
+    axes.legend(fontsize=8, frameon=False, labelcolor=STYLE["text.color"])
     return _svg(figure, title, words)
 
 
@@ -121,7 +141,7 @@ def confusion_plot(
         axes.set_xticks(range(len(names)), names, rotation=30, ha="right")
         axes.set_yticks(range(len(names)), names)
         for (row, column), number in np.ndenumerate(counts):
-            colour = "white" if shares[row, column] > 0.5 else "black"
+            colour = "#ffffff" if shares[row, column] > 0.5 else "#000000"
             axes.text(column, row, f"{number:.0f}", ha="center", va="center", color=colour)
     return _svg(figure, title, words)
 
@@ -143,7 +163,7 @@ def simulation_plot(
         for place, (name, points) in enumerate(drawn.items()):
             _ranges(axes, [point["labels"] for point in points], points, place, name, dashed=dashed)
     axes.set(xlabel=axis_names[0], ylabel=axis_names[1], ylim=(0, 1.02))
-    axes.legend(fontsize=8, frameon=False)
+    axes.legend(fontsize=8, frameon=False, labelcolor=STYLE["text.color"])
     return _svg(figure, title, words)
 
 
@@ -221,7 +241,7 @@ def history_plot(
         locator, tz=seen[0].tzinfo, formats=DATES, zero_formats=DATES_AT_ZERO, offset_formats=DATES_ASIDE
     )
     axes.xaxis.set_major_formatter(formatter)
-    axes.legend(fontsize=8, frameon=False)
+    axes.legend(fontsize=8, frameon=False, labelcolor=STYLE["text.color"])
     return _svg(figure, title, words)
 
 
@@ -260,7 +280,18 @@ def _svg(figure: "Figure", title: str, words: str) -> bytes:
     with mpl.rc_context(STYLE):  # type: ignore[arg-type]
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Title": title, "Creator": None})
     svg = re.sub(r"<metadata>.*?</metadata>\s*", "", buffer.getvalue(), flags=re.DOTALL)
-    return svg.replace("</title>", f"</title>\n <desc>{escape(words)}</desc>", 1).encode()
+    return svg.replace("</title>", f"</title>\n <desc>{escape(words)}</desc>\n {_dark_rules(svg)}", 1).encode()
+
+
+def _dark_rules(svg: str) -> str:
+    """Return the rules that recolour a drawing on a dark page, for the colours that stand in it."""
+    rules = "".join(
+        f'[style*="{part}: {light}"]{{{part}:{dark}!important}}'
+        for light, dark in ON_DARK.items()
+        for part in ("fill", "stroke")
+        if f"{part}: {light}" in svg
+    )
+    return f"<style>@media (prefers-color-scheme: dark){{{rules}}}</style>"
 
 
 def _plain(name: str) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-class UpdatePolicy(StrEnum):
+class PoolSchedule(StrEnum):
     """The schedules that exist.
 
     PER_ROUND: whenever a fixed number of new labels has come in.
@@ -22,12 +22,12 @@ class UpdatePolicy(StrEnum):
     DOUBLING = "doubling"
 
 
-def labels_for_next_release(policy: UpdatePolicy, *, labels_at_last_release: int, labels_per_release: int) -> int:
+def labels_for_next_release(policy: PoolSchedule, *, labels_at_last_release: int, labels_per_release: int) -> int:
     """Return how many labels in total make the next release due.
 
     Parameters
     ----------
-    policy : UpdatePolicy
+    policy : PoolSchedule
         The schedule.
     labels_at_last_release : int
         Labels the last release was trained on, 0 where there is none.
@@ -43,13 +43,13 @@ def labels_for_next_release(policy: UpdatePolicy, *, labels_at_last_release: int
         raise ValueError(f"labels_at_last_release must be >= 0, got {labels_at_last_release}")
     if labels_per_release < 1:
         raise ValueError(f"labels_per_release must be >= 1, got {labels_per_release}")
-    if UpdatePolicy(policy) is UpdatePolicy.DOUBLING:
+    if PoolSchedule(policy) is PoolSchedule.DOUBLING:
         return max(labels_per_release, 2 * labels_at_last_release)
     return labels_at_last_release + labels_per_release
 
 
 def labels_needed(
-    policy: UpdatePolicy, *, labels_now: int, labels_at_last_release: int, labels_per_release: int
+    policy: PoolSchedule, *, labels_now: int, labels_at_last_release: int, labels_per_release: int
 ) -> int:
     """Return how many more labels make the next release due, 0 where it is due already."""
     target = labels_for_next_release(

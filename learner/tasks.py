@@ -3,21 +3,15 @@
 from celery import shared_task
 
 from annotation.models import Project
+from learner.forgetting.services import deletion, forgetting, retention
+from learner.machines.services import answering
 from learner.models import ModelRelease
-from learner.services import (
-    deletion,
-    feature_parts,
-    forgetting,
-    planning,
-    release_gate,
-    releases,
-    retention,
-    rounds,
-    score_parts,
-    streams,
-    training,
-    webhooks,
-)
+from learner.planning.services import planning
+from learner.pools.services import feature_parts
+from learner.releases.services import release_gate, releases, webhooks
+from learner.rounds.services import rounds, score_parts
+from learner.streams.services import streams
+from learner.trainings.services import training
 
 
 @shared_task
@@ -123,3 +117,15 @@ def record_webhooks_task() -> None:
 def send_webhook_task(*, delivery_id: str) -> None:
     """Try to send one message to a webhook."""
     webhooks.send_delivery(delivery_id=delivery_id)
+
+
+@shared_task
+def start_machines_task() -> None:
+    """Hand every project whose language model may go on to a worker."""
+    answering.start_due()
+
+
+@shared_task
+def answer_by_machine_task(*, project_id: int) -> None:
+    """Let a project's language model answer for a while."""
+    answering.answer_some(project_id=project_id)

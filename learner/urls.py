@@ -2,16 +2,13 @@
 
 from django.urls import path
 
-from learner import (
-    dashboard_views,
-    forgetting_views,
-    lifecycle_views,
-    plan_views,
-    pool_views,
-    release_views,
-    views,
-    webhook_views,
-)
+from learner import views
+from learner.dashboard import views as dashboard_views
+from learner.forgetting import views as forgetting_views
+from learner.planning import views as plan_views
+from learner.releases import channel_views, evaluation_views, evidence_views, lifecycle_views, webhook_views
+from learner.releases import views as release_views
+from learner.rounds import views as pool_views
 
 app_name = "learner"
 urlpatterns = [
@@ -24,6 +21,7 @@ urlpatterns = [
     path("projects/<slug:slug>/overview/", views.overview, name="overview"),
     path("projects/<slug:slug>/overview/standing/", views.standing, name="standing"),
     path("projects/<slug:slug>/overview/close-block/", views.close_block, name="close_block"),
+    path("projects/<slug:slug>/overview/train/", views.train_on_few, name="train_on_few"),
     path("projects/<slug:slug>/dashboard/", dashboard_views.show, name="dashboard"),
     path("projects/<slug:slug>/dashboard/jobs/", dashboard_views.work_list, name="work_list"),
     path("projects/<slug:slug>/dashboard/compare/", dashboard_views.compare, name="compare_projects"),
@@ -45,6 +43,12 @@ urlpatterns = [
     path("projects/<slug:slug>/budget/plan/", plan_views.plan, name="plan"),
     path("projects/<slug:slug>/budget/plan/<str:kind>-<str:fingerprint>.svg", plan_views.plan_plot, name="plan_plot"),
     path("projects/<slug:slug>/releases/", views.release_list, name="releases"),
+    path("projects/<slug:slug>/releases/evidence/", evidence_views.evidence, name="evidence"),
+    path("projects/<slug:slug>/releases/evaluation/", evaluation_views.evaluation, name="evaluation"),
+    path(
+        "projects/<slug:slug>/releases/sp800-226.md", evaluation_views.download_evaluation, name="download_evaluation"
+    ),
+    path("projects/<slug:slug>/releases/channels/", channel_views.channel_page, name="channels"),
     path("projects/<slug:slug>/releases/webhooks/", webhook_views.webhook_page, name="webhooks"),
     path(
         "projects/<slug:slug>/releases/webhooks/<int:webhook_id>/remove/", webhook_views.remove, name="remove_webhook"
@@ -56,6 +60,7 @@ urlpatterns = [
     ),
     path("projects/<slug:slug>/releases/<int:version>/", release_views.release, name="release"),
     path("projects/<slug:slug>/releases/<int:version>/check/", release_views.check_again, name="check_again"),
+    path("projects/<slug:slug>/releases/<int:version>/endorse/", release_views.endorse, name="endorse"),
     path(
         "projects/<slug:slug>/releases/<int:version>/plots/accuracy.svg",
         release_views.accuracy_plot,

@@ -8,21 +8,24 @@ from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
 
-from annotation import sheets
-from annotation.models import Membership, Project, Role
-from annotation.services import lifecycle
-from learner import secret_selectors, selectors
-from learner.downloads import file_response
-from learner.intervals import wilson_interval
+from annotation.models import Arrival, Project, ProjectState
+from annotation.statement import presenters
+from learner import next_step, selectors
+from learner.access import Costed, may_manage, project_of, release_of
 from learner.models import Evaluation, ModelRelease
-from learner.plan_selectors import plan_forecast
-from learner.secret_selectors import TrainedOn
-from learner.services import releases, secret_rounds
-from privacy.accounting.units import atto_spent, nano_spent
-from privacy.models import LedgerEntry
+from learner.planning.selectors import plan_forecast
+from learner.pools import secret_selectors
+from learner.pools.secret_selectors import TrainedOn
+from learner.releases.downloads import file_response
+from learner.releases.intervals import wilson_interval
+from learner.releases.services import releases
+from learner.rounds.services import rounds, secret_rounds
+from learner.selectors import stopping
+from privacy.accounting.cost import Cost
 
 SHOWN_ROUNDS = 20
 
@@ -36,35 +39,7 @@ class Measured:
     accuracy: float
     low: float
     high: float
-
-
-@dataclass(frozen=True, slots=True)
-class Costed:
-    """A ledger entry, or a round with its entry, and what it cost."""
-
-    what: Any
-    epsilon: float | None
-    delta: float | None
-
-    @classmethod
-    def of(cls, what: Any, entry: LedgerEntry | None) -> "Costed":
-        """Put the cost of `entry` beside `what`; both are empty where nothing was committed."""
-        if entry is None:
-            return cls(what, None, None)
-        return cls(what, nano_spent(entry.epsilon_nano or 0), atto_spent(entry.delta_atto))
-
-
-def project_of(request: HttpRequest, slug: str) -> Project:
-    """Return a project whose releases the person may see; an archived or deleted one can only be read."""
-    project = get_object_or_404(selectors.projects_with_models(request.user), slug=slug)
-    if request.method == "POST":
-        lifecycle.refuse_if_closed(project)
-    return project
-
-
-def release_of(request: HttpRequest, slug: str, version: int) -> ModelRelease:
-    """Return a release of a project whose releases the person may see."""
-    return get_object_or_404(selectors.releases_of(project_of(request, slug)), version=version)
+    constant: float
 
 
 def _measured(release: ModelRelease) -> list[Measured]:
@@ -80,22 +55,20 @@ def _rows(project: Project) -> list[tuple[ModelRelease, TrainedOn, list[Measured
 def _percent(evaluation: Evaluation) -> Measured:
     low, high = wilson_interval(evaluation.correct, evaluation.examples)
     accuracy = 100 * evaluation.correct / evaluation.examples
-    return Measured(evaluation.dataset.name, evaluation.examples, accuracy, 100 * low, 100 * high)
-
-
-def may_manage(request: HttpRequest, project: Project) -> bool:
-    """Say whether the person manages the project."""
-    return Membership.objects.filter(project=project, user=request.user.pk, role=Role.MANAGER).exists()
+    constant = 100 * evaluation.constant_correct / evaluation.examples
+    return Measured(evaluation.dataset.name, evaluation.examples, accuracy, 100 * low, 100 * high, constant)
 
 
 def _standing(project: Project) -> dict[str, Any]:
+    status = next_step.project_status(project)
     return {
         "project": project,
-        "status": selectors.project_status(project),
+        "status": status,
         "counts": selectors.question_counts(project),
-        "newest": selectors.latest_release(project),
+        "newest": selectors.newest_release(project),
         "open_block": secret_selectors.open_block(project),
         "secret": secret_selectors.labels_in_secret(project),
+        "price": selectors.training_price(project) if status.step == next_step.Step.FEW_LABELS else None,
     }
 
 
@@ -108,14 +81,23 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
     project = project_of(request, slug)
     if not may_manage(request, project):
         return redirect("learner:releases", slug=slug)
-    context = _standing(project) | {
-        "sheets": sheets.budget_sheets(project),
+    context = _standing(project)
+    context |= {
+        "more_answers": stopping.more_answers(project, context["newest"]),
+        "sheets": presenters.budget_sheets(project),
         "forecast": plan_forecast(project),
         "rounds": [Costed.of(chosen, chosen.committed_entry) for chosen in selectors.rounds_of(project)[:SHOWN_ROUNDS]],
         "rows": _rows(project),
         "may_manage": True,
+        "resumed": _price_when_resumed(project),
     }
     return render(request, "learner/overview.html", context)
+
+
+def _price_when_resumed(project: Project) -> Cost | None:
+    """Return what the next model of a paused project costs, which comes by itself; a stream is paid for already."""
+    waits = project.state == ProjectState.PAUSED and project.arrival != Arrival.STREAM
+    return selectors.training_price(project) if waits else None
 
 
 @login_required
@@ -131,7 +113,7 @@ def standing(request: HttpRequest, slug: str) -> HttpResponse:
 def release_list(request: HttpRequest, slug: str) -> HttpResponse:
     """Every release, newest first."""
     project = project_of(request, slug)
-    status = selectors.project_status(project) if may_manage(request, project) else None
+    status = next_step.project_status(project) if may_manage(request, project) else None
     return render(request, "learner/releases.html", {"project": project, "rows": _rows(project), "status": status})
 
 
@@ -162,7 +144,20 @@ def close_block(request: HttpRequest, slug: str) -> HttpResponse:
         messages.success(request, _("The block is closed; its model is trained now."))
         return redirect("learner:overview", slug=slug)
     context = {"project": project, "open_block": block, "counts": selectors.question_counts(project)}
+    context["price"] = selectors.training_price(project)
     return render(request, "learner/close_block.html", context)
+
+
+@login_required
+@require_POST
+def train_on_few(request: HttpRequest, slug: str) -> HttpResponse:
+    """Train on what is there although it is less than the project declares for a model."""
+    project = project_of(request, slug)
+    if not may_manage(request, project):
+        raise PermissionDenied(_("Only a manager of the project can have a model trained."))
+    run = rounds.train_on_few(project=project)
+    messages.success(request, _("Version %(version)d is being trained.") % {"version": run.version})
+    return redirect("learner:overview", slug=slug)
 
 
 @login_required

@@ -54,3 +54,13 @@ class SimulationNotReleasable(PrivacyError):
 
 class RollbackDetected(PrivacyError):
     """The database holds fewer ledger entries than the counter kept outside it."""
+
+
+class CounterMissing(RollbackDetected):
+    """The counter outside the database is not there, or does not know an account: nobody can say what was spent."""
+
+
+class NoSuchEntry(PrivacyError):
+    """A proof was asked for that is about more entries than there are."""
+
+    status = 422

@@ -1,4 +1,8 @@
-"""Canary audits: an empirical lower bound on the epsilon of any mechanism, to hold against what it is charged."""
+"""Canary audits: an empirical lower bound on the loss of any mechanism, to hold against what it is charged.
+
+`audit` asks nothing of the noise. `gaussian_audit` asks of it what a Gaussian charge promises, at every threshold and
+not only far out where delta lies: it finds noise half as large with a few hundred outputs, where `audit` finds nothing.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,13 +10,16 @@ from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
+from scipy import special, stats
 
 from privacy.mechanisms.randomness import RandomSource
 
 Data = TypeVar("Data")
 # Draw `trials` outputs from `data`, each reduced to one number; shape (trials,).
 Batch = Callable[[Data, int, RandomSource], ArrayLike]
+Counts = NDArray[np.int64]
+# What so many outputs of either side in an event, of so many trials, at such a chance of error, say about the loss.
+Bounds = Callable[[Counts, Counts, int, float], NDArray[np.float64]]
 # More thresholds than this add time, not power.
 MOST_THRESHOLDS = 512
 
@@ -36,6 +43,26 @@ class Audit:
     """
 
     epsilon_lower_bound: float
+    event: str
+    more_likely: str
+    trials: int
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianAudit:
+    """The result of one audit of Gaussian differential privacy.
+
+    Attributes
+    ----------
+    mu_lower_bound : float
+        No smaller ratio of sensitivity to noise is compatible with the trials, at the stated confidence; 0 if nothing
+        was found.
+    event, more_likely, trials, confidence
+        As in `Audit`.
+    """
+
+    mu_lower_bound: float
     event: str
     more_likely: str
     trials: int
@@ -96,31 +123,48 @@ def audit(
     .. [1] Clopper, Pearson, "The use of confidence or fiducial limits illustrated in the case of the binomial", 1934.
     .. [2] Jagielski, Ullman, Oprea, "Auditing differentially private machine learning", 2020, Algorithm 1.
     """
-    if trials < 4:
-        raise ValueError(f"trials must be >= 4, got {trials}")
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must lie in (0, 1), got {confidence}")
     if not 0 <= delta < 1:
         raise ValueError(f"delta must lie in [0, 1), got {delta}")
-    outputs, others = (_outputs(mechanism, side, trials, rng) for side in (data, neighbour))
-    half = trials // 2
-    failure = (1 - confidence) / 2
-    thresholds = _thresholds(np.concatenate([outputs[:half], others[:half]]))
-    chosen, counted = (
-        (_event_counts(outputs[part], thresholds), _event_counts(others[part], thresholds))
-        for part in (slice(half), slice(half, None))
-    )
-    promises = np.stack([_bounds(*pair, half, failure, delta) for pair in (chosen, chosen[::-1])])
-    swapped, event = divmod(int(np.argmax(promises)), promises.shape[1])
-    first, second = counted[::-1] if swapped else counted
-    bound = float(_bounds(first[[event]], second[[event]], trials - half, failure, delta)[0])
-    relation, place = divmod(event, len(thresholds))
-    return Audit(
-        max(0.0, bound),
-        f"output {('<=', '>', '==')[relation]} {thresholds[place]:.6g}",
-        "neighbour" if swapped else "input",
-        trials,
-        confidence,
+
+    def bounds(likely: Counts, unlikely: Counts, counted: int, failure: float) -> NDArray[np.float64]:
+        return _bounds(likely, unlikely, counted, failure, delta)
+
+    return Audit(*_strongest(mechanism, data, neighbour, bounds, trials=trials, confidence=confidence, rng=rng))
+
+
+def gaussian_audit(
+    mechanism: Batch[Data],
+    data: Data,
+    neighbour: Data,
+    *,
+    trials: int,
+    confidence: float = 0.95,
+    rng: RandomSource,
+) -> GaussianAudit:
+    r"""Look for an event that shows a larger ratio of sensitivity to noise than a Gaussian charge allows.
+
+    A mechanism is :math:`\mu`-Gaussian differentially private if no event has probabilities p on one side and q on the
+    other with :math:`\Phi^{-1}(p) - \Phi^{-1}(q) > \mu` [1]_. Gaussian noise of that ratio is, as is whatever is made
+    of its output, so an event beyond its ratio shows that the noise is too small [2]_.
+
+    Parameters
+    ----------
+    mechanism, data, neighbour, trials, confidence, rng
+        As in `audit`.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range or the mechanism returns the wrong shape or nan.
+
+    References
+    ----------
+    .. [1] Dong, Roth, Su, "Gaussian differential privacy", 2022, Definition 4.
+    .. [2] Nasr, Hayes, Steinke, Balle, Tramer, Jagielski, Carlini, Terzis, "Tight auditing of differentially private
+       machine learning", 2023, Section 4.
+    """
+    return GaussianAudit(
+        *_strongest(mechanism, data, neighbour, _ratios, trials=trials, confidence=confidence, rng=rng)
     )
 
 
@@ -138,6 +182,38 @@ def epsilon_lower_bound(
     return audit(
         mechanism, data, neighbour, trials=trials, confidence=confidence, delta=delta, rng=rng
     ).epsilon_lower_bound
+
+
+def _strongest(
+    mechanism: Batch[Data],
+    data: Data,
+    neighbour: Data,
+    bounds: Bounds,
+    *,
+    trials: int,
+    confidence: float,
+    rng: RandomSource,
+) -> tuple[float, str, str, int, float]:
+    """Choose an event by half of the outputs and return the bound that the other half gives, and what it is of."""
+    if trials < 4:
+        raise ValueError(f"trials must be >= 4, got {trials}")
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must lie in (0, 1), got {confidence}")
+    outputs, others = (_outputs(mechanism, side, trials, rng) for side in (data, neighbour))
+    half = trials // 2
+    failure = (1 - confidence) / 2
+    thresholds = _thresholds(np.concatenate([outputs[:half], others[:half]]))
+    chosen, counted = (
+        (_event_counts(outputs[part], thresholds), _event_counts(others[part], thresholds))
+        for part in (slice(half), slice(half, None))
+    )
+    promises = np.stack([bounds(*pair, half, failure) for pair in (chosen, chosen[::-1])])
+    swapped, event = divmod(int(np.argmax(promises)), promises.shape[1])
+    first, second = counted[::-1] if swapped else counted
+    bound = float(bounds(first[[event]], second[[event]], trials - half, failure)[0])
+    relation, place = divmod(event, len(thresholds))
+    words = f"output {('<=', '>', '==')[relation]} {thresholds[place]:.6g}"
+    return max(0.0, bound), words, "neighbour" if swapped else "input", trials, confidence
 
 
 def _outputs(mechanism: Batch[Data], data: Data, trials: int, rng: RandomSource) -> NDArray[np.float64]:
@@ -162,12 +238,25 @@ def _event_counts(outputs: NDArray[np.float64], thresholds: NDArray[np.float64])
     return np.concatenate([up_to, len(ranked) - up_to, up_to - np.searchsorted(ranked, thresholds, side="left")])
 
 
-def _bounds(
-    likely: NDArray[np.int64], unlikely: NDArray[np.int64], trials: int, failure: float, delta: float
-) -> NDArray[np.float64]:
+def _bounds(likely: Counts, unlikely: Counts, trials: int, failure: float, delta: float) -> NDArray[np.float64]:
     """Return ln((p - delta) / q) with p bounded below and q above, -inf where p does not exceed delta."""
+    low, high = _chances(likely, unlikely, trials, failure)
+    with np.errstate(divide="ignore"):
+        return np.log(np.maximum(low - delta, 0.0)) - np.log(high)
+
+
+def _ratios(likely: Counts, unlikely: Counts, trials: int, failure: float) -> NDArray[np.float64]:
+    """Return the difference of the normal quantiles of p, bounded below, and of q, bounded above."""
+    low, high = _chances(likely, unlikely, trials, failure)
+    # A bound of 1 on q says nothing either, and inf - inf would be no number.
+    return np.where((low > 0) & (high < 1), special.ndtri(low) - special.ndtri(np.minimum(high, 1 - 2.0**-53)), -np.inf)
+
+
+def _chances(
+    likely: Counts, unlikely: Counts, trials: int, failure: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return Clopper and Pearson's lower bound on the first chance and their upper bound on the second."""
     # The beta quantiles are nan at the ends, where the exact bounds are 0 and 1.
     low = np.nan_to_num(stats.beta.ppf(failure, likely, trials - likely + 1), nan=0.0)
     high = np.nan_to_num(stats.beta.ppf(1 - failure, unlikely + 1, trials - unlikely), nan=1.0)
-    with np.errstate(divide="ignore"):
-        return np.log(np.maximum(low - delta, 0.0)) - np.log(high)
+    return low, high

@@ -6,11 +6,15 @@ They are English. Words of other languages pass through unchanged, which is safe
 import re
 from typing import Final
 
+from privacy.common_words import COMMON_WORDS
+
 # A decimal digit of any script.
 DIGIT: Final = re.compile(r"\d")
 NUMBER: Final = "<number>"
 WEEKDAY: Final = "<weekday>"
 MONTH: Final = "<month>"
+# Any word that is not on the public list.
+OTHER: Final = "<word>"
 
 # "second", "may" and "march" are left out: more often than not they mean something else.
 _NUMBERS = (
@@ -32,6 +36,7 @@ MASKS: Final = {
     **dict.fromkeys(_MONTHS.split(), MONTH),
 }
 FUNCTION_WORDS: Final = frozenset(_FUNCTION_WORDS.split())
+SLOTS: Final = frozenset({NUMBER, WEEKDAY, MONTH, OTHER})
 
 
 def masked(word: str) -> str:
@@ -44,3 +49,15 @@ def masked(word: str) -> str:
 def content(word: str) -> str:
     """Return the slot or the word, or an empty string for a word that only binds others."""
     return "" if word in FUNCTION_WORDS else masked(word)
+
+
+def general(word: str) -> str:
+    """Return what `content` does, with the same slot for every word that is not on the public list."""
+    left = content(word)
+    return left if not left or left in SLOTS or left in COMMON_WORDS else OTHER
+
+
+def listed(word: str) -> str:
+    """Return what `general` does, and nothing for a word that is not on the list."""
+    left = general(word)
+    return "" if left == OTHER else left

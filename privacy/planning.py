@@ -14,6 +14,7 @@ from privacy.accounting.gate import gate_delta, gate_minimum_k
 from privacy.accounting.gate_planning import RATES, GateChoice
 from privacy.gate import KAnonymityGate, ThresholdGate
 from privacy.survey import Frequencies
+from privacy.threshold_gate import threshold_gate_at
 from privacy.wording import say
 
 SMALLEST_K: Final = 2
@@ -191,7 +192,7 @@ def best_gates(
     choices = frontier(epsilon, delta, texts_per_contributor=texts_per_contributor or 1)
     gates = [KAnonymityGate(choice.k, choice.sampling_rate, gate_unit, texts_per_contributor) for choice in choices]
     best = max(gates, key=lambda gate: passing(frequencies, gate).contribution_share)
-    return best, ThresholdGate(epsilon, delta, gate_unit, texts_per_contributor)
+    return best, threshold_gate_at(epsilon, delta, gate_unit, texts_per_contributor)
 
 
 def recommendation(sampled: Passing, gate: KAnonymityGate, threshold: Passing) -> str:

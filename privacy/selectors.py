@@ -1,29 +1,25 @@
 """What an account guarantees, what was spent on what, and what is left."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from django.db import connection
 from django.db.models import Case, Count, Exists, F, OuterRef, QuerySet, Subquery, Sum, When
 from django.db.models.functions import Coalesce
 
 from privacy.accounting.composition import zcdp_epsilon
+from privacy.accounting.cost import Cost, Unit
 from privacy.accounting.events import Event
+from privacy.accounting.events_people import PeopleEvent
 from privacy.accounting.units import atto_spendable, atto_spent, nano_spendable, nano_spent
-from privacy.charges import price
-from privacy.errors import Spending
-from privacy.models import NO_HASH, SETTLEMENTS, BudgetAccount, EntryKind, Filter, LedgerEntry
+from privacy.audit.account import TOTAL_FIELDS
+from privacy.audit.chain import NO_HASH
+from privacy.charges import Charge, price
+from privacy.errors import Spending, UnsoundCombination
+from privacy.models import SETTLEMENTS, BudgetAccount, EntryKind, Filter, LedgerEntry, Quota
+from privacy.wording import say
 
-TOTAL_FIELDS = (
-    "epsilon_spent_nano",
-    "delta_spent_atto",
-    "rho_spent_nano",
-    "mi_spent_nano",
-    "epsilon_reserved_nano",
-    "delta_reserved_atto",
-    "rho_reserved_nano",
-    "mi_reserved_nano",
-    "open_reservations",
-)
 # What stands before an account's first entry.
 EMPTY = LedgerEntry(sequence=0, hash=NO_HASH, **dict.fromkeys(TOTAL_FIELDS, 0))
 TOP_SPENDERS = 5
@@ -95,7 +91,19 @@ def remainder(account: BudgetAccount) -> Remainder:
 
 def guarantee(account: BudgetAccount) -> Guarantee:
     """Return the account's limit, what is spent and reserved of it, and where its chain stands."""
-    last = last_entry(account) or EMPTY
+    return _guarantee(account, last_entry(account))
+
+
+def guarantees(accounts: Iterable[BudgetAccount]) -> dict[int, Guarantee]:
+    """Return the guarantee of each account by its id, in one statement."""
+    known = {account.pk: account for account in accounts}
+    newest = LedgerEntry.objects.filter(account__in=known).order_by("account", "-sequence").distinct("account")
+    last = {entry.account_id: entry for entry in newest}
+    return {pk: _guarantee(account, last.get(pk)) for pk, account in known.items()}
+
+
+def _guarantee(account: BudgetAccount, newest: LedgerEntry | None) -> Guarantee:
+    last = newest or EMPTY
     epsilon_limit = nano_spendable(account.epsilon_limit_nano)
     delta_limit = atto_spendable(account.delta_limit_atto)
     if account.filter == Filter.PURE:
@@ -131,6 +139,16 @@ def guarantee(account: BudgetAccount) -> Guarantee:
         sequence=last.sequence,
         chain_head=last.hash,
     )
+
+
+def as_it_counts(account: BudgetAccount, cost: Cost) -> Cost:
+    """Return a price in the epsilon by which the account's guarantee grows, under `zcdp` what its rho adds now."""
+    if account.filter == Filter.PURE:
+        return cost
+    last = last_entry(account) or EMPTY
+    delta = atto_spendable(account.delta_limit_atto - account.delta_sum_limit_atto)
+    spent = nano_spent(last.rho_spent_nano)
+    return Cost(zcdp_epsilon(spent + cost.rho, delta) - zcdp_epsilon(spent, delta), cost.delta, rho=cost.rho)
 
 
 def entries_of(accounts: QuerySet[BudgetAccount], *, after: int = 0) -> QuerySet[LedgerEntry]:
@@ -184,8 +202,15 @@ def top_spenders(account: BudgetAccount) -> list[Spending]:
 
 
 def forecast(account: BudgetAccount, event: Event) -> int | None:
-    """Return how many more times the account can pay for `event`, or None where it costs nothing."""
-    charge = price(account, event)
+    """Return how many more times the account and its population's can pay for `event`; None where it is free."""
+    times = [_times(account, price(account, event))]
+    quota = quota_of(account)
+    if quota is not None:
+        times.append(_times(quota.population.account, shared_charge(quota, event)))
+    return min((each for each in times if each is not None), default=None)
+
+
+def _times(account: BudgetAccount, charge: Charge) -> int | None:
     last = last_entry(account) or EMPTY
     admits_by_epsilon = account.filter == Filter.PURE
     left = account.epsilon_limit_nano if admits_by_epsilon else account.rho_limit_nano or 0
@@ -194,6 +219,47 @@ def forecast(account: BudgetAccount, event: Event) -> int | None:
     delta_left = account.delta_sum_limit_atto - last.delta_spent_atto
     times = [rest // cost for rest, cost in ((left, amount), (delta_left, charge.delta_atto)) if cost]
     return min(times, default=None)
+
+
+def can_pay(account: BudgetAccount, events: Sequence[Event]) -> bool:
+    """Say whether an account, and its population's, could admit these operations now; the database decides."""
+    if not _can_pay(account, [price(account, event) for event in events]):
+        return False
+    quota = quota_of(account)
+    return quota is None or _can_pay(quota.population.account, [shared_charge(quota, event) for event in events])
+
+
+def _can_pay(account: BudgetAccount, charges: Sequence[Charge]) -> bool:
+    last = last_entry(account) or EMPTY
+    if last.delta_spent_atto + sum(charge.delta_atto for charge in charges) > account.delta_sum_limit_atto:
+        return False
+    if account.filter == Filter.PURE:
+        wanted = sum(charge.epsilon_nano or 0 for charge in charges)
+        return last.epsilon_spent_nano + wanted <= account.epsilon_limit_nano
+    return last.rho_spent_nano + sum(charge.rho_nano or 0 for charge in charges) <= (account.rho_limit_nano or 0)
+
+
+def quota_of(account: BudgetAccount) -> Quota | None:
+    """Return the account's place in a population, if it has one."""
+    return Quota.objects.select_related("account", "population__account").filter(account=account).first()
+
+
+def shared_charge(quota: Quota, event: Event, *, entry: int = 1) -> Charge:
+    """Return what `event` on the account of a quota costs a person of its population; refused where nothing says."""
+    common = quota.population.account
+    try:
+        people = PeopleEvent(
+            event=event,
+            unit=cast(Unit, common.unit),
+            records_per_person=quota.records_per_person,
+            scope=quota.account.scope,
+            entry=entry,
+        )
+        return price(common, people)
+    except UnsoundCombination:
+        raise
+    except ValueError as error:
+        raise UnsoundCombination(say("{field}: {reason}", field=common.label, reason=error)) from error
 
 
 def accounts_with_open_reservations() -> QuerySet[BudgetAccount]:

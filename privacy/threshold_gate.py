@@ -27,6 +27,8 @@ STEPS: Final = 2**24
 WEIGHT: Final = pa.field("weight", pa.int64())
 # What the grid may change in delta; the noise is chosen for so much less than what is declared.
 _GRID_SHARE: Final = 1e-9
+# Shares of a price add up to a little less than it, whichever way their sum is rounded.
+_SHARES: Final = 1 - 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +222,44 @@ class ThresholdGate(CountingGate):
         bound = event.truncation if self.noise == "truncated_geometric" else None
         counts = share["sample_count"].combine_chunks().to_numpy()
         return GeometricNoise(event.noise_scale, bound).release(counts, math.ceil(event.threshold), rng=rng)
+
+
+def threshold_gate_at(
+    epsilon: float,
+    delta: float,
+    unit: Unit = "record",
+    texts_per_contributor: int | None = None,
+    *,
+    floor: int = 1,
+    normalizer: Normalizer = Normalizer.L1,
+) -> ThresholdGate:
+    r"""Return the threshold gate of this whole price with the noise that fewest people have to speak up against.
+
+    Geometric noise charges each of a contributor's m texts by itself and counts them whole; Gaussian noise charges all
+    of them once, and somebody who gave m counts :math:`1/\sqrt{m}` for each. Compared is how many people with m texts
+    a text needs, by public numbers alone: for few texts a person that is the geometric noise.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        What the gate may cost one record, or one contributor with all their texts.
+    unit, texts_per_contributor, floor, normalizer
+        As for `ThresholdGate`.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+    """
+    whole = ThresholdGate(epsilon, delta, unit, texts_per_contributor, floor=floor, normalizer=normalizer)
+    if unit == "record":
+        return whole
+    texts = texts_per_contributor or 1
+    share = _SHARES / texts
+    counted = ThresholdGate(
+        epsilon * share, delta * share, unit, texts_per_contributor, "truncated_geometric", floor, normalizer
+    )
+    return counted if counted.event().threshold <= whole.event().threshold * math.sqrt(texts) else whole
 
 
 def ordered(counted: Iterable[pa.Table]) -> list[pa.Table]:

@@ -11,7 +11,13 @@ WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 
 
 def violations(page: "Page") -> list[dict[str, Any]]:
-    """Return the rules broken, each with its nodes; the nodes that keep a rule are half of the work, and left out."""
+    """Return the rules broken, each with its nodes; the nodes that keep a rule are half of the work, and left out.
+
+    A page that is still coming is waited for. What a click leads to is for the caller to wait for: until the answer
+    is there, the page is the one before it.
+    """
+    page.wait_for_load_state("load")
+    page.wait_for_function("document.documentElement !== null && document.readyState === 'complete'")
     options = {"runOnly": WCAG, "resultTypes": ["violations"]}
     found: list[dict[str, Any]] = Axe().run(page, options=options).response["violations"]
     return found

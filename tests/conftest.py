@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,17 +29,23 @@ from dpal_site.embedded.valkey import EmbeddedValkey
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, ConsoleMessage, Page, Route
+    from pytest_django.plugin import DjangoDbBlocker
 
 SHARED = servers.REPOSITORY / "var" / "test"
 # One name for the controller and its xdist workers, another for any run beside it.
 RUN = os.environ.setdefault("DPAL_TEST_RUN", str(os.getpid()))
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "main")
 RUN_DIR = SHARED / f"run-{RUN}" / WORKER
+# A seed; every worker draws the same order from it.
+ORDER = os.environ.get("DPAL_TEST_ORDER", "")
 
 # Before the settings load, which is why pyproject.toml does not name them to pytest: a developer's own site stays out
 # of reach.
-for name in ("DATABASE_URL", "CELERY_BROKER_URL", "STORAGE_URL", "LEDGER_COUNTER_PATH"):
+for name in ("DATABASE_URL", "DATABASE_OWNER_URL", "CELERY_BROKER_URL", "STORAGE_URL", "LEDGER_COUNTER_PATH"):
     os.environ.pop(name, None)
+# Threads of a BLAS wait for each other by turning round; beside another busy process that is ten times the work.
+for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
 os.environ["DPAL_VAR"] = str(RUN_DIR)
 os.environ["DPAL_NO_SERVERS"] = "1"
 os.environ["DJANGO_SETTINGS_MODULE"] = "dpal_site.settings"
@@ -51,14 +57,26 @@ from django.contrib.auth.hashers import PBKDF2PasswordHasher  # noqa: E402
 from django.db import connections  # noqa: E402
 from django.test import TransactionTestCase  # noqa: E402
 from django.utils import translation  # noqa: E402
+from hypothesis import settings as drawn  # noqa: E402
 
 from dpal_site.celery import app as celery_app  # noqa: E402
+from tests.again import try_again  # noqa: E402
+from tests.counting import begin_over, know_the_counter  # noqa: E402
 from tests.emptying import empty_after  # noqa: E402
+from tests.owning import site_url  # noqa: E402
+from tests.shuffling import shuffled  # noqa: E402
+from tests.template import drop_others, make_template, template_name  # noqa: E402
 
 assert settings.DATABASES  # loads them, so that pytest-django finds Django configured
 # Pages under test use the static files as they lie in the apps: nothing to collect, nothing to go stale.
 settings.STORAGES["staticfiles"] = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
 settings.WHITENOISE_AUTOREFRESH = settings.WHITENOISE_USE_FINDERS = True
+
+# How long an example takes says how busy the machine is, and nothing of what is tested.
+drawn.register_profile("patient", deadline=None)
+# A planted fault is noticed or not, and not by luck.
+drawn.register_profile("planted", deadline=None, derandomize=True, database=None)
+drawn.load_profile("patient")
 
 CHROMIUM_FLAGS = [
     "--headless",
@@ -85,6 +103,21 @@ def pytest_configure(config: pytest.Config) -> None:
         del os.environ["DJANGO_SETTINGS_MODULE"]
 
 
+def pytest_report_header() -> str | None:
+    """Say how to repeat the order of this run, where it was drawn."""
+    return f"order of the tests: DPAL_TEST_ORDER={ORDER}" if ORDER else None
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Run modules, and the tests of each, in an order drawn from DPAL_TEST_ORDER: none may need what another left."""
+    # `-p no:rerunfailures` tries nothing again.
+    if config.pluginmanager.hasplugin("rerunfailures"):
+        try_again(items, config.rootpath)
+    if ORDER:
+        items[:] = shuffled(items, ORDER)
+
+
 def pytest_unconfigure() -> None:
     """Remove what this run wrote."""
     shutil.rmtree(RUN_DIR, ignore_errors=True)
@@ -94,11 +127,15 @@ def pytest_unconfigure() -> None:
 
 @dataclass(frozen=True, slots=True)
 class TestServers:
-    """Where this test process finds its database server and its broker."""
+    """Where this test process finds its database server and its broker.
+
+    `database_url` names the role that the product runs as, `owner_url` the one that owns the tables.
+    """
 
     __test__ = False
 
     database_url: str
+    owner_url: str
     broker_url: str
 
 
@@ -118,7 +155,10 @@ def embedded_servers() -> Iterator[TestServers]:
             _drop_leftovers(postgres)
             fcntl.flock(users, fcntl.LOCK_SH)
         database = f"test_{RUN}_{WORKER}"
-        yield TestServers(postgres.url(database), valkey.url(1 + zlib.crc32(database.encode()) % 1023))
+        owner_url = postgres.url(database)
+        # Roles belong to the whole server, which other runs share.
+        used_url = site_url(owner_url, f"site_{database}")
+        yield TestServers(used_url, owner_url, valkey.url(1 + zlib.crc32(database.encode()) % 1023))
         if _lock_if_alone(users.fileno()):
             postgres.stop()
             valkey.stop()
@@ -134,22 +174,55 @@ def _lock_if_alone(users: int) -> bool:
 
 
 def _drop_leftovers(postgres: EmbeddedPostgres) -> None:
-    """Remove the databases of runs that were killed."""
+    """Remove the databases of runs that were killed, and then their roles, and of other versions."""
     with psycopg.connect(postgres.url(), autocommit=True) as connection:
+        drop_others(connection, template_name())
         for (name,) in connection.execute(r"SELECT datname FROM pg_database WHERE datname LIKE 'test\_%'").fetchall():
             connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+        for (name,) in connection.execute(r"SELECT rolname FROM pg_roles WHERE rolname LIKE '%\_test\_%'").fetchall():
+            connection.execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(name)))
 
 
 @pytest.fixture(scope="session")
-def django_db_modify_db_settings(embedded_servers: TestServers, emptying_what_was_written: None) -> None:
+def django_db_modify_db_settings(
+    embedded_servers: TestServers, emptying_what_was_written: None, django_db_blocker: "DjangoDbBlocker"
+) -> None:
     """Point Django and Celery, whose settings loaded without any server, at the test servers."""
-    address = parse_database_url(embedded_servers.database_url)
+    settings.DATABASE_URL, settings.EMBEDDED = embedded_servers.database_url, False
+    settings.DATABASE_OWNER_URL = embedded_servers.owner_url
+    # Making a database takes its owner; `django_db_setup` steps down from that.
+    address = parse_database_url(embedded_servers.owner_url)
     database = connections.settings["default"]
     database.update(address)
     database["TEST"]["NAME"] = address["NAME"]
     # Test databases are created from a connection to an existing one.
     database["NAME"] = "dpal"
     settings.CELERY_BROKER_URL = celery_app.conf.broker_url = embedded_servers.broker_url
+    # `migrate` then finds nothing to do but to give the site's role its rights.
+    database["TEST"]["TEMPLATE"] = template_name()
+    with django_db_blocker.unblock():
+        make_template(EmbeddedPostgres(SHARED / "postgres", durable=False), template_name(), SHARED / "template.lock")
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(
+    django_db_setup: None, django_db_blocker: "DjangoDbBlocker", embedded_servers: TestServers
+) -> Iterator[None]:
+    """Run what is tested as the site's role, which owns nothing; `tests.owning` is for what the owner does."""
+    with django_db_blocker.unblock():
+        know_the_counter()
+    begin_over()
+    role = parse_database_url(embedded_servers.database_url)["USER"]
+    options = connections.settings["default"]["OPTIONS"]
+    with django_db_blocker.unblock():
+        connections["default"].close()
+    options["options"] = f"-c role={role}"
+    yield
+    connections["default"].close()
+    del options["options"]
+    with psycopg.connect(embedded_servers.owner_url, autocommit=True) as connection:
+        for statement in ("DROP OWNED BY {}", "DROP ROLE {}"):
+            connection.execute(sql.SQL(statement).format(sql.Identifier(role)))
 
 
 @pytest.fixture(scope="session")
@@ -211,6 +284,16 @@ def turns_on_a_site() -> Iterator[int]:
         yield turns
 
 
+@pytest.fixture(scope="session", autouse=True)
+def clients_hold_the_secret() -> Iterator[None]:
+    """Give test clients what a browser gets: the secret of a session, and not the key it stands under."""
+    from tests.visiting import let_clients_log_in  # noqa: PLC0415  # loads models
+
+    with pytest.MonkeyPatch.context() as patch:
+        let_clients_log_in(patch)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def own_language() -> Iterator[None]:
     """Forget the language a test's last request was answered in."""
@@ -223,7 +306,7 @@ def leases_nobody_else_sees(request: pytest.FixtureRequest, monkeypatch: pytest.
     """Where a test is one open transaction, the thread that renews a lease sees no row of it, and would give it up."""
     marker = request.node.get_closest_marker("django_db")
     if marker is not None and not marker.kwargs.get("transaction"):
-        monkeypatch.setattr("annotation.services.work.Lease._keep", lambda lease: None)
+        monkeypatch.setattr("annotation.work.services.work.Lease._keep", lambda lease: None)
 
 
 @pytest.fixture
@@ -247,19 +330,34 @@ def find_chromium() -> str | None:
 
 
 @pytest.fixture(scope="module")
-def browser() -> "Iterator[Browser]":
-    """Start Chromium for one test module."""
+def chromium() -> "Iterator[Callable[[], Browser]]":
+    """Return what gives the module's Chromium, started when first asked for, and anew where it went away."""
     executable = find_chromium()
     if executable is None:
         pytest.skip("browser tests skipped: no Chromium found; install it, or name one in the variable CHROMIUM")
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415  # slow import
+    from playwright.sync_api import expect, sync_playwright  # noqa: PLC0415  # slow import
 
+    # Five seconds, the default, are short where two processes of tests, their sites and browsers share two cores.
+    expect.set_options(timeout=30_000)
     with pytest.MonkeyPatch.context() as environment, sync_playwright() as playwright:
         # Playwright runs an event loop on this thread, where Django would refuse every query.
         environment.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
-        started = playwright.chromium.launch(executable_path=executable, args=CHROMIUM_FLAGS)
-        yield started
-        started.close()
+        started: list[Browser] = []
+
+        def connected() -> "Browser":
+            if not started or not started[-1].is_connected():
+                started.append(playwright.chromium.launch(executable_path=executable, args=CHROMIUM_FLAGS))
+            return started[-1]
+
+        yield connected
+        for each in started:
+            each.close()
+
+
+@pytest.fixture
+def browser(chromium: "Callable[[], Browser]") -> "Browser":
+    """Return the Chromium of this module's tests."""
+    return chromium()
 
 
 @pytest.fixture

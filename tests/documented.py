@@ -8,13 +8,13 @@ from pathlib import Path
 
 from dpal_site.embedded.servers import REPOSITORY
 
-DOCUMENTS = ("README.md", "docs/releases.md", "docs/streams.md")
+DOCUMENTS = ("README.md", "docs/releases.md", "docs/streams.md", "client/README.md")
 EXAMPLE = re.compile(r"```(?:bash|python) file=(\S+)\n(.*?)```", re.DOTALL)
 # What a person copies must be an example that runs; nothing with an address or a module in it goes untested.
 UNNAMED = re.compile(r"```\w*\n(?:[^`]*?\n)?\s*(?:curl|import|from|def) [^`]*```")
 
 # Pages whose examples a test of their own runs.
-RUN_ELSEWHERE = {"statement.md": "tests/web/annotation/test_statement.py"}
+RUN_ELSEWHERE = {"statement.md": "tests/web/annotation/statement/test_statement.py"}
 
 
 def examples() -> dict[str, str]:
@@ -39,10 +39,17 @@ def write_examples(folder: Path) -> None:
         (folder / name).write_text(script, encoding="utf-8")
 
 
-def run(name: str, folder: Path, known: dict[str, str], *, sent: bytes = b"") -> subprocess.CompletedProcess[str]:
-    """Run an example in its folder, with nothing but `known` in its environment and `sent` as its input."""
-    command = ["bash", name] if name.endswith(".sh") else [sys.executable, "-W", "ignore", name]
-    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), **known}
+def run(
+    name: str, folder: Path, known: dict[str, str], *, sent: bytes = b"", programs: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run an example in its folder, with nothing but `known` in its environment and `sent` as its input.
+
+    `programs` holds the Python that runs it, and what else is found before the programs of this machine.
+    """
+    python = sys.executable if programs is None else str(programs / "python")
+    command = ["bash", name] if name.endswith(".sh") else [python, "-W", "ignore", name]
+    path = os.environ["PATH"] if programs is None else f"{programs}:{os.environ['PATH']}"
+    environment = {"PATH": path, "HOME": str(folder), **known}
     done = subprocess.run(
         command, cwd=folder, env=environment, input=sent, capture_output=True, timeout=120, check=False
     )

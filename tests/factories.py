@@ -1,13 +1,19 @@
 """Projects, people and questions for tests; only what a test does not care about has a default."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import transaction
 
+from annotation.choices.catalogue import CATALOGUE
+from annotation.choices.presets import PRESETS
+from annotation.choices.services import configurations
+from annotation.data.services import datasets
 from annotation.models import (
+    Configuration,
     Dataset,
     DatasetRole,
     DatasetState,
@@ -19,8 +25,9 @@ from annotation.models import (
     Record,
     Role,
 )
-from annotation.presets import PRESETS
-from annotation.services import datasets, projects, queue
+from annotation.models.configurations import settings_in
+from annotation.projects.services import projects
+from annotation.questions.services import queue
 from privacy.models import BudgetAccount, EntryKind, LedgerEntry
 from privacy.services import ledger
 
@@ -51,7 +58,13 @@ def make_project(*, owner: User | None = None, **fields: Any) -> Project:
     """Make a trusted text project with three classes; `oracle="crowd"` brings a gate."""
     number = next(_numbers)
     crowd = fields.get("oracle") == "crowd"
-    gate = {"gate_k": 17, "gate_sampling_rate": 0.3, "gate_epsilon": 0.5, "labels_account": None}
+    gate = {
+        "gate_kind": "k_anonymity",
+        "gate_k": 17,
+        "gate_sampling_rate": 0.3,
+        "gate_epsilon": 0.5,
+        "labels_account": None,
+    }
     defaults: dict[str, Any] = {
         "slug": f"project-{number}",
         "name": f"Project {number}",
@@ -63,6 +76,9 @@ def make_project(*, owner: User | None = None, **fields: Any) -> Project:
         "privacy_unit": "record",
         "feature_dimension": 8,
         "selection": "random",
+        "estimator": "logistic",
+        "features": "standard",
+        "update_policy": "per_round",
         "round_size": 10,
         "training_epsilon": 1.0,
         "regularization": 1.0,
@@ -72,10 +88,41 @@ def make_project(*, owner: User | None = None, **fields: Any) -> Project:
     }
     values = defaults | (gate if crowd else {}) | fields
     if crowd and values["labels_account"] is None:
-        values["labels_account"] = make_account()
+        values["labels_account"] = make_account(unit="answer")
     values.setdefault("pool_account", None)
     values["pool_account"] = values["pool_account"] or make_account(delta_limit=1e-4 if crowd else 0.0)
-    return Project.objects.create(created_by=owner or make_user(), **values)
+    values["created_by"] = owner or make_user()
+    columns = {name: value for name, value in values.items() if not configurations.in_document(name)}
+    return configurations.store_project(settings=columns, document=raw_document(values))
+
+
+def raw_document(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return a document of settings as they are, broken or not; the database says what it takes."""
+    document: dict[str, dict[str, Any]] = {}
+    used = {each.name: each.default for choice in CATALOGUE.chosen(settings) for each in choice.parameters()}
+    for name, value in (used | dict(settings)).items():
+        if value is not None and configurations.in_document(name):
+            document.setdefault(str(CATALOGUE.section_of(name)), {})[name] = value
+    return document
+
+
+def write_settings(project: Project, **changes: Any) -> None:
+    """Write settings past every service, as another version of the configuration; None takes one out of it."""
+    stored = Project.objects.get(pk=project.pk)
+    columns = {name: value for name, value in changes.items() if not configurations.in_document(name)}
+    settings = {**settings_in(stored.configuration_id), **changes}
+    document = raw_document({name: value for name, value in settings.items() if name not in columns})
+    for section, held in stored.configuration.document.items():
+        # What was left open stays said, so that nothing but the changes is another.
+        document.setdefault(section, {}).update({key: None for key in held if held[key] is None and key not in changes})
+    with transaction.atomic():
+        following = Configuration.objects.create(
+            project=stored,
+            version=1 + Configuration.objects.filter(project=stored).count(),
+            document=document,
+            digest=configurations.digest_of(document),
+        )
+        Project.objects.filter(pk=project.pk).update(configuration=following, **columns)
 
 
 def open_preset(owner: User, preset: str, **settings: Any) -> Project:

@@ -5,6 +5,8 @@ from playwright.sync_api import Download, Locator, Page
 WAIT = 30_000
 # More stops than any page has: whoever pressed Tab so often has been everywhere.
 STOPS = 150
+# Within 300 ms after a new question the label page takes a key or a click for one that was meant for the last.
+READING_MS = 350
 
 # What is wrong with where the focus is, or nothing.
 LOST = """
@@ -29,6 +31,20 @@ LOST = """
   return null;
 }
 """
+
+
+def settle(page: Page) -> None:
+    """Wait until what was put into the page has all its attributes, its focus and its time of arrival."""
+    page.wait_for_function("() => document.querySelector('.htmx-swapping, .htmx-settling') === null", timeout=WAIT)
+
+
+def read_first(page: Page) -> None:
+    """Wait as long as somebody does who reads the question that just came.
+
+    The page counts from when the question settled, which on a busy machine is well after its words can be seen.
+    """
+    settle(page)
+    page.wait_for_timeout(READING_MS)
 
 
 class Keyboard:

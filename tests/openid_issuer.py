@@ -99,7 +99,8 @@ def listening_issuer(settings: Any) -> Iterator[str]:
     url = f"http://127.0.0.1:{server.server_port}"
     app = {"provider_id": "oidc", "name": NAME, "client_id": "dpal", "secret": "s", "settings": {"server_url": url}}
     settings.SOCIALACCOUNT_PROVIDERS = {"openid_connect": {"APPS": [app]}}
-    settings.FORM_TARGETS = [url]
+    directives = settings.CONTENT_SECURITY_POLICY["DIRECTIVES"] | {"form-action": ["'self'", url]}
+    settings.CONTENT_SECURITY_POLICY = {"DIRECTIVES": directives}
     Issuer.changed, Issuer.sign = {}, staticmethod(signed)
     yield url
     server.shutdown()

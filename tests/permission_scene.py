@@ -11,13 +11,16 @@ from django.shortcuts import resolve_url
 from django.test import Client
 from django.urls import URLPattern, URLResolver, reverse
 
-from annotation.joining_models import CrowdLink
+from annotation.data.services import drafts
 from annotation.models import Assignment, DatasetRole, Membership, Project, Query, Role
-from annotation.services import crowd_links, drafts, groups, invitations, projects, queue, tokens
-from annotation.services.tokens import Scope
-from annotation.views.crowd import SESSION_KEY
+from annotation.models.joining import CrowdLink
+from annotation.people.services import crowd_links, groups, invitations, members, tokens
+from annotation.people.services.tokens import Scope
+from annotation.people.views.crowd import SESSION_KEY
+from annotation.populations import services as populations
+from annotation.questions.services import queue, saved_views
 from dpal_site.api import api
-from learner.webhook_models import Webhook, WebhookDelivery
+from learner.models.webhooks import Webhook, WebhookDelivery
 from tests import learning
 from tests.factories import make_candidates, make_records, make_user, open_records
 
@@ -60,7 +63,7 @@ class Scene:
         learning.fill_trusted(self.project)
         release = learning.run_to_release(self.project, make_user(), version=1)
         for name in ("annotator", "engineer"):
-            projects.add_member(project=self.project, user=self.people[name], role=Role(name))
+            members.add_member(project=self.project, user=self.people[name], role=Role(name))
         open_records(self.project, 3, round_number=9)
         self.lease: Assignment = queue.claim_next(project=self.project, user=annotator)
         self.lease_membership = Membership.objects.get(project=self.project, user=annotator)
@@ -72,9 +75,9 @@ class Scene:
         )
         crowd = learning.open_crowd(manager)
         for name in ("annotator", "engineer"):
-            projects.add_member(project=crowd, user=self.people[name], role=Role(name))
+            members.add_member(project=crowd, user=self.people[name], role=Role(name))
         link: CrowdLink = crowd.crowd_links.create(
-            token=f"token{named}",
+            digest=f"digest{named}",
             platform="prolific",
             answers_wanted=1,
             completion_code="CODE",
@@ -114,13 +117,26 @@ class Scene:
         into_group, _secret = invitations.create_invitation(
             group=group, owner=self.people["administrator"], maximum_uses=1, lifetime=timedelta(days=1)
         )
+        common = populations.open_population(
+            name=f"Everybody{named}",
+            unit="contributor",
+            filter="pure",
+            epsilon_limit=1000.0,
+            delta_limit=1e-4,
+            owner=manager,
+            second=make_user(),
+        )
+        wish = populations.appoint_manager(population=common, user=make_user(), reason="she joins", actor=manager)
         self.arguments: dict[str, Any] = {
+            "population": common.slug,
+            "wish_id": wish.pk,
             "group_id": group.pk,
             "given_id": given.pk,
             "place_id": group.members.get().pk,
             "webhook_id": webhook.pk,
             "delivery_id": delivery.pk,
             "slug": self.project.slug,
+            "other": self.project.slug,
             "preset": "pool-experts",
             "step": "task",
             "request_id": wanted.pk,
@@ -129,6 +145,9 @@ class Scene:
             "invitation_id": invitation.pk,
             "link_id": link.pk,
             "check_id": 0,
+            "view_id": saved_views.keep_view(
+                project=self.project, owner=manager, name="open", chosen={"state": "open"}, shared=True
+            ).pk,
             "query_id": disputed.pk,
             "report_id": report.pk,
             "dataset_id": pool.pk,
@@ -138,6 +157,8 @@ class Scene:
             "assignment_id": self.lease.pk,
             "job_id": pool.job_id,
             "version": release.version,
+            "before": release.version,
+            "channel": "stable",
             "name": "weights.json",
             "format": "csv",
             "kind": "reliability",

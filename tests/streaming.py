@@ -7,11 +7,13 @@ import numpy as np
 from django.contrib.auth.models import User
 from django.db import connection
 
+from annotation.data.services import streams as posts
 from annotation.models import Membership, Project, Query, Record, Role, WorkState
-from annotation.services import labels, projects, queue
-from annotation.services import streams as posts
+from annotation.projects.services import projects
+from annotation.questions.services import labels, queue
 from learner.models import ModelRelease, StreamBatch, TrainingRun
-from learner.services import streams, training
+from learner.streams.services import streams
+from learner.trainings.services import training
 
 CLASSES = ["honest", "fraud"]
 COLUMNS = [{"name": name, "low": -1.0, "high": 1.0} for name in ("amount", "hour", "distance")]

@@ -11,12 +11,12 @@ PURE = (
     "privacy.accounting.composition",
     "privacy.mechanisms.discrete",
     "privacy.gate",
-    "annotation.parsers",
-    "annotation.consensus",
+    "annotation.data.parsers",
+    "annotation.choices.consensus",
     "learner.features.text",
     "learner.estimators.logistic",
     "learner.strategies.top_c",
-    "learner.artifacts",
+    "learner.releases.artifacts",
 )
 PROBE = """
 import importlib, sys

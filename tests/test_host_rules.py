@@ -8,10 +8,11 @@ from tests.test_source_rules import ROOT, sources
 
 # These know whether files lie on a file system, and do otherwise where not.
 MAY_KNOW_PATHS = {
-    "annotation/services/files.py",
-    "annotation/services/emptying.py",
-    "learner/services/features.py",
-    "learner/services/releases.py",
+    "annotation/data/services/files.py",
+    "annotation/data/services/emptying.py",
+    "learner/pools/services/features.py",
+    "learner/releases/services/publishing.py",
+    "learner/releases/services/releases.py",
 }
 SESSION = {
     "a lock of the session": r"pg_(?:try_)?advisory_lock(?:_shared)?\(",

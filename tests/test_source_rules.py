@@ -28,23 +28,41 @@ REACHES_OUT = {
     "botocore",
 }
 MAY_REACH_OUT = {
-    "learner/webhook_address.py": "to hosts an administrator listed, at addresses that were checked",
-    "learner/services/webhooks.py": "names the errors of the former",
-    "annotation/object_storage.py": "to the bucket that STORAGE_URL names",
+    "learner/releases/webhook_address.py": "to hosts an administrator listed, at addresses that were checked",
+    "learner/releases/services/webhooks.py": "names the errors of the former",
+    "learner/machines/endpoint.py": "to language models an administrator named, at addresses that were checked",
+    "annotation/data/object_storage.py": "to the bucket that STORAGE_URL names",
     "dpal_site/openid/issuer.py": "to the issuer that OIDC_ISSUER names, and where its own description leads",
     "dpal_site/file_address.py": "describes that bucket",
     "dpal_site/healthcheck.py": "to the process beside it",
     "dpal_site/embedded/processes.py": "to the processes it started",
+    "dpal_site/front.py": "to the label process, at the one address that LABEL_PROCESS_URL names",
     "dpal_site/demo/annotators.py": "to the site that runs the demo",
+    "privacy/audit/witness.py": "to the site that somebody on another host watches with it",
 }
 MAY_MARK_SAFE = {
-    "annotation/views/label_parts.py": "ids and tokens of our own making",
-    "learner/release_views.py": "a model card, which escapes what it quotes",
+    "annotation/questions/views/label_parts.py": "ids and tokens of our own making",
+    "learner/releases/views.py": "a model card, which escapes what it quotes",
+    "learner/releases/evaluation_views.py": "the same of the questions an evaluator asks",
 }
 MAY_START_PROGRAMS = {
     f"dpal_site/embedded/{name}.py" for name in ("host", "identity", "postgres", "processes", "valkey")
 }
 RUNNING = {"eval", "exec", "compile", "__import__"}
+
+
+LONGEST_LINE = 120
+# Lines of templates that cannot be broken where they stand: a tag ends on its line, and white space beside words shows.
+UNBROKEN_LINES = 70
+LONGEST_MODULE = 400
+# Each of `reproduce` tells one paper from its beginning to its table; the other is to be split, and none joins them.
+TOO_LONG = {
+    "annotation/data/services/datasets.py",
+    "learner/reproduce/chaudhuri2008.py",
+    "learner/reproduce/feyisetan2019_gate.py",
+    "learner/reproduce/ghassemi_designs.py",
+    "learner/reproduce/rane2019.py",
+}
 
 
 def sources():
@@ -74,41 +92,57 @@ def breaches(name, source):
     """Yield what a source file does that none of ours may do."""
     tree = ast.parse(source)
     for module in imported(tree):
-        if module.split(".")[0] in RUNS_WHAT_IT_READS:
-            yield f"imports {module}"
-        if (module in REACHES_OUT or module.split(".")[0] in REACHES_OUT) and name not in MAY_REACH_OUT:
-            yield f"reaches out by {module}"
-        if module == "django.utils.safestring.mark_safe" and name not in MAY_MARK_SAFE:
-            yield "marks text as safe"
-        if module.split(".")[0] == "subprocess" and name not in MAY_START_PROGRAMS:
-            yield "starts programs"
-        if re.match(r"(xml(?!\.sax\.saxutils)|lxml|defusedxml|html5lib)(\.|$)", module):
-            yield "reads XML"
-        if module.endswith("csrf_exempt"):
-            yield "exempts a view from CSRF"
+        yield from forbidden_import(name, module)
     for function, node in called(tree):
-        options = {word.arg: ast.unparse(word.value) for word in node.keywords}
-        if function in RUNNING or function in ("os.system", "os.popen", "yaml.load", "yaml.unsafe_load", "torch.load"):
-            yield f"calls {function}"
-        if re.search(r"\bhashlib\.(md5|sha1|new)$", function):
-            yield "uses a weak hash"
-        if function.endswith("np.load") and options.get("allow_pickle") != "False":
-            yield "loads arrays that may hold objects"
-        if options.get("shell") == "True":
-            yield "runs a shell"
-        if options.get("verify") == "False" or function.endswith("_create_unverified_context"):
-            yield "trusts any certificate"
-        if function.endswith(("filter", "exclude", "get", "order_by")) and any(
-            word.arg is None and re.search(r"request\.|GET|POST|query_params", ast.unparse(word.value))
-            for word in node.keywords
-        ):
-            yield "lets a visitor name the fields of a query"
-        if function.endswith("order_by") and re.search(r"request\.|\.GET", " ".join(map(ast.unparse, node.args))):
-            yield "lets a visitor name the order of a query"
-        if function.endswith((".raw", ".extra")):
-            yield "goes round the query builder"
+        yield from forbidden_call(function, node)
+        yield from forbidden_query(function, node)
     if "csv.writer(" in source and "safe_cell" not in source:
         yield "writes cells that a spreadsheet may run"
+    yield from written_secrets(tree)
+
+
+def forbidden_import(name, module):
+    if module.split(".")[0] in RUNS_WHAT_IT_READS:
+        yield f"imports {module}"
+    if (module in REACHES_OUT or module.split(".")[0] in REACHES_OUT) and name not in MAY_REACH_OUT:
+        yield f"reaches out by {module}"
+    if module == "django.utils.safestring.mark_safe" and name not in MAY_MARK_SAFE:
+        yield "marks text as safe"
+    if module.split(".")[0] == "subprocess" and name not in MAY_START_PROGRAMS:
+        yield "starts programs"
+    if re.match(r"(xml(?!\.sax\.saxutils)|lxml|defusedxml|html5lib)(\.|$)", module):
+        yield "reads XML"
+    if module.endswith("csrf_exempt"):
+        yield "exempts a view from CSRF"
+
+
+def forbidden_call(function, node):
+    options = {word.arg: ast.unparse(word.value) for word in node.keywords}
+    if function in RUNNING or function in ("os.system", "os.popen", "yaml.load", "yaml.unsafe_load", "torch.load"):
+        yield f"calls {function}"
+    if re.search(r"\bhashlib\.(md5|sha1|new)$", function):
+        yield "uses a weak hash"
+    if function.endswith("np.load") and options.get("allow_pickle") != "False":
+        yield "loads arrays that may hold objects"
+    if options.get("shell") == "True":
+        yield "runs a shell"
+    if options.get("verify") == "False" or function.endswith("_create_unverified_context"):
+        yield "trusts any certificate"
+
+
+def forbidden_query(function, node):
+    if function.endswith(("filter", "exclude", "get", "order_by")) and any(
+        word.arg is None and re.search(r"request\.|GET|POST|query_params", ast.unparse(word.value))
+        for word in node.keywords
+    ):
+        yield "lets a visitor name the fields of a query"
+    if function.endswith("order_by") and re.search(r"request\.|\.GET", " ".join(map(ast.unparse, node.args))):
+        yield "lets a visitor name the order of a query"
+    if function.endswith((".raw", ".extra")):
+        yield "goes round the query builder"
+
+
+def written_secrets(tree):
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             for target in node.targets:
@@ -120,6 +154,41 @@ def breaches(name, source):
 def test_no_file_breaks_a_rule():
     found = {name: said for name, source in sources().items() if (said := list(breaches(name, source)))}
     assert found == {}
+
+
+def test_no_further_module_is_too_long():
+    lengths = {name: source.count("\n") for name, source in sources().items() if "/migrations/" not in name}
+    assert {name for name, length in lengths.items() if length > LONGEST_MODULE} - TOO_LONG == set()
+    assert set(lengths) >= TOO_LONG
+
+
+def test_no_further_line_of_a_template_is_too_long():
+    packages = ("annotation", "learner", "dpal_site")
+    templates = [path for package in packages for path in (ROOT / package).rglob("*.html")]
+    lines = [line for path in templates for line in path.read_text(encoding="utf-8").splitlines()]
+    assert len(templates) > 100
+    assert sum(len(line) > LONGEST_LINE for line in lines) <= UNBROKEN_LINES
+
+
+# Files of tests that may run axe by themselves: the one that waits for the page first.
+MAY_RUN_AXE = {"tests/axe.py"}
+
+
+def runs_axe(source):
+    # Reading all tests as trees takes seconds.
+    named = "axe_playwright_python" in source
+    return named and any(module.startswith("axe_playwright_python") for module in imported(ast.parse(source)))
+
+
+def test_axe_looks_at_pages_that_are_there():
+    tests = {str(path.relative_to(ROOT)): path.read_text() for path in sorted((ROOT / "tests").rglob("*.py"))}
+    assert {name for name, source in tests.items() if runs_axe(source)} == MAY_RUN_AXE
+    for planted in (
+        "from axe_playwright_python.sync_playwright import Axe\nAxe().run(page)",
+        "import axe_playwright_python.sync_playwright as axe\naxe.Axe().run(page)",
+    ):
+        assert runs_axe(planted)
+    assert not runs_axe("from tests.axe import violations\nassert violations(page) == []")
 
 
 def test_what_is_excused_still_exists():

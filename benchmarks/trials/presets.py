@@ -9,7 +9,6 @@ import numpy as np
 
 from benchmarks.trials.recipes import FITTING, NAMES, Outcome, Recipe, outcome, random_rows, released, spendable
 from benchmarks.trials.tasks import Task
-from learner.blocks import block_rates
 from learner.estimators.bandit import BanditMutualInformationOGD, FewAnswersWarning
 from learner.estimators.logistic import PrivateLogisticRegression
 from learner.estimators.mi_ogd import MutualInformationOGD, NoisyGradientDescent
@@ -17,6 +16,7 @@ from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
 from learner.linear_model import LinearModel
 from learner.policies import BatchPolicy, BatchState, FixedBatches, FixedWindows
 from learner.strategies.bernoulli_screen import BernoulliScreen
+from learner.strategies.blocks import block_rates
 from learner.strategies.random import RandomChoice
 from learner.strategies.secret_sample import SecretSample
 from learner.strategies.uncertainty import Uncertainty

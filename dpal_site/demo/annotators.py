@@ -39,6 +39,7 @@ class Page(HTMLParser):
         self.image_url = ""
         self._form: Form | None = None
         self._depth_in_question = 0
+        self._seen_question = False
         self.feed(text)
         self.question = self.question.strip()
 
@@ -47,8 +48,9 @@ class Page(HTMLParser):
         given = {name: value or "" for name, value in attrs}
         if self._depth_in_question and tag not in self.VOID:
             self._depth_in_question += 1
-        if given.get("id") == "question":
-            self._depth_in_question = 1
+        # The first one: what the page keeps for other people and other questions is not read.
+        if given.get("id") == "question" and not self._seen_question:
+            self._depth_in_question, self._seen_question = 1, True
         if tag == "img" and self._depth_in_question:
             self.image_url = given.get("src", "")
         if tag == "form":

@@ -21,16 +21,8 @@ from privacy.normalizers import Normalizer, normalize_texts
 RELEASES = 3
 SEED = 20_250_101
 CONTRIBUTORS = 50_000
-CROWD_GATE: dict[str, Any] = {
-    "gate_k": 20,
-    "gate_sampling_rate": 0.2,
-    "gate_epsilon": 0.5,
-    "texts_per_contributor": 2,
-    "normalizer": "L1",
-    # One gate run costs a third of it; what is left pays for runs that a crash has charged.
-    "pool_epsilon": 3.0,
-    "pool_delta": 2e-6,
-}
+# The preset's own gate; what its limit leaves pays for runs that a crash has charged.
+CROWD_GATE: dict[str, Any] = {"normalizer": "L1"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +92,11 @@ def digits_plan() -> ProjectPlan:
     )
 
 
-def voice_plan() -> ProjectPlan:
+def voice_plan(*, contributors: int = CONTRIBUTORS) -> ProjectPlan:
     """Return a generated voice log in a crowd project."""
     rng = np.random.default_rng(SEED)
     known = voice_log.known_sentences()
-    log = voice_log.draw_log(list(known), contributors=CONTRIBUTORS, rng=rng)
+    log = voice_log.draw_log(list(known), contributors=contributors, rng=rng)
     texts, labels = voice_log.public_test_set(size=400, rng=rng)
     return ProjectPlan(
         name="Voice queries",
@@ -112,12 +104,12 @@ def voice_plan() -> ProjectPlan:
         data_kind="text",
         question=voice_log.QUESTION,
         classes=voice_log.CLASSES,
-        settings=CROWD_GATE | crowd_budget(training_epsilon=1.5) | {"feature_dimension": 32, "regularization": 8.0},
+        settings=CROWD_GATE | crowd_budget(),
         companion_settings={"selection": "random"},
         pool=log_file(log),
         test=labelled_texts(texts, [voice_log.CLASSES[label] for label in labels]),
         answer=TextReader(known),
-        about=f"{len(log.texts):,} generated lines of {CONTRIBUTORS:,} contributors, {len(set(log.texts)):,} distinct",
+        about=f"{len(log.texts):,} generated lines of {contributors:,} contributors, {len(set(log.texts)):,} distinct",
     )
 
 
@@ -138,15 +130,9 @@ def trusted_budget(
     }
 
 
-def crowd_budget(*, training_epsilon: float, labels: int = 60) -> dict[str, Any]:
-    """Return an answers account that pays for every training and for two more."""
-    return {
-        "round_size": labels,
-        "labels_per_release": labels,
-        "overlap": 3,
-        "training_epsilon": training_epsilon,
-        "labels_epsilon": (RELEASES + 2) * training_epsilon,
-    }
+def crowd_budget(*, labels: int = 60) -> dict[str, Any]:
+    """Return how many questions each version of a crowd's project takes; all of them are paid for at once."""
+    return {"round_size": labels, "labels_per_release": labels, "overlap": 3}
 
 
 def random_choice(settings: Mapping[str, Any], *, pool_size: int) -> dict[str, Any]:

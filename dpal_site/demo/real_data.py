@@ -149,7 +149,7 @@ def _crowd_plan(
         data_kind="text",
         question=QUESTION,
         classes=classes,
-        settings=CROWD_GATE | crowd_budget(training_epsilon=1.5) | {"feature_dimension": 32, "regularization": 8.0},
+        settings=CROWD_GATE | crowd_budget(),
         companion_settings={"selection": "random"},
         pool=log_file(log),
         test=labelled_texts(test.texts, test.labels),

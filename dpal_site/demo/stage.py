@@ -9,19 +9,23 @@ from datetime import timedelta
 from django.contrib.auth.models import User
 from django.core.files import File
 
+from annotation.data.services import datasets, files
 from annotation.models import Dataset, DatasetRole, Job, Project, ProjectState, Role, WorkState
-from annotation.services import datasets, files, projects, tokens
+from annotation.people.services import members, tokens
+from annotation.projects.services import configuring, projects
+from dpal_site.demo import without_privacy
 from dpal_site.demo.plans import RELEASES, ProjectPlan, UploadFile
-from learner.intervals import wilson_interval
 from learner.models import ModelRelease, Round
-from learner.selectors import Step, accounts_of, project_status
-from learner.services import releases
+from learner.next_step import Step, project_status
+from learner.releases.intervals import wilson_interval
+from learner.releases.services import releases
+from learner.selectors import accounts_of
 from privacy.models import SETTLEMENTS, EntryKind, LedgerEntry
 
 ANNOTATORS = ("annotator", "annotator-2", "annotator-3")
 ADMIN = "admin"
 ENGINEER = "engineer"
-DEAD_ENDS = (Step.CANNOT_PAY, Step.STUCK, Step.PAUSED)
+DEAD_ENDS = (Step.CANNOT_PAY, Step.FEW_LABELS, Step.STUCK, Step.PAUSED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +103,8 @@ def _open(plan: ProjectPlan, logins: dict[str, Login]) -> Project:
         **plan.settings,
     )
     for name in ANNOTATORS:
-        projects.add_member(project=project, user=logins[name].user, role=Role.ANNOTATOR)
-    projects.add_member(project=project, user=logins[ENGINEER].user, role=Role.ENGINEER)
+        members.add_member(project=project, user=logins[name].user, role=Role.ANNOTATOR)
+    members.add_member(project=project, user=logins[ENGINEER].user, role=Role.ENGINEER)
     # The test set first, so that no release goes unmeasured on its page.
     _upload(project, plan.test, role=DatasetRole.PUBLIC_TEST, by=logins[ADMIN].user)
     _upload(project, plan.pool, role=DatasetRole.POOL, by=logins[ADMIN].user)
@@ -120,7 +124,10 @@ def _upload(project: Project, upload: UploadFile, *, role: str, by: User) -> Non
 
 def plan_another_release(stage: Stage) -> None:
     """Let every project but the companions ask on, so that whoever logs in finds questions; its budget has room."""
-    Project.objects.filter(pk__in=[pair.project.pk for pair in stage.pairs]).update(maximum_releases=RELEASES + 1)
+    for pair in stage.pairs:
+        configuring.configure_project(
+            project=pair.project, changes={"maximum_releases": RELEASES + 1}, actor=pair.project.created_by
+        )
 
 
 class News:
@@ -175,8 +182,18 @@ class Accuracy:
 def accuracy_of(release: ModelRelease) -> Accuracy:
     """Return how a release does on its public test set."""
     measured = release.evaluations.order_by("pk")[0]
-    low, high = wilson_interval(measured.correct, measured.examples)
-    return Accuracy(100 * measured.correct / measured.examples, 100 * low, 100 * high)
+    return _accuracy(measured.correct, measured.examples)
+
+
+def _accuracy(correct: int, examples: int) -> Accuracy:
+    low, high = wilson_interval(correct, examples)
+    return Accuracy(100 * correct / examples, 100 * low, 100 * high)
+
+
+def words_of_no_privacy(release: ModelRelease) -> str:
+    """Return how the same answers do without privacy; nothing where the answers are not what is randomised."""
+    found = without_privacy.shares_right(release)
+    return "-" if found is None else _accuracy(*found).wording
 
 
 def is_finished(stage: Stage) -> bool:
@@ -211,6 +228,7 @@ HEADINGS = (
     "delta spent / limit",
     "accuracy",
     "random choice",
+    "no privacy",
     "files",
 )
 
@@ -234,5 +252,6 @@ def _row(pair: Pair, version: int) -> tuple[str, ...]:
         else "0 / 0",
         accuracy_of(release).wording,
         accuracy_of(beside).wording,
+        words_of_no_privacy(release),
         str(releases.folder_of(release)) if files.are_local() else release.folder,
     )

@@ -1,4 +1,4 @@
-"""A generated log of a voice assistant: few sentences said by many people, many said by one."""
+"""A generated log of a voice assistant, as people talk to one: few sentences said by many, many said by one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,28 +7,76 @@ import numpy as np
 from numpy.typing import NDArray
 
 QUESTION = "What does the speaker want?"
-CLASSES = ("change something at home", "find something out")
+CLASSES = ("have something done", "find something out")
 
-ROOMS = (
-    "kitchen", "bedroom", "hall", "office", "bathroom", "garden", "garage", "cellar", "attic", "nursery",
-    "lounge", "dining", "guest", "laundry", "porch", "balcony", "studio", "library", "terrace", "basement",
-)  # fmt: skip
-ACTIONS = (
-    "turn on the {room} light", "turn off the {room} light", "turn up the {room} heating",
-    "turn down the {room} heating", "turn on the {room} radio", "turn off the {room} radio", "open the {room} blinds",
-    "close the {room} blinds", "open the {room} door", "lock the {room} door", "set the {room} light to red",
-    "set the {room} heating to twenty",
-)  # fmt: skip
-PLACES = (
-    "paris", "london", "berlin", "rome", "madrid", "lisbon", "vienna", "oslo", "athens", "dublin",
-    "prague", "warsaw", "zurich", "milan", "bruges", "tokyo", "cairo", "lima", "boston", "sydney",
-)  # fmt: skip
-ASKINGS = (
-    "what is the weather in {place}", "is it raining in {place}", "what time is it in {place}",
-    "how far is it to {place}", "how many people live in {place}", "what is the news from {place}",
-    "when is the next train to {place}", "when is the next flight to {place}", "who is the mayor of {place}",
-    "how cold is it in {place}", "what is there to see in {place}", "how do i get to {place}",
-)  # fmt: skip
+TIMES = ("six", "half past six", "seven", "seven thirty", "eight", "nine in the morning")
+PEOPLE = ("anna", "my boss", "john", "my sister", "the dentist", "mister brown")
+DISHES = ("pasta", "chicken soup", "pancakes", "apple pie", "rice", "lasagna")
+ROOMS = ("kitchen", "bedroom", "hall", "office", "garage", "living room")
+GOODS = ("milk", "eggs", "coffee", "batteries", "bread", "toilet paper")
+MUSIC = ("jazz", "the beatles", "some rock", "my favorite song", "mozart", "my workout playlist")
+PLACES = ("paris", "london", "the airport", "boston", "the office", "new york")
+# By scenario: what can fill the gap, and what is said to have something done and to find something out; the last
+# of each stands in the public test set alone.
+SAYINGS: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
+    "alarm": (
+        TIMES,
+        ("wake me up at {}", "set an alarm for {}", "please cancel my alarm for {}", "olly change my alarm to {}",
+         "get rid of the alarm at {}"),
+        ("is there an alarm at {}", "did i set the alarm to {}", "which alarms ring before {}", "is my alarm at {} on",
+         "have i already set one for {}"),
+    ),
+    "calendar": (
+        PEOPLE,
+        ("put lunch with {} in my calendar", "cancel my meeting with {}", "schedule a call with {} next week",
+         "move my appointment with {} to friday", "make a new event with {} at noon"),
+        ("when do i meet {}", "what time is my meeting with {}", "do i have an appointment with {} this week",
+         "how long is the call with {}", "where is the lunch with {}"),
+    ),
+    "cooking": (
+        DISHES,
+        ("save this recipe for {}", "start a timer for {}", "order the things i need for {}",
+         "read the {} recipe to me",
+         "send the recipe for {} to my wife"),
+        ("how do i cook {}", "how long does {} take", "what goes well with {}", "how much salt belongs into {}",
+         "which oven heat is right for {}"),
+    ),
+    "email": (
+        PEOPLE,
+        ("write an email to {}", "answer the email from {}", "send {} an email that i am late", "forward this to {}",
+         "delete all mails from {}"),
+        ("do i have new emails from {}", "has {} written to me", "what did {} say in the last email",
+         "how many mails came from {}", "is there anything unread from {}"),
+    ),
+    "lights": (
+        ROOMS,
+        ("turn on the lights in the {}", "switch off the {} light", "make the {} brighter", "make the {} lamp blue",
+         "dim everything in the {}"),
+        ("are the lights on in the {}", "is it dark in the {}", "did i leave the {} light on",
+         "how bright is the lamp in the {}", "which color has the {} lamp now"),
+    ),
+    "lists": (
+        GOODS,
+        ("put {} on my shopping list", "add {} to the list", "remove {} from my list", "take {} off the grocery list",
+         "write down that we need {}"),
+        ("do i need to buy {}", "is {} on my grocery list", "did i already note {}", "how much {} is on the list",
+         "have we run out of {}"),
+    ),
+    "music": (
+        MUSIC,
+        ("play {}", "i want to hear {}", "turn up {}", "start {} in the living room", "shuffle {} for me"),
+        ("is {} playing right now", "when was {} recorded", "who sings on {}", "do i have {} in my library",
+         "how long is the album by {}"),
+    ),
+    "transport": (
+        PLACES,
+        ("get me a taxi to {}", "book a ticket to {}", "start the navigation to {}", "share my way to {} with anna",
+         "reserve a seat on the train to {}"),
+        ("when is the next train to {}", "how is the traffic to {}", "how far is it to {}", "which bus goes to {}",
+         "does the flight to {} leave in time"),
+    ),
+}  # fmt: skip
+KEPT_FOR_THE_TEST = 1
 # What only one person would say; the gate exists so that nobody else ever reads it.
 PRIVATE_ACTIONS = ("remember that my door code is {n}", "call my doctor on {n}", "turn on heater number {n}")
 PRIVATE_ASKINGS = ("what did i pay to account {n}", "who called me from {n}", "when does parcel {n} arrive")
@@ -44,9 +92,18 @@ class VoiceLog:
 
 def known_sentences() -> dict[str, int]:
     """Return every sentence that people share, with the index of its class in `CLASSES`."""
-    actions = {action.format(room=room): 0 for action in ACTIONS for room in ROOMS}
-    askings = {asking.format(place=place): 1 for asking in ASKINGS for place in PLACES}
-    return actions | askings
+    return _said(slice(None, -KEPT_FOR_THE_TEST))
+
+
+def _said(which: slice) -> dict[str, int]:
+    """Return some of the sayings of each scenario and class with every gap filled."""
+    return {
+        saying.format(gap): place
+        for gaps, *by_class in SAYINGS.values()
+        for place, sayings in enumerate(by_class)
+        for saying in sayings[which]
+        for gap in gaps
+    }
 
 
 def draw_log(shared: Sequence[str], *, contributors: int, rng: np.random.Generator) -> VoiceLog:
@@ -89,9 +146,9 @@ def zipf_mandelbrot(size: int, *, exponent: float = 1.0, shift: float = 60.0) ->
 
 
 def public_test_set(*, size: int, rng: np.random.Generator) -> tuple[list[str], list[int]]:
-    """Return sentences written for the test and their classes; none is taken from the log."""
-    wished = ("{} please", "hey {}", "{} now", "could you {}", "{}")
-    known = known_sentences()
+    """Return sentences written for the test and their classes: other ways to say things, none taken from the log."""
+    wished = ("{}", "{} please", "hey {}", "{} now", "olly {}")
+    known = _said(slice(-KEPT_FOR_THE_TEST, None))
     chosen = rng.choice(list(known), size=size)
     polite = rng.choice(wished, size=size)
     return [form.format(text) for form, text in zip(polite, chosen, strict=True)], [known[text] for text in chosen]

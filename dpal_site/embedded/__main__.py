@@ -11,7 +11,11 @@ def main() -> None:
     parser.add_argument("action", choices=["start", "stop", "status", "url"])
     action = parser.parse_args().action
     if action in {"start", "url"}:
-        addresses = {"DATABASE_URL": servers.database_url(), "CELERY_BROKER_URL": servers.broker_url()}
+        addresses = {
+            "DATABASE_OWNER_URL": servers.owner_database_url(),
+            "DATABASE_URL": servers.database_url(),
+            "CELERY_BROKER_URL": servers.broker_url(),
+        }
         if action == "url":
             print(*(f"{name}={address}" for name, address in addresses.items()), sep="\n")
             return

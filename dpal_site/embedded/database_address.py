@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl, unquote
 from dpal_site.embedded.errors import UnsupportedUrl
 
 SCHEMES = ("postgresql", "postgres")
-ENGINE = "django.db.backends.postgresql"
+ENGINE = "dpal_site.watched"
 POOLED_ENGINE = "dpal_site.pooled"
 
 

@@ -52,6 +52,8 @@ class _Postmaster:
 class EmbeddedPostgres:
     """One cluster in `data_dir`: `cluster/`, `password`, `port`, `lock` and `server.log`."""
 
+    title = "The database"
+
     def __init__(
         self, data_dir: Path | str, port: int | None = None, *, durable: bool = True, root_mode: RootMode = "auto"
     ) -> None:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType, TracebackType
@@ -25,6 +25,9 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # What two workers hold before they do anything, and room for what they do.
 TWO_WORKERS_BYTES = 2**30
 HELPER_TASKS = 2
+# Who ends sooner than this has a fault that the next start may not mend.
+STEADY_SECONDS = 60
+LONGEST_PAUSE_SECONDS = 60
 CELERY = (sys.executable, "-m", "celery", "-A", "dpal_site.celery:app")
 
 
@@ -35,6 +38,9 @@ class _Child:
     environment: Mapping[str, str]
     process: subprocess.Popen[bytes]
     log_start: int
+    started: float
+    # When it is started again; None while it runs, or before anybody saw that it does not.
+    due: float | None = None
 
 
 class Supervisor:
@@ -63,7 +69,12 @@ class Supervisor:
             "PYTHONUNBUFFERED": "1",
             **(environment or {}),
         }
+        # Nothing that serves anybody may know who owns the tables.
+        for name in ("DATABASE_OWNER_URL", "DATABASE_OWNER_URL_FILE"):
+            self._environment.pop(name, None)
         self._children: dict[str, _Child] = {}
+        self._early_ends: dict[str, int] = {}
+        self._servers_due = 0.0
         self._old_handlers: dict[int, Any] = {}
         self._held_signal: int | None = None
         self._holding_signals = False
@@ -107,7 +118,7 @@ class Supervisor:
                 stderr=subprocess.STDOUT,
                 process_group=0,  # the terminal's Ctrl-C reaches us alone, and we stop the children in order
             )
-            self._children[name] = _Child(name, command, environment or {}, process, output.tell())
+            self._children[name] = _Child(name, command, environment or {}, process, output.tell(), time.monotonic())
         if self.echo:
             threading.Thread(target=self._echo, args=(self._children[name],), daemon=True).start()
 
@@ -119,13 +130,17 @@ class Supervisor:
         return self.url
 
     def start_web_and_label(self, port: int | None = None, workers: int = 2) -> str:
-        """Start the label pages apart from all others, on the next free port, and return the address of the others."""
+        """Start the label pages apart from all others, and return the one address of both.
+
+        The process of the others hands on what belongs to the label pages, so no browser sees their port.
+        """
         port = self._port(port)
         label_port = host.free_port_from(port + 1)
         web_url, label_url = (f"http://{host.LOOPBACK}:{each}" for each in (port, label_port))
-        self._start_gunicorn("web", port, workers, {"SITE_PART": "web", "LABEL_URL": label_url})
-        # The owner's address stays out of the process that answers annotators.
+        self._start_gunicorn("web", port, workers, {"SITE_PART": "web", "LABEL_PROCESS_URL": label_url})
+        # The wider role's address stays out of the process that answers annotators; who asks the other one says.
         label = {"SITE_PART": "label", "WEB_URL": web_url, "DATABASE_URL": "", "DATABASE_URL_FILE": ""}
+        label |= {"TRUSTED_PROXY_COUNT": "1"}
         self._start_gunicorn("label", label_port, workers, label)
         self.url = web_url
         return self.url
@@ -181,6 +196,45 @@ class Supervisor:
         while True:
             self.check_running()
             time.sleep(0.5)
+
+    def keep_running(self, say: Callable[[str], None]) -> None:
+        """Return never: what ends by itself is started again, for the others go on meanwhile."""
+        while True:
+            self.revive(say)
+            time.sleep(0.5)
+
+    def revive(self, say: Callable[[str], None]) -> None:
+        """Start again what has ended by itself; what keeps ending soon after its start waits longer each time."""
+        self._revive_servers(say)
+        for name in self.ended():
+            child, now = self._children[name], time.monotonic()
+            if child.due is None:
+                soon = now - child.started < STEADY_SECONDS
+                self._early_ends[name] = early = self._early_ends.get(name, 0) + 1 if soon else 0
+                child.due = now + (wait := min(2**early - 1, LONGEST_PAUSE_SECONDS))
+                when = f"in {wait} s" if wait else "now"
+                say(f"The {name} process ended with code {child.process.returncode}; it is started again {when}.")
+                say(f"{self.log_path(name)} ends:\n{host.tail(self.log_path(name), child.log_start)}")
+            if now >= child.due:
+                self.restart(name)
+
+    def _revive_servers(self, say: Callable[[str], None]) -> None:
+        """Start database and broker first: the processes wait for them, and need no restart unless one has moved."""
+        now = time.monotonic()
+        if now < self._servers_due:
+            return
+        try:
+            moved = servers.revive(say)
+        except (EmbeddedError, OSError) as error:  # a full disk, too
+            self._early_ends["servers"] = early = self._early_ends.get("servers", 0) + 1
+            self._servers_due = now + (wait := min(2**early - 1, LONGEST_PAUSE_SECONDS))
+            say(f"{error}\nThe next try is in {wait} s.")
+            return
+        self._early_ends.pop("servers", None)
+        if moved:
+            say(f"Another program took the old port; {', '.join(self._children)} are started again.")
+            for name in list(self._children):
+                self.restart(name)
 
     def check_running(self) -> None:
         """Raise ProcessDied, with the end of its log, if a child has ended by itself."""

@@ -1,6 +1,7 @@
 """The servers a site falls back on: where no URL is set, an embedded Postgres and an embedded Valkey under `var/`."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,12 @@ from dpal_site.embedded.postgres import EmbeddedPostgres
 from dpal_site.embedded.valkey import EmbeddedValkey
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+SITE_ROLE, LABEL_ROLE = "dpal_site", "dpal_label"
 # With DPAL_NO_SERVERS=1 nothing is started: settings load, and the first connection fails at once, saying why.
-LABEL_ROLE = "dpal_label"
 NOWHERE = "/DPAL_NO_SERVERS is set and no server runs"
 _started_here: list[EmbeddedPostgres | EmbeddedValkey] = []
+# By their folder: those that this process, or what it starts, relies on.
+_used: dict[Path, EmbeddedPostgres | EmbeddedValkey] = {}
 
 
 def var_dir() -> Path:
@@ -31,16 +34,26 @@ def valkey() -> EmbeddedValkey:
     return EmbeddedValkey(var_dir() / "valkey")
 
 
-def database_url() -> str:
-    """Return the URL of the embedded database `dpal`, its server started when needed."""
+def owner_database_url() -> str:
+    """Return the URL of the embedded database `dpal` for its owner, the server started when needed."""
     server = postgres()
     return server.url() if _available(server) else f"postgresql:///dpal?host={NOWHERE}"
 
 
+def database_url() -> str:
+    """Return the URL of the embedded database for the role of web servers and workers, which migrations make."""
+    return _url_for(SITE_ROLE, "site-database-password")
+
+
 def label_database_url() -> str:
     """Return the URL of the embedded database for the role of the label process."""
-    _, _, address = database_url().rpartition("@")
-    return f"postgresql://{LABEL_ROLE}:{local_secret('label-database-password')}@{address}"
+    return _url_for(LABEL_ROLE, "label-database-password")
+
+
+def _url_for(role: str, secret: str) -> str:
+    owned = owner_database_url()
+    _, at, address = owned.rpartition("@")
+    return f"postgresql://{role}:{local_secret(secret)}@{address}" if at else owned
 
 
 def broker_url() -> str:
@@ -62,6 +75,20 @@ def local_secret(name: str) -> str:
     return host.read_or_create_secret(var_dir() / "secrets" / name)
 
 
+def revive(say: Callable[[str], None]) -> bool:
+    """Start what this process uses and has ended; return whether one has another address now."""
+    moved = False
+    for server in _used.values():
+        if server.pid is not None:
+            continue
+        before = server.port
+        say(f"{server.title} has ended; it is started again. Meanwhile pages say that the site is not available.")
+        _start(server)
+        say(f"{server.title} runs again.")
+        moved |= server.port != before
+    return moved
+
+
 def stop_started() -> None:
     """Stop the servers this process started; those that ran before keep running."""
     while _started_here:
@@ -72,6 +99,11 @@ def _available(server: EmbeddedPostgres | EmbeddedValkey) -> bool:
     if os.environ.get("DPAL_NO_SERVERS") == "1":
         return server.status == "ready"
     server.data_dir.parent.mkdir(parents=True, exist_ok=True, mode=0o711)
-    if server.start():
-        _started_here.append(server)
+    _start(server)
+    _used[server.data_dir] = server
     return True
+
+
+def _start(server: EmbeddedPostgres | EmbeddedValkey) -> None:
+    if server.start() and server.data_dir not in {other.data_dir for other in _started_here}:
+        _started_here.append(server)

@@ -31,6 +31,8 @@ DATABASES = 1024
 class EmbeddedValkey:
     """One server in `data_dir`: append-only files, `password`, `port`, `lock`, `valkey.conf` and `server.log`."""
 
+    title = "The broker"
+
     def __init__(self, data_dir: Path | str, port: int | None = None, *, durable: bool = True) -> None:
         self.data_dir = Path(data_dir).expanduser().resolve()
         self.wanted_port = port

@@ -11,15 +11,18 @@ from django.conf import settings
 from django.core.files.storage import FileSystemStorage, default_storage
 from django.db import DatabaseError, connection
 
+from annotation.data.services import files, scanning
 from annotation.errors import StorageAway
-from annotation.services import files, scanning
-from annotation.services.broker import AWAY
+from annotation.work.services.broker import AWAY
 from dpal_site.monitoring import heartbeats
+from dpal_site.watched.watch import WATCH
 
 if TYPE_CHECKING:
-    from annotation.object_storage import ObjectStorage
+    from annotation.data.object_storage import ObjectStorage
 
 MEBIBYTE = 1024 * 1024
+# Whoever asks whether we are ready has little time.
+PATIENCE_SECONDS = 2.0
 
 
 def database() -> str | None:
@@ -88,4 +91,5 @@ if scanning.is_on():
 
 def run(names: list[str]) -> dict[str, str | None]:
     """Run the named checks; the value is None where all is well."""
-    return {name: CHECKS[name]() for name in names}
+    with WATCH.patience(PATIENCE_SECONDS):
+        return {name: CHECKS[name]() for name in names}

@@ -12,6 +12,7 @@ FORMATS = ("plain", "json")
 REQUEST_FIELDS = ("exception", "method", "route", "status", "milliseconds", "user_id", "token_id")
 # Those of a security event besides; see `security`.
 FIELDS = (*REQUEST_FIELDS, "security", "network", "account", "factor", "asked", "reason")
+NOWHERE = "an address of no page"
 OWN_PACKAGES = ("privacy.", "annotation.", "learner.", "dpal_site.")
 
 
@@ -24,12 +25,30 @@ class WithoutContent(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Rewrite the record in place and let it through."""
+        _without_address(record)
         if record.exc_info and (error := record.exc_info[1]) is not None:
             record.exception = described(error)
             record.exc_info = record.exc_text = None
             if isinstance(record.args, dict) and "exc" in record.args:  # Celery puts both into its message
                 record.args = {**record.args, "exc": summary(error), "traceback": ""}
         return True
+
+
+def _without_address(record: logging.LogRecord) -> None:
+    """Name the route where Django names the address: invitations, crowd links and links in mails are secrets.
+
+    Nothing of the address is in the line where no route has it, or the part that answers knows none.
+    """
+    request: Any = getattr(record, "request", None)
+    path = getattr(request, "path", "")
+    if not isinstance(path, str) or len(path) < 2:
+        return
+    match = getattr(request, "resolver_match", None)
+    route = f"/{match.route}" if match else NOWHERE
+    said = record.getMessage()
+    for written in (path, path.encode("unicode_escape").decode("ascii")):
+        said = said.replace(written, route)
+    record.msg, record.args = said, ()
 
 
 def summary(error: BaseException) -> str:

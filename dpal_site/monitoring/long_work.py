@@ -13,9 +13,9 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Assignment, AssignmentState, Job, Query, QueryState, WorkState
-from annotation.services import jobs, work
+from annotation.work.services import jobs, work
 from learner.models import Round, TrainingRun
-from learner.services.dispatch import RUN_ROUND_TASK, TRAIN_MODEL_TASK
+from learner.work.services.dispatch import RUN_ROUND_TASK, TRAIN_MODEL_TASK
 
 SHOWN = 200
 FAILED_SHOWN = 100

@@ -23,8 +23,8 @@ from annotation.models import (
     UpdatePolicy,
     WorkState,
 )
-from annotation.services import broker
-from annotation.sheets import start_accounts
+from annotation.statement.presenters import start_accounts
+from annotation.work.services import broker
 from dpal_site.monitoring import heartbeats
 from learner.models import Round, TrainingRun
 from privacy.models import BudgetAccount
@@ -47,7 +47,9 @@ class SiteCollector(Collector):
     def _queues(self) -> Iterator[Metric]:
         depth = GaugeMetricFamily("dpal_queue_depth", "Answers still wanted from annotators.", labels=["project"])
         # Where a guarantee needs how many are asked to stay inside, it stays off dashboards that others may see.
-        told = ~Q(project__selection=Selection.SECRET_SAMPLE) & ~Q(project__update_policy=UpdatePolicy.FLSW_HIDDEN)
+        secret = Q(project__configuration__document__selection__selection=Selection.SECRET_SAMPLE)
+        hidden = Q(project__configuration__document__training__update_policy=UpdatePolicy.FLSW_HIDDEN)
+        told = ~secret & ~hidden
         wanted = Query.objects.filter(told, state="open", open_slots__gt=0)
         for slug, slots in wanted.values_list("project__slug").annotate(slots=Sum("open_slots")).order_by():
             depth.add_metric([slug], slots)

@@ -14,8 +14,8 @@ from django.contrib.auth.signals import user_logged_in, user_logged_out, user_lo
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 
-from annotation.identity import address_of
-from annotation.services import history
+from annotation.log.services import history
+from annotation.people.identity import address_of, is_noted_nothing
 
 logger = logging.getLogger(__name__)
 READING = ("GET", "HEAD", "OPTIONS")
@@ -96,9 +96,13 @@ class SecurityLogMiddleware:
     def _note_done(self, request: HttpRequest, response: HttpResponse, name: str) -> None:
         if name.startswith("api:") and (token := _token_id(request)) is not None:
             note("token.used", request, method=request.method, status=response.status_code, token_id=token)
-        elif request.method not in READING and response.status_code < 400 and history.is_noted(name):
+        elif request.method not in READING and response.status_code < 400 and _is_done(request, name):
             kind = "administration.done" if name.startswith(("admin:", "operations:")) else "change.done"
             note(TOKEN_ROUTES.get(name, kind), request, method=request.method, status=response.status_code)
+
+
+def _is_done(request: HttpRequest, name: str) -> bool:
+    return getattr(request, "is_reached", False) and not is_noted_nothing(request) and history.is_noted(name)
 
 
 def _method(request: HttpRequest) -> str:

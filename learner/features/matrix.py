@@ -52,6 +52,7 @@ class MatrixWriter:
 
     def __enter__(self) -> Self:
         self._file = self._partial.open("w+b")
+        # Buffered: what it meets of a full disk shows when the file is closed.
         self._file.write(npy_header(0, self.dimension))
         return self
 
@@ -75,18 +76,20 @@ class MatrixWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        with self._file:
+        try:
+            # Closing writes what is still buffered, and fails as well where the disk is full.
+            with self._file:
+                if kind is None:
+                    self._file.seek(0)
+                    self._file.write(npy_header(self.rows, self.dimension))
+                    self._file.flush()
+                    os.fsync(self._file.fileno())
             if kind is None:
-                self._file.seek(0)
-                self._file.write(npy_header(self.rows, self.dimension))
-                self._file.flush()
-                os.fsync(self._file.fileno())
-        if kind is not None:
-            self._partial.unlink()
-            return
-        digest = file_sha256(self._partial)
-        self._partial.replace(self.path)
-        self.finished = MatrixFile(path=self.path, rows=self.rows, dimension=self.dimension, sha256=digest)
+                digest = file_sha256(self._partial)
+                self._partial.replace(self.path)
+                self.finished = MatrixFile(path=self.path, rows=self.rows, dimension=self.dimension, sha256=digest)
+        finally:
+            self._partial.unlink(missing_ok=True)
 
 
 def write_matrix(path: Path, batches: Iterable[NDArray[np.float32]], *, dimension: int) -> MatrixFile:

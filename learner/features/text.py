@@ -10,6 +10,7 @@ from sklearn.feature_extraction.text import HashingVectorizer
 
 from learner.features.base import Featurizer, scale_rows
 from learner.features.clipping import check_norm_bound
+from learner.features.word_lists import word_lists
 from privacy.normalizers import Normalizer, normalize_texts
 
 
@@ -85,6 +86,10 @@ class HashingTextFeaturizer(Featurizer):
         """Build the featuriser that `parameters` describes."""
         smallest, largest = parameters["ngram_range"]
         return cls(**{**parameters, "ngram_range": (smallest, largest)})
+
+    def attachments(self) -> dict[str, bytes]:
+        """Return the words of its rule."""
+        return word_lists(self.normalizer)
 
     def raw_rows(self, batch: Sequence[str | None] | pa.Array) -> NDArray[np.float64]:
         """Return scaled rows for texts (None counts as an empty text), shape (n, n_features)."""

@@ -161,7 +161,7 @@ class GateGrid(LogExperiment):
             "ks": [5, 50] if small else list(KS),
             "budgets": [20, 40] if small else [25, 50, 100, 200, 400, 800],
         }
-        self.seeds = range(1, 3 if small else 4)
+        self.seeds = range(1, 3 if small else 21)
         self.runs = len(self.seeds)
 
     def run(self, seed: int, data: Data) -> Json:
@@ -302,7 +302,7 @@ class GateGrid(LogExperiment):
             for rate, row in zip(self.settings["rates"], result["accuracy"], strict=True)
         ]
         passed = [
-            Series(f"beta {rate:g}", ks, [max(at["value"], 0.5) for at in row])
+            Series(f"beta {rate:g}", ks, [max(at["value"], 0.5) for at in row], [at["error"] for at in row])
             for rate, row in zip(self.settings["rates"], result["passed"], strict=True)
         ]
         points = self.points(result)
@@ -313,7 +313,8 @@ class GateGrid(LogExperiment):
         ]  # fmt: skip
         gates = [
             Series(f"k {k}, all that pass", [max(p[2], 0.5) for p in points if p[1] == k],
-                   [p[3]["value"] for p in points if p[1] == k], style="points")
+                   [p[3]["value"] for p in points if p[1] == k],
+                   [p[3]["error"] for p in points if p[1] == k], style="points")
             for k in ks
         ]  # fmt: skip
         private = []

@@ -13,7 +13,6 @@ from privacy.accounting.screens import screen_epsilon
 
 EXAMPLE_SEED = 31
 STEPS_DRAWN = 8
-PROBABILITIES = (0.5, coin(0.1), 0.6, 0.7, coin(1), 0.8, 0.9, 0.95, 0.99, 1)
 
 
 class ShrinkingArc(Experiment):

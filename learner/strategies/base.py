@@ -1,17 +1,24 @@
 """The contract of every query strategy: which records to ask about, from whom it hides them, and its cost."""
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, Literal
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from learner.linear_model import LinearModel
 from privacy.accounting.events import Event
+from privacy.choices import Choice, Kind
 from privacy.errors import UnsoundCombination
 from privacy.mechanisms.randomness import RandomSource
+from privacy.wording import gettext_noop as _
 from privacy.wording import say
 
+BEYOND_A_STREAM = _(
+    "A stream decides about each record once and by itself: with a screen of two rates or of a falling one, or by "
+    "asking about all."
+)
 OracleName = Literal["trusted", "crowd"]
 Series = Literal["single", "opened", "continued"]
 
@@ -124,3 +131,29 @@ class QueryStrategy(ABC):
         if self.needs_model and model is None:
             raise ValueError(f"selection {self.name} needs a released model")
         return rows
+
+
+@dataclass(frozen=True)
+class StrategyChoice(Choice):
+    """What a project chooses for its questions: the parameters of a strategy, declared once.
+
+    Attributes
+    ----------
+    in_rounds : bool
+        Whether questions come in rounds of a fixed size, and a training after so many answers.
+    """
+
+    kind: ClassVar[Kind] = Kind.STRATEGY
+    in_rounds: ClassVar[bool] = True
+
+    @abstractmethod
+    def strategy(self) -> QueryStrategy:
+        """Return the strategy with these parameters."""
+
+    def simulated(self) -> QueryStrategy:
+        """Return what stands for the strategy in the planner's simulations."""
+        return self.strategy()
+
+    def event(self, *, pool_size: int, picks: int, series: Series = "opened", **circumstances: Any) -> Event:
+        """Return the accountant's event of one round."""
+        return self.strategy().event_for(pool_size=pool_size, picks=picks, series=series)

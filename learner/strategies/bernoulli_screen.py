@@ -1,15 +1,19 @@
 """Select what lies in a slab around the separator at one rate, and everything else at a lower one."""
 
 import math
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from learner.linear_model import LinearModel
 from learner.strategies.scoring import boundary_distances, score_blocks
-from learner.strategies.screen import Screen
+from learner.strategies.screen import OF_RECORDS, RateScreenChoice, Screen
 from privacy.accounting.events import BernoulliScreenEvent, Event
+from privacy.choices import Sound, parameter
 from privacy.mechanisms.screening import coin_probability
+from privacy.wording import gettext_noop as _
 
 
 class BernoulliScreen(Screen):
@@ -83,3 +87,43 @@ def shrinking_threshold(updates: int) -> float:
     if updates < 0:
         raise ValueError(f"updates must be >= 0, got {updates}")
     return math.exp(-1 / max(1, updates))
+
+
+@dataclass(frozen=True)
+class SlabChoice(RateScreenChoice):
+    """A screen that tells what is near the boundary from what is not."""
+
+    screen_reach: float = parameter(
+        0.1,
+        at_least=0,
+        at_most=10,
+        label=_("What is near"),
+        help=_("Distance from the boundary; features have a length of at most 1."),
+        rule=_("Must lie between 0 and 10, got {got}."),
+    )
+
+    @property
+    def threshold(self) -> float:
+        """The reach as the screen counts it."""
+        return math.exp(-self.screen_reach)
+
+
+@dataclass(frozen=True)
+class TwoRates(SlabChoice):
+    """A Bernoulli screen as projects choose it."""
+
+    name: ClassVar[str] = "bernoulli_screen"
+    label: ClassVar[str] = _("screen with two rates, each record looked at once")
+    sound: ClassVar[Sound] = Sound(oracles=("trusted",), why_not={"crowd": OF_RECORDS})
+
+    screen_shrinks: bool = parameter(
+        False,
+        arrivals=("stream",),
+        elsewhere=_("What is near shrinks with the updates of a stream; a pool has none."),
+        label=_("Screen: what is near shrinks with the updates"),
+        help=_("After t updates, near is a distance of at most 1/t. It costs the same: the rates are charged."),
+    )
+
+    def strategy(self) -> BernoulliScreen:
+        """Return the screen."""
+        return BernoulliScreen(self.screen_high, self.screen_low, threshold=self.threshold)

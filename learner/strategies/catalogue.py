@@ -3,15 +3,30 @@
 from collections.abc import Mapping
 from typing import Any
 
-from learner.strategies.base import QueryStrategy
-from learner.strategies.bernoulli_screen import BernoulliScreen
-from learner.strategies.exponential_screen import ExponentialScreen
-from learner.strategies.exposure_capped import ExposureCappedScreen
-from learner.strategies.random import RandomChoice
-from learner.strategies.secret_sample import ScreenedSecretSample, SecretSample
-from learner.strategies.top_c import TopC
-from learner.strategies.uncertainty import Uncertainty
-from learner.strategies.version_space import VersionSpaceScreen
+from learner.strategies.base import QueryStrategy, StrategyChoice
+from learner.strategies.bernoulli_screen import BernoulliScreen, TwoRates
+from learner.strategies.clustered_uncertainty import ClusteredUncertainty, SpreadDoubt
+from learner.strategies.exponential_screen import ExponentialScreen, FallingRate
+from learner.strategies.exposure_capped import ExposureCappedScreen, LimitedLooks
+from learner.strategies.random import Chance, EveryRecord, RandomChoice
+from learner.strategies.secret_sample import ScreenedSecretSample, SecretBlocks, SecretSample
+from learner.strategies.top_c import NoisyRanking, TopC
+from learner.strategies.uncertainty import MostUncertain, Uncertainty
+from learner.strategies.version_space import Undecided, VersionSpaceScreen
+
+# What projects may choose, in the order in which forms list it; a new strategy joins by one line.
+CHOICES: tuple[type[StrategyChoice], ...] = (
+    SecretBlocks,
+    NoisyRanking,
+    LimitedLooks,
+    TwoRates,
+    Undecided,
+    FallingRate,
+    SpreadDoubt,
+    MostUncertain,
+    Chance,
+    EveryRecord,
+)
 
 STRATEGIES: Mapping[str, type[QueryStrategy]] = {
     strategy.name: strategy
@@ -25,6 +40,7 @@ STRATEGIES: Mapping[str, type[QueryStrategy]] = {
         SecretSample,
         ScreenedSecretSample,
         Uncertainty,
+        ClusteredUncertainty,
     )
 }
 

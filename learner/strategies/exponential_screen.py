@@ -1,13 +1,21 @@
 """Select with a probability that decays with the distance to the separator."""
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import numpy as np
 from numpy.typing import NDArray
 
 from learner.linear_model import LinearModel
 from learner.strategies.scoring import boundary_distances, score_blocks
-from learner.strategies.screen import Screen
+from learner.strategies.screen import OF_RECORDS, Screen, ScreenChoice
 from privacy.accounting.events import Event, ExponentialScreenEvent
+from privacy.choices import Sound, parameter
 from privacy.mechanisms.screening import exponential_screen_range
+from privacy.wording import gettext_noop as _
+
+# Every featuriser clips to this; distances beyond it, which an intercept may bring, are screened like it.
+NORM_BOUND = 1.0
 
 
 class ExponentialScreen(Screen):
@@ -70,3 +78,33 @@ class ExponentialScreen(Screen):
             f"A coin decides about each record: with probability {float(self.high):.3g} near the last released model's "
             f"decision boundary, falling to {float(self.low):.3g} far from it."
         )
+
+
+@dataclass(frozen=True)
+class FallingRate(ScreenChoice):
+    """An exponential screen as projects choose it."""
+
+    name: ClassVar[str] = "exponential_screen"
+    label: ClassVar[str] = _("screen with a falling rate, each record looked at once")
+    sound: ClassVar[Sound] = Sound(oracles=("trusted",), why_not={"crowd": OF_RECORDS})
+
+    selection_epsilon: float = parameter(
+        1.0,
+        above=0,
+        at_most=10,
+        label=_("Screen: epsilon of the falling rate"),
+        help=_("Log ratio of its largest to its smallest rate."),
+        rule=_("Must lie between 0 and 10 here, got {got}."),
+    )
+    exponential_threshold: float = parameter(
+        0.5,
+        above=0,
+        below=NORM_BOUND,
+        label=_("Screen: where the rate begins to fall"),
+        help=_("Distance from the boundary, below 1."),
+        rule=_("Must lie between 0 and 1, the norm bound, got {got}: at 0 a skip tells everything."),
+    )
+
+    def strategy(self) -> ExponentialScreen:
+        """Return the screen."""
+        return ExponentialScreen(self.exponential_threshold, norm_bound=NORM_BOUND, epsilon=self.selection_epsilon)

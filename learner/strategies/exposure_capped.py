@@ -1,13 +1,18 @@
 """A Bernoulli screen over a pool that is examined in rounds, each record a limited number of times."""
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from learner.linear_model import LinearModel
-from learner.strategies.bernoulli_screen import BernoulliScreen
+from learner.strategies.bernoulli_screen import BernoulliScreen, SlabChoice
 from learner.strategies.screen import Screening, count_looks
 from privacy.accounting.events import Event, ExposureCappedScreenEvent
+from privacy.choices import parameter
 from privacy.mechanisms.randomness import RandomSource
+from privacy.wording import gettext_noop as _
 
 # Looks are stored in one byte.
 MOST_EXPOSURES = 255
@@ -81,3 +86,25 @@ class ExposureCappedScreen(BernoulliScreen):
         if looks.shape != (n_rows,):
             raise ValueError(f"looks must have one number for each of {n_rows} rows, got shape {looks.shape}")
         return looks
+
+
+@dataclass(frozen=True)
+class LimitedLooks(SlabChoice):
+    """An exposure-capped screen as projects choose it."""
+
+    name: ClassVar[str] = "exposure_capped_screen"
+    label: ClassVar[str] = _("screen, each record looked at a limited number of times")
+
+    exposures: int = parameter(
+        3,
+        at_least=1,
+        at_most=MOST_EXPOSURES,
+        label=_("Screen: looks at each record"),
+        help=_("Over all rounds together; each look costs."),
+    )
+
+    def strategy(self) -> ExposureCappedScreen:
+        """Return the screen."""
+        return ExposureCappedScreen(
+            self.screen_high, self.screen_low, threshold=self.threshold, exposures=self.exposures
+        )

@@ -1,12 +1,17 @@
 """Ask about records chosen blindly: the baseline, and the first round of every pool."""
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import numpy as np
 from numpy.typing import NDArray
 
 from learner.linear_model import LinearModel
-from learner.strategies.base import QueryStrategy, Series
+from learner.strategies.base import BEYOND_A_STREAM, QueryStrategy, Series, StrategyChoice
 from privacy.accounting.events import Event, RandomChoiceEvent
+from privacy.choices import Sound
 from privacy.mechanisms.randomness import RandomSource
+from privacy.wording import gettext_noop as _
 
 
 class RandomChoice(QueryStrategy):
@@ -43,3 +48,32 @@ class RandomChoice(QueryStrategy):
     def describe(self) -> str:
         """Return one plain sentence about how questions are chosen."""
         return "Questions are drawn at random, without looking at any record."
+
+
+@dataclass(frozen=True)
+class Chance(StrategyChoice):
+    """Random choice as projects choose it."""
+
+    name: ClassVar[str] = "random"
+    label: ClassVar[str] = _("random choice")
+    stays: ClassVar[bool] = False
+    sound: ClassVar[Sound] = Sound(arrivals=("pool",), why_not={"stream": BEYOND_A_STREAM})
+
+    def strategy(self) -> RandomChoice:
+        """Return the strategy."""
+        return RandomChoice()
+
+
+@dataclass(frozen=True)
+class EveryRecord(StrategyChoice):
+    """Asking about every record of a stream."""
+
+    name: ClassVar[str] = "all"
+    label: ClassVar[str] = _("every record of a stream")
+    sound: ClassVar[Sound] = Sound(
+        oracles=("trusted",), arrivals=("stream",), why_not={"pool": _("Only a stream asks about every record.")}
+    )
+
+    def strategy(self) -> RandomChoice:
+        """Return what it amounts to: who asks about every record asks about those that happen to come."""
+        return RandomChoice()

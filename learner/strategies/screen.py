@@ -1,18 +1,22 @@
 """What every screen shares: one private coin for each record, with a probability between two public rates."""
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from learner.linear_model import LinearModel
-from learner.strategies.base import QueryStrategy, Series
+from learner.strategies.base import BEYOND_A_STREAM, QueryStrategy, Series, StrategyChoice
 from privacy.accounting.events import Event, ExposureCappedScreenEvent, MinibatchSgdEvent, ScreenRoundEvent, StreamEvent
+from privacy.choices import Sound, parameter
 from privacy.mechanisms.randomness import RandomSource
 from privacy.mechanisms.screening import flip_coins
+from privacy.wording import gettext_noop as _
+from privacy.wording import say
 
 # Enough rows for full scoring speed; what lies beyond the last pick of a block was read in vain.
 BLOCK_ROWS = 8192
@@ -140,3 +144,52 @@ class Screen(QueryStrategy):
         """Return the event of a whole stream screened by this: every record one coin and at most one update."""
         q_hi, q_lo = self.rates
         return StreamEvent(q_hi, q_lo, update, selection_visible, schedule)
+
+
+OF_RECORDS = _("A screen reads records; a crowd project ranks what the gate let through.")
+
+
+@dataclass(frozen=True)
+class ScreenChoice(StrategyChoice):
+    """What every screen has."""
+
+    sound: ClassVar[Sound] = Sound(
+        oracles=("trusted",), arrivals=("pool",), why_not={"crowd": OF_RECORDS, "stream": BEYOND_A_STREAM}
+    )
+
+    @abstractmethod
+    def strategy(self) -> Screen:
+        """Return the screen with these parameters."""
+
+    def opening(self, settings: Mapping[str, Any]) -> Event | None:
+        """Return what opens a series of rounds and pays for all looks; a stream pays with its updates."""
+        return None if settings.get("arrival") == "stream" else self.event(pool_size=1, picks=1)
+
+
+@dataclass(frozen=True)
+class RateScreenChoice(ScreenChoice):
+    """A screen of two public rates."""
+
+    screen_high: float = parameter(
+        0.1,
+        above=0,
+        below=1,
+        label=_("Screen: rate near the boundary"),
+        help=_("Larger rates ask more, and a skip tells more."),
+        rule=_("Must lie between 0 and 1, got {got}: a certain answer gives a record away."),
+    )
+    screen_low: float = parameter(
+        0.05,
+        above=0,
+        below=1,
+        label=_("Screen: rate elsewhere"),
+        help=_("What a question tells is the ratio of the two rates."),
+        rule=_("Must be above 0 and at most the rate near the boundary, got {got}."),
+    )
+
+    def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
+        """Refuse rates the wrong way round."""
+        if self.screen_low <= self.screen_high:
+            return {}
+        rule = say("Must be above 0 and at most the rate near the boundary, got {got}.", got=self.screen_low)
+        return {"screen_low": rule}

@@ -1,14 +1,19 @@
 """Label a secret sample: nobody outside learns which records, how many, or when; only the model is released."""
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import numpy as np
 from numpy.typing import NDArray
 
 from learner.linear_model import LinearModel
-from learner.strategies.base import QueryStrategy, Series
+from learner.strategies.base import BEYOND_A_STREAM, QueryStrategy, Series, StrategyChoice
 from learner.strategies.scoring import boundary_distances, score_blocks
 from privacy.accounting.events import Event, SecretChoiceEvent, SecretSampleEvent
+from privacy.choices import Sound, parameter
 from privacy.mechanisms.randomness import RandomSource
 from privacy.mechanisms.screening import coin_probability, flip_coins
+from privacy.wording import gettext_noop as _
 
 
 class SecretSample(QueryStrategy):
@@ -156,3 +161,54 @@ class ScreenedSecretSample(SecretSample):
             f"Secret coins choose each record: with probability {self.rate:.3g} near the last released model's "
             f"decision boundary and {float(self.low):.3g} elsewhere."
         )
+
+
+@dataclass(frozen=True)
+class SecretBlocks(StrategyChoice):
+    """Secret samples of a pool, block after block, as projects choose them."""
+
+    name: ClassVar[str] = "secret_sample"
+    label: ClassVar[str] = _("secret sample: only models are published")
+    in_rounds: ClassVar[bool] = False
+    sound: ClassVar[Sound] = Sound(
+        oracles=("trusted",),
+        arrivals=("pool",),
+        why_not={
+            "crowd": _("A crowd sees what is asked, so nothing about the choice is secret from it."),
+            "stream": BEYOND_A_STREAM,
+        },
+    )
+
+    selection_rate: float = parameter(
+        0.1,
+        above=0,
+        below=1,
+        label=_("Secret sample: rate of the first block"),
+        help=_("The second block is as large, each further one doubles. A smaller rate makes each model cheaper."),
+        rule=_("Must lie between 0 and 1, got {got}."),
+    )
+    block_hours: int = parameter(
+        168,
+        at_least=1,
+        at_most=10_000,
+        unit="hours",
+        label=_("Secret sample: hours to label a block"),
+        help=_("Its model is trained then, whatever is answered, so that the time says nothing about the sample."),
+    )
+    screened_blocks: bool = parameter(
+        False,
+        label=_("Prefer what is near from the second block on"),
+        help=_("Elsewhere one in five of a block is asked. It costs the same and pays for anomalies."),
+    )
+    screen_reach: float = parameter(
+        0.1,
+        at_least=0,
+        at_most=10,
+        label=_("What is near"),
+        help=_("Distance from the boundary; features have a length of at most 1."),
+        rule=_("Must lie between 0 and 10, got {got}."),
+    )
+
+    def strategy(self) -> SecretSample:
+        """Return the sample of the first block."""
+        return SecretSample(self.selection_rate)

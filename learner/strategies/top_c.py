@@ -1,16 +1,20 @@
 """Ask about records near the released model's decision boundary, chosen with differential privacy."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from learner.linear_model import LinearModel
-from learner.strategies.base import QueryStrategy, Series
+from learner.strategies.base import BEYOND_A_STREAM, QueryStrategy, Series, StrategyChoice
 from learner.strategies.scoring import boundary_distances, default_block_rows, score_blocks
 from privacy.accounting.events import Event, TopCEvent
+from privacy.choices import Sound, parameter
 from privacy.mechanisms.randomness import RandomSource
 from privacy.mechanisms.top_c import select_top_c
+from privacy.wording import gettext_noop as _
 
 
 class TopC(QueryStrategy):
@@ -97,3 +101,32 @@ class TopC(QueryStrategy):
             "Questions are drawn at random with weights that favour records near the last released model's "
             f"decision boundary by a factor of at most e^{self.scale:g}."
         )
+
+
+@dataclass(frozen=True)
+class NoisyRanking(StrategyChoice):
+    """Private top-c as projects choose it."""
+
+    name: ClassVar[str] = "top_c"
+    label: ClassVar[str] = _("private top-c by the released model's uncertainty")
+    sound: ClassVar[Sound] = Sound(
+        oracles=("trusted",),
+        arrivals=("pool",),
+        why_not={
+            "crowd": _("Private top-c reads records; a crowd project ranks what the gate let through."),
+            "stream": BEYOND_A_STREAM,
+        },
+    )
+
+    selection_epsilon: float = parameter(
+        0.25,
+        above=0,
+        at_most=100,
+        label=_("Scale of top-c"),
+        help=_("Weights are exp(scale × uncertainty)."),
+        rule=_("Must be above 0 for private top-c, got {got}."),
+    )
+
+    def strategy(self) -> TopC:
+        """Return the strategy."""
+        return TopC(self.selection_epsilon)

@@ -1,21 +1,27 @@
 """Ask first about what the released model is least sure of, among texts that are already public."""
 
 import sys
-from typing import Literal, get_args
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from learner.linear_model import LinearModel
-from learner.strategies.base import QueryStrategy, Series
+from learner.strategies.base import QueryStrategy, Series, StrategyChoice
 from learner.strategies.draws import DrawStatistics, check_draws, statistics_over_draws
-from learner.strategies.dropout_network import statistics_over_dropout
+from learner.strategies.dropout_network import deep_installed, statistics_over_dropout
 from learner.strategies.scoring import default_block_rows, score_blocks
 from privacy.accounting.events import Event, PostProcessingEvent
+from privacy.choices import Sound, parameter
 from privacy.mechanisms.randomness import RandomSource
+from privacy.wording import gettext_noop as _
 
 Measure = Literal["entropy", "margin", "least_confidence", "variance", "mc_dropout"]
 
+# Enough for an average; more change the order by little and take as much longer.
+UNCERTAINTY_DRAWS = 20
 # Measures that take several draws which differ.
 VARYING = ("variance", "mc_dropout")
 
@@ -133,3 +139,53 @@ class Uncertainty(QueryStrategy):
         return (
             f"Texts that passed the gate are asked in order of the released model's uncertainty (by {measure}{over})."
         )
+
+
+@dataclass(frozen=True)
+class MostUncertain(StrategyChoice):
+    """Uncertainty as projects choose it."""
+
+    name: ClassVar[str] = "uncertainty"
+    label: ClassVar[str] = _("uncertainty of the gate's output")
+    stays: ClassVar[bool] = False
+    sound: ClassVar[Sound] = Sound(
+        oracles=("crowd",),
+        arrivals=("pool",),
+        why_not={
+            "trusted": _(
+                "Ranking records without noise reveals them; choose a secret sample, private top-c or random choice."
+            )
+        },
+    )
+
+    uncertainty_measure: str = parameter(
+        "entropy",
+        options={
+            "entropy": _("entropy of all classes"),
+            "margin": _("margin between the two likeliest classes"),
+            "least_confidence": _("doubt about the likeliest class"),
+            "mc_dropout": _("disagreement of a network over dropout (extra “deep”)"),
+        },
+        label=_("Measure of uncertainty"),
+        help=_("What puts a text first; free behind the gate. With two classes all of them agree."),
+    )
+    repeat_votes: bool = parameter(
+        False,
+        label=_("Ask again once half of the texts were asked"),
+        help=_("Further answers then go to what each new model is least sure of."),
+    )
+
+    def strategy(self) -> Uncertainty:
+        """Return the strategy."""
+        return Uncertainty(cast(Measure, self.uncertainty_measure), draws=UNCERTAINTY_DRAWS)
+
+    def simulated(self) -> Uncertainty:
+        """Return it without dropout, which needs a network on top; entropy stands for it."""
+        measure = "entropy" if self.uncertainty_measure == "mc_dropout" else self.uncertainty_measure
+        return Uncertainty(cast(Measure, measure))
+
+    def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
+        """Refuse a measure that this site lacks the packages for."""
+        if self.uncertainty_measure != "mc_dropout" or deep_installed():
+            return {}
+        return {"uncertainty_measure": _("MC dropout is not installed on this site: it needs the extra “deep”.")}

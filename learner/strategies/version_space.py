@@ -1,7 +1,8 @@
 """Prefer records on which hypotheses compatible with everything released still disagree."""
 
-from collections.abc import Sequence
-from typing import Literal, get_args
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -9,9 +10,12 @@ from scipy.optimize import linprog, nnls
 
 from learner.linear_model import LinearModel
 from learner.strategies.scoring import score_blocks
-from learner.strategies.screen import Screen
+from learner.strategies.screen import RateScreenChoice, Screen
 from privacy.accounting.events import BernoulliScreenEvent, Event
+from privacy.choices import parameter
 from privacy.mechanisms.screening import coin_probability
+from privacy.wording import gettext_noop as _
+from privacy.wording import say
 
 Array = NDArray[np.float64]
 Method = Literal["auto", "exact", "sampled"]
@@ -129,7 +133,7 @@ class VersionSpace:
         # Public noise, so a seeded generator is in place.
         rng = np.random.default_rng(seed)
         walkers = np.tile(center / 2, (count, 1))
-        for _ in range(8 * center.size):
+        for _step in range(8 * center.size):
             steps = rng.normal(size=walkers.shape)
             steps /= np.linalg.norm(steps, axis=1, keepdims=True)
             along = (walkers * steps).sum(axis=1)
@@ -264,3 +268,39 @@ class VersionSpaceScreen(Screen):
             f"A coin decides about each record: with probability {float(self.high):.3g} where hypotheses near the "
             f"released models disagree about it and {float(self.low):.3g} elsewhere."
         )
+
+
+@dataclass(frozen=True)
+class Undecided(RateScreenChoice):
+    """A version-space screen as projects choose it."""
+
+    name: ClassVar[str] = "version_space_screen"
+    label: ClassVar[str] = _("screen by what released models leave undecided")
+
+    half_angle: float = parameter(
+        0.2,
+        above=0,
+        below=1.57,
+        unit="radians",
+        label=_("Screen: half angle"),
+        help=_("How far, in radians, the truth may be from the released weights."),
+        rule=_("Must lie between 0 and 1.57, got {got}."),
+    )
+
+    def strategy(self) -> VersionSpaceScreen:
+        """Return the screen."""
+        return VersionSpaceScreen(self.screen_high, self.screen_low, half_angle=self.half_angle)
+
+    def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
+        """Refuse more features than a version space can be told apart in."""
+        # Features and intercept together: above this nearly every record cuts the cone of hypotheses.
+        n_features = settings.get("n_features", 0)
+        broken = dict(super().rules(settings))
+        if n_features >= LARGEST_DIMENSION:
+            broken["feature_dimension"] = say(
+                "A version space is told apart in up to {most} features, got {got}: "
+                "above, nearly every record is undecided.",
+                most=LARGEST_DIMENSION - 1,
+                got=n_features,
+            )
+        return broken

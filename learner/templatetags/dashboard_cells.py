@@ -8,8 +8,8 @@ from django.utils import timezone
 from django.utils.formats import date_format, number_format
 
 from annotation.amounts import delta_words, epsilon_left_words, epsilon_words
-from learner.dashboard import Column
-from learner.templatetags.release_numbers import percent
+from annotation.templatetags.privacy_numbers import percent
+from learner.dashboard.tables import Column
 
 register = template.Library()
 

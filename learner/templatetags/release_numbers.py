@@ -1,18 +1,22 @@
 """Template filters for the measures of a release."""
 
+from datetime import datetime
 from typing import Any
 
 from django import template
 from django.utils.formats import number_format
 
+from annotation.templatetags.privacy_numbers import percent
+from privacy import moments
+
 register = template.Library()
+register.filter(percent)
 
 
 @register.filter
-def percent(share: float) -> str:
-    """Write a share as a percentage with one decimal, rounded."""
-    # As text, because Django cuts the digits of a number off.
-    return f"{number_format(f'{100 * share:.1f}')} %"
+def whole_second(moment: datetime) -> datetime:
+    """Cut a time to the second: those outside read it, and how long a step took tells something of what it read."""
+    return moments.whole_second(moment)
 
 
 @register.filter

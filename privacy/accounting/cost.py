@@ -4,11 +4,14 @@ import math
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
+from privacy.accounting.units import outward
 from privacy.errors import UnsoundCombination
 from privacy.wording import say
 
 Adjacency = Literal["null", "replace", "add_remove"]
 Unit = Literal["record", "contributor"]
+# Above it `expm1` overflows; a delta grown by so much is certain anyway.
+LARGEST_EXPONENT: Final = 700.0
 ADJACENCIES: Final[tuple[Adjacency, ...]] = get_args(Adjacency)
 
 
@@ -87,6 +90,35 @@ class Cost:
         grown = self.delta * (1 + math.exp(min(self.epsilon, 700.0)))
         # Group privacy of approximate zCDP needs the conditioned pair on both steps, so only the pure part is reused.
         return Cost(2 * self.epsilon, min(1.0, grown), mutual_information=self.mutual_information)
+
+    def of_group(self, size: int) -> "Cost":
+        r"""Return the cost between datasets `size` steps apart: all records of one person, where each is a step.
+
+        Notes
+        -----
+        Group privacy: :math:`m\varepsilon`, :math:`\delta (e^{m\varepsilon} - 1) / (e^{\varepsilon} - 1)` and
+        :math:`m^2\rho` [1]_. What bounds one record's information bounds that of several together by nothing.
+
+        References
+        ----------
+        .. [1] Vadhan, "The complexity of differential privacy", 2017, Lemma 2.2; Bun, Steinke 2016, Proposition 1.9.
+        """
+        if size < 1:
+            raise ValueError(say("size must be >= 1, got {size}", size=size))
+        if size == 1:
+            return self
+        information = math.inf if self.mutual_information else 0.0
+        if self.delta == 0:
+            return Cost(size * self.epsilon, 0.0, size * size * self.rho, information)
+        if math.isinf(self.epsilon):
+            # Group privacy of approximate zCDP needs the conditioned pair on every step, so rho cannot be reused.
+            return Cost(math.inf, 1.0, math.inf, information)
+        growth = size if self.epsilon == 0 else _expm1(size * self.epsilon) / _expm1(self.epsilon)
+        return Cost(size * self.epsilon, min(1.0, outward(self.delta * growth)), mutual_information=information)
+
+
+def _expm1(exponent: float) -> float:
+    return math.expm1(exponent) if exponent < LARGEST_EXPONENT else math.inf
 
 
 def no_proof(kind: str, adjacency: str, rule: str) -> NoProof:

@@ -8,7 +8,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Self, get_type_hints
+from typing import Any, ClassVar, Self, get_args, get_type_hints
 
 from privacy.accounting.cost import Adjacency, Cost
 from privacy.wording import say
@@ -71,10 +71,17 @@ class Event(ABC):
         """Return the sensitivity-to-noise ratio where the release is Gaussian noise, else None."""
         return None
 
+    def in_rho(self) -> "Event":
+        """Return the same mechanism as an account that sums rhos is charged: with no point of its curve, if it has one.
+
+        A Gaussian release has its rho whole, so a delta beside it would be paid twice.
+        """
+        return self
+
     def to_json(self) -> dict[str, Any]:
         """Return kind, version and every parameter; nested events become nested objects."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
-        encoded = {name: value.to_json() if isinstance(value, Event) else value for name, value in values.items()}
+        encoded = {name: _encode(value) for name, value in values.items()}
         return {"kind": self.kind, "version": self.version, **encoded}
 
     @classmethod
@@ -88,12 +95,22 @@ class Event(ABC):
         return cls(**{name: _decode(cls.kind, name, parameters[name], hints[name]) for name in names})
 
 
+def _encode(value: Any) -> Any:
+    if isinstance(value, Event):
+        return value.to_json()
+    return list(value) if isinstance(value, tuple) else value
+
+
 def _decode(kind: str, name: str, value: Any, hint: Any) -> Any:
     if isinstance(hint, type) and issubclass(hint, Event):
         nested = event_from_json(value)
         if not isinstance(nested, hint):
             raise ValueError(f"{kind}: field {name} must be a {hint.kind} event, got {nested.kind}")
         return nested
+    if hint in (tuple[float, ...], tuple[int, ...]):
+        if not isinstance(value, list | tuple):
+            raise ValueError(f"{kind}: field {name} must be a list, got {type(value).__name__}")
+        return tuple(_decode(kind, name, part, get_args(hint)[0]) for part in value)
     if isinstance(value, bool) != (hint is bool):
         raise ValueError(f"{kind}: field {name} has the wrong type, got {type(value).__name__}")
     if hint is float:

@@ -1,7 +1,8 @@
 """All accounting events by name, and the way back from stored JSON.
 
 Importing this module registers every kind; the classes live beside their formulas in `events_selection`,
-`events_choice`, `events_features`, `events_gate`, `events_training` and `events_online`.
+`events_answers`, `events_choice`, `events_features`, `events_gate`, `events_labels`, `events_people`, `events_running`,
+`events_series`, `events_steps`, `events_sums`, `events_training` and `events_online`.
 """
 
 from dataclasses import dataclass
@@ -9,11 +10,15 @@ from typing import ClassVar
 
 from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost, NoProof
 from privacy.accounting.event import Event, event_from_json
+from privacy.accounting.events_answers import RandomizedAnswersEvent
 from privacy.accounting.events_choice import ScreenRoundEvent, SecretChoiceEvent
 from privacy.accounting.events_features import SecondMomentsEvent
 from privacy.accounting.events_gate import KAnonymityGateEvent, ThresholdGateEvent
 from privacy.accounting.events_gaussian import GaussianObjectiveEvent
+from privacy.accounting.events_labels import LabelTrainingEvent
 from privacy.accounting.events_online import BanditOgdEvent, MutualInformationOgdEvent
+from privacy.accounting.events_people import PeopleEvent
+from privacy.accounting.events_running import RunningSumsEvent
 from privacy.accounting.events_selection import (
     BernoulliScreenEvent,
     ExponentialScreenEvent,
@@ -22,6 +27,9 @@ from privacy.accounting.events_selection import (
     StreamEvent,
     TopCEvent,
 )
+from privacy.accounting.events_series import SecretBlockEvent, SecretSeriesEvent
+from privacy.accounting.events_steps import GradientStepsEvent
+from privacy.accounting.events_sums import SumsEvent
 from privacy.accounting.events_training import (
     GaussianEvent,
     MinibatchSgdEvent,
@@ -68,19 +76,27 @@ __all__ = [
     "ExposureCappedScreenEvent",
     "GaussianEvent",
     "GaussianObjectiveEvent",
+    "GradientStepsEvent",
     "KAnonymityGateEvent",
+    "LabelTrainingEvent",
     "MinibatchSgdEvent",
     "MutualInformationOgdEvent",
     "NoProof",
     "ObjectivePerturbationEvent",
     "OutputPerturbationEvent",
+    "PeopleEvent",
     "PostProcessingEvent",
     "RandomChoiceEvent",
+    "RandomizedAnswersEvent",
+    "RunningSumsEvent",
     "ScreenRoundEvent",
     "SecondMomentsEvent",
+    "SecretBlockEvent",
     "SecretChoiceEvent",
     "SecretSampleEvent",
+    "SecretSeriesEvent",
     "StreamEvent",
+    "SumsEvent",
     "ThresholdGateEvent",
     "TopCEvent",
     "event_from_json",

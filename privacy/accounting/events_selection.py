@@ -8,9 +8,10 @@ from privacy.accounting import checks, screens
 from privacy.accounting.composition import bounded_range_rho
 from privacy.accounting.cost import Adjacency, Cost, no_proof
 from privacy.accounting.event import Event
+from privacy.accounting.events_running import RunningSumsEvent
 from privacy.accounting.events_training import FIXED_SLOTS, MinibatchSgdEvent, hidden_cost, require_slot
 from privacy.accounting.units import outward
-from privacy.wording import say
+from privacy.wording import say, say_many
 
 
 def _screen_cost(q_hi: float, q_lo: float) -> Cost:
@@ -37,7 +38,7 @@ class RandomChoiceEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return say("{picks} records chosen at random", picks=self.picks)
+        return say_many("{n} record chosen at random", "{n} records chosen at random", n=self.picks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,11 +140,12 @@ class ExposureCappedScreenEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return say(
-            "screen with rates {q_hi:.4g} and {q_lo:.4g}, at most {exposures} looks at each record",
+        return say_many(
+            "screen with rates {q_hi:.4g} and {q_lo:.4g}, at most {n} look at each record",
+            "screen with rates {q_hi:.4g} and {q_lo:.4g}, at most {n} looks at each record",
             q_hi=self.q_hi,
             q_lo=self.q_lo,
-            exposures=self.exposures,
+            n=self.exposures,
         )
 
 
@@ -217,7 +219,7 @@ class TopCEvent(Event):
 
 @dataclass(frozen=True, slots=True)
 class StreamEvent(Event):
-    """A whole stream: each record is examined in one slot and feeds at most one mini-batch update.
+    """A whole stream: each record is examined in one slot and feeds at most one batch, of a step or of running sums.
 
     `schedule` is `flsw` (updates at fixed times) or `flmb` (updates after a fixed number of selections, whose times
     show). With hidden selection noise is added to empty windows too and neither counts nor times leave the system.
@@ -225,7 +227,7 @@ class StreamEvent(Event):
 
     q_hi: float
     q_lo: float
-    update: MinibatchSgdEvent
+    update: Event
     selection_visible: bool
     schedule: Literal["flsw", "flmb"] = "flsw"
     kind: ClassVar[str] = "stream"
@@ -235,6 +237,8 @@ class StreamEvent(Event):
         """Check the ranges, and that nothing hidden is published by the schedule."""
         screens.screen_losses(self.q_hi, self.q_lo)
         checks.one_of("schedule", self.schedule, ("flsw", "flmb"))
+        if not isinstance(self.update, MinibatchSgdEvent | RunningSumsEvent):
+            raise ValueError(say("{kind} is no update of a stream", kind=self.update.kind))
         if self.schedule == "flmb" and not self.selection_visible:
             raise no_proof(
                 self.kind,

@@ -1,8 +1,8 @@
 """Events of releases computed from labelled records: trained models and plain Gaussian noise."""
 
 import math
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, Self
 
 from privacy.accounting import checks, training
 from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost, no_proof
@@ -73,6 +73,10 @@ class GaussianEvent(Event):
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
         """Return rho, and epsilon where `delta` is given."""
         return gaussian_cost(self._sensitivity(adjacency), self.sigma, self.delta)
+
+    def in_rho(self) -> Self:
+        """Return the same noise without a point of its curve."""
+        return replace(self, delta=0.0)
 
     def summary(self) -> str:
         """Return one sentence."""

@@ -12,7 +12,7 @@ from typing import Literal
 from privacy.accounting import checks
 from privacy.accounting.composition import gaussian_delta
 from privacy.accounting.cost import ADJACENCIES, Adjacency, no_proof
-from privacy.wording import say
+from privacy.wording import say, say_many
 
 Form = Literal["mean", "sum"]
 Norm = Literal["l1", "l2"]
@@ -31,7 +31,7 @@ def records_moved(adjacency: Adjacency) -> int:
 
 def models_wording(number: int) -> str:
     """Return a number of models in words."""
-    return say("one model") if number == 1 else say("{number} models", number=number)
+    return say_many("one model", "{n} models", n=number)
 
 
 def sum_regularization(regularization: float, n: int, form: Form) -> float:

@@ -15,19 +15,19 @@ STEPS = 2**10
 MOST_ROWS = 2**32
 
 
-def shortened_rows(rows: NDArray[np.floating], *, norm_bound: float) -> NDArray[np.float64]:
-    """Return rows as whole numbers of steps, each entry rounded towards zero so that no row becomes longer.
+def shortened_rows(rows: NDArray[np.floating], *, norm_bound: float, steps: int = STEPS) -> NDArray[np.float64]:
+    """Return rows as whole numbers of steps, so many to the bound, rounded towards zero so that none becomes longer.
 
     Raises
     ------
     ValueError
         If a row is longer than the bound or not finite.
     """
-    steps = np.trunc(np.asarray(rows, dtype=np.float64) * (STEPS / norm_bound))
-    squares = np.einsum("ij,ij->i", steps, steps)
-    if not (squares <= STEPS**2).all():
+    whole = np.trunc(np.asarray(rows, dtype=np.float64) * (steps / norm_bound))
+    squares = np.einsum("ij,ij->i", whole, whole)
+    if not (squares <= steps**2).all():
         raise ValueError(f"rows must be finite with a norm of at most {norm_bound}: clip them first")
-    return steps
+    return whole
 
 
 def exact_moments(blocks: Iterable[NDArray[np.floating]], *, dimension: int, norm_bound: float) -> NDArray[np.int64]:

@@ -6,8 +6,9 @@ from uuid import UUID
 from django.db import DEFAULT_DB_ALIAS, IntegrityError, connection, transaction
 
 from privacy.models import BudgetAccount, EntryKind, LedgerEntry
-from privacy.services.counter import AccountIdentity, Mark, site_counter
+from privacy.services.counter import site_counter
 from privacy.services.faults import fault_point
+from privacy.services.marks import AccountIdentity, Mark
 
 COLUMNS = [field.attname for field in LedgerEntry._meta.concrete_fields]
 WRITTEN = (
@@ -30,7 +31,8 @@ WRITTEN = (
 # Written out, because building this statement through the ORM takes longer than the database takes to run it.
 HEAD = f"INSERT INTO privacy_ledgerentry ({', '.join(WRITTEN)})"
 VALUES = ", ".join(["%s"] * len(WRITTEN))
-TAIL = f"RETURNING {', '.join(COLUMNS)}"
+# Whether others must be charged, too, is asked in the same round trip.
+TAIL = f"RETURNING {', '.join(COLUMNS)}, privacy_population_of(account_id)"
 INSERT = f"{HEAD} VALUES ({VALUES}) {TAIL}"
 FLUSH = """
 SELECT pg_logical_emit_message(true, 'privacy', ''),
@@ -81,11 +83,15 @@ def append(draft: Draft, *, flush_after: bool = False) -> LedgerEntry:
     with connection.cursor() as cursor:
         statement = INSERT_FLUSHED_AFTER if flush_after else INSERT
         cursor.execute(statement, [getattr(draft, name) for name in WRITTEN])
-        entry = LedgerEntry.from_db(DEFAULT_DB_ALIAS, COLUMNS, cursor.fetchone())
-    entry.account = draft.account
+        *values, population_id = cursor.fetchone()
+    entry = LedgerEntry.from_db(DEFAULT_DB_ALIAS, COLUMNS, values)
+    entry.account, entry.population_id = draft.account, population_id
     identity = AccountIdentity(draft.account.scope, draft.account.created_at)
     counter = site_counter()
     counter.check(identity, sequence=entry.sequence, previous_hash=entry.previous_hash)
+    if draft.kind == EntryKind.GRANT:
+        # Before anybody can commit it: an account that the counter does not know has lost its counter, not its crash.
+        counter.advance(identity, Mark(0, entry.previous_hash))
 
     def advance() -> None:
         if flush_after:

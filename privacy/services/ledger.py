@@ -16,11 +16,12 @@ from django.db.models.functions import Now
 
 from privacy import selectors
 from privacy.accounting.events import Event, PostProcessingEvent, event_from_json
+from privacy.accounting.limits import Limits
 from privacy.accounting.units import Amount, atto_spent, nano_spent
 from privacy.charges import price
 from privacy.errors import AlreadySettled, BudgetExceeded, KeyReused, NotCommitted, UnsoundCombination
-from privacy.models import SETTLEMENTS, Adjacency, BudgetAccount, EntryKind, Filter, LedgerEntry, Unit
-from privacy.services import terms
+from privacy.models import SETTLEMENTS, AccountAdjacency, AccountUnit, BudgetAccount, EntryKind, Filter, LedgerEntry
+from privacy.services import sharing, terms, witness
 from privacy.services.entries import Draft, append, broken_rule
 from privacy.services.faults import fault_point
 from privacy.wording import say
@@ -32,11 +33,11 @@ def open_account(
     *,
     scope: str,
     label: str,
-    unit: Unit | str,
+    unit: AccountUnit | str,
     filter: Filter | str,  # noqa: A002  # the field's word
     epsilon_limit: Amount,
     delta_limit: Amount,
-    adjacency: Adjacency | str = Adjacency.NULL,
+    adjacency: AccountAdjacency | str = AccountAdjacency.NULL,
     delta_share: Amount | None = None,
     actor: Person,
     reason: str,
@@ -46,6 +47,7 @@ def open_account(
     In a `zcdp` account operations may spend `delta_share` of delta, by default half; the rest turns rho into epsilon.
     """
     limits = terms.limits(filter=filter, epsilon_limit=epsilon_limit, delta_limit=delta_limit, delta_share=delta_share)
+    witness.refuse_what_was_forgotten()
     with transaction.atomic():
         account = BudgetAccount.objects.create(scope=scope, label=label, unit=unit, filter=filter, adjacency=adjacency)
         _write_limits(account, EntryKind.GRANT, limits, actor, reason)
@@ -62,6 +64,7 @@ def change_limit(
     reason: str,
 ) -> LedgerEntry:
     """Give an account other limits, never below what is spent; `delta_share` stays as it was unless named."""
+    witness.refuse_what_was_forgotten()
     account.refresh_from_db()
     limits = terms.limits(
         filter=account.filter,
@@ -94,6 +97,7 @@ def reserve(
     Refuses to run inside a transaction, whose rollback would give back what must stay spent. `key` names one attempt: a
     retry that may draw noise again is a new attempt with a key of its own.
     """
+    witness.refuse_what_was_forgotten()
     wanted = Draft(
         account=account,
         kind=EntryKind.RESERVE,
@@ -107,7 +111,10 @@ def reserve(
     try:
         with transaction.atomic(durable=True):
             entry = append(wanted, flush_after=True)
+            sharing.repeat_reservation(entry, event)
             fault_point("inside_reserve")
+    except sharing.SharedRefusal as refused:
+        raise _refused_by_all(refused) from refused
     except IntegrityError as error:
         standing = _standing(wanted)
         if standing is not None:
@@ -118,6 +125,10 @@ def reserve(
         if rule == "privacy_entry_series":
             raise UnsoundCombination(
                 say("{mechanism}: the series it continues no longer stands", mechanism=wanted.mechanism)
+            ) from error
+        if rule in ("privacy_entry_block_opened_once", "privacy_entry_block_continued_once"):
+            raise UnsoundCombination(
+                say("{mechanism}: another release has paid for this step of the series", mechanism=wanted.mechanism)
             ) from error
         raise
     fault_point("after_reserve")
@@ -147,13 +158,15 @@ def charge_stale(*, older_than: timedelta) -> int:
     """Charge every reservation that nobody settled within `older_than`, and return how many those were."""
     settled = LedgerEntry.objects.filter(parent=OuterRef("pk"), kind__in=SETTLEMENTS)
     deadline = ExpressionWrapper(Now() - older_than, output_field=DateTimeField())
-    stale = LedgerEntry.objects.filter(
-        ~Exists(settled), kind=EntryKind.RESERVE, account__in=selectors.accounts_with_open_reservations()
-    ).filter(created_at__lt=deadline)
+    # What a population repeats is settled with what it repeats.
+    accounts = selectors.accounts_with_open_reservations().filter(population=None)
+    stale = LedgerEntry.objects.filter(~Exists(settled), kind=EntryKind.RESERVE, account__in=accounts).filter(
+        created_at__lt=deadline
+    )
     charged = 0
     for reservation in stale.select_related("account").order_by("pk"):
         try:
-            _settle(reservation, EntryKind.CHARGE, reason=say("not settled within {older_than}", older_than=older_than))
+            _settle(reservation, EntryKind.CHARGE, reason=say("not settled in time"))
         except AlreadySettled:
             continue
         charged += 1
@@ -200,9 +213,7 @@ def name_of(actor: Person) -> str:
     return actor.get_username() if isinstance(actor, AbstractBaseUser) else actor or ""
 
 
-def _write_limits(
-    account: BudgetAccount, kind: EntryKind, limits: terms.Limits, actor: Person, reason: str
-) -> LedgerEntry:
+def _write_limits(account: BudgetAccount, kind: EntryKind, limits: Limits, actor: Person, reason: str) -> LedgerEntry:
     entry = append(
         Draft(
             account=account,
@@ -222,7 +233,7 @@ def _settle(
 ) -> LedgerEntry:
     try:
         with transaction.atomic():
-            return append(
+            entry = append(
                 Draft(
                     account=reservation.account,
                     kind=kind,
@@ -236,6 +247,9 @@ def _settle(
                     actor=actor,
                 )
             )
+            entry.parent = reservation
+            sharing.repeat_settlement(entry)
+            return entry
     except IntegrityError as error:
         rule = broken_rule(error)
         if rule == "privacy_entry_one_settlement":
@@ -294,6 +308,14 @@ def _round_before(account: BudgetAccount, event: Event) -> LedgerEntry | None:
             reason=refusal or "none",
         )
     )
+
+
+def _refused_by_all(refused: sharing.SharedRefusal) -> Exception:
+    """Word the refusal of a population's account."""
+    error = refused.__cause__
+    if isinstance(error, IntegrityError) and broken_rule(error) == "privacy_ledger_within_limit":
+        return _too_dear(refused.draft.account, refused.draft)
+    return refused
 
 
 def _too_dear(account: BudgetAccount, wanted: Draft) -> BudgetExceeded:

@@ -1,32 +1,15 @@
 """The terms of an account and its limits as integers, rounded down."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from decimal import Decimal
 from fractions import Fraction
 
-from privacy.accounting.composition import zcdp_rho_limit
-from privacy.accounting.units import (
-    Amount,
-    atto_spendable,
-    delta_limit_to_atto,
-    epsilon_limit_to_nano,
-    nano_spendable,
-    rho_limit_to_nano,
-)
+from privacy.accounting.limits import Limits, rho_limit
+from privacy.accounting.units import Amount, delta_limit_to_atto, epsilon_limit_to_nano
 from privacy.models import BudgetAccount, Filter
 
 DEFAULT_DELTA_SHARE = Fraction(1, 2)
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What an account may spend; `rho_limit_nano` only under the `zcdp` filter."""
-
-    epsilon_limit_nano: int
-    delta_limit_atto: int
-    delta_sum_limit_atto: int
-    rho_limit_nano: int | None
 
 
 def limits(*, filter: str, epsilon_limit: Amount, delta_limit: Amount, delta_share: Amount | None) -> Limits:  # noqa: A002  # the field's word
@@ -44,11 +27,6 @@ def limits(*, filter: str, epsilon_limit: Amount, delta_limit: Amount, delta_sha
         raise ValueError("a zcdp account needs a delta limit > 0 to turn rho into epsilon")
     delta_sum = int(delta * share)
     return Limits(epsilon, delta, delta_sum, rho_limit(epsilon_nano=epsilon, delta_atto=delta - delta_sum))
-
-
-def rho_limit(*, epsilon_nano: int, delta_atto: int) -> int:
-    """Return the rho, in nano-units, that converts into at most this epsilon at this delta."""
-    return rho_limit_to_nano(zcdp_rho_limit(nano_spendable(epsilon_nano), atto_spendable(delta_atto)))
 
 
 def delta_share(account: BudgetAccount) -> Fraction | None:

@@ -7,12 +7,14 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
+from playwright.sync_api import expect
 
 from annotation.models import Job, Project, Role
-from annotation.services import projects
+from annotation.people.services import members
+from annotation.projects.services import projects
 from dpal_site.embedded.processes import Supervisor
-from learner import plan_setups
-from learner.services import planning
+from learner.planning import plan_setups
+from learner.planning.services import planning
 from privacy.selectors import guarantee
 from tests import axe
 from tests.factories import make_user
@@ -52,7 +54,7 @@ def project() -> Project:
         question="Is it?",
         feature_dimension=8,
     )
-    projects.add_member(project=opened, user=grace, role=Role.MANAGER)
+    members.add_member(project=opened, user=grace, role=Role.MANAGER)
     return opened
 
 
@@ -71,12 +73,12 @@ def test_a_plan_is_drawn_with_its_numbers(page: "Page", live_site: Supervisor, p
     page.set_viewport_size({"width": 320, "height": 640})
     page.goto(live_site.url + reverse("learner:plan", args=[project.slug]) + "?records=300")
     pictures = page.locator("figure.plot img")
-    assert pictures.count() == 2
+    expect(pictures).to_have_count(2)
     for number in range(2):
         pictures.nth(number).scroll_into_view_if_needed()
         address = pictures.nth(number).get_attribute("src")
         assert page.request.get(f"{live_site.url}{address}").status == 200
-    assert page.locator("table").count() == 2
+    expect(page.locator("table")).to_have_count(2)
     assert problems_of(page) == []
 
 
@@ -93,13 +95,13 @@ def test_a_higher_limit_is_asked_for_and_approved_without_javascript(
     ada.fill("[name=reason]", "one more model")
     ada.get_by_role("button", name="Change the limit").click()
     ada.get_by_role("button", name="Take it back").wait_for()
-    assert ada.get_by_role("button", name="Approve").count() == 0
+    expect(ada.get_by_role("button", name="Approve")).to_have_count(0)
     assert guarantee(project.pool_account).epsilon_limit == 2
     grace.goto(requests)
     assert "one more model" in grace.locator("main").inner_text()
     grace.get_by_role("button", name="Approve").click()
     grace.get_by_role("heading", name="Decided").wait_for()
-    assert grace.locator("table").count() == 1
+    expect(grace.locator("table")).to_have_count(1)
     project.pool_account.refresh_from_db()
     assert guarantee(project.pool_account).epsilon_limit == 3
     for one in (ada, grace):

@@ -1,15 +1,15 @@
 """A group made and filled by keyboard on a phone; who is taken out of it while a question is open answers no more."""
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.conf import settings
 from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import expect
 
-from annotation.group_models import PeopleGroup
 from annotation.models import Label, Query, Role
-from annotation.services import groups
+from annotation.models.groups import PeopleGroup
+from annotation.people.services import groups
+from tests.axe import violations
 from tests.factories import make_project, make_user, open_records
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -47,7 +47,7 @@ def test_a_group_is_filled_by_keyboard_and_who_leaves_is_out_in_the_middle_of_a_
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
     expect(page.get_by_role("status")).to_contain_text("1 person is new in the group.")
-    assert Axe().run(page).response["violations"] == []
+    assert violations(page) == []
 
     group = PeopleGroup.objects.get()
     groups.give_role(group=group, project=project, role=Role.ANNOTATOR)

@@ -15,9 +15,10 @@ from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Locator, Page, expect
 
-from annotation.joining_models import CrowdParticipant, Invitation, Platform
 from annotation.models import Label, Membership, Project, Role
-from annotation.services import crowd_links, invitations, queue
+from annotation.models.joining import CrowdParticipant, Invitation, Platform
+from annotation.people.services import crowd_links, invitations
+from annotation.questions.services import queue
 from tests.factories import add_members, make_candidates, make_project, make_user
 from tests.keyboard import Keyboard
 
@@ -206,7 +207,7 @@ def test_a_code_and_a_passkey_are_set_up_and_let_in(page, address, ann, keys, na
 def test_a_crowd_link_leads_to_the_completion_code(page, address, crowd, keys, named):
     candidates = make_candidates(crowd, ["play jazz", "rain tomorrow", "next train"])
     queue.open_queries(project=crowd, round_number=1, query_ids=[candidate.pk for candidate in candidates])
-    link = crowd_links.create_link(
+    link, token = crowd_links.create_link(
         project=crowd,
         platform="prolific",
         study="",
@@ -215,7 +216,7 @@ def test_a_crowd_link_leads_to_the_completion_code(page, address, crowd, keys, n
         lifetime=DAY,
         owner=crowd.created_by,
     )
-    start = reverse("annotation:crowd_start", args=[link.token])
+    start = reverse("annotation:crowd_start", args=[token])
     page.goto(address + start + "?PROLIFIC_PID=p&STUDY_ID=s&SESSION_ID=t")
     keys.follow(named("button", "Begin"))
     keys.reach(page.locator(".choice", has_text="music"))

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.core.cache import cache
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
 from annotation.models import Membership, Role
-from annotation.services import invitations
+from annotation.people.services import invitations
+from tests.axe import violations
 from tests.factories import make_project
 from tests.keyboard import Keyboard
 from tests.openid_issuer import NAME, Issuer, listening_issuer
@@ -49,7 +49,7 @@ def test_the_issuer_lets_in_and_leads_on(page: Page, live_server, issuer, invite
     expect(page.get_by_role("button", name="Tell them who I am")).to_be_focused(timeout=30_000)
     keys.submit()
     page.wait_for_url(live_server.url + onward)
-    assert Axe().run(page).response["violations"] == []
+    assert violations(page) == []
     assert Membership.objects.filter(role=Role.ANNOTATOR, user__email="ann@example.org").count() == int(invited)
 
 
@@ -63,7 +63,7 @@ def test_a_refusal_says_why_and_leads_back(page: Page, live_server, issuer, monk
     expect(page.get_by_role("heading", name="You are not logged in")).to_be_visible(timeout=30_000)
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
-        assert Axe().run(page).response["violations"] == []
+        assert violations(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
     page.get_by_role("link", name="Log in").click()
     page.wait_for_url(live_server.url + reverse("login"))

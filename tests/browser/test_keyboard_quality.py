@@ -11,8 +11,8 @@ from django.urls import reverse
 from playwright.sync_api import Page, expect
 
 from annotation.models import DatasetRole, Membership, Project, Query, QueryState, Role
-from annotation.quality_models import Aggregation, GoldQuery, PauseReason, QualityReport
-from annotation.services import comparing, labels, queue
+from annotation.models.quality import Aggregation, GoldQuery, PauseReason, QualityReport
+from annotation.questions.services import comparing, labels, queue
 from tests.factories import add_members, make_annotators, make_project, make_records, make_user, open_records
 from tests.keyboard import Keyboard
 

@@ -5,7 +5,6 @@ from datetime import timedelta
 
 import numpy as np
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
@@ -13,8 +12,10 @@ from django.urls import reverse
 from playwright.sync_api import Browser, Page, expect
 
 from annotation.models import Label, Membership, Project, QueryState, ReportKind, Role
-from annotation.services import crowd_links, gold, guidelines, labels, queue, reports
-from annotation.services.lifecycle import ProjectState
+from annotation.people.services import crowd_links
+from annotation.projects.services.lifecycle import ProjectState
+from annotation.questions.services import gold, guidelines, labels, queue, reports
+from tests.axe import violations
 from tests.factories import (
     add_members,
     make_account,
@@ -25,11 +26,10 @@ from tests.factories import (
     make_user,
     open_records,
 )
+from tests.keyboard import read_first
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 SIZES = {"light": {"width": 1100, "height": 800}, "dark": {"width": 320, "height": 640}}
-# Within this time a second key is a slip of the hand.
-READING_MS = 350
 WAIT = 30_000
 Enter = Callable[..., Page]
 
@@ -60,7 +60,7 @@ def enter(browser: Browser, live_server, page_faults) -> Iterator[Enter]:
 
 def press(page: Page, key: str) -> None:
     """Press a key as somebody does who reads first."""
-    page.wait_for_timeout(READING_MS)
+    read_first(page)
     page.keyboard.press(key)
 
 
@@ -121,8 +121,7 @@ def look_at(page: Page) -> None:
     for scheme, size in SIZES.items():
         page.set_viewport_size(size)
         page.emulate_media(color_scheme=scheme)
-        found = Axe().run(page)
-        assert found.violations_count == 0, found.generate_report()
+        assert violations(page) == []
         assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
 
 
@@ -232,7 +231,7 @@ def test_what_a_participant_of_a_platform_sees_is_clean(enter, live_server):
     project = make_project(oracle="crowd")
     candidates = make_candidates(project, ["play jazz", "rain tomorrow"])
     queue.open_queries(project=project, round_number=1, query_ids=[candidate.pk for candidate in candidates])
-    link = crowd_links.create_link(
+    link, token = crowd_links.create_link(
         project=project,
         platform="mturk",
         study="",
@@ -242,7 +241,7 @@ def test_what_a_participant_of_a_platform_sees_is_clean(enter, live_server):
         owner=project.created_by,
     )
     page = enter(project, project.created_by, reduced_motion="reduce")
-    start = live_server.url + reverse("annotation:crowd_start", args=[link.token]) + "?workerId=w&hitId=h&assignmentId="
+    start = live_server.url + reverse("annotation:crowd_start", args=[token]) + "?workerId=w&hitId=h&assignmentId="
     page.goto(start + "a")
     expect(page.get_by_text("Log out first")).to_be_visible()
     look_at(page)
@@ -258,7 +257,7 @@ def test_what_a_participant_of_a_platform_sees_is_clean(enter, live_server):
     expect(page.get_by_role("heading", name="Not done yet")).to_be_visible()
     look_at(page)
     page.get_by_role("link", name="Go on").click()
-    page.wait_for_timeout(READING_MS)
+    expect(page.locator("#question")).to_have_text("play jazz")
     page.locator(".choice").first.click()
     expect(page.get_by_text(link.completion_code, exact=True)).to_be_visible()
     expect(page.get_by_text("Paste it into the task")).to_be_visible()

@@ -12,13 +12,12 @@ from django.urls import reverse
 from playwright.sync_api import Browser, Page, expect
 
 from annotation.models import Assignment, Label, Query, QueryState, Report
-from annotation.services import guidelines, queue
+from annotation.questions.services import guidelines, queue
 from dpal_site.embedded import host
 from tests.factories import make_annotators, make_project, make_records, open_records
+from tests.keyboard import read_first
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-# Within this time a second key is a slip of the hand.
-READING_MS = 350
 SWAP_LIMIT_MS = 100
 Enter = Callable[..., Page]
 
@@ -26,6 +25,7 @@ MEASURE_SWAPS = """
 async (answers) => {
   const took = [];
   for (let n = 0; n < answers; n += 1) {
+    while (document.querySelector(".htmx-settling")) await new Promise((resume) => requestAnimationFrame(resume));
     await new Promise((resume) => setTimeout(resume, 350));
     const before = document.getElementById("question").textContent;
     const start = performance.now();
@@ -90,7 +90,7 @@ def sign_in(page: Page, person: User, live_server, *, new_token: bool) -> None:
 
 def press(page: Page, *keys: str) -> None:
     """Press keys as somebody does who reads first."""
-    page.wait_for_timeout(READING_MS)
+    read_first(page)
     for key in keys:
         page.keyboard.press(key)
 
@@ -272,7 +272,7 @@ def test_two_annotators_race_and_no_question_is_answered_twice(project, enter):
     pages = [enter(project, person) for person in make_annotators(project, 2)]
     for _ in range(4):
         for page in pages:
-            page.wait_for_timeout(READING_MS)
+            read_first(page)
         for page in pages:
             page.evaluate("document.querySelector('.choice').click()")
         for page in pages:
@@ -333,7 +333,9 @@ class TestSayingMore:
         page = enter(project, make_annotators(project, 2)[0], java_script_enabled=False)
         page.locator("summary", has_text="Comment").click()
         page.get_by_label("To the managers").fill("odd")
-        page.get_by_role("button", name="Send").click()
+        # The page that comes shows the same question.
+        with page.expect_navigation():
+            page.get_by_role("button", name="Send").click()
         shows(page, "record 0")
         page.locator("summary", has_text="Flag").click()
         page.get_by_role("button", name="Sensitive").click()
@@ -366,7 +368,7 @@ class TestGuidelines:
         self.change(project)
         press(page, "1")
         expect(page.get_by_text("The guidelines changed")).to_be_visible()
-        page.wait_for_timeout(READING_MS)
+        read_first(page)
         page.get_by_role("button", name="Read them").click()
         expect(page.get_by_text("Take the best class.")).to_be_visible()
         expect(page.get_by_text("asks how to get there")).to_be_visible()

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from django.contrib.auth.models import User
-from playwright.sync_api import Error
+from playwright.sync_api import Error, expect
 
 from annotation.models import Job, Project, Query
 from dpal_site.embedded.processes import Supervisor
@@ -55,6 +55,7 @@ def test_a_newcomer_reaches_the_first_question_within_two_minutes(
     began = time.monotonic()
     page.goto(live_site.url)
     someone.press("Make the first account")
+    page.locator("[name=password1]").wait_for()
     assert axe.violations(page) == []
     someone.fill(username="ada", password1="a long enough password", password2="a long enough password")
     someone.press("Make the account")
@@ -74,7 +75,7 @@ def test_a_newcomer_reaches_the_first_question_within_two_minutes(
     someone.steps.append("Label page")
     first_question(page)
     taken = time.monotonic() - began
-    assert page.get_by_text("Is this spam?").first.is_visible()
+    expect(page.get_by_text("Is this spam?").first).to_be_visible()
     assert len(someone.steps) == 8, someone.steps
     assert taken < TWO_MINUTES
     assert User.objects.get().is_superuser

@@ -13,9 +13,12 @@ from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import expect
 
+from annotation.data.services import datasets, drafts
 from annotation.models import Dataset, Project, Role
-from annotation.services import datasets, drafts, groups, projects
-from annotation.wizard_forms import Step
+from annotation.people.services import groups, members
+from annotation.populations import services as populations
+from annotation.projects.forms.wizard import Step
+from annotation.projects.services import projects
 from dpal_site.embedded.processes import Supervisor
 from privacy.selectors import guarantee
 from tests import axe
@@ -39,7 +42,7 @@ def manager() -> User:
 def project(manager: User) -> Project:
     """Open a project that has one upload with bad rows, a member, and a limit that was raised."""
     opened = open_messages(manager)
-    projects.add_member(project=opened, user=User.objects.create_user("ann"), role=Role.ANNOTATOR)
+    members.add_member(project=opened, user=User.objects.create_user("ann"), role=Role.ANNOTATOR)
     return opened
 
 
@@ -113,6 +116,8 @@ def test_pages_are_clean(
         reverse("annotation:log", args=[project.slug]),
         reverse("annotation:retention", args=[project.slug]),
         reverse("annotation:configuration", args=[project.slug]),
+        reverse("annotation:compare_configurations", args=[project.slug]),
+        reverse("annotation:compare_configurations", args=[project.slug]) + f"?with={crowd.slug}",
         reverse("annotation:kind", args=[project.slug]),
         reverse("annotation:data", args=[project.slug]),
         reverse("annotation:preview", args=[project.slug, draft.pk]),
@@ -138,6 +143,18 @@ def test_pages_are_clean(
         reverse("annotation:gate", args=[crowd.slug]) + f"?source={crowd.datasets.get().pk}",
         reverse("annotation:gate", args=[crowd.slug]) + "?source=synthetic&epsilon=0.7",
     ]
+    common = populations.open_population(
+        name="Patients",
+        unit="contributor",
+        filter="pure",
+        epsilon_limit=1000.0,
+        delta_limit=1e-3,
+        owner=manager,
+        second=User.objects.create_user("second"),
+    )
+    populations.add_project(population=common, project=project, records_per_person=9, actor=manager)
+    populations.change_limit(population=common, epsilon_limit=2000.0, delta_limit=1e-3, reason="r", actor=manager)
+    paths += [reverse("annotation:populations"), reverse("annotation:population", args=[common.slug])]
     log_in(manager)
     page.set_viewport_size(SIZES[size])
     page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
@@ -148,6 +165,7 @@ def test_pages_are_clean(
     groups.give_role(group=group, project=project, role=Role.ENGINEER)
     of_administrators = [
         reverse("operations:work"),
+        reverse("annotation:new_population"),
         reverse("annotation:groups"),
         reverse("annotation:group", args=[group.pk]),
         reverse("annotation:group_invitations", args=[group.pk]),
@@ -174,7 +192,7 @@ def test_a_form_with_errors_is_clean_and_names_them(page: "Page", live_site: Sup
     page.fill("[name=question]", "Is this fraud?")
     page.fill("[name=classes]", "only one")
     page.get_by_role("button", name="Open the project").click()
-    assert page.locator("[role=alert]").inner_text().count("2 to 50") == 1
+    assert page.locator("[role=alert]").inner_text().count("2 to 1,000") == 1
     assert axe.violations(page) == []
 
 
@@ -253,6 +271,7 @@ def test_from_an_empty_site_to_an_upload_by_keyboard(page: "Page", live_site: Su
     page.wait_for_selector("td:text-is('b')")
     page.get_by_role("button", name="Upload", exact=True).focus()
     page.keyboard.press("Enter")
+    page.wait_for_url("**/projects/messages/data/")
     page.wait_for_selector("text=more.csv")
     assert Dataset.objects.latest("pk").mapping["text"] == "body"
 

@@ -6,8 +6,8 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Membership, Query, Role
-from annotation.quality_models import QualityReport
-from annotation.services import comparing, gold, labels, queue
+from annotation.models.quality import QualityReport
+from annotation.questions.services import comparing, gold, labels, queue
 from tests import axe
 from tests.factories import add_members, make_annotators, make_project, make_user, open_records
 

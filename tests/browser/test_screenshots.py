@@ -13,9 +13,10 @@ from django.test import Client
 from django.urls import reverse
 from PIL import Image
 
+from annotation.data.services import drafts
 from annotation.models import Membership, Role
-from annotation.services import drafts, projects
-from annotation.wizard_forms import Step
+from annotation.projects.forms.wizard import Step
+from annotation.projects.services import projects
 from dpal_site.embedded.processes import Supervisor
 from tests import learning
 from tests.factories import make_user

@@ -8,9 +8,9 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
 
+from annotation.data.services.streams import post_records
 from annotation.models import Label, Role
-from annotation.services import projects
-from annotation.services.streams import post_records
+from annotation.people.services import members
 from dpal_site.embedded.processes import Supervisor
 from tests import axe, streaming
 from tests.factories import make_user
@@ -28,7 +28,7 @@ def test_pages_of_a_stream_are_clean(page: "Page", live_site: Supervisor, size: 
     manager = make_user("manager")
     manager.user_permissions.add(Permission.objects.get(codename="add_project"))
     project = streaming.open_stream(manager, "confirm-or-reject")
-    projects.add_member(project=project, user=manager, role=Role.ANNOTATOR)
+    members.add_member(project=project, user=manager, role=Role.ANNOTATOR)
     post_records(project=project, records=streaming.rows(3))
     streaming.work_off(project)
     client = Client()

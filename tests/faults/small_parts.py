@@ -17,8 +17,8 @@ BLOCK = 16
 
 def predict_coins(patch: Callable[[Any, str, Any], None]) -> None:
     """Have blocks of scores be small and coins known, in a worker and in the process that knows what must come out."""
-    from annotation.services import gate_parts  # noqa: PLC0415 - Django is set up by now
-    from learner.services import rounds  # noqa: PLC0415
+    from annotation.gates.services import gate_parts  # noqa: PLC0415 - Django is set up by now
+    from learner.rounds.services import rounds  # noqa: PLC0415
     from learner.strategies import top_c  # noqa: PLC0415
     from privacy.mechanisms.randomness import SimulationRandom  # noqa: PLC0415
 
@@ -29,9 +29,11 @@ def predict_coins(patch: Callable[[Any, str, Any], None]) -> None:
 
 def cut_small() -> None:
     """Cut files, uploads, features and scores into several parts each."""
-    from annotation.parsers import sources  # noqa: PLC0415
-    from annotation.services import gate_parts, import_parts  # noqa: PLC0415
-    from learner.services import feature_parts, feature_rows, score_parts  # noqa: PLC0415
+    from annotation.data.parsers import sources  # noqa: PLC0415
+    from annotation.data.services import import_parts  # noqa: PLC0415
+    from annotation.gates.services import gate_parts  # noqa: PLC0415
+    from learner.pools.services import feature_parts, feature_rows  # noqa: PLC0415
+    from learner.rounds.services import score_parts  # noqa: PLC0415
 
     small = {
         (sources, "CHUNK_BYTES"): 256,

@@ -23,7 +23,7 @@ class SiteOn(BorrowedSite):
     """A site whose broker is one of its own."""
 
     def __init__(self, site, broker):
-        self.processes, self._database_url, self.broker = site.processes, site._database_url, broker
+        self.processes, self._owner_url, self.broker = site.processes, site._owner_url, broker
 
     def strike_broker(self, dead_for):
         """Kill it and start it again, or empty it."""

@@ -19,20 +19,24 @@ from django.core.files.storage import default_storage
 from django.core.management import call_command
 from django.utils import timezone
 
-from annotation.import_models import ImportPart
+from annotation.data.services import datasets
+from annotation.gates.services import gate
 from annotation.models import GatePart, GatePiece, Query
-from annotation.services import datasets, gate, jobs
+from annotation.models.imports import ImportPart
 from annotation.tasks import read_import_parts_task
+from annotation.work.services import jobs
 from dpal_site.embedded import host
-from learner import pool_selectors
-from learner.configuration import featurizer_of, strategy_of
+from learner.configuration.pool import featurizer_of, strategy_of
 from learner.models import FeatureMatrix, Round
-from learner.part_models import FeaturePart, ScorePart
-from learner.services import features, rounds, score_parts
+from learner.models.parts import FeaturePart, ScorePart
+from learner.pools import selectors as pool_selectors
+from learner.pools.services import features
+from learner.rounds.services import rounds, score_parts
 from learner.tasks import forget_abandoned_parts_task, make_feature_part_task, score_part_task
 from privacy.mechanisms.randomness import SimulationRandom
 from privacy.models import LedgerEntry
 from tests import learning
+from tests.counting import new_counter
 from tests.factories import make_account, make_project, make_user
 from tests.faults.small_parts import SEED, predict_coins
 from tests.faults.storm.site import descendants
@@ -51,7 +55,7 @@ def predictable(monkeypatch, settings, tmp_path):
     monkeypatch.setenv("WORK_LEASE_SECONDS", str(LEASE_SECONDS))
     monkeypatch.setenv("LEDGER_COUNTER_PATH", str(tmp_path / "ledger-counter.json"))
     settings.WORK_LEASE_SECONDS = LEASE_SECONDS
-    settings.LEDGER_COUNTER_PATH = tmp_path / "ledger-counter.json"
+    settings.LEDGER_COUNTER_PATH = new_counter(tmp_path)
     predict_coins(monkeypatch.setattr)
 
 
@@ -123,7 +127,7 @@ def hold(embedded_servers):
     places = []
 
     def begin(*where):
-        places.append(Held(embedded_servers.database_url, 7000 + len(places), *where))
+        places.append(Held(embedded_servers.owner_url, 7000 + len(places), *where))
         return places[-1]
 
     yield begin

@@ -16,6 +16,7 @@ import pytest
 from django.db import connections
 
 from dpal_site.embedded import host
+from tests.counting import new_counter
 from tests.faults.storm import stage, verdict
 from tests.faults.storm.load import Load
 from tests.faults.storm.site import LEASE_SECONDS, BorrowedSite, OwnSite
@@ -111,10 +112,10 @@ def borrowed(monkeypatch, settings, tmp_path, request):
     monkeypatch.setenv("WORK_LEASE_SECONDS", str(LEASE_SECONDS))
     monkeypatch.setenv("LEDGER_COUNTER_PATH", str(tmp_path / "ledger-counter.json"))
     settings.WORK_LEASE_SECONDS = LEASE_SECONDS
-    settings.LEDGER_COUNTER_PATH = tmp_path / "ledger-counter.json"
+    settings.LEDGER_COUNTER_PATH = new_counter(tmp_path)
     request.getfixturevalue("collected_static_files")
     servers = request.getfixturevalue("embedded_servers")
-    return BorrowedSite(request.getfixturevalue("supervisor"), servers.database_url, servers.broker_url)
+    return BorrowedSite(request.getfixturevalue("supervisor"), servers.owner_url, servers.broker_url)
 
 
 @pytest.mark.django_db(transaction=True)

@@ -8,6 +8,7 @@ import os
 import resource
 import signal
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from uuid import uuid4
 
 import psycopg
@@ -19,16 +20,22 @@ from django.db import connection
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from annotation.data.services import datasets
 from annotation.models import Assignment, Dataset, Job, Label, Query, Record, Role
-from annotation.services import broker as broker_service
-from annotation.services import datasets, interruptions, jobs, labels, projects, queue, tokens
-from annotation.services.tokens import Scope
+from annotation.people.services import members, tokens
+from annotation.people.services.tokens import Scope
+from annotation.questions.services import labels, queue
 from annotation.tasks import import_dataset_task
+from annotation.work.services import broker as broker_service
+from annotation.work.services import interruptions, jobs
 from dpal_site.celery import app
 from dpal_site.embedded import host
 from learner.models import ModelRelease, Round, TrainingRun
-from learner.services import rounds, training
+from learner.rounds.services import rounds
+from learner.trainings.services import training
+from privacy.models import LedgerEntry
 from tests import learning
+from tests.counting import new_counter
 from tests.factories import make_annotators, make_project, make_user, open_records
 from tests.faults.storm.site import descendants
 
@@ -38,7 +45,7 @@ ROOM_BYTES = 4096
 
 @pytest.fixture(autouse=True)
 def own_counter(settings, tmp_path):
-    settings.LEDGER_COUNTER_PATH = tmp_path / "ledger-counter.json"
+    settings.LEDGER_COUNTER_PATH = new_counter(tmp_path)
 
 
 @contextlib.contextmanager
@@ -65,6 +72,11 @@ def bearer(user):
     scopes = [scope.value for scope in Scope]
     _, secret = tokens.create_token(user=user, name="t", scopes=scopes, lifetime=timedelta(days=1))
     return {"Authorization": f"Bearer {secret}"}
+
+
+def left_behind():
+    """Return what half a file would be called."""
+    return [path for path in Path(default_storage.location).rglob("*") if path.name.startswith(".")]
 
 
 def send(project, content=b"text\na\nb\n"):
@@ -119,7 +131,7 @@ def test_rounds_and_trainings_whose_messages_were_lost_are_sent_again(broker):
 def test_an_upload_without_room_is_refused_and_leaves_nothing(broker, client):
     manager = make_user()
     project = make_project()
-    projects.add_member(project=project, user=manager, role=Role.MANAGER)
+    members.add_member(project=project, user=manager, role=Role.MANAGER)
     address, headers = f"/api/v1/projects/{project.slug}/datasets", bearer(manager)
     rows = b"text\n" + b"row\n" * ROOM_BYTES
     with no_room_for_more_than(ROOM_BYTES):
@@ -143,12 +155,17 @@ def test_a_training_without_room_fails_with_a_reason_and_the_next_one_succeeds()
     learning.label_everything(project, annotator)
     rounds.advance_project(project_id=project.pk)
     run = TrainingRun.objects.get()
+    # Of processes that other tests killed.
+    before = set(left_behind())
     with no_room_for_more_than(256), pytest.raises(OSError, match=r"File too large|Errno"):
         training.train_model(run_id=str(run.pk))
     run.refresh_from_db()
     assert (run.state, run.error) == ("failed", interruptions.DISK_FULL)
     assert learning.open_reservations(project) == 0
     assert not ModelRelease.objects.exists()
+    # It was seen before a row was read, so nothing is spent on it, and nothing of it lies about.
+    assert not LedgerEntry.objects.filter(subject="release:1").exists()
+    assert set(left_behind()) <= before
     for _ in range(3):
         learning.work_off(project)
         learning.label_everything(project, annotator)
@@ -253,9 +270,9 @@ def test_a_page_that_waits_too_long_says_so_and_comes_back(client, embedded_serv
         cursor.execute("SET statement_timeout = '2s'")
     address = f"/api/v1/assignments/{claimed['id']}/label"
     try:
-        with locked(embedded_servers.database_url, "annotation_label"):
+        with locked(embedded_servers.owner_url, "annotation_label"):
             slow = client.post(address, {"choice": 0}, content_type="application/json", headers=headers)
-        with locked(embedded_servers.database_url, "annotation_project"):
+        with locked(embedded_servers.owner_url, "annotation_project"):
             page = client.get("/")
         stored = client.post(address, {"choice": 0}, content_type="application/json", headers=headers)
     finally:
@@ -282,12 +299,12 @@ def test_a_task_without_end_is_stopped_and_a_hanging_worker_killed(supervisor, e
         supervisor._environment[name] = value
     project = make_project()
     supervisor.start_worker(concurrency=1)
-    with locked(embedded_servers.database_url, "annotation_record"):
+    with locked(embedded_servers.owner_url, "annotation_record"):
         endless = send(project)
         assert host.wait_until(lambda: Job.objects.get(pk=endless.job_id).state == "failed", 120, 0.2)
     assert Job.objects.get(pk=endless.job_id).error == interruptions.TOOK_TOO_LONG
     assert not Record.objects.exists()
-    with locked(embedded_servers.database_url, "annotation_record"):
+    with locked(embedded_servers.owner_url, "annotation_record"):
         hanging = send(project)
         assert host.wait_until(lambda: Job.objects.get(pk=hanging.job_id).state == "running", 120, 0.2)
         (child,) = descendants(supervisor.pid("worker"))

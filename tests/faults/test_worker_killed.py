@@ -11,10 +11,11 @@ from django.core.files.storage import default_storage
 from django.core.management import call_command
 
 from annotation.models import Query, WorkState
-from learner.artifacts import verify_manifest
 from learner.models import ModelRelease, Round, TrainingRun
-from learner.services import rounds
+from learner.releases.artifacts import verify_manifest
+from learner.rounds.services import rounds
 from tests import learning
+from tests.counting import new_counter
 from tests.factories import make_user
 
 pytestmark = [pytest.mark.faults, pytest.mark.django_db(transaction=True)]
@@ -29,7 +30,7 @@ def quick_leases(monkeypatch, settings, tmp_path) -> None:
     monkeypatch.setenv("WORK_LEASE_SECONDS", str(LEASE_SECONDS))
     monkeypatch.setenv("LEDGER_COUNTER_PATH", str(tmp_path / "ledger-counter.json"))
     settings.WORK_LEASE_SECONDS = LEASE_SECONDS
-    settings.LEDGER_COUNTER_PATH = tmp_path / "ledger-counter.json"
+    settings.LEDGER_COUNTER_PATH = new_counter(tmp_path)
 
 
 def somebody_works(project) -> bool:

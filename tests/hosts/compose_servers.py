@@ -140,7 +140,7 @@ class ComposeServers:
         for server in (self.valkey, self.postgres):
             server.stop()
 
-    def database_url(self, secret: str = "database_url", database: str = "dpal") -> str:
+    def database_url(self, secret: str = "database_owner_url", database: str = "dpal") -> str:
         """Return the address that was made, with what it demands, leading here."""
         made = self.secret(secret).replace("/run/secrets", str(self.secrets))
         return made.replace("@postgres:5432/dpal?", f"@localhost:{self.postgres.port}/{database}?")

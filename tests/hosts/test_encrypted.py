@@ -28,9 +28,12 @@ TABLES = "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespa
 LOG_IN = """
 import django
 django.setup()
+from types import SimpleNamespace
 from django.contrib.auth.models import User
 from annotation.models import Membership
 from django.test import Client
+from tests.visiting import let_clients_log_in
+let_clients_log_in(SimpleNamespace(setattr=setattr))
 person = User.objects.get(pk=Membership.objects.filter(project__slug={slug!r}, role="annotator").first().user_id)
 client = Client()
 client.force_login(person)
@@ -54,6 +57,8 @@ class EncryptedSite(OwnSite):
     def _environment(self):
         shared = {
             "DATABASE_URL": self._pooler.url,
+            # Tables are changed past the pooler.
+            "DATABASE_OWNER_URL": self._servers.database_url(),
             "DATABASE_POOLER": "transaction",
             "BROKER_CA_FILE": str(self._servers.secrets / "authority"),
             # Only this name of it: the role is made with it.
@@ -103,7 +108,7 @@ def pooler(servers, tmp_path_factory):
     """Put PgBouncer before the database, with a certificate of the same authority."""
     secrets = servers.secrets
     tls = PoolerTls(secrets / "authority", secrets / "postgres_certificate", secrets / "postgres_key")
-    addresses = servers.database_url(), servers.database_url("label_database_url")
+    addresses = servers.database_url("database_url"), servers.database_url("label_database_url")
     started = PrivatePooler(
         tmp_path_factory.mktemp("pooler") / "pooler", addresses[0], sessions=3, label_url=addresses[1], tls=tls
     )

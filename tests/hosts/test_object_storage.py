@@ -16,14 +16,16 @@ from django.test import Client
 from django.urls import reverse
 from django.utils.functional import empty
 
+from annotation.data.services import datasets, drafts, file_cache, files
+from annotation.data.services.pixels import image_of
 from annotation.errors import FileDamaged, StorageAway
 from annotation.models import Dataset, Record
-from annotation.services import datasets, drafts, file_cache, files
-from annotation.services.pixels import image_of
 from dpal_site.file_address import storage_settings
+from learner.forgetting.services import forgetting
 from learner.models import FeatureMatrix, ReleaseState
-from learner.services import features, forgetting, release_gate
-from learner.services.pixels import pixel_batches
+from learner.pools.services import features
+from learner.pools.services.pixels import pixel_batches
+from learner.releases.services import release_gate
 from tests import learning
 from tests.factories import make_user
 

@@ -8,10 +8,11 @@ import psycopg
 import pytest
 from django.db import connection, connections
 
+from annotation.log.services import history
 from annotation.models import Project, Record
-from annotation.services import alone, history
-from annotation.services.alone import alone as hold
-from annotation.services.label_export import export_labels
+from annotation.questions.services.label_export import export_labels
+from annotation.work.services import locks
+from annotation.work.services.locks import hold_lock as hold
 from dpal_site.embedded import host
 from dpal_site.embedded.database_address import parse_database_url, through_pooler
 from learner.models import ModelRelease
@@ -170,7 +171,7 @@ def test_a_cursor_of_the_session_would_be_lost(pooler):
 
 
 def test_one_worker_at_a_time_whichever_sessions_they_are_lent(pooled, people, monkeypatch):
-    monkeypatch.setattr(alone, "PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(locks, "PAUSE_SECONDS", 0.01)
     inside, go_on = threading.Event(), threading.Event()
     order = []
 

@@ -6,8 +6,8 @@ import zipfile
 import pytest
 from PIL import Image
 
-from annotation import clamd
-from annotation.clamd import Found
+from annotation.data import clamd
+from annotation.data.clamd import Found
 from tests.scanner import EICAR, RealScanner
 
 pytestmark = [pytest.mark.hosts, pytest.mark.slow]

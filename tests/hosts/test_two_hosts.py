@@ -7,14 +7,18 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import requests
 from django.conf import settings
+from django.core.files.storage import storages
 from django.core.management import call_command
 from django.db import connections
 
 from annotation.models import Dataset, Label
 from dpal_site.embedded import host
 from dpal_site.embedded.processes import CELERY
+from dpal_site.file_address import storage_settings
 from learner.models import FeatureMatrix, ModelRelease
+from privacy.services.counter_objects import counter_objects
 from tests import learning
+from tests.counting import IDENTITY
 from tests.factories import make_user
 from tests.faults.storm.stage import _person as token_of
 from tests.hosts.pooler import PrivatePooler
@@ -53,6 +57,17 @@ def label_until_released(site, slug, *, enough):
     return answered
 
 
+def share_the_counter(store, url, monkeypatch):
+    """Begin the ledger's counter in a bucket of its own, for this process as well."""
+    for name, value in store.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(settings, "LEDGER_COUNTER_URL", url)
+    monkeypatch.setattr(settings, "STORAGES", settings.STORAGES | {"ledger_counter": storage_settings(url)})
+    storages.__dict__.pop("backends", None)
+    counter_objects.cache_clear()
+    counter_objects().begin(IDENTITY.hex, {})
+
+
 @pytest.fixture
 def pooler(embedded_servers, transactional_db, tmp_path):
     """Put PgBouncer before the database."""
@@ -67,7 +82,10 @@ def pooler(embedded_servers, transactional_db, tmp_path):
 def test_what_one_host_writes_another_reads(
     collected_static_files, supervisor, pooler, store, bucket, tmp_path, monkeypatch
 ):
+    counted = store.url(store.make_bucket())
     shared = store.environment | {"STORAGE_URL": store.url(bucket), "DATABASE_POOLER": "transaction"}
+    shared["LEDGER_COUNTER_URL"] = counted
+    share_the_counter(store, counted, monkeypatch)
     shared |= {"CANARY_TRIALS": "40", "API_REQUESTS_PER_MINUTE": "1000000", "WORK_LEASE_SECONDS": "3"}
     folders = {name: tmp_path / name for name in ("pages", "work")}
     left = {
@@ -133,7 +151,7 @@ def test_what_one_host_writes_another_reads(
     ready = requests.get(f"{url}/readyz", timeout=60)
     assert (ready.status_code, "storage: ok" in ready.text) == (200, True), ready.text
     connections.close_all()
-    # Each host knows what was written from there, and nothing of what other tests wrote.
-    for folder in folders.values():
-        monkeypatch.setattr(settings, "LEDGER_COUNTER_PATH", folder / "ledger-counter.json")
-        call_command("audit_ledger", verbosity=0)
+    # There is one counter, and no host has one of its own.
+    call_command("audit_ledger", verbosity=0)
+    assert not [path for folder in folders.values() for path in folder.glob("ledger-counter*")]
+    counter_objects.cache_clear()

@@ -1,7 +1,7 @@
 """An engineer with nothing but a token: the documents' examples run as printed, whatever was changed is refused."""
 
+import base64
 import hashlib
-import json
 import os
 import re
 import time
@@ -9,15 +9,15 @@ from datetime import timedelta
 from io import StringIO
 from pathlib import Path
 
-import numpy as np
 import pytest
 import requests
 from django.core.management import CommandError, call_command
+from django.db import transaction
 
 from annotation.models import Role
-from annotation.services import projects, tokens
+from annotation.people.services import members, tokens
 from learner.models import ModelRelease, ReleaseState, TrainingRun
-from learner.services import release_gate, releases, webhooks
+from learner.releases.services import publishing, release_gate, releases, webhooks
 from tests import documented, learning, streaming
 from tests.factories import make_user
 
@@ -29,10 +29,10 @@ WITH_A_TOKEN = (
     "verify.py",
     "numpy_model.py",
     "use.py",
-    "texts.py",
-    "download.py",
     "predict.sh",
 )
+# tests/journeys/test_client_examples.py runs them where nothing but the client is installed.
+WITH_THE_CLIENT = ("load.py", "guarantee.py", "terminal.sh", "batches.sh", "folder.py", "client.py")
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def project():
 
 def token_for(project, *scopes: str, role: str = Role.ENGINEER):
     person = make_user()
-    projects.add_member(project=project, user=person, role=role)
+    members.add_member(project=project, user=person, role=role)
     return tokens.create_token(user=person, name="t", scopes=list(scopes), lifetime=timedelta(days=1))
 
 
@@ -62,7 +62,13 @@ def other_letter(text: str, place: int) -> str:
 
 def test_no_example_goes_unrun():
     assert documented.unnamed() == []
-    assert set(documented.examples()) == {*WITH_A_TOKEN, "check_message.py", "post_records.sh"}
+    assert set(documented.examples()) == {
+        *WITH_A_TOKEN,
+        *WITH_THE_CLIENT,
+        "check_message.py",
+        "hub.py",  # tests/journeys/test_hub.py
+        "post_records.sh",
+    }
 
 
 def test_the_examples_run_as_printed_and_forgeries_are_refused(live_site, folder, project):
@@ -83,18 +89,7 @@ def test_the_examples_run_as_printed_and_forgeries_are_refused(live_site, folder
         assert done.returncode == 0, (name, done.stderr)
         said[name] = done.stdout
     assert said["verify.py"] == "genuine\n"
-    assert said["download.py"] == "version 1 guarantee 20.0\n"
     assert '"labels"' in said["predict.sh"]
-    # What an engineer computes from raw texts by the files alone is what the site predicts.
-    own = json.loads(said["texts.py"])
-    answer = requests.post(
-        f"{live_site.url}/api/v1/projects/{project.slug}/models/latest/predict",
-        json={"texts": own["texts"]},
-        headers={"Authorization": f"Bearer {secret}"},
-        timeout=30,
-    )
-    np.testing.assert_allclose(answer.json()["probabilities"], own["probabilities"], rtol=0, atol=1e-6)
-    assert np.ptp(np.array(own["probabilities"])[:, 0]) > 1e-3
     assert {name: (folder / name).stat().st_size for name in release.digests} == {
         name: (releases.folder_of(release) / name).stat().st_size for name in release.digests
     }
@@ -147,7 +142,8 @@ def download_of_200_mebibytes(site, project, release, secret: str) -> None:
     values = {field.attname: getattr(release, field.attname) for field in ModelRelease._meta.concrete_fields}
     values |= {"id": None, "version": 9, "training_run_id": run.pk, "digests": {"model.onnx": digest}}
     values |= {"folder": release.folder.replace("/1", "/large"), "entry_id": learning.entries(project, "reserve")[0].pk}
-    ModelRelease.objects.create(**values)
+    with transaction.atomic():
+        publishing.print_limits(ModelRelease.objects.create(**values), [project.pool_account])
     address = f"{site.url}/api/v1/projects/{project.slug}/models/latest/files/model.onnx"
     headers = {"Authorization": f"Bearer {secret}"}
     # Every process reads its code with its first request, which takes more memory than any download.
@@ -188,14 +184,23 @@ def test_records_are_posted_as_printed(live_server, folder):
 
 def test_a_message_is_checked_as_printed(folder):
     body, now = b'{"event": "release"}', int(time.time())
-    header = webhooks.signature(secret="whsec_right", moment=now, body=body)
-    known = {"WEBHOOK_SECRET": "whsec_right", "DPAL_SIGNATURE": header}
+    right, wrong = ("whsec_" + base64.b64encode(key * 8).decode() for key in (b"righ", b"wron"))
+
+    def header(moment):
+        return webhooks.signature(secret=right, message_id="msg_1", moment=moment, body=body)
+
+    known = {
+        "WEBHOOK_SECRET": right,
+        "WEBHOOK_ID": "msg_1",
+        "WEBHOOK_TIMESTAMP": str(now),
+        "WEBHOOK_SIGNATURE": f"v1,bm9uZQ== {header(now)}",
+    }
     assert documented.run("check_message.py", folder, known, sent=body).stdout == "genuine\n"
-    old = webhooks.signature(secret="whsec_right", moment=now - 600, body=body)
     for change, sent in (
-        ({"WEBHOOK_SECRET": "whsec_wrong"}, body),
-        ({"DPAL_SIGNATURE": old}, body),
-        ({"DPAL_SIGNATURE": header[:-1] + ("0" if header[-1] != "0" else "1")}, body),
+        ({"WEBHOOK_SECRET": wrong}, body),
+        ({"WEBHOOK_ID": "msg_2"}, body),
+        ({"WEBHOOK_TIMESTAMP": str(now - 1)}, body),
+        ({"WEBHOOK_TIMESTAMP": str(now - 600), "WEBHOOK_SIGNATURE": header(now - 600)}, body),
         ({}, body + b" "),
     ):
         refused = documented.run("check_message.py", folder, known | change, sent=sent)
@@ -215,7 +220,7 @@ def test_after_a_changed_ledger_entry_nothing_more_is_offered(live_server, proje
     assert release_gate.check_release(release_id=release.pk).state == ReleaseState.CANDIDATE
     model = requests.get(f"{address}/1", headers=headers, timeout=30).json()
     assert model["state"] == "candidate"
-    assert "differences" in model["held_back"]
+    assert "difference" in model["held_back"]
     refused = requests.get(f"{address}/1/files/weights.json", headers=headers, timeout=30)
     assert (refused.status_code, refused.headers["Content-Type"]) == (409, "application/problem+json")
     assert requests.post(f"{address}/1/predict", json={"texts": ["a"]}, headers=headers, timeout=30).status_code == 409

@@ -4,8 +4,9 @@ import time
 
 import pytest
 
+from annotation.gates.services import gate, gate_parts
 from annotation.models import GatePart, GatePiece, GateRun, Query
-from annotation.services import gate, gate_parts, jobs
+from annotation.work.services import jobs
 from dpal_site.embedded.processes import Supervisor
 from privacy import threshold_gate
 from privacy.mechanisms.randomness import SimulationRandom

@@ -3,11 +3,11 @@
 import pytest
 from django.core.management import call_command
 
+from annotation.choices.presets import PRESETS
 from annotation.models import Membership, Role
-from annotation.presets import PRESETS
-from annotation.services import projects
+from annotation.projects.services import projects
 from learner.models import ModelRelease, Round
-from learner.selectors import Step, project_status
+from learner.next_step import Step, project_status
 from tests import learning
 from tests.factories import add_members, make_user
 
@@ -28,8 +28,8 @@ VARIANTS = {
     },
 }
 MECHANISMS = {
-    "secret sample": ["secret_choice", "secret_sample"] * 3,
-    "secret sample, screened from the second block": ["secret_choice", "secret_sample"] * 3,
+    "secret sample": ["secret_choice", "secret_block"] * 3,
+    "secret sample, screened from the second block": ["secret_choice", "secret_block"] * 3,
     "private top-c": ["random_choice", "top_c", "top_c"],
     "screen with capped looks": ["random_choice", "exposure_capped_screen", "screen_round"],
 }
@@ -68,6 +68,7 @@ def test_pool_experts_releases_three_models(variant):
 def test_voice_crowd_releases_three_models_and_asks_again_once_half_was_asked():
     project = open_preset(
         "voice-crowd",
+        gate_kind="k_anonymity",
         gate_k=5,
         gate_sampling_rate=0.3,
         gate_epsilon=1.0,
@@ -80,6 +81,7 @@ def test_voice_crowd_releases_three_models_and_asks_again_once_half_was_asked():
         training_epsilon=60.0,
         labels_epsilon=400.0,
         maximum_releases=3,
+        **learning.PAID_EACH_TRAINING,
     )
     learning.fill_crowd(project)
     people = [make_user() for _ in range(3)]

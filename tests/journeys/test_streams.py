@@ -11,10 +11,10 @@ from django.core.management import call_command
 from django.test import Client
 
 from annotation.models import Query, Role
-from annotation.services import projects, tokens
-from annotation.services.tokens import Scope
+from annotation.people.services import members, tokens
+from annotation.people.services.tokens import Scope
 from learner.models import ModelRelease
-from learner.selectors import Step, project_status
+from learner.next_step import Step, project_status
 from tests import learning, streaming
 from tests.factories import make_user
 
@@ -52,7 +52,7 @@ def travel(preset: str, *, meanwhile: Callable[..., None] = lambda project: None
     """Post, examine, answer and release until the third version; return the project and the number of answers."""
     manager, annotator = make_user(), make_user()
     project = streaming.open_stream(manager, preset, **fields)
-    projects.add_member(project=project, user=annotator, role=Role.ANNOTATOR)
+    members.add_member(project=project, user=annotator, role=Role.ANNOTATOR)
     sender = client_of(manager, Scope.DATASETS_WRITE)
     expert = client_of(annotator, Scope.LABELS_WRITE)
     answered = 0
@@ -84,13 +84,19 @@ def travel(preset: str, *, meanwhile: Callable[..., None] = lambda project: None
 
 
 def numbers_of(promise, slug: str) -> set[float]:
-    """Every number that stands in a promise, in its sentences too, digests and the project's name left out."""
-    said = re.sub(r"\b[0-9a-f]{64}\b", "", json.dumps(promise).replace(slug, ""))
+    """Every number that stands in a promise, in its sentences too, digests, days and the project's name left out."""
+    said = re.sub(r"\b[0-9a-f]{64}\b|\b\d{4}-\d\d-\d\d\b", "", json.dumps(promise).replace(slug, ""))
     return {float(number) for number in re.findall(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.]*\w)", said)}
 
 
 def test_numbers_are_found_in_values_and_in_sentences_but_not_in_digests():
-    promise = {"count": 16, "said": "asked 17 times, 0.18 each", "head": "19" * 32, "name": "stream-20"}
+    promise = {
+        "count": 16,
+        "said": "asked 17 times, 0.18 each",
+        "head": "19" * 32,
+        "name": "stream-20",
+        "day": "2026-11-23",
+    }
     assert numbers_of(promise, "stream-20") == {16, 17, 0.18}
 
 

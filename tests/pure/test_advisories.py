@@ -12,6 +12,7 @@ LOCK = """django==5.2.19 \\
 django-allauth[mfa,socialaccount]==65.21.1 \\
     --hash=sha256:00
 """
+IMAGE = {"image": "postgres", "id": "CVE-2025-2", "introduced": "17", "fixed_in": "17.7"}
 
 
 def weakness(number, name, events, **more):
@@ -59,7 +60,7 @@ def export(request, tmp_path):
 
 def test_an_export_becomes_the_list(export, tmp_path, monkeypatch, capsys):
     listed = tmp_path / "advisories.json"
-    listed.write_text(json.dumps({"about": "what it is", "checked": "2020-01-01", "advisories": []}))
+    listed.write_text(json.dumps({"about": "what it is", "checked": "2020-01-01", "images": [IMAGE], "advisories": []}))
     lock = tmp_path / "lock.txt"
     lock.write_text(LOCK)
     monkeypatch.setattr(advisories, "LIST", listed)
@@ -68,6 +69,7 @@ def test_an_export_becomes_the_list(export, tmp_path, monkeypatch, capsys):
     written = json.loads(listed.read_text())
     assert [tuple(row.values()) for row in written["advisories"]] == ROWS
     assert written["about"] == "what it is"
+    assert written["images"] == [IMAGE]
     assert written["checked"] > "2026"
     assert capsys.readouterr().out == "4 advisories for libraries of the lock\n"
 
@@ -88,3 +90,4 @@ def test_the_list_in_the_repository_is_written_as_the_command_writes_it():
     assert advisories.written(listed, rows) == text
     assert {frozenset(row) for row in rows} == {frozenset({"library", "id", "introduced", "fixed_in"})}
     assert rows == sorted(rows, key=lambda row: tuple(row.values()))
+    assert {frozenset(row) for row in listed["images"]} == {frozenset({"image", "id", "introduced", "fixed_in"})}

@@ -16,17 +16,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from annotation import clamd
+from annotation.data import clamd
+from annotation.data.parsers.preview import preview_of
+from annotation.data.parsers.reading import Upload
+from annotation.data.parsers.rows import Layout, Look
 from annotation.errors import InvalidUpload, ScannerAway
-from annotation.parsers.reading import Upload
-from annotation.parsers.rows import Layout
 from dpal_site.embedded.database_address import parse_database_url
 from dpal_site.embedded.errors import UnsupportedUrl
 from dpal_site.openid.claims import IssuerRefused, read_claims
 from dpal_site.openid.issuer import sound_description
-from learner.artifacts import read_weights, verify_manifest
 from learner.errors import ArtifactCorrupt, WebhookRefused
-from learner.webhook_address import parse_target
+from learner.releases.artifacts import read_weights, verify_manifest
+from learner.releases.webhook_address import parse_target
 from privacy.accounting.event import event_from_json
 from privacy.normalizers import Normalizer, normalize_text
 from tests.fuzzing import fuzz
@@ -103,6 +104,9 @@ def read(data, name, layout):
         for batch in upload.batches():
             assert batch.count <= LIMIT
             assert not any("\0" in text for text in batch.texts or ())
+    with contextlib.suppress(InvalidUpload):
+        seen = preview_of(Upload(io.BytesIO(data), name, layout, maximum_bytes=LIMIT, look=Look(20)), layout)
+        assert len(seen.rows) <= 20
 
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.kind)
@@ -227,6 +231,6 @@ def test_any_file_of_a_release(tmp_path_factory, value, raw):
 
 
 def test_a_reader_that_breaks_is_noticed(monkeypatch):
-    monkeypatch.setattr("annotation.parsers.delimited.DelimitedReader.batches", lambda _: 1 / 0)
+    monkeypatch.setattr("annotation.data.parsers.delimited.DelimitedReader.batches", lambda _: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         test_uploads_of_anything.hypothesis.inner_test(b"text\na\n", "rows.csv", Layout(kind="text", text="text"))

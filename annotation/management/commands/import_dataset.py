@@ -7,14 +7,14 @@ from typing import Any, get_args
 from django.core.files import File
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from annotation.data.parsers.rows import Answers
+from annotation.data.services import datasets
 from annotation.errors import AnnotationError
 from annotation.models import BadRows, DatasetRole, DatasetState, Project
-from annotation.parsers.rows import Answers
-from annotation.services import datasets
 
 
 class Command(BaseCommand):
-    """Read CSV, TSV, JSONL, tasks of Label Studio (also .gz), Parquet or a zip of PNG, by the rules of an upload."""
+    """Read CSV, TSV, JSONL, tasks of Label Studio (also .gz), Parquet or a zip of images, by the rules of an upload."""
 
     help = "Read a file into a project, showing progress; ends with 1 if nothing was stored."
 
@@ -68,7 +68,7 @@ class Command(BaseCommand):
         for bad in dataset.bad_row_report[:10]:
             self.stderr.write(f"line {bad['line']} {bad['column']}: {bad['reason']}")
         if dataset.state != DatasetState.READY:
-            raise CommandError(dataset.job.error or "Nothing was stored.")
+            raise CommandError(dataset.told_uploader or dataset.job.error or "Nothing was stored.")
         self.stdout.write(dataset.job.message)
 
     def _show(self, rows: int, done: int, total: int) -> None:

@@ -44,7 +44,9 @@
   document.addEventListener("keydown", (event) => {
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
     if (event.key === "Escape") return closeAll();
-    if (event.target.closest(WRITING)) return;
+    const command = event.shiftKey && /^\p{L}$/u.test(event.key);
+    if (event.target.closest(WRITING) && !(finder.isIn(event.target) && command)) return;
+    if (finder.takes(event)) return;
     if (event.key === "Enter" && event.target.closest("a, button, summary")) return;
     const element = shortcut(event.key.toLowerCase());
     if (!element) return;
@@ -83,6 +85,9 @@
     announce(byId("notice")?.textContent || (!byId("answer") ? words.empty : answered ? words.saved : words.next));
   }
 
+  // Before the new question is painted.
+  document.addEventListener("htmx:afterSwap", () => finder.start());
+
   document.addEventListener("htmx:afterSettle", (event) => {
     if (event.target.id !== "work") return;
     const { requestConfig, xhr } = event.detail;
@@ -95,6 +100,7 @@
     const fresh = holder.content.querySelector("#work");
     byId("work").replaceWith(fresh);
     htmx.process(fresh);
+    finder.start();
     arrived(true);
   }
 
@@ -163,6 +169,7 @@
     }
   });
 
+  finder.start();
   outbox.start(
     (address, text) => {
       if (address === answerAddress()) show(text);

@@ -25,7 +25,7 @@ class Command(BaseCommand):
         marked = messages_in(settings.BASE_DIR / package for package in PACKAGES)
         for path in sorted((settings.BASE_DIR / "locale").glob("*/LC_MESSAGES/django.po")):
             catalogue = read_catalogue(path)
-            path.with_suffix(".mo").write_bytes(compile_catalogue(catalogue))
+            path.with_suffix(".mo").write_bytes(compile_catalogue(path))
             missing = [message for message in marked if not all(catalogue.get(message.key, [""]))]
             gone = set(catalogue) - {message.key for message in marked} - {""}
             self.stdout.write(f"{path.parent.parent.name}: {len(missing)} of {len(marked)} missing, {len(gone)} unused")

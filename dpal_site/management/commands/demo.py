@@ -157,7 +157,8 @@ class Command(BaseCommand):
         self._say(
             "epsilon and the same number of labels. Accuracy is on public data, with its 95 % interval; it is that"
         )
-        self._say("of one run, and another draw of the noise gives another number.")
+        self._say("of one run, and another draw of the noise gives another number. No privacy is what the same answers")
+        self._say("of a crowd teach if nothing of them is said at random; its people are made up, so nobody is harmed.")
         self._say(f"Reservations not settled: {stages.open_reservations(stage)}.")
 
     def _serve(self, site: Supervisor, stage: stages.Stage) -> None:
@@ -170,9 +171,7 @@ class Command(BaseCommand):
         self._say(f'curl -H "Authorization: Bearer {stage.token}" {models}')
         self._say(f"The site runs at {site.url}. Ctrl-C stops it.")
         connections.close_all()
-        while True:
-            self._keep_running(site)
-            time.sleep(POLL_SECONDS)
+        site.keep_running(self._say)
 
     def _say(self, line: str) -> None:
         self.stdout.write(line)

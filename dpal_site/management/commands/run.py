@@ -42,8 +42,12 @@ class Command(BaseCommand):
                 site.wait_until_ready()
                 self.stdout.write(f"The site runs at {url}; logs are in {log_dir}. Ctrl-C stops it.")
                 self.stdout.flush()
-                site.wait()
+                site.keep_running(self._say)
         except KeyboardInterrupt:
             self.stdout.write("Stopped.")
         except EmbeddedError as error:
             raise CommandError(str(error)) from error
+
+    def _say(self, line: str) -> None:
+        self.stdout.write(line)
+        self.stdout.flush()

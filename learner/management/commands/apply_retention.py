@@ -4,9 +4,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from annotation.data.services import retention as periods
 from annotation.models import Project
-from annotation.services import retention as periods
-from learner.services import retention
+from learner.forgetting.services import retention
 
 
 class Command(BaseCommand):

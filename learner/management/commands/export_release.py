@@ -10,7 +10,7 @@ from annotation.models import Project
 from learner import selectors
 from learner.errors import ArtifactCorrupt
 from learner.models import ReleaseState
-from learner.services import releases
+from learner.releases.services import releases
 
 CHUNK = 1024 * 1024
 

@@ -6,11 +6,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from annotation.data.services.forgetting import request_forgetting
 from annotation.errors import ForgettingRefused
+from annotation.log.services.history import note_action
 from annotation.models import Project
-from annotation.services.forgetting import request_forgetting
-from annotation.services.history import note_action
-from learner.services.forgetting import Preview, forget_contributor, preview_forgetting
+from learner.forgetting.services.forgetting import Preview, forget_contributor, preview_forgetting
 
 
 class Command(BaseCommand):

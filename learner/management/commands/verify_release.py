@@ -5,9 +5,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from learner.artifacts import verify_release
 from learner.errors import ArtifactCorrupt
-from learner.services.releases import signer
+from learner.releases.artifacts import verify_release
+from learner.releases.services.releases import signer
 
 
 class Command(BaseCommand):

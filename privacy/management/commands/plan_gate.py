@@ -15,8 +15,9 @@ from django.core.management.base import BaseCommand, CommandError
 from privacy import planning
 from privacy.accounting.gate_planning import GateChoice
 from privacy.contributions.reading import check_unit
-from privacy.gate import KAnonymityGate
+from privacy.gate import KAnonymityGate, ThresholdGate
 from privacy.normalizers import Normalizer
+from privacy.source_planning import PublicSource, plan_caps, plan_source
 from privacy.survey import Frequencies, PoolSurvey
 
 FORMATS = {".parquet": "parquet", ".csv": "csv", ".arrow": "ipc", ".feather": "ipc", ".jsonl": "json", ".json": "json"}
@@ -39,6 +40,10 @@ class Command(BaseCommand):
         parser.add_argument("--text-column", default="text")
         parser.add_argument("--contributor-column", default="contributor")
         parser.add_argument("--normalizer", choices=[level.value for level in Normalizer], default="L1")
+        parser.add_argument("--records", type=int, help="public number: records, or of a contributor's texts, to come")
+        parser.add_argument("--different-texts", type=int, help="public number: different texts among them")
+        parser.add_argument("--most-frequent", type=int, help="public number: how often the most frequent is said")
+        parser.add_argument("--people", type=int, help="public number: contributors; then caps are compared")
         parser.add_argument("--paper-table", action="store_true", help="print the source's table, both accountings")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -56,6 +61,8 @@ def _answer(options: dict[str, Any]) -> dict[str, Any]:
     if options["paper_table"]:
         return {"paper_table": [asdict(cell) for cell in planning.paper_table()]}
     cap = options["texts_per_contributor"]
+    if options["records"] is not None:
+        return _public_plan(options)
     choices = planning.frontier(options["epsilon"], options["delta"], texts_per_contributor=cap or 1)
     if options["pool"] is None:
         return {"frontier": [_row(choice) for choice in choices]}
@@ -67,6 +74,31 @@ def _answer(options: dict[str, Any]) -> dict[str, Any]:
     )
     survey.update(_batches(options))
     return _plan(survey.frequencies(), choices, options)
+
+
+def _public_plan(options: dict[str, Any]) -> dict[str, Any]:
+    """Plan from public numbers alone, which nothing is charged for."""
+    if options["different_texts"] is None or options["most_frequent"] is None:
+        raise CommandError("--records needs --different-texts and --most-frequent, too")
+    source = PublicSource(options["records"], options["different_texts"], options["most_frequent"])
+    price = {"epsilon": options["epsilon"], "delta": options["delta"]}
+    if options["people"] is not None:
+        plans = plan_caps(source, people=options["people"], **price)
+        return {
+            "caps": [
+                {"texts_per_contributor": plan.texts_per_contributor} | _gate_row(plan.gate) | asdict(plan.passing)
+                for plan in plans
+            ]
+        }
+    plan = plan_source(source, **price, unit=options["unit"], texts_per_contributor=options["texts_per_contributor"])
+    gates = ((plan.sampled, plan.by_sampling), (plan.threshold, plan.by_threshold))
+    return {"gates": [_gate_row(gate) | asdict(passed) for gate, passed in gates], "window": plan.window}
+
+
+def _gate_row(gate: KAnonymityGate | ThresholdGate) -> dict[str, Any]:
+    if isinstance(gate, KAnonymityGate):
+        return {"gate": f"k = {gate.k} on a sample of rate {gate.exact_sampling_rate:.3g}"}
+    return {"gate": f"threshold {gate.event().threshold:.3g}, {gate.noise} noise"}
 
 
 def _plan(frequencies: Frequencies, choices: list[GateChoice], options: dict[str, Any]) -> dict[str, Any]:
@@ -116,6 +148,13 @@ def _row(choice: GateChoice) -> dict[str, float]:
 
 
 def _lines(answer: dict[str, Any]) -> Iterator[str]:
+    for plan in answer.get("caps", answer.get("gates", [])):
+        cap = f"cap {plan['texts_per_contributor']:>3}: " if "texts_per_contributor" in plan else ""
+        yield f"{cap}{plan['gate']}: about {plan['texts']:,.0f} texts, {plan['contribution_share']:.0%} of what is said"
+    if "window" in answer:
+        yield f"180 texts pass after collecting {answer['window']:.3g} times as long"
+    if "caps" in answer or "gates" in answer:
+        return
     if "paper_table" in answer:
         yield f"{'k':>5} {'rate':>5} {'epsilon':>8} {'delta charged':>14} {'published bound':>16}"
         for cell in answer["paper_table"]:

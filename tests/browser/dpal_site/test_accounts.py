@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Role
-from annotation.services import crowd_links, invitations
+from annotation.people.services import crowd_links, invitations
 from tests import axe
 from tests.factories import add_members, make_project, make_user
 
@@ -71,7 +71,7 @@ def test_pages_for_visitors_are_clean(page, address, crowd, manager, size, schem
     _, secret = invitations.create_invitation(
         project=crowd, role=Role.ANNOTATOR, maximum_uses=1, lifetime=timedelta(days=1), owner=manager
     )
-    link = crowd_links.create_link(
+    _, token = crowd_links.create_link(
         project=crowd,
         platform="prolific",
         study="",
@@ -80,7 +80,7 @@ def test_pages_for_visitors_are_clean(page, address, crowd, manager, size, schem
         lifetime=timedelta(days=1),
         owner=manager,
     )
-    start = reverse("annotation:crowd_start", args=[link.token])
+    start = reverse("annotation:crowd_start", args=[token])
     Client().post(reverse("account_reset_password"), {"email": "manager@example.org"})
     reset = mail.outbox[0].body.split("http://testserver")[1].split()[0]
     page.set_viewport_size(SIZES[size])

@@ -30,8 +30,8 @@ def test_the_page_fixture_notices(page, page_faults, content, fault):
 
 def test_the_page_fixture_notices_a_breach_of_the_policy(page, page_faults, live_server):
     page.goto(f"{live_server.url}/login/")
-    page.evaluate("document.head.appendChild(document.createElement('style')).textContent = 'p {color: red}'")
-    page.wait_for_timeout(100)
+    with page.expect_console_message(lambda message: "Content Security Policy" in message.text):
+        page.evaluate("document.head.appendChild(document.createElement('style')).textContent = 'p {color: red}'")
     assert page_faults
     assert all("Content Security Policy" in fault for fault in page_faults)
     page_faults.clear()

@@ -1,4 +1,4 @@
-"""The page of a release, its plots and its webhooks: axe finds nothing, and nothing scrolls sideways."""
+"""A release, its plots, another version beside it, channels, webhooks: axe finds nothing, nothing scrolls sideways."""
 
 from typing import TYPE_CHECKING
 
@@ -6,9 +6,12 @@ import pytest
 from django.conf import settings
 from django.test import Client
 from django.urls import reverse
+from playwright.sync_api import expect
 
 from dpal_site.embedded.processes import Supervisor
-from learner.webhook_models import Webhook, WebhookDelivery
+from learner.models import ModelRelease
+from learner.models.webhooks import Webhook, WebhookDelivery
+from learner.releases.services import channels
 from tests import axe, learning
 from tests.factories import make_user
 
@@ -32,7 +35,16 @@ def test_a_release_and_its_webhooks(page: "Page", live_site: Supervisor) -> None
     client.force_login(manager)
     cookie = client.cookies[settings.SESSION_COOKIE_NAME]
     page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_site.url}])
-    paths = [reverse("learner:release", args=[project.slug, 2]), reverse("learner:webhooks", args=[project.slug])]
+    for number in (1, 2):
+        release = ModelRelease.objects.get(project=project, version=number)
+        channels.move_channel(release=release, channel="stable", reason="Fewer mistakes than before.", actor=manager)
+    of_release = reverse("learner:release", args=[project.slug, 2])
+    paths = [
+        of_release,
+        f"{of_release}?with=1",
+        reverse("learner:channels", args=[project.slug]),
+        reverse("learner:webhooks", args=[project.slug]),
+    ]
     for size, scheme in VIEWS:
         page.set_viewport_size(size)
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
@@ -46,10 +58,10 @@ def test_a_release_and_its_webhooks(page: "Page", live_site: Supervisor) -> None
             assert [f"{item['id']}: {item['nodes'][0]['html'][:150]}" for item in violations] == [], (path, scheme)
             assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
     page.goto(live_site.url + paths[0])
+    expect(page.locator("figure.plot img")).to_have_count(3)
     for picture in page.locator("figure.plot img").all():
         picture.scroll_into_view_if_needed()
         page.wait_for_function(
             "picture => picture.complete && picture.naturalWidth > 100", arg=picture.element_handle()
         )
         assert picture.get_attribute("alt")
-    assert page.locator("figure.plot img").count() == 3

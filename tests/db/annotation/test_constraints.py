@@ -8,7 +8,6 @@ from django.contrib.auth.models import User
 from django.db import DatabaseError, IntegrityError, OperationalError, connection, transaction
 from django.db.models.functions import Now
 
-from annotation.forgetting_models import Forgetting
 from annotation.models import (
     Assignment,
     Dataset,
@@ -22,7 +21,9 @@ from annotation.models import (
     Record,
     Report,
 )
+from annotation.models.forgetting import Forgetting
 from tests.factories import make_candidates, make_project, make_records, make_reservation, make_user, open_records
+from tests.owning import as_owner
 
 pytestmark = pytest.mark.django_db
 
@@ -54,6 +55,11 @@ def run_sql(statement, *parameters):
         cursor.execute(statement, parameters)
 
 
+def run_as_owner(statement):
+    with as_owner():
+        run_sql(statement)
+
+
 def make_label(query):
     assignment = Assignment.objects.create(
         project=query.project, query=query, annotator=make_user(), state="labelled", leased_until=Now()
@@ -62,6 +68,13 @@ def make_label(query):
 
 
 # --- labels stored with records
+
+
+@pytest.mark.parametrize("classes", [["one"], [f"class {number}" for number in range(1001)], "one and two", {"a": 1}])
+def test_a_project_has_two_to_a_thousand_classes(classes):
+    project = make_project(classes=[f"class {number}" for number in range(1000)])
+    with refused("annotation_project_classes"):
+        Project.objects.filter(pk=project.pk).update(classes=classes)
 
 
 def test_a_pool_record_carries_no_label():
@@ -116,7 +129,7 @@ def test_a_dataset_goes_with_its_records_or_not_at_all():
     (kept,) = make_records(make_project(), ["a"])
     run_sql("SET CONSTRAINTS ALL IMMEDIATE")  # what is still to be checked would refuse a TRUNCATE by itself
     with refused("annotation_dataset_emptied"):
-        run_sql("TRUNCATE annotation_dataset CASCADE")
+        run_as_owner("TRUNCATE annotation_dataset CASCADE")
     run_sql("SET CONSTRAINTS ALL DEFERRED")
     with refused("annotation_dataset_without_records"):
         run_sql("DELETE FROM annotation_dataset WHERE id = %s", kept.dataset_id)
@@ -323,11 +336,11 @@ def test_labels_are_never_deleted():
         run_sql("DELETE FROM annotation_label WHERE id = %s", label.pk)
     run_sql("SET CONSTRAINTS ALL IMMEDIATE")  # what is still to be checked would refuse a TRUNCATE by itself
     with refused("annotation_label_kept_whole"):
-        run_sql("TRUNCATE annotation_label")
+        run_as_owner("TRUNCATE annotation_label")
     with refused("annotation_label_kept_whole"):
-        run_sql("TRUNCATE annotation_query CASCADE")
-    with refused("annotation_dataset_emptied"):  # the first of the tables under a project that refuse
-        run_sql("TRUNCATE annotation_project CASCADE")
+        run_as_owner("TRUNCATE annotation_query CASCADE")
+    with refused("annotation_configuration_kept_whole"):  # the first of the tables under a project that refuse
+        run_as_owner("TRUNCATE annotation_project CASCADE")
     assert Label.objects.get() == label
 
 
@@ -357,51 +370,61 @@ def test_a_job_is_finished_exactly_when_it_says_so():
 
 
 @pytest.mark.parametrize(
-    "fields",
+    ("fields", "rule"),
     [
-        {"gate_k": None},
-        {"gate_k": 1},
-        {"gate_sampling_rate": 1.0},
-        {"gate_epsilon": 0.0},
-        {"data_kind": "image"},
+        ({"gate_kind": None}, "annotation_project_crowd_has_gate"),
+        ({"gate_k": None}, "annotation_project_crowd_has_gate"),
+        ({"gate_k": 1}, "annotation_configuration_declared"),
+        ({"gate_sampling_rate": 1.0}, "annotation_configuration_declared"),
+        ({"gate_epsilon": 0.0}, "annotation_configuration_declared"),
+        ({"data_kind": "image"}, "annotation_project_crowd_has_gate"),
     ],
 )
-def test_a_crowd_project_has_a_gate_and_texts(fields):
-    with refused("annotation_project_crowd_has_gate"):
+def test_a_crowd_project_has_a_gate_and_texts(fields, rule):
+    with refused(rule):
         make_project(oracle="crowd", **fields)
 
 
 def test_a_selection_fits_its_oracle():
-    for fields in (
-        {"selection": "uncertainty"},
-        {"selection": "top_c", "selection_epsilon": 0.0},
-        {"selection": "secret_sample"},
-        {"selection": "secret_sample", "selection_rate": 0.0},
-        {"selection": "secret_sample", "selection_rate": 1.0},
-        {"selection": "secret_sample", "selection_rate": 0.1, "oracle": "crowd"},
-        {"selection": "top_c", "selection_epsilon": 1.0, "oracle": "crowd"},
-        {"selection": "bernoulli_screen", "oracle": "crowd"},
-        {"selection": "exposure_capped_screen", "screen_low": 0.0},
-        {"selection": "version_space_screen", "screen_high": 1.0},
-        {"selection": "bernoulli_screen", "screen_high": 0.1, "screen_low": 0.2},
-        {"selection": "exponential_screen", "selection_epsilon": 0.0},
-        {"selection": "exponential_screen", "selection_epsilon": 1.0, "exponential_threshold": 0.0},
+    fits, declared = "annotation_project_selection_fits_oracle", "annotation_configuration_declared"
+    for rule, fields in (
+        (fits, {"selection": "uncertainty"}),
+        (declared, {"selection": "top_c", "selection_epsilon": 0.0}),
+        (fits, {"selection": "secret_sample", "selection_rate": None}),
+        (declared, {"selection": "secret_sample", "selection_rate": 0.0}),
+        (declared, {"selection": "secret_sample", "selection_rate": 1.0}),
+        (fits, {"selection": "secret_sample", "selection_rate": 0.1, "oracle": "crowd"}),
+        (fits, {"selection": "top_c", "selection_epsilon": 1.0, "oracle": "crowd"}),
+        (fits, {"selection": "bernoulli_screen", "oracle": "crowd"}),
+        (declared, {"selection": "exposure_capped_screen", "screen_low": 0.0}),
+        (declared, {"selection": "version_space_screen", "screen_high": 1.0}),
+        (fits, {"selection": "bernoulli_screen", "screen_high": 0.1, "screen_low": 0.2}),
+        (declared, {"selection": "exponential_screen", "selection_epsilon": 0.0}),
+        (declared, {"selection": "exponential_screen", "selection_epsilon": 1.0, "exponential_threshold": 0.0}),
     ):
-        with refused("annotation_project_selection_fits_oracle"):
+        with refused(rule):
             make_project(**fields)
     make_project(selection="exponential_screen", selection_epsilon=1.0)
 
 
 def test_a_record_is_looked_at_at_least_once():
-    with refused("annotation_project_exposures"):
+    with refused("annotation_configuration_declared"):
         make_project(exposures=0)
+    with refused("annotation_configuration_declared"):
+        make_project(block_hours=0)
 
 
 @pytest.mark.parametrize(
-    ("estimator", "delta"), [("logistic", 1e-6), ("logistic_gaussian", 0.0), ("huber_svm_gaussian", 1.0)]
+    ("estimator", "delta", "rule"),
+    [
+        ("logistic", 1e-6, "annotation_project_training_delta"),
+        ("logistic_gaussian", None, "annotation_project_training_delta"),
+        ("logistic_gaussian", 0.0, "annotation_configuration_declared"),
+        ("huber_svm_gaussian", 1.0, "annotation_configuration_declared"),
+    ],
 )
-def test_gaussian_noise_has_a_delta_and_nothing_else_has_one(estimator, delta):
-    with refused("annotation_project_training_delta"):
+def test_gaussian_noise_has_a_delta_and_nothing_else_has_one(estimator, delta, rule):
+    with refused(rule):
         make_project(estimator=estimator, training_delta=delta)
     make_project(estimator="huber_svm_gaussian", training_delta=1e-6)
 

@@ -4,13 +4,15 @@ import importlib
 
 import pytest
 
-from annotation import presets, project_forms
+from annotation.choices.presets import PRESETS
 from annotation.models import Features
-from annotation.presets import PRESETS
-from annotation.project_forms import ProjectForm
-from learner.features import encoder
-from learner.services import features
+from annotation.projects.forms.pool import PoolProjectForm
+from annotation.projects.forms.projects import ProjectForm
+from learner.features import catalogue, encoder
+from learner.features.catalogue import PublicEncoder
+from learner.pools.services import features
 from tests import learning
+from tests.counting import new_counter
 from tests.factories import make_user
 from tests.pure.learner.features.encoder_folder import write_package
 
@@ -21,24 +23,27 @@ def offered(preset):
 
 @pytest.mark.parametrize("installed", [False, True])
 def test_an_encoder_is_offered_where_it_is_installed(monkeypatch, installed):
-    monkeypatch.setattr(project_forms, "encoder_installed", lambda: installed)
+    monkeypatch.setattr(PublicEncoder, "missing", lambda: "" if installed else "is not installed")
     encoders = [Features.ENCODER] if installed else []
-    assert offered("voice-crowd") == [Features.STANDARD, *encoders]
-    assert offered("pool-experts") == [Features.STANDARD, *encoders, Features.PRINCIPAL]
+    always = [Features.STANDARD, "planned", "static_encoder"]
+    assert offered("voice-crowd") == [*always, *encoders]
+    assert offered("pool-experts") == [*always, *encoders, Features.PRINCIPAL]
 
 
 def test_only_a_trusted_project_is_asked_what_directions_may_cost():
-    assert "features_epsilon" not in ProjectForm(preset=PRESETS["voice-crowd"]).fields
-    assert "features_epsilon" in ProjectForm(preset=PRESETS["pool-experts"]).fields
+    chosen = {"data_kind": "image", "features": "principal"}
+    assert "features_epsilon" not in PoolProjectForm(preset=PRESETS["voice-crowd"], initial=chosen).fields
+    assert "features_epsilon" in PoolProjectForm(preset=PRESETS["pool-experts"], initial=chosen).fields
 
 
 @pytest.mark.django_db(transaction=True)
 def test_a_live_project_encodes_its_texts(tmp_path, monkeypatch, settings):
-    settings.LEDGER_COUNTER_PATH = tmp_path / "ledger-counter.json"
+    settings.LEDGER_COUNTER_PATH = new_counter(tmp_path)
     write_package(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     importlib.invalidate_caches()
-    monkeypatch.setattr(presets, "ENCODER_PACKAGE", "tiny_encoder")
+    packages = ("tiny_encoder", "tokenizers", "safetensors")
+    monkeypatch.setattr(catalogue, "ENCODER_PACKAGES", packages)
     monkeypatch.setitem(encoder.PACKAGES, "all-minilm-l6-v2", "tiny_encoder")
     project = learning.open_trusted(make_user(), features="encoder", feature_dimension=4)
     dataset = learning.upload(project, [["play some jazz"], ["lights off"]], ["text"])

@@ -8,19 +8,21 @@ import pytest
 from django.db import IntegrityError
 from django.db.models.functions import Now
 
+from annotation.choices.presets import PRESETS, broken_rules
 from annotation.errors import InvalidConfiguration
+from annotation.gates.services import gate
 from annotation.models import GateRun, Project, Query
-from annotation.presets import PRESETS, broken_rules
-from annotation.services import gate, projects
+from annotation.projects.services import projects
 from privacy.gate import KAnonymityGate, ThresholdGate
 from privacy.services import ledger
-from tests.factories import make_project, make_records, make_user
+from tests.factories import make_project, make_records, make_user, write_settings
 
 pytestmark = pytest.mark.django_db(transaction=True)
 # Thresholds lie below 60; noise of this size never moves 400 copies or 5 copies across them in practice: the chance is
 # below 1e-30 for the truncated geometric noise, whose support ends before that.
 OFTEN, RARE = 400, 5
 TEXTS = ["Play  Jazz"] * OFTEN + ["my very own secret"] * RARE + ["stop"] * OFTEN
+GATED = "annotation_project_crowd_has_gate"
 THRESHOLD = {
     "gate_kind": "threshold",
     "gate_k": None,
@@ -77,7 +79,7 @@ def created(**settings):
         data_kind="text",
         classes=["music", "other"],
         question="What?",
-        **settings,
+        **({"gate_kind": "k_anonymity"} | settings),
     )
 
 
@@ -122,7 +124,10 @@ def test_a_project_keeps_the_numbers_of_its_own_gate_only():
     assert (sampled.gate_delta, sampled.gate_floor) == (None, None)
     found = gate.gate_of(noisy)
     assert isinstance(found, ThresholdGate)
-    assert (found.epsilon, found.delta, found.floor, found.noise) == (1.0, 1e-6, 2, "weighted_gaussian")
+    # Of two texts a person geometric noise lets more pass, and charges each of them half.
+    assert (found.floor, found.noise) == (2, "truncated_geometric")
+    assert (found.epsilon, found.delta) == (pytest.approx(0.5), pytest.approx(5e-7))
+    assert found.event().cost().epsilon <= 1.0
     assert (noisy.gate_k, noisy.gate_sampling_rate) == (None, None)
 
 
@@ -149,6 +154,8 @@ def test_a_project_keeps_the_numbers_of_its_own_gate_only():
 def test_what_has_no_proof_is_refused_at_its_field(changes, field):
     settings = dict(PRESETS["voice-crowd"].defaults) | {"oracle": "crowd", "data_kind": "text", "classes": ["a", "b"]}
     assert broken_rules(settings) == {}
+    settings |= {"gate_kind": "k_anonymity", "gate_epsilon": 0.5}
+    assert broken_rules(settings) == {}
     assert list(broken_rules(settings | changes)) == [field]
     with pytest.raises(InvalidConfiguration, match=field):
         created(**changes)
@@ -156,33 +163,45 @@ def test_what_has_no_proof_is_refused_at_its_field(changes, field):
 
 
 @pytest.mark.parametrize(
-    "fields",
+    ("fields", "rule"),
     [
-        {"gate_delta": None},
-        {"gate_delta": 0.0},
-        {"gate_delta": 1.0},
-        {"gate_floor": None},
-        {"gate_floor": 1},
-        {"gate_k": 20},
-        {"gate_sampling_rate": 0.3},
-        {"gate_kind": "k_anonymity"},
-        {"gate_kind": "none"},
+        ({"gate_delta": None}, GATED),
+        ({"gate_delta": 0.0}, "no choice declares this value of gate.gate_delta"),
+        ({"gate_delta": 1.0}, "no choice declares this value of gate.gate_delta"),
+        ({"gate_floor": None}, GATED),
+        ({"gate_floor": 1}, "no choice declares this value of gate.gate_floor"),
+        ({"gate_k": 20}, GATED),
+        ({"gate_sampling_rate": 0.3}, GATED),
+        ({"gate_epsilon": None}, GATED),
+        ({"gate_epsilon": 0.0}, "no choice declares this value of gate.gate_epsilon"),
+        ({"gate_kind": "k_anonymity"}, GATED),
+        ({"gate_kind": None}, GATED),
+        ({"gate_kind": "none"}, "no choice declares this value of gate.gate_kind"),
     ],
 )
-def test_the_database_knows_two_gates_and_no_mixture(fields):
-    with pytest.raises(IntegrityError, match="annotation_project_crowd_has_gate"):
+def test_the_database_knows_two_gates_and_no_mixture(fields, rule):
+    with pytest.raises(IntegrityError, match=rule):
         crowd(**{**THRESHOLD, **fields})
 
 
 def test_a_gate_stays_once_it_was_paid_for():
     project = crowd()
-    Project.objects.filter(pk=project.pk).update(gate_k=18)
+    write_settings(project, gate_k=18)
+    project.refresh_from_db()
     gated(project, ["stop"] * OFTEN)
-    for change in ({"gate_k": 5}, {"gate_epsilon": 0.1}, {"normalizer": "L3"}, {"privacy_unit": "contributor"}):
+    to_threshold = dict.fromkeys(("gate_k", "gate_sampling_rate"))
+    for change, rule in (
+        ({"gate_k": 5}, "annotation_project_successor"),
+        ({"gate_epsilon": 0.1}, "annotation_project_successor"),
+        ({"normalizer": "L3"}, "annotation_project_successor"),
+        ({"texts_per_contributor": 3}, "annotation_project_successor"),
+        ({**THRESHOLD, **to_threshold}, "annotation_project_successor"),
+        ({"privacy_unit": "contributor"}, "annotation_project_under_guarantee"),
+    ):
         with pytest.raises(IntegrityError) as refusal:
-            Project.objects.filter(pk=project.pk).update(**change)
-        assert refusal.value.__cause__.diag.constraint_name == "annotation_project_gate_fixed"
-    Project.objects.filter(pk=project.pk).update(gate_k=18, round_size=5, created_at=Now())
+            write_settings(project, **change)
+        assert refusal.value.__cause__.diag.constraint_name == rule
+    write_settings(project, gate_k=18, round_size=5, created_at=Now())
 
 
 def test_a_noisy_count_belongs_to_what_a_question_shows():

@@ -8,9 +8,9 @@ from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage, storages
 from django.utils.functional import empty
 
+from annotation.data.services import datasets
 from annotation.errors import StorageAway
 from annotation.models import Dataset, Job
-from annotation.services import datasets
 from dpal_site.file_address import PART_BYTES, storage_settings
 from tests import memory_store
 from tests.factories import make_project, make_user
@@ -75,7 +75,7 @@ SAVING = """
 import sys
 from dpal_site.file_address import storage_settings
 from django.core.files.base import ContentFile
-from annotation.object_storage import ObjectStorage
+from annotation.data.object_storage import ObjectStorage
 options = storage_settings(sys.argv[1])["OPTIONS"]
 ObjectStorage(**options).save("datasets/1/a/upload.csv", ContentFile(b"x" * int(sys.argv[2])))
 """

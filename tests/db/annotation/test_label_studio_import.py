@@ -6,10 +6,11 @@ import pytest
 from django.core.files.base import ContentFile
 from django.core.management import call_command
 
+from annotation.data.services import datasets
 from annotation.errors import InvalidUpload
 from annotation.models import Dataset, Label, Record
-from annotation.services import datasets, gold, labels, queue
-from annotation.services.label_export import export_labels
+from annotation.questions.services import gold, labels, queue
+from annotation.questions.services.label_export import export_labels
 from privacy.selectors import guarantee
 from tests.factories import make_annotators, make_project, make_user, open_records
 
@@ -199,7 +200,7 @@ def test_the_command_takes_tasks_and_whose_answers_count(tmp_path, capsys):
     file.write_text(json.dumps(FULL))
     call_command("import_dataset", file, project="here", role="public_test", label_column="class", annotator="person-5")
     shown = capsys.readouterr()
-    assert "1 rows stored, 1 bad rows left out" in shown.out
+    assert "1 row stored, 1 bad row left out" in shown.out
     assert "line 2 class: has no answer that counts" in shown.err
     assert rows_of(project.datasets.get()) == [("record 1", 2)]
 

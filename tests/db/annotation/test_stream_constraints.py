@@ -8,7 +8,7 @@ from django.db import IntegrityError, transaction
 from annotation.models import Project, RecordPost
 from privacy.accounting.events import RandomChoiceEvent
 from privacy.services import ledger
-from tests.factories import make_project
+from tests.factories import make_project, write_settings
 
 pytestmark = pytest.mark.django_db
 STREAM = {
@@ -49,18 +49,24 @@ def test_a_stream_with_what_it_needs_is_stored(fields):
         ({"estimator": "logistic"}, "annotation_project_stream"),
         ({"selection": "random"}, "annotation_project_stream"),
         ({"arrival": "pool"}, "annotation_project_stream"),
-        ({"windows_ahead": 0}, "annotation_project_stream"),
+        ({"windows_ahead": 0}, "no choice declares this value of stream.windows_ahead"),
+        ({"updates_per_release": 0}, "no choice declares this value of stream.updates_per_release"),
+        ({"window_hours": 0}, "no choice declares this value of training.window_hours"),
+        ({"window_length": 0}, "no choice declares this value of training.window_length"),
+        ({"windows_ahead": None}, "annotation_project_stream"),
+        ({"update_policy": None}, "annotation_project_stream"),
+        ({"update_policy": "immediate"}, "annotation_project_stream"),
         ({"screen_low": 0.6}, "annotation_project_selection_fits_oracle"),
-        ({"screen_low": 0.0}, "annotation_project_selection_fits_oracle"),
-        ({"screen_high": 1.0}, "annotation_project_selection_fits_oracle"),
-        ({"selection": "exponential_screen"}, "annotation_project_selection_fits_oracle"),
+        ({"screen_low": 0.0}, "no choice declares this value of selection.screen_low"),
+        ({"screen_high": 1.0}, "no choice declares this value of selection.screen_high"),
+        ({"selection": "exponential_screen", "selection_epsilon": None}, "annotation_project_selection_fits_oracle"),
         ({"question_kind": "confirm"}, "annotation_project_confirm_is_bandit"),
         ({"overlap": 2}, "annotation_project_stream"),
         (
             {"selection": "exponential_screen", "selection_epsilon": 1.0, "screen_shrinks": True},
             "annotation_project_screen_shrinks",
         ),
-        ({"estimator": "mi_ogd"}, "annotation_project_training_delta"),
+        ({"estimator": "mi_ogd", "training_delta": None}, "annotation_project_training_delta"),
         ({"estimator": "bandit_ogd", "training_delta": 1e-6}, "annotation_project_confirm_is_bandit"),
         (HIDDEN | {"labels_limit": 9}, "annotation_project_limit_tells_nothing"),
     ],
@@ -85,19 +91,29 @@ def test_how_records_arrive_never_changes_once_some_did():
 @pytest.mark.django_db(transaction=True)
 def test_what_a_stream_paid_for_never_changes():
     project = make_project(**STREAM)
-    stored = Project.objects.filter(pk=project.pk)
-    stored.update(screen_high=0.4)
+    write_settings(project, screen_high=0.4)
     ledger.reserve(account=project.pool_account, event=RandomChoiceEvent(1), purpose="test", key=uuid4())
-    stored.update(windows_ahead=3)
-    for change in (
-        {"screen_high": 0.5},
-        {"screen_shrinks": True},
-        {"training_epsilon": 2.0},
-        {"classes": ["a", "b"]},
-        {"window_hours": 1},
+    write_settings(project, windows_ahead=3, updates_per_release=2)
+    fixed, goes_on = "annotation_project_stream_fixed", "annotation_project_successor"
+    for change, rule in (
+        ({"screen_high": 0.5}, goes_on),
+        ({"screen_low": 0.2}, goes_on),
+        ({"screen_reach": 0.2}, goes_on),
+        ({"screen_shrinks": True}, goes_on),
+        ({"selection": "all"}, goes_on),
+        ({"training_epsilon": 2.0}, goes_on),
+        ({"step_size": 2.0}, goes_on),
+        ({"weight_radius": 2.0}, goes_on),
+        ({"average_iterates": False}, goes_on),
+        ({"estimator": "running_sums", "training_delta": 1e-6}, goes_on),
+        ({"classes": ["a", "b"]}, fixed),
+        ({"window_hours": 1}, goes_on),
+        ({"window_length": 51}, goes_on),
+        ({"update_policy": "flsw"}, goes_on),
     ):
-        with pytest.raises(IntegrityError, match="how a stream selects and learns never changes"), transaction.atomic():
-            stored.update(**change)
+        with pytest.raises(IntegrityError) as refusal, transaction.atomic():
+            write_settings(project, **change)
+        assert refusal.value.__cause__.diag.constraint_name == rule
 
 
 def test_a_post_is_stored_once_and_slots_are_given_once():

@@ -6,9 +6,10 @@ import pytest
 from django.core.files.base import ContentFile
 from django.db import connection, connections, transaction
 
+from annotation.data.services import datasets, streams
 from annotation.errors import IdempotencyKeyReused, InvalidRecords, InvalidUpload, NotAStream, StreamFull
 from annotation.models import Dataset, RecordPost
-from annotation.services import datasets, projects, streams
+from annotation.projects.services import projects
 from tests.factories import make_project, make_user
 
 pytestmark = pytest.mark.django_db

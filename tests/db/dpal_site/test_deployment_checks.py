@@ -8,6 +8,7 @@ from django.core.checks import run_checks
 from django.db import OperationalError, connection
 
 from dpal_site.deployment_checks import KEEPS_OUT, check_page_limit, check_statement_log
+from tests.owning import as_owner
 
 pytestmark = pytest.mark.django_db
 
@@ -74,7 +75,7 @@ def test_a_database_that_is_away_is_remarked_by_others(pooled, monkeypatch):
 def test_a_server_whose_log_quotes_rows_is_remarked(name, value):
     """What the embedded server is started with passes; Postgres's own defaults write refused rows into the log."""
     assert check_statement_log(None, ["default"]) == []
-    with connection.cursor() as cursor:
+    with as_owner(), connection.cursor() as cursor:
         cursor.execute("SELECT set_config(%s, %s, true)", [name, value])
     (warning,) = check_statement_log(None, ["default"])
     assert warning.id == "dpal.W005"

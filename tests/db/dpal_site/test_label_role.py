@@ -1,21 +1,30 @@
 """The database role of the label process, tried out on every table: what is not declared is refused."""
 
 import contextlib
+import re
 from secrets import token_hex
 
 import psycopg
 import pytest
-from django.apps import apps
+from django.contrib.auth.models import User
+from django.contrib.auth.tokens import default_token_generator
 from django.db import connection, transaction
+from django.test import Client
 from psycopg import sql
 
 from annotation.models import Record
 from dpal_site import label_role
-from dpal_site.embedded.database_address import parse_database_url
+from dpal_site.embedded.servers import REPOSITORY
+from dpal_site.logins import SessionStore
+from dpal_site.roles import RoleAddress, UnfitRole
 from tests.factories import make_account, make_project, make_records, open_records
+from tests.owning import as_owner
 
 # Whoever reads one of these through the label process has broken the boundary.
 PRIVATE = {
+    "auth_user",
+    "dpal_site_session",
+    "usersessions_usersession",
     "annotation_record",
     "annotation_recordpost",
     "annotation_gaterun",
@@ -52,8 +61,9 @@ def tables():
 @pytest.fixture
 def role(db):
     """Make a role of this test's own, gone with its transaction."""
-    made = label_role.RoleAddress(f"label_{token_hex(6)}", token_hex(16))
-    label_role.grant_label_role(made)
+    made = RoleAddress(f"label_{token_hex(6)}", token_hex(16))
+    with as_owner():
+        label_role.grant_label_role(made)
     return made.name
 
 
@@ -114,7 +124,7 @@ def test_every_table_gives_the_role_what_is_declared_and_nothing_else(role):
 
 
 def test_a_right_too_many_is_noticed(role):
-    with connection.cursor() as cursor:
+    with as_owner(), connection.cursor() as cursor:
         cursor.execute(sql.SQL("GRANT SELECT (text) ON annotation_record TO {}").format(sql.Identifier(role)))
     assert granted(role, "annotation_record") != declared("annotation_record")
 
@@ -126,16 +136,162 @@ def test_reading_is_tried_on_every_table(role):
     assert not readable & PRIVATE
 
 
-def test_private_tables_are_closed_column_by_column(role):
+# What is tried on every column of every table, and on every table; nothing of it would change a row.
+BY_COLUMN = {
+    "SELECT": 'SELECT count("{column}") FROM "{table}"',
+    "INSERT": 'INSERT INTO "{table}" ("{column}") SELECT NULL WHERE false',
+    "UPDATE": 'UPDATE "{table}" SET "{column}" = DEFAULT WHERE false',
+}
+BY_TABLE = {
+    "DELETE": 'DELETE FROM "{table}" WHERE false',
+    "TRUNCATE": 'TRUNCATE "{table}" CASCADE',
+    "TRIGGER": 'CREATE TRIGGER ours BEFORE DELETE ON "{table}" EXECUTE FUNCTION annotation_refuse()',
+    "ALTER": 'ALTER TABLE "{table}" DISABLE TRIGGER ALL',
+    "LOCK": 'LOCK TABLE "{table}" IN ACCESS EXCLUSIVE MODE',
+}
+
+
+def columns(table):
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT attname FROM pg_attribute WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped",
+            [table],
+        )
+        return [name for (name,) in cursor.fetchall()]
+
+
+def test_everything_is_tried_on_every_table_and_every_column(role):
     assert set(tables()) >= PRIVATE
-    closed = PRIVATE | {"annotation_encounter"}
-    for model in apps.get_models(include_auto_created=True):
-        table = model._meta.db_table
-        if table not in closed:
-            continue
-        for field in model._meta.concrete_fields:
-            told = ("SELECT", field.column) in declared(table)[1]
-            assert refused(role, f'SELECT count("{field.column}") FROM "{table}"') is not told, (table, field.column)
+    tried = wrong = 0
+    for table in tables():
+        whole, by_column = declared(table)
+        for column in columns(table):
+            for verb, statement in BY_COLUMN.items():
+                let = verb in whole or (verb, column) in by_column
+                tried += 1
+                wrong += refused(role, statement.format(table=table, column=column)) is let
+                assert not wrong, (verb, table, column)
+        for verb, statement in BY_TABLE.items():
+            # Whoever may delete rows may lock a table.
+            let = verb in whole or (verb == "LOCK" and whole & {"DELETE"})
+            tried += 1
+            assert refused(role, statement.format(table=table)) is not let, (verb, table)
+    assert tried > 1500
+
+
+class TestWhoeverTookTheProcessOver:
+    """They have the role, `SECRET_KEY`, and what visitors show; here a visitor and an administrator are logged in."""
+
+    @pytest.fixture
+    def people(self, role):
+        return {
+            "visitor": User.objects.create_user("visitor", password="correct horse battery"),
+            "administrator": User.objects.create_superuser("root", "root@example.org", "correct horse battery"),
+        }
+
+    @pytest.fixture
+    def browsers(self, people):
+        found = {name: Client() for name in people}
+        for name, browser in found.items():
+            browser.force_login(people[name], backend="dpal_site.logins.ByUserName")
+        return found
+
+    def is_administrator(self, browser):
+        return browser.get("/operations/").status_code == 200
+
+    def all_it_reads(self, role):
+        """Return every value of every column it may read, as one text."""
+        found = []
+        for table in tables():
+            for column in columns(table):
+                if not refused(role, f'SELECT "{column}" FROM "{table}" LIMIT 0'):
+                    with acting_as(role) as cursor:
+                        cursor.execute(f'SELECT "{column}"::text FROM "{table}"')
+                        found += [value or "" for (value,) in cursor.fetchall()]
+        return "\n".join(found)
+
+    def test_no_key_of_a_session_and_no_password_is_to_be_read(self, role, people, browsers):
+        make_project(name="What it may read")
+        told = self.all_it_reads(role)
+        assert "What it may read" in told
+        for name, browser in browsers.items():
+            assert browser.cookies["sessionid"].value not in told
+            assert browser.session.session_key not in told
+            assert people[name].password not in told
+        assert "root@example.org" not in told
+
+    def test_no_session_is_made_into_the_administrators(self, role, people, browsers):
+        root = people["administrator"]
+        stolen = SessionStore().encode(
+            {
+                "_auth_user_id": str(root.pk),
+                "_auth_user_backend": "dpal_site.logins.ByUserName",
+                "_auth_user_hash": root.get_session_auth_hash(),
+            }
+        )
+        table = SessionStore.get_model_class()._meta.db_table
+        assert self.is_administrator(browsers["administrator"])
+        for statement in (
+            f"UPDATE {table} SET session_data = %s",
+            f"INSERT INTO {table} (session_key, session_data, expire_date) SELECT 'ours', %s, now() + interval '1 day'",
+        ):
+            assert refused(role, statement, [stolen]), statement
+        assert not self.is_administrator(browsers["visitor"])
+
+    def test_functions_tell_only_by_the_secret(self, role, browsers):
+        """What the table holds is no secret, whoever got hold of that."""
+        asked = {
+            "dpal_site_session_of(%s)": "session_data",
+            "dpal_site_visitor(%s, '', '')": "username",
+        }
+        secret, key = browsers["visitor"].cookies["sessionid"].value, browsers["visitor"].session.session_key
+        for function, column in asked.items():
+            with acting_as(role) as cursor:
+                cursor.execute(f"SELECT {column} FROM {function}", [secret])
+                assert len(cursor.fetchall()) == 1
+                for other in (key, "", "0" * 32):
+                    cursor.execute(f"SELECT {column} FROM {function}", [other])
+                    assert cursor.fetchall() == []
+
+    def test_a_session_shown_to_it_can_be_noted_and_ended_and_no_other(self, role, browsers):
+        secret = browsers["visitor"].cookies["sessionid"].value
+        rows = SessionStore.get_model_class().objects
+        before = rows.values_list("session_key", "session_data", "expire_date", "person").order_by("session_key")
+        kept = list(before)
+        with acting_as(role) as cursor:
+            for shown in (secret, *[key for key, *_ in kept]):
+                cursor.execute("SELECT dpal_site_session_seen(%s)", [shown])
+        assert list(before) == kept
+        assert rows.filter(seen_at=None).count() == 1
+        with acting_as(role) as cursor:
+            for shown in (secret, *[key for key, *_ in kept]):
+                cursor.execute("SELECT dpal_site_session_ended(%s)", [shown])
+        assert rows.get().person.username == "root"
+
+    def test_a_link_to_set_a_new_password_takes_what_it_does_not_get(self, role, people, browsers):
+        """The generator signs with `SECRET_KEY` and the password's hash; of the hash there is a digest under a salt."""
+        with acting_as(role) as cursor:
+            cursor.execute(
+                "SELECT verified FROM dpal_site_visitor(%s, '', '')", [browsers["visitor"].cookies["sessionid"].value]
+            )
+            (verified,) = cursor.fetchone()
+        assert bytes(verified) != b""
+        assert bytes(verified).hex() not in people["visitor"].password
+        visitor = people["visitor"]
+        token = default_token_generator.make_token(visitor)
+        visitor.password = bytes(verified).hex()
+        assert not default_token_generator.check_token(visitor, token)
+
+
+def test_the_manual_gives_a_reason_for_every_right():
+    page = (REPOSITORY / "docs" / "security.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \| ([^|]+) \| [^|]{10,} \|$", page, re.MULTILINE)
+    told = {table: {right.strip() for right in re.split(r",\s*(?![^(]*\))", rights)} for table, rights in rows}
+    assert {table: told.get(table) for table in label_role.GRANTS} == {
+        table: set(rights) for table, rights in label_role.GRANTS.items()
+    }
+    named = {function.partition("(")[0] for function in label_role.FUNCTIONS}
+    assert {name for name, rights in told.items() if rights == {"EXECUTE"}} == named
 
 
 def test_no_contributor_is_told_in_a_roundabout_way(role):
@@ -170,7 +326,7 @@ def test_a_record_is_told_once_it_was_asked_about_and_without_its_contributor(ro
 
 def test_the_functions_are_for_the_role_alone(role):
     stranger = f"stranger_{token_hex(6)}"
-    with connection.cursor() as cursor:
+    with as_owner(), connection.cursor() as cursor:
         cursor.execute(sql.SQL("CREATE ROLE {}").format(sql.Identifier(stranger)))
         for function in label_role.FUNCTIONS:
             cursor.execute(
@@ -186,15 +342,14 @@ def test_the_functions_are_for_the_role_alone(role):
 
 
 def test_the_label_process_must_not_be_the_owner(db):
-    owner = parse_database_url("postgresql://x@y/z") | {"USER": connection.settings_dict["USER"]}
-    with pytest.raises(ValueError, match="owns the database"):
-        label_role.grant_label_role(label_role.RoleAddress(owner["USER"], ""))
+    with as_owner(), pytest.raises(UnfitRole, match="LABEL_DATABASE_URL names the role that owns the database"):
+        label_role.grant_label_role(RoleAddress(connection.settings_dict["USER"], ""))
 
 
 def test_granting_again_takes_back_what_was_given_by_hand(role):
-    with connection.cursor() as cursor:
+    with as_owner(), connection.cursor() as cursor:
         cursor.execute(sql.SQL("GRANT SELECT ON annotation_record TO {}").format(sql.Identifier(role)))
-    label_role.grant_label_role(label_role.RoleAddress(role, token_hex(16)))
+        label_role.grant_label_role(RoleAddress(role, token_hex(16)))
     assert refused(role, "SELECT * FROM annotation_record")
 
 

@@ -1,13 +1,18 @@
 """The test database can be emptied, and has the same rules afterwards."""
 
+import psycopg
 import pytest
 from django.contrib.auth.models import User
 from django.db import DatabaseError, IntegrityError, connection
 
 from annotation.models import Membership
+from dpal_site.embedded.postgres import EmbeddedPostgres
 from privacy.models import LedgerEntry
+from tests.conftest import SHARED
 from tests.emptying import KEPT, empty_tables
 from tests.factories import make_account, make_project, open_records
+from tests.owning import as_owner
+from tests.template import make_template, template_name
 
 TRIGGERS = "SELECT tgrelid::regclass::text, tgname, tgenabled FROM pg_trigger WHERE NOT tgisinternal ORDER BY 1, 2"
 
@@ -42,7 +47,7 @@ def test_emptying_takes_every_row_and_leaves_every_rule_as_it_was(people):
     with pytest.raises(IntegrityError, match="foreign key"):
         Membership.objects.create(project_id=1, user_id=1, role="annotator")
     make_account()
-    with pytest.raises(DatabaseError, match="the ledger only grows"):
+    with as_owner(), pytest.raises(DatabaseError, match="the ledger only grows"):
         LedgerEntry.objects.update(purpose="another")
 
 
@@ -53,3 +58,27 @@ def test_this_run_has_a_database_of_its_own():
         name, fsync = cursor.fetchone()
     assert name.startswith("test_")
     assert fsync == "off"
+
+
+def databases_of(postgres):
+    with psycopg.connect(postgres.url(), autocommit=True) as connected:
+        return dict(connected.execute("SELECT datname, oid FROM pg_database").fetchall())
+
+
+@pytest.mark.django_db
+def test_the_tables_are_copied_from_one_database_for_all_and_it_holds_no_rights_of_a_run(tmp_path):
+    server = EmbeddedPostgres(SHARED / "postgres", durable=False)
+    name = template_name()
+    before = databases_of(server)
+    make_template(server, name, tmp_path / "lock")
+    assert databases_of(server)[name] == before[name]
+    with psycopg.connect(server.url(name)) as template:
+        assert template.execute("SELECT count(*) FROM annotation_knownchoice").fetchone() == (0,)
+        rights = template.execute("SELECT DISTINCT unnest(relacl)::text FROM pg_class WHERE relname LIKE 'annotation%'")
+        assert [right for (right,) in rights.fetchall() if "site" in right.partition("=")[0]] == []
+        applied = template.execute("SELECT app, name FROM django_migrations ORDER BY 1, 2").fetchall()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT app, name FROM django_migrations ORDER BY 1, 2")
+        assert cursor.fetchall() == applied
+        cursor.execute("SELECT count(*) FROM annotation_knownchoice")
+        assert cursor.fetchone()[0] > 0

@@ -3,11 +3,15 @@
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
+from annotation.data.services import datasets
+from annotation.gates.services import gate, gate_parts
 from annotation.models import Dataset, GateRun, Job, Query, Record, WorkState
-from annotation.services import datasets, gate, gate_parts, jobs, work
+from annotation.work.services import jobs, work
 from learner.models import ModelRelease, Round, TrainingRun
-from learner.selectors import Step, project_status
-from learner.services import rounds, training
+from learner.next_step import Step, project_status
+from learner.releases.services import publishing
+from learner.rounds.services import rounds
+from learner.trainings.services import training
 from tests import learning
 from tests.factories import make_user
 
@@ -180,7 +184,7 @@ def test_a_training_that_was_cancelled_releases_nothing_and_starts_anew(trusted,
     run = TrainingRun.objects.get()
     before = len(kinds(trusted))
     with monkeypatch.context() as patch:
-        cancel_at(patch, training, "training_staged", run)
+        cancel_at(patch, publishing, "training_staged", run)
         training.train_model(run_id=str(run.pk))
     run.refresh_from_db()
     assert (run.state, run.error) == ("failed", "Cancelled by ada.")

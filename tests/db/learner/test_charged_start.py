@@ -5,14 +5,17 @@ import json
 import pytest
 from django.db import IntegrityError, transaction
 
-from annotation import sheets
 from annotation.errors import InvalidUpload
 from annotation.models import Dataset, DatasetState, Membership, Query, Record
+from annotation.statement import presenters
 from learner import selectors
 from learner.linear_model import LinearModel
 from learner.models import Round, WarmStart
-from learner.services import charged_starts, releases, training, warm_start
+from learner.releases.services import releases
+from learner.starts.services import charged_starts, warm_start
+from learner.trainings.services import training
 from privacy.services import audit
+from privacy.services.counter import site_counter
 from tests import learning
 from tests.factories import make_user
 
@@ -52,7 +55,7 @@ def test_the_first_round_scores_with_the_private_start_and_its_own_account_pays(
     assert stored.entry.epsilon_nano == pytest.approx(2e9)
     assert stored.entry.epsilon_nano <= account.epsilon_limit_nano
     assert not Query.objects.filter(record__dataset__role="charged_start").exists()
-    (verdict,) = audit.audit_accounts(scope=account.scope, marks={})
+    (verdict,) = audit.audit_accounts(scope=account.scope, marks=site_counter().marks())
     assert verdict.differing == 0
 
 
@@ -132,7 +135,7 @@ def test_every_release_states_the_account_and_descends_from_the_start(opened, mo
     assert f"{account.label} #3" in [entry["id"] for entry in document["entries"]]
     with releases.open_file(release=release, name="card.md") as file:
         assert account.label in file.read().decode()
-    assert [sheet.account for sheet in sheets.budget_sheets(project)][-1] == account
+    assert [sheet.account for sheet in presenters.budget_sheets(project)][-1] == account
     assert kinds(account) == ["grant", "reserve", "commit"]
 
 

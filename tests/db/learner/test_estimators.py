@@ -1,14 +1,20 @@
 """Every estimator a project may choose trains, is charged by its event, and is released under its own name."""
 
+from uuid import uuid4
+
 import pytest
 from django.core.management import call_command
+from django.db import IntegrityError, transaction
 
 from annotation.errors import InvalidConfiguration
+from annotation.models.configurations import remember
+from learner.errors import UnknownChoice
 from learner.estimators.baseline import LogisticRegressionBaseline
 from learner.estimators.catalogue import words_for
 from learner.models import ModelRelease, TrainingRun
+from learner.releases.services import releases
 from learner.selectors import training_event
-from learner.services import releases, training
+from learner.trainings.services import training
 from privacy.accounting.event import event_from_json
 from tests import learning
 from tests.factories import make_project, make_user
@@ -49,15 +55,22 @@ def test_a_gaussian_release_of_a_secret_sample_is_amplified_in_both():
     release = learning.run_to_release(project, make_user(), version=1)
     event = event_from_json(release.entry.parent.event)
     assert event.inner.kind == "gaussian_objective_perturbation"
-    assert release.entry.delta_atto == pytest.approx(0.2 * event.inner.cost().delta * 1e18, rel=1e-6)
+    # The first block of a series pays the deltas of all of them.
+    assert sum(event.series.rates) == pytest.approx(0.8)
+    assert release.entry.delta_atto == pytest.approx(0.8 * event.inner.cost().delta * 1e18, rel=1e-6)
 
 
 def test_a_twin_without_noise_is_refused_wherever_it_could_slip_in(monkeypatch):
-    """By name when a project opens or builds its estimator; put in the estimator's place, when it would be released."""
+    """By name when a project opens, is stored or builds its estimator; put in its place, when it would be released."""
     with pytest.raises(InvalidConfiguration, match="estimator"):
         learning.open_trusted(make_user(), estimator="logistic_baseline")
-    with pytest.raises(ValueError, match="no estimator that may be released"):
-        training_event(make_project(estimator="logistic_baseline"))
+    with pytest.raises(IntegrityError, match="no choice declares this value of training"), transaction.atomic():
+        make_project(estimator="logistic_baseline")
+    unstored = make_project()
+    unstored.configuration_id = uuid4()
+    remember(unstored.configuration_id, {"training": {"estimator": "logistic_baseline"}})
+    with pytest.raises(UnknownChoice, match="No estimator is called"):
+        training_event(unstored)
     project = learning.open_trusted(make_user(), selection="random")
     learning.fill_trusted(project)
     real = training.estimator_of

@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 
-from learner import configuration
+from learner.configuration import pool as configuration
 from learner.features.text import HashingTextFeaturizer
 from learner.models import FeatureMatrix, Round
-from learner.pool_selectors import pool_datasets
-from learner.services import features, rounds, training
+from learner.pools.selectors import pool_datasets
+from learner.pools.services import features
+from learner.rounds.services import rounds
+from learner.trainings.services import training
 from tests import learning
 from tests.factories import make_user
 

@@ -13,14 +13,16 @@ import pytest
 from django.core.files.base import ContentFile
 from django.core.files.storage import InMemoryStorage, default_storage
 
+from annotation.data.services import file_cache, files
+from annotation.data.services.pixels import image_of
 from annotation.errors import FileDamaged
 from annotation.models import Record
-from annotation.services import file_cache, files
-from annotation.services.pixels import image_of
 from learner.errors import ArtifactCorrupt
+from learner.forgetting.services import forgetting
 from learner.models import FeatureMatrix, ReleaseState
-from learner.services import features, forgetting, release_gate, releases
-from learner.services.pixels import pixel_batches
+from learner.pools.services import features
+from learner.pools.services.pixels import pixel_batches
+from learner.releases.services import release_gate, releases
 from tests import learning
 from tests.factories import make_user
 

@@ -6,15 +6,18 @@ import numpy as np
 import pytest
 
 from annotation.models import Query
-from annotation.services import projects
-from learner import pool_selectors, selectors
-from learner.configuration import UNCERTAINTY_DRAWS, featurizer_of
+from annotation.questions.services import labelling
+from learner import next_step, selectors
+from learner.configuration.pool import featurizer_of
 from learner.linear_model import LinearModel
 from learner.models import Round
-from learner.selectors import Step
-from learner.services import ranked_pool, rounds
+from learner.next_step import Step
+from learner.pools import selectors as pool_selectors
+from learner.rounds.services import ranked_pool, rounds
 from learner.strategies.draws import statistics_over_draws
+from learner.strategies.uncertainty import UNCERTAINTY_DRAWS
 from tests import learning
+from tests.counting import new_counter
 from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -24,7 +27,7 @@ NOTHING = {"labels_limit": None, "money_limit": None, "price_per_label": None, "
 @pytest.fixture(autouse=True)
 def own_counter(settings, tmp_path):
     """Keep the ledger's counter in the test's folder: projects of other tests are gone."""
-    settings.LEDGER_COUNTER_PATH = tmp_path / "ledger-counter.json"
+    settings.LEDGER_COUNTER_PATH = new_counter(tmp_path)
 
 
 @pytest.fixture(autouse=True)
@@ -71,7 +74,7 @@ def test_a_round_asks_the_most_uncertain_over_draws(released):
 def test_the_budget_in_money_ends_a_round_early_and_then_the_project_stops(released):
     given = Query.objects.exclude(state="candidate").count()
     limits = {"money_limit": Decimal("0.05") * (given + 3), "price_per_label": Decimal("0.05"), "currency": "EUR"}
-    projects.set_label_budget(project=released, **NOTHING | limits)
+    labelling.set_label_budget(project=released, **NOTHING | limits)
     released.refresh_from_db()
     budget = ranked_pool.annotation_budget(released)
     assert (budget.labels, budget.money, budget.examples) == (None, Decimal("0.15"), 3)
@@ -79,9 +82,14 @@ def test_the_budget_in_money_ends_a_round_early_and_then_the_project_stops(relea
     rounds.run_round(round_id=Round.objects.latest("number").pk)
     assert len(asked_in(2)) == 3
     assert ranked_pool.annotation_budget(released).examples == 0
-    learning.run_to_release(released, make_user(), version=2)
+    assert learning.label_everything(released, make_user()) == 3
     learning.work_off(released)
-    assert selectors.project_status(released).step == Step.LABELS_SPENT
+    # Three answers are fewer than a training is declared to take.
+    assert next_step.project_status(released).step == Step.FEW_LABELS
+    rounds.train_on_few(project=released)
+    learning.work_off(released)
+    assert released.releases.filter(version=2).exists()
+    assert next_step.project_status(released).step == Step.LABELS_SPENT
     assert Round.objects.count() == 2
 
 
@@ -91,7 +99,7 @@ def test_a_limit_that_is_lowered_while_a_round_waits_is_kept(released):
     waiting = Round.objects.latest("number")
     assert waiting.requested == 8
     given = Query.objects.exclude(state="candidate").count()
-    projects.set_label_budget(project=released, **NOTHING | {"labels_limit": given + 2})
+    labelling.set_label_budget(project=released, **NOTHING | {"labels_limit": given + 2})
     rounds.run_round(round_id=waiting.pk)
     waiting.refresh_from_db()
     assert (waiting.state, waiting.selected, len(asked_in(2))) == ("done", 2, 2)
@@ -100,7 +108,7 @@ def test_a_limit_that_is_lowered_while_a_round_waits_is_kept(released):
 def test_a_limit_that_is_gone_opens_nothing_and_says_why(released):
     rounds.advance_project(project_id=released.pk)
     waiting = Round.objects.latest("number")
-    projects.set_label_budget(project=released, **NOTHING | {"labels_limit": 0})
+    labelling.set_label_budget(project=released, **NOTHING | {"labels_limit": 0})
     rounds.run_round(round_id=waiting.pk)
     waiting.refresh_from_db()
     assert (waiting.state, waiting.error) == ("failed", "The annotation budget is spent.")

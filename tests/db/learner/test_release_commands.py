@@ -6,7 +6,7 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
-from learner.services import releases
+from learner.releases.services import releases
 from tests import learning
 from tests.factories import make_user
 

@@ -1,16 +1,30 @@
-"""Asking again: once half of the texts were asked, doubtful answers get more votes before new texts are asked about."""
+"""Asking again: once half of the texts were asked, each release names what it doubts, and that gets more answers."""
 
+import numpy as np
 import pytest
 
 from annotation.errors import InvalidConfiguration
 from annotation.models import Consensus, Membership, Query, QueryState
-from annotation.services import labels, projects, queue, repeats
-from learner import repeat_selectors
+from annotation.questions.services import labelling, labels, queue, repeats
+from learner.configuration.pool import featurizer_of, strategy_of
+from learner.linear_model import LinearModel
 from learner.models import Round
-from learner.selectors import next_strategy
-from learner.services import rounds
+from learner.pools import selectors as pool_selectors
+from learner.pools.services import features
+from learner.rounds.services import rounds
+from learner.selectors import next_strategy, question_counts
+from learner.selectors import repeats as repeat_selectors
+from privacy.mechanisms.randomness import SecureRandom
 from tests import learning
-from tests.factories import add_members, make_annotators, make_candidates, make_project, make_user, open_records
+from tests.factories import (
+    add_members,
+    make_annotators,
+    make_candidates,
+    make_project,
+    make_user,
+    open_records,
+    write_settings,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -34,23 +48,34 @@ def answered(overlap=3, texts=6, asked=4):
     return project, ids, people
 
 
-def test_the_least_sure_are_asked_first_and_only_people_who_have_not_answered_count():
+def test_any_settled_question_may_be_asked_again_where_people_are_left_who_have_not_answered():
     project, ids, _ = answered()
-    assert Query.objects.get(pk=ids[0]).state == QueryState.DISPUTED
-    assert list(repeat_selectors.doubtful_questions(project)) == []
+    states = Query.objects.filter(pk__in=ids).order_by("pk").values_list("state", flat=True)
+    assert list(states) == [QueryState.DISPUTED, *[QueryState.CLOSED] * 3]
+    assert list(repeat_selectors.settled_questions(project)) == []
     add_members(project, make_user(), make_user())
-    assert [query.pk for query in repeat_selectors.doubtful_questions(project)] == ids[:2]
-    assert next_strategy(project) == "repeat_votes"
+    assert set(repeat_selectors.settled_questions(project).values_list("pk", flat=True)) == set(ids)
+    repeats.ask_again(project=project, round_number=2, query_ids=ids[:1])
+    assert ids[0] not in repeat_selectors.settled_questions(project).values_list("pk", flat=True)
 
 
 def test_new_texts_come_first_until_half_of_them_were_asked():
     project, _, _ = answered(texts=9)
     add_members(project, make_user(), make_user())
-    assert repeat_selectors.doubtful_questions(project).count() == 2
-    assert not repeat_selectors.asks_again(project)
-    project.repeat_votes = False
-    Query.objects.filter(state=QueryState.CANDIDATE).delete()
-    assert not repeat_selectors.asks_again(project)
+    assert repeat_selectors.settled_questions(project).count() == 4
+    assert not repeat_selectors.asks_again(project, None)
+    Query.objects.filter(state=QueryState.CANDIDATE).first().delete()
+    assert repeat_selectors.asks_again(project, None)
+    write_settings(project, repeat_votes=False)
+    project.refresh_from_db()
+    assert not repeat_selectors.asks_again(project, None)
+
+
+def test_nothing_is_asked_again_before_there_is_a_model_to_doubt():
+    project, _, _ = answered()
+    add_members(project, make_user(), make_user())
+    assert repeat_selectors.asks_again(project, None)
+    assert next_strategy(project) == "random"
 
 
 def test_a_question_asked_again_takes_two_more_answers_and_agrees_anew():
@@ -89,12 +114,47 @@ def test_a_round_of_repeats_is_free_recorded_and_within_the_label_budget():
     passed, asked = Query.objects.count(), Query.objects.exclude(state=QueryState.CANDIDATE).count()
     assert 2 * asked >= passed
     limit = {"money_limit": None, "price_per_label": None, "currency": ""}
-    projects.set_label_budget(project=project, labels_limit=asked + 7, **limit)
+    labelling.set_label_budget(project=project, labels_limit=asked + 7, **limit)
     rounds.advance_project(project_id=project.pk)
     chosen = Round.objects.get(strategy="repeat_votes")
-    assert chosen.requested == 3
+    assert (chosen.requested, chosen.model.version) == (3, 1)
     rounds.run_round(round_id=chosen.pk)
     chosen.refresh_from_db()
     assert (chosen.state, chosen.selected) == ("done", 3)
     assert (chosen.committed_entry.mechanism, chosen.committed_entry.epsilon_nano) == ("post_processing", 0)
-    assert Query.objects.filter(state=QueryState.OPEN, overlap=3, open_slots=2).count() == 3
+    again = Query.objects.filter(state=QueryState.OPEN, overlap=3, open_slots=2).order_by("priority")
+    assert list(again.values_list("pk", flat=True)) == least_sure(project, chosen.model, asked_first=20)[:3]
+
+
+def least_sure(project, release, *, asked_first: int) -> list[int]:
+    """Return the questions of the first round, what the release is least sure of first, by entropy as it predicts."""
+    passed = list(Query.objects.filter(gate_run__isnull=False).order_by("gate_run__dataset_id", "id"))
+    rows = [place for place, query in enumerate(passed) if query.round_number is not None]
+    assert len(rows) == asked_first
+    datasets = list(pool_selectors.pool_datasets(project))
+    X = features.stacked_features(datasets, dimension=featurizer_of(project).dimension)
+    chooser = strategy_of(project, "uncertainty")
+    ranked = chooser.query(X, np.array(rows), LinearModel.from_json(release.weights), len(rows), SecureRandom())
+    return [passed[row].pk for row in ranked]
+
+
+def test_each_release_asks_again_once_and_what_comes_of_it_counts_as_done():
+    project = learning.open_crowd(make_user(), overlap=1, round_size=20, labels_per_release=20, maximum_releases=None)
+    learning.fill_crowd(project)
+    person = make_user()
+    learning.run_to_release(project, person, version=1)
+    helpers = make_annotators(project, 2)
+    learning.work_off(project)
+    assert next_strategy(project) == "uncertainty"
+    assert (question_counts(project).done, question_counts(project).newly_done) == (20, 0)
+    asked = list(Query.objects.filter(state=QueryState.OPEN).order_by("priority").values_list("pk", flat=True))
+    truth = {pk: learning.truth_of(Query.objects.get(pk=pk).text) for pk in asked}
+    for place, helper in enumerate(helpers):
+        answer(project, helper, {pk: truth[pk] if place else 1 - truth[pk] for pk in asked})
+    counts = question_counts(project)
+    assert (counts.open, counts.done, counts.newly_done) == (0, 40, 20)
+    learning.work_off(project, version=2)
+    assert question_counts(project).newly_done == 0
+    assert next_strategy(project) == "uncertainty", "everybody who is there has answered"
+    make_annotators(project, 2)
+    assert next_strategy(project) == "uncertainty", "a question gets three times its answers at most"

@@ -5,12 +5,12 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Consensus, Query, QueryState
-from annotation.services import queue
+from annotation.people.services import limits
+from annotation.questions.services import queue
 from learner.models import ModelRelease
-from learner.plan_selectors import plan_forecast
-from learner.selectors import Step, project_status
-from learner.services import rounds
-from privacy.services import ledger
+from learner.next_step import Step, project_status
+from learner.planning.selectors import plan_forecast
+from learner.rounds.services import rounds
 from tests import learning
 from tests.factories import add_members, make_user
 
@@ -77,6 +77,8 @@ def test_a_raised_limit_trains_on_everything_that_came_in_meanwhile(short_of_mon
     learning.label_everything(project, person, at_most=15)
     assert rounds.advance_project(project_id=project.pk).step == Step.CANNOT_PAY
     account = project.pool_account
-    ledger.change_limit(account=account, epsilon_limit=5, delta_limit=0, actor=owner, reason="one more model")
+    limits.change_limit(
+        project=project, account=account, epsilon_limit=5, delta_limit=0, actor=owner, reason="one more model"
+    )
     learning.work_off(project, version=2)
     assert list(ModelRelease.objects.order_by("version").values_list("version", "labels_used")) == [(1, 12), (2, 27)]

@@ -12,13 +12,15 @@ from django.db import connection
 from django.utils import timezone
 
 from annotation.models import Dataset, Query
-from annotation.services import work
-from learner import pool_selectors, tasks
-from learner.configuration import featurizer_of, strategy_of
+from annotation.work.services import work
+from learner import tasks
+from learner.configuration.pool import featurizer_of, strategy_of
 from learner.linear_model import LinearModel
 from learner.models import FeatureMatrix, Round
-from learner.part_models import FeaturePart, ScorePart
-from learner.services import feature_parts, feature_rows, features, rounds, score_parts
+from learner.models.parts import FeaturePart, ScorePart
+from learner.pools import selectors as pool_selectors
+from learner.pools.services import feature_parts, feature_rows, features
+from learner.rounds.services import rounds, score_parts
 from learner.strategies import draws, scoring, top_c, uncertainty
 from learner.strategies.draws import DrawStatistics
 from learner.strategies.top_c import TopC

@@ -6,16 +6,16 @@ from django.core.management import call_command
 from django.db import IntegrityError
 
 from annotation.models import Record, WorkState
-from learner.blocks import block_rates
-from learner.configuration import screen_of
+from learner.configuration.pool import screen_of
 from learner.models import ModelRelease, Round, ScreenLooks, SecretDraw
-from learner.plan_selectors import plan_forecast
-from learner.selectors import Step, project_status
-from learner.services import rounds, screen_rounds
+from learner.next_step import Step, project_status
+from learner.planning.selectors import plan_forecast
+from learner.rounds.services import rounds, screen_rounds
+from learner.strategies.blocks import block_rates
 from privacy.accounting.event import event_from_json
 from privacy.services import ledger
 from tests import learning
-from tests.factories import make_project, make_records, make_user
+from tests.factories import make_project, make_records, make_user, write_settings
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -23,8 +23,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def test_looks_are_counted_up_only_and_the_rates_stay_whoever_writes():
     project = make_project(selection="exposure_capped_screen", screen_high=0.2)
     (record, _) = make_records(project, ["a", "b"])
-    project.screen_high = 0.3
-    project.save(update_fields=["screen_high"])  # nobody has looked yet
+    write_settings(project, screen_high=0.3)  # nobody has looked yet
     looks = ScreenLooks.objects.create(dataset=record.dataset, looks=bytes([1, 0]))
     ScreenLooks.objects.update(looks=bytes([1, 2]))
     for fewer in (bytes([0, 2]), bytes([1]), bytes([1, 2, 0])):
@@ -34,8 +33,8 @@ def test_looks_are_counted_up_only_and_the_rates_stay_whoever_writes():
         looks.delete()
     for change in ({"screen_high": 0.2}, {"screen_low": 0.01}, {"exposures": 9}, {"selection": "random"}):
         with pytest.raises(IntegrityError, match="its rates stay"):
-            type(project).objects.filter(pk=project.pk).update(**change)
-    type(project).objects.filter(pk=project.pk).update(screen_reach=0.3, round_size=5)
+            write_settings(project, **change)
+    write_settings(project, screen_reach=0.3, round_size=5)
 
 
 SETTINGS = {
@@ -110,6 +109,10 @@ def test_no_record_is_looked_at_once_too_often():
     looks = np.frombuffer(ScreenLooks.objects.get().looks, dtype=np.uint8)
     assert looks.max() == 2
     assert Record.objects.filter(dataset__role="pool", query=None).count() > 20
+    if project_status(project).step == Step.FEW_LABELS:
+        rounds.train_on_few(project=project)
+        learning.work_off(project)
+        project.refresh_from_db()
     assert project_status(project).step == Step.FINISHED
     assert reserved(project).count("exposure_capped_screen") == 1
     learning.upload(project, [[text] for text in learning.sentences(30, seed=5)], ["text"])
@@ -138,7 +141,8 @@ def test_coins_of_an_attempt_that_died_are_paid_for_again(monkeypatch, step):
 
 
 def test_the_forecast_walks_the_same_events():
-    project = screening("bernoulli_screen")
+    # So many that the coins leave enough questions for each of three models.
+    project = screening("bernoulli_screen", records=400)
     told = plan_forecast(project)
     assert (told.releases, told.next_round.kind) == (3, "random_choice")
     learning.run_to_release(project, make_user(), version=1)
@@ -159,4 +163,4 @@ def test_a_screened_block_asks_less_far_from_the_boundary_at_the_same_price():
     assert second < set(np.flatnonzero(coins == 2))
     assert [row.model and row.model.version for row in Round.objects.order_by("number")] == [None, 1]
     events = [event_from_json(release.entry.parent.event) for release in ModelRelease.objects.order_by("version")]
-    assert [event.rate for event in events] == list(block_rates(0.2)[:2])
+    assert [(event.block, event.series.rates) for event in events] == [(1, block_rates(0.2)), (2, block_rates(0.2))]

@@ -11,6 +11,7 @@ import pytest
 
 from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost, no_proof
 from privacy.accounting.events import Event
+from tests.counting import new_counter
 
 if TYPE_CHECKING:
     from privacy.models import BudgetAccount
@@ -58,7 +59,7 @@ def priced() -> type[Priced]:
 @pytest.fixture(autouse=True)
 def counter_path(settings, tmp_path: Path) -> Path:
     """Keep the counter of this test in its own folder."""
-    settings.LEDGER_COUNTER_PATH = tmp_path / "ledger-counter.json"
+    settings.LEDGER_COUNTER_PATH = new_counter(tmp_path)
     return settings.LEDGER_COUNTER_PATH
 
 

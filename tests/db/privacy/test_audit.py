@@ -10,11 +10,12 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from privacy.accounting.events import GaussianEvent, TopCEvent
+from privacy.audit.chain import HASHED_FIELDS, entry_hash
 from privacy.models import LedgerEntry
 from privacy.services import ledger
 from privacy.services.audit import audit_accounts
-from privacy.services.chain import HASHED_FIELDS, entry_hash
 from privacy.services.counter import AccountIdentity, Mark
+from tests.owning import as_owner
 
 DIGEST = "ab" * 32
 
@@ -40,7 +41,7 @@ def story(account, priced):
 
 
 def audit(scope=None, marks=None):
-    return list(audit_accounts(scope=scope, marks=marks or {}))
+    return list(audit_accounts(scope=scope, marks=marks))
 
 
 def found(account) -> set[tuple[int, str]]:
@@ -53,6 +54,8 @@ class rules_off:  # noqa: N801  # reads as a sentence
     """Do what only the owner of the tables can: take the rules down."""
 
     def __enter__(self):
+        self.owning = as_owner()
+        self.owning.__enter__()
         self.cursor = connection.cursor()
         self.cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
         for table in ("privacy_ledgerentry", "privacy_budgetaccount"):
@@ -61,6 +64,7 @@ class rules_off:  # noqa: N801  # reads as a sentence
 
     def __exit__(self, *error):
         self.cursor.close()
+        self.owning.__exit__(*error)
 
 
 def rechain(account) -> None:
@@ -255,7 +259,8 @@ def test_the_command_prints_a_verdict_for_each_account(story, open_account):
     printed = io.StringIO()
     call_command("audit_ledger", stdout=printed)
     assert printed.getvalue().splitlines()[0].startswith(f"{story.scope}: sound, 10 entries, head ")
-    assert len(printed.getvalue().splitlines()) == 2
+    assert len(printed.getvalue().splitlines()) == 3
+    assert printed.getvalue().splitlines()[2].startswith("counter outside the database: sound")
 
 
 def test_the_command_fails_and_names_entry_and_field(story):
@@ -269,7 +274,8 @@ def test_the_command_fails_and_names_entry_and_field(story):
     printed = io.StringIO()
     with pytest.raises(CommandError):
         call_command("audit_ledger", "--json", stdout=printed)
-    verdict = json.loads(printed.getvalue())
+    verdict, counter = (json.loads(line) for line in printed.getvalue().splitlines())
+    assert (counter["sound"], counter["problem"]) == (True, "")
     assert (verdict["sound"], verdict["differing"], verdict["differences"][0]["field"]) == (False, 1, "hash")
 
 

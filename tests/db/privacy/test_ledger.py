@@ -9,9 +9,9 @@ from django.db import IntegrityError, connection, transaction
 
 from privacy import errors, selectors
 from privacy.accounting.events import TopCEvent
+from privacy.audit.chain import HASHED_FIELDS, entry_hash
 from privacy.models import LedgerEntry
 from privacy.services import entries, ledger, terms
-from privacy.services.chain import HASHED_FIELDS, entry_hash
 
 DIGEST = "ab" * 32
 NANO = 1e-9
@@ -109,17 +109,19 @@ def test_the_pure_filter_admits_its_limit_and_not_a_nano_more(account, priced):
     reserve(account, priced(0.5))
     reserve(account, priced(0.5))
     assert selectors.guarantee(account).epsilon_left == 0.0
+    # Half a unit is rounded up to one; the float of a whole one lies above it and would be charged two.
     with pytest.raises(errors.BudgetExceeded):
-        reserve(account, priced(NANO))
+        reserve(account, priced(0.5 * NANO))
     reserve(account, priced(0.0))
 
 
 def test_the_pure_filter_admits_its_delta_and_not_an_atto_more(open_account, priced):
     account = open_account(delta_limit=2.0**-20)
-    reserve(account, priced(0.0, 2.0**-21))
+    left = account.delta_sum_limit_atto - reserve(account, priced(0.0, 2.0**-21)).delta_spent_atto
+    # Half a unit more is rounded up to a whole one.
     with pytest.raises(errors.BudgetExceeded):
-        reserve(account, priced(0.0, 2.0**-21 + 2e-18))
-    reserve(account, priced(0.0, 2.0**-21 - 2e-18))
+        reserve(account, priced(0.0, (left + 0.5) * 1e-18))
+    assert reserve(account, priced(0.0, (left - 0.5) * 1e-18)).delta_spent_atto == account.delta_sum_limit_atto
 
 
 def test_the_zcdp_filter_admits_its_rho_and_not_a_nano_more(open_account, priced):

@@ -29,10 +29,11 @@ from privacy.charges import charge_of
 from privacy.models import BudgetAccount, LedgerEntry
 from privacy.services import ledger
 from privacy.services.audit import audit_accounts
+from tests.owning import as_owner
 
 DIGEST = "ab" * 32
 UNIT = 2.0**-10  # a power of two: every sum of it is exact in floats and in nano-units' rounding
-SCHEDULES = int(os.environ.get("DPAL_SCHEDULES", "150"))
+SCHEDULES = int(os.environ.get("DPAL_SCHEDULES", "50"))
 SLOW_SCHEDULES = 5000
 STEPS = 20
 OTHER_PURPOSE = "other"
@@ -211,7 +212,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self._totals_agree(selectors.last_entry(self.account))
         states = selectors.statement(self.account).filter(kind="reserve").values_list("pk", "state")
         assert dict(states) == {each.entry.pk: each.state for each in self.plain.held}
-        (verdict,) = audit_accounts(scope=self.account.scope, marks={})
+        (verdict,) = audit_accounts(scope=self.account.scope, marks=None)
         assert not verdict.differing, verdict.differences
 
 
@@ -272,7 +273,7 @@ FAULTS = {
 def test_a_fault_planted_in_the_database_is_found(db, priced, fault):
     """Undone with the test's transaction."""
     function, right, wrong = FAULTS[fault]
-    with connection.cursor() as cursor:
+    with as_owner(), connection.cursor() as cursor:
         cursor.execute("SELECT pg_get_functiondef(%s::regproc)", [function])
         (definition,) = cursor.fetchone()
         assert right in definition

@@ -12,8 +12,8 @@ from django.conf import settings
 from django.core.files.storage import default_storage
 from django.db import connection
 
+from annotation.data.services import datasets
 from annotation.models import Dataset, Job, Record
-from annotation.services import datasets
 from tests.factories import make_project
 
 ROWS = 300_000

@@ -25,6 +25,7 @@ from psycopg import sql
 from dpal_site.embedded import host
 from dpal_site.embedded.processes import Supervisor
 from dpal_site.embedded.servers import REPOSITORY
+from tests.counting import new_counter
 from tests.tls_front import TlsFront
 
 pytestmark = pytest.mark.faults
@@ -61,15 +62,18 @@ def site(transactional_db, embedded_servers, broker, tmp_path):
     # Roles belong to the whole server, which other runs share.
     role = f"label_{there['postgres'].path[1:]}"
     places = {"/run/secrets": str(secrets), "/tmp/celerybeat": str(tmp_path / "celerybeat")}
+    # The database is one that other tests use, and knows the counter of theirs.
+    places["/var/lib/dpal-counter"] = str(new_counter(tmp_path / "counter").parent)
     image = dict(re.findall(r"(DPAL_\w+|LOG_FORMAT)=(\S+)", DOCKERFILE.rpartition("\nFROM ")[2]))
     image |= {"DPAL_VAR": str(tmp_path / "var"), "DPAL_STATIC": str(tmp_path / "static")}
     (tmp_path / "var").mkdir()
 
     def write_addresses(fronts):
         """Have the addresses that were made lead here; what they demand of the server stays."""
-        user, _, _ = embedded_servers.database_url.partition("@")
         here_is = f"@postgres:{fronts['postgres']}{there['postgres'].path}"
-        for name, who in (("database_url", user), ("label_database_url", f"postgresql://{role}:{token_hex(16)}")):
+        owner, user = (url.partition("@")[0] for url in (embedded_servers.owner_url, embedded_servers.database_url))
+        label = f"postgresql://{role}:{token_hex(16)}"
+        for name, who in (("database_owner_url", owner), ("database_url", user), ("label_database_url", label)):
             demands = (secrets / name).read_text().partition("?")[2]
             (secrets / name).write_text(f"{who}{here_is}?{here(demands)}&hostaddr={host.LOOPBACK}")
         scheme = urlsplit((secrets / "broker_url").read_text()).scheme
@@ -91,7 +95,7 @@ def site(transactional_db, embedded_servers, broker, tmp_path):
         }
         found = {key: os.environ[key] for key in ("PATH", "HOME", "LANG") if key in os.environ}
         found |= image | given | {"CANARY_TRIALS": "40", "PORT": str(ports.get(name, 8000))}
-        for key, part in (("WEB_URL", "web"), ("LABEL_URL", "label")):
+        for key, part in (("WEB_URL", "web"), ("LABEL_PROCESS_URL", "label")):
             if key in found:
                 found[key] = f"http://127.0.0.1:{ports[part]}"
         return found
@@ -109,7 +113,7 @@ def site(transactional_db, embedded_servers, broker, tmp_path):
         yield Site(tmp_path, environment_of, here, ports)
         # Nobody found another way.
         assert all(front.served for front in fronts.values())
-    with psycopg.connect(embedded_servers.database_url, autocommit=True) as connection:
+    with psycopg.connect(embedded_servers.owner_url, autocommit=True) as connection:
         connection.execute(sql.SQL("DROP OWNED BY {0}").format(sql.Identifier(role)))
         connection.execute(sql.SQL("DROP ROLE {0}").format(sql.Identifier(role)))
 
@@ -149,20 +153,24 @@ def test_the_commands_of_the_compose_file_make_a_site(site, tmp_path):
             command = [site.here(part).replace("0.0.0.0:8000", f"127.0.0.1:{port}") for part in command_of(name)]
             supervisor.start(name, command, site.environment_of(name))
         for part in ("web", "label"):
-            assert host.wait_until(lambda part=part: site.answer("/readyz", part)[0] == 200, 90), {
+            assert host.wait_until(lambda part=part: site.answer("/readyz", part)[0] == 200, 240), {
                 name: host.tail(supervisor.log_path(name)) for name in names[1:]
             }
             assert site.answer("/readyz", part)[1] == "database: ok\nbroker: ok\nworker: ok\ndisk: ok\n"
         assert site.answer("/login/")[0] == 200
-        # The label process asks a stranger to log in, where the other one answers; both send on what is not theirs.
+        # The label process asks a stranger to log in, where the other one answers; what is not theirs the one sends on
+        # and the other hands on.
         assert site.answer("/login/", "label")[0] == 200
         assert site.answer("/projects/none/label/")[0] == 200
+        lines = [json.loads(line) for line in supervisor.log_path("label").read_text().splitlines() if "{" in line[:1]]
+        assert [line["status"] for line in lines if line.get("route") == "projects/<slug:slug>/label/"] == [302]
         assert '"request_id":' in supervisor.log_path("web").read_text()
         site.run("web", [sys.executable, "-m", "dpal_site.healthcheck", "web"])
         site.run("label", [sys.executable, "-m", "dpal_site.healthcheck", "web"])
         site.run("worker", [sys.executable, "-m", "dpal_site.healthcheck", "worker"])
         supervisor.check_running()
         assert_the_label_process_has_its_own_role(site)
+        assert_nobody_who_serves_or_works_owns_a_table(site, names[1:])
     environment = site.environment_of("web")
     sick = subprocess.run([sys.executable, "-m", "dpal_site.healthcheck", "web"], cwd=REPOSITORY, env=environment)
     assert sick.returncode == 1
@@ -174,3 +182,18 @@ def assert_the_label_process_has_its_own_role(site):
         assert connection.execute("SELECT current_setting('is_superuser')").fetchone() == ("off",)
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             connection.execute("SELECT text FROM annotation_record")
+
+
+def assert_nobody_who_serves_or_works_owns_a_table(site, names):
+    for name in names:
+        environment = site.environment_of(name)
+        assert "DATABASE_OWNER_URL_FILE" not in environment
+        address = environment.get("DATABASE_URL_FILE") or environment["LABEL_DATABASE_URL_FILE"]
+        with psycopg.connect(Path(address).read_text(), autocommit=True) as connection:
+            for statement in (
+                "ALTER TABLE privacy_ledgerentry DISABLE TRIGGER ALL",
+                "COPY (SELECT 1) TO PROGRAM 'id'",
+                "SET session_replication_role = replica",
+            ):
+                with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                    connection.execute(statement)

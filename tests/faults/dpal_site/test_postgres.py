@@ -235,7 +235,7 @@ def test_an_ordinary_user_starts_it_too():
 
         try:
             assert embedded("start").count("ready at 127.0.0.1") == 2
-            url = embedded("url").splitlines()[0].removeprefix("DATABASE_URL=")
+            url = embedded("url").splitlines()[0].removeprefix("DATABASE_OWNER_URL=")
             with psycopg.connect(url) as connection:
                 assert connection.execute("SELECT current_database()").fetchone() == ("dpal",)
         finally:

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from dpal_site.embedded import host
+from dpal_site.embedded import host, servers
 from dpal_site.embedded.errors import EmbeddedError, ProcessDied
 from dpal_site.embedded.processes import Supervisor
 from dpal_site.embedded.servers import REPOSITORY
@@ -104,6 +104,77 @@ def test_a_process_that_ends_by_itself_is_told_with_its_last_words(tmp_path):
             site.wait()
         polite = site.pid("polite")
     assert all_gone([polite])
+
+
+def test_what_ends_by_itself_is_started_again_and_the_others_go_on(tmp_path):
+    told = []
+    with Supervisor(tmp_path) as site:
+        site.start("polite", POLITE)
+        site.start("short", [sys.executable, "-c", "import time; print('once more', flush=True); time.sleep(0.1)"])
+        polite = site.pid("polite")
+        started = site.log_path("short")
+
+        def thrice():
+            site.revive(told.append)
+            return started.read_text().count("once more") >= 3
+
+        assert host.wait_until(thrice, 30)
+        assert site.pid("polite") == polite
+    # Whoever keeps ending waits longer each time, and says why it ended.
+    assert [line for line in told if "started again" in line][:2] == [
+        "The short process ended with code 0; it is started again in 1 s.",
+        "The short process ended with code 0; it is started again in 3 s.",
+    ]
+    assert told[1].endswith("once more")
+
+
+@pytest.fixture
+def own_broker(tmp_path, monkeypatch):
+    """Run a broker of this process, whose end a supervisor notices."""
+    monkeypatch.setenv("DPAL_VAR", str(tmp_path / "var"))
+    monkeypatch.setenv("DPAL_NO_SERVERS", "")
+    monkeypatch.setattr(servers, "_used", {})
+    monkeypatch.setattr(servers, "_started_here", [])
+    servers.broker_url()
+    yield servers.valkey()
+    servers.stop_started()
+
+
+def test_where_a_server_comes_back_at_another_port_all_are_started_again(tmp_path, own_broker):
+    told = []
+    with Supervisor(tmp_path / "log") as site:
+        site.start("polite", POLITE)
+        polite, port = site.pid("polite"), own_broker.port
+        own_broker.stop()
+        with socket.socket() as stranger:
+            stranger.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            stranger.bind((host.LOOPBACK, port))
+            stranger.listen()
+            site.revive(told.append)
+        assert own_broker.status == "ready"
+        assert own_broker.port != port
+        assert site.pid("polite") != polite
+    assert told[1:] == [
+        "The broker runs again.",
+        "Another program took the old port; polite are started again.",
+    ]
+
+
+def test_a_server_that_does_not_come_back_is_tried_again_later_and_the_others_go_on(tmp_path, own_broker):
+    told = []
+    with Supervisor(tmp_path / "log") as site:
+        site.start("polite", POLITE)
+        own_broker.stop()
+        (kept,) = own_broker.data_dir.glob("appendonlydir/*.manifest")
+        whole = kept.read_bytes()
+        kept.write_bytes(b"nonsense\n")
+        site.revive(told.append)
+        site.revive(told.append)  # too soon
+        assert [line.rpartition("\n")[2] for line in told][1:] == ["The next try is in 1 s."]
+        assert site.ended() == []
+        kept.write_bytes(whole)
+        assert host.wait_until(lambda: site.revive(told.append) or own_broker.status == "ready", 60, 0.1)
+    assert told[-1] == "The broker runs again."
 
 
 def test_a_restart_gives_a_new_process_of_the_same_command(tmp_path):

@@ -35,7 +35,7 @@ def test_concurrent_starters_share_one_server(tmp_path):
         said = [finish(process) for process in [begin("start") for _ in range(4)]]
         assert len(set(said)) == 1
         assert said[0].count("ready at 127.0.0.1") == 2
-        url = finish(begin("url")).splitlines()[0].removeprefix("DATABASE_URL=")
+        url = finish(begin("url")).splitlines()[0].removeprefix("DATABASE_OWNER_URL=")
         with psycopg.connect(url) as connection:
             assert connection.execute("SELECT current_database()").fetchone() == ("dpal",)
     finally:

@@ -27,6 +27,18 @@ def get(url):
         return response.status, response.read().decode()
 
 
+def command_of(pid):
+    process = host.running_process(pid)
+    return process.command if process else ""
+
+
+def answers(url):
+    try:
+        return get(f"{url}/healthz") == (200, "ok\n")
+    except OSError:
+        return False
+
+
 def answers_ready(url):
     try:
         return get(url) == (200, "database: ok\nbroker: ok\nworker: ok\ndisk: ok\n")
@@ -34,9 +46,21 @@ def answers_ready(url):
         return error.code != 503 and pytest.fail(f"readiness answered {error.code}")
 
 
+def children_of(site):
+    """Return the process ids of what a site started."""
+    found = subprocess.run(["pgrep", "-P", str(site.pid)], capture_output=True)
+    return [int(pid) for pid in found.stdout.split()]
+
+
+def serving(site, port):
+    """Return the children that listen at a port, by their command."""
+    return [pid for pid in children_of(site) if f"--bind 127.0.0.1:{port}" in command_of(pid)]
+
+
 def test_one_command_runs_a_site_and_ctrl_c_leaves_nothing_behind(tmp_path):
     environment = {**os.environ, "DPAL_VAR": str(tmp_path / "var"), "DPAL_NO_SERVERS": "", "PYTHONUNBUFFERED": "1"}
-    command = [sys.executable, "manage.py", "run", "--port", str(host.free_port()), "--workers", "1", "--echo"]
+    port = host.free_port()
+    command = [sys.executable, "manage.py", "run", "--port", str(port), "--workers", "1", "--echo"]
     site = subprocess.Popen(
         command, cwd=REPOSITORY, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
@@ -56,10 +80,17 @@ def test_one_command_runs_a_site_and_ctrl_c_leaves_nothing_behind(tmp_path):
         stylesheet = re.search(r'href="(/static/[^"]+\.css)"', login)
         assert stylesheet, login
         assert get(url[0] + stylesheet[1])[0] == 200
-        children = [
-            int(pid) for pid in subprocess.run(["pgrep", "-P", str(site.pid)], capture_output=True).stdout.split()
-        ]
+        children = children_of(site)
         assert len(children) == 5  # web, label, worker, helper, beat
+        # One that dies takes nobody with it.
+        (web,) = serving(site, port)
+        os.kill(web, signal.SIGKILL)
+        # Its successor may be there before anybody saw the address silent.
+        assert host.wait_until(lambda: site.poll() is not None or set(serving(site, port)) - {web}, 30)
+        assert host.wait_until(lambda: site.poll() is not None or answers(url[0]), 90)
+        assert site.poll() is None
+        children.extend(serving(site, port))
+        assert not {pid for pid in children if pid != web and host.running_process(pid) is None}
     finally:
         site.send_signal(signal.SIGINT)
         rest, _ = site.communicate(timeout=60)

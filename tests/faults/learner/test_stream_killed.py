@@ -9,11 +9,12 @@ import pytest
 from django.core.management import call_command
 from django.db import connections
 
+from annotation.data.services.streams import post_records
 from annotation.models import Query, Record
-from annotation.services.streams import post_records
 from learner.models import ModelRelease, Stream, StreamBatch
-from learner.services import rounds
+from learner.rounds.services import rounds
 from tests import learning, streaming
+from tests.counting import new_counter
 from tests.factories import make_user
 
 pytestmark = [pytest.mark.faults, pytest.mark.django_db(transaction=True)]
@@ -29,7 +30,7 @@ def quick_leases(monkeypatch, settings, tmp_path) -> None:
     monkeypatch.setenv("WORK_LEASE_SECONDS", "1")
     monkeypatch.setenv("LEDGER_COUNTER_PATH", str(tmp_path / "ledger-counter.json"))
     settings.WORK_LEASE_SECONDS = 1
-    settings.LEDGER_COUNTER_PATH = tmp_path / "ledger-counter.json"
+    settings.LEDGER_COUNTER_PATH = new_counter(tmp_path)
 
 
 def work_until(step, project):

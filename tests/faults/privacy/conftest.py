@@ -13,6 +13,8 @@ import pytest
 from django.conf import settings
 
 from dpal_site.embedded.postgres import EmbeddedPostgres
+from tests.counting import new_counter
+from tests.owning import site_url
 
 OPERATION = Path(__file__).with_name("operation.py")
 
@@ -49,9 +51,10 @@ class Processes:
 
 
 @contextmanager
-def processes_on(database_url: str, counter: Path) -> Iterator[Processes]:
+def processes_on(database_url: str, counter: Path, owner_url: str = "") -> Iterator[Processes]:
     environment = os.environ | {
         "DATABASE_URL": database_url,
+        "DATABASE_OWNER_URL": owner_url,
         "CELERY_BROKER_URL": "memory://",
         "SECRET_KEY": settings.SECRET_KEY,
         "PSEUDONYM_KEY": settings.PSEUDONYM_KEY,
@@ -72,7 +75,7 @@ def processes_on(database_url: str, counter: Path) -> Iterator[Processes]:
 @pytest.fixture(autouse=True)
 def counter_path(settings, tmp_path: Path) -> Path:
     """Keep the counter of this test in its own folder."""
-    settings.LEDGER_COUNTER_PATH = tmp_path / "ledger-counter.json"
+    settings.LEDGER_COUNTER_PATH = new_counter(tmp_path)
     return settings.LEDGER_COUNTER_PATH
 
 
@@ -96,7 +99,7 @@ def durable(tmp_path_factory) -> Iterator[tuple[EmbeddedPostgres, Processes]]:
     server = EmbeddedPostgres(folder / "postgres")
     server.start()
     try:
-        with processes_on(server.url(), folder / "ledger-counter.json") as found:
+        with processes_on(site_url(server.url()), folder / "ledger-counter.json", server.url()) as found:
             found.run("migrate")
             yield server, found
     finally:

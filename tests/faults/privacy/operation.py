@@ -24,10 +24,11 @@ from django.contrib.auth.models import Group  # noqa: E402
 from django.core.management import call_command  # noqa: E402
 from django.db import Error, transaction  # noqa: E402
 
+from dpal_site import owner  # noqa: E402
 from privacy.accounting.events import GaussianEvent  # noqa: E402
 from privacy.models import BudgetAccount, LedgerEntry  # noqa: E402
 from privacy.selectors import last_entry  # noqa: E402
-from privacy.services import entries, ledger  # noqa: E402
+from privacy.services import entries, ledger, witness  # noqa: E402
 from privacy.services.faults import fault_point  # noqa: E402
 
 THREADS = 4
@@ -37,6 +38,8 @@ def migrate() -> None:
     """Make the tables an operation needs."""
     call_command("migrate", "privacy", verbosity=0, skip_checks=True)
     call_command("migrate", "auth", verbosity=0, skip_checks=True)
+    with owner.as_owner():
+        witness.begin_counter()
 
 
 def open_account(scope: str) -> None:

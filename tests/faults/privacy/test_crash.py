@@ -168,6 +168,7 @@ def cut_connection() -> None:
     other = connection.copy()
     try:
         with other.cursor() as cursor:
+            cursor.execute("SET ROLE none")
             cursor.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
             assert cursor.fetchone() == (True,)
     finally:

@@ -19,6 +19,7 @@ from dpal_site.embedded.postgres import EmbeddedPostgres
 from dpal_site.embedded.processes import Supervisor
 from dpal_site.embedded.servers import REPOSITORY
 from dpal_site.embedded.valkey import EmbeddedValkey
+from tests.owning import site_url
 
 LEASE_SECONDS = 3
 EMPTIED_BELOW_SECONDS = 0.5
@@ -63,9 +64,9 @@ class Processes:
 class BorrowedSite(Processes):
     """Processes of its own on the servers that all tests share: its connections to them are cut, they stay."""
 
-    def __init__(self, processes: Supervisor, database_url: str, broker_url: str) -> None:
+    def __init__(self, processes: Supervisor, owner_url: str, broker_url: str) -> None:
         self.processes = processes
-        self._database_url, self._broker_url = database_url, broker_url
+        self._owner_url, self._broker_url = owner_url, broker_url
 
     @property
     def url(self) -> str:
@@ -74,7 +75,7 @@ class BorrowedSite(Processes):
 
     def ask(self, query: str) -> list[Any]:
         """Return the rows of a query, asked over a connection of its own."""
-        with psycopg.connect(self._database_url, connect_timeout=60) as connection:
+        with psycopg.connect(self._owner_url, connect_timeout=60) as connection:
             return connection.execute(query).fetchall()  # type: ignore[arg-type]
 
     def strike_postgres(self, dead_for: float) -> None:
@@ -109,7 +110,7 @@ class OwnSite(Processes):
             self.postgres.start()
             self.valkey.start()
             self.environment = self._environment()
-            self.manage("migrate", "--verbosity", "0")
+            self.manage("prepare_database", "--verbosity", "0")
             self.manage("collectstatic", "--no-input", "--verbosity", "0")
             self.processes = self._stack.enter_context(
                 Supervisor(self.folder / "log", environment=self.environment, grace_seconds=5)
@@ -176,7 +177,8 @@ class OwnSite(Processes):
 
     def _environment(self) -> dict[str, str]:
         given = {
-            "DATABASE_URL": self.postgres.url(),
+            "DATABASE_URL": site_url(self.postgres.url()),
+            "DATABASE_OWNER_URL": self.postgres.url(),
             "CELERY_BROKER_URL": self.valkey.url(),
             "DPAL_VAR": str(self.folder / "var"),
             "DPAL_STATIC": str(self.folder / "static"),

@@ -13,8 +13,8 @@ django.setup()
 from django.contrib.auth.models import User  # noqa: E402 - needs the line above
 
 from annotation.models import Dataset, Membership, Project, Role  # noqa: E402
-from annotation.services import tokens  # noqa: E402
-from annotation.services.tokens import Scope  # noqa: E402
+from annotation.people.services import tokens  # noqa: E402
+from annotation.people.services.tokens import Scope  # noqa: E402
 from tests import learning, streaming  # noqa: E402
 
 MANY = 10_000

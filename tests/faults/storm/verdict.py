@@ -17,6 +17,7 @@ from django.core.management import CommandError, call_command  # noqa: E402
 from django.db import connection  # noqa: E402
 from django.db.models import Count, F, Q, Sum  # noqa: E402
 
+from annotation.data.services import datasets  # noqa: E402
 from annotation.models import (  # noqa: E402
     Assignment,
     Dataset,
@@ -31,9 +32,8 @@ from annotation.models import (  # noqa: E402
     Selection,
     WorkState,
 )
-from annotation.services import datasets  # noqa: E402
-from learner.artifacts import verify_manifest  # noqa: E402
 from learner.models import ModelRelease, Round, Stream, StreamBatch, TrainingRun  # noqa: E402
+from learner.releases.artifacts import verify_manifest  # noqa: E402
 from privacy.models import SETTLEMENTS, BudgetAccount, EntryKind, LedgerEntry  # noqa: E402
 
 ENDED = (WorkState.DONE, WorkState.FAILED)

@@ -8,14 +8,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from annotation.data.parsers import checks
+from annotation.data.parsers.guessing import guess_columns, remembered
+from annotation.data.parsers.preview import PreviewCell, PreviewRow, preview_of
+from annotation.data.parsers.reading import Format, Upload
+from annotation.data.parsers.rows import Layout
+from annotation.data.parsers.shapes import Shape, shape_of
 from annotation.errors import InvalidUpload
-from annotation.parsers import checks
-from annotation.parsers.guessing import guess_columns, remembered
-from annotation.parsers.preview import PreviewCell, PreviewRow, preview_of
-from annotation.parsers.reading import Format, Upload
-from annotation.parsers.rows import Layout
-from annotation.parsers.shapes import Shape, shape_of
-from tests.pure.annotation.test_parsers import GREY, IMAGE, archive, png
+from tests.pure.annotation.data.test_parsers import GREY, IMAGE, archive, png
 
 TEXT = Layout(kind="text", text="text", label="label", classes=("ham", "spam"))
 TABLE = Layout(
@@ -119,7 +119,7 @@ def test_the_first_rows_with_every_bad_cell():
     assert seen.rows == (
         PreviewRow(2, (PreviewCell("hello"), PreviewCell("ham"))),
         PreviewRow(3, (PreviewCell("", checks.EMPTY), PreviewCell("opera", checks.NOT_A_CLASS))),
-        PreviewRow(5, (), "has 1 fields where the header names 2"),
+        PreviewRow(5, (), "has 1 field where the header names 2"),
         PreviewRow(6, (PreviewCell("?", checks.NOT_UTF8), PreviewCell("spam"))),
         PreviewRow(7, (PreviewCell("more"), PreviewCell("ham"))),
     )

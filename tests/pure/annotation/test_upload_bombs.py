@@ -2,8 +2,12 @@
 
 import gzip
 import io
+import json
+import subprocess
+import sys
 import tracemalloc
 import zipfile
+from types import MappingProxyType
 
 import numpy as np
 import pyarrow as pa
@@ -11,10 +15,12 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image, PngImagePlugin
 
+from annotation.data.parsers import image_archive
+from annotation.data.parsers.preview import preview_of
+from annotation.data.parsers.reading import Upload
+from annotation.data.parsers.rows import Layout, Look
 from annotation.errors import InvalidUpload
-from annotation.parsers import image_archive
-from annotation.parsers.reading import Upload
-from annotation.parsers.rows import Layout
+from dpal_site.embedded.servers import REPOSITORY
 
 TEXT = Layout(kind="text", text="text")
 IMAGE = Layout(kind="image", height=2, width=3)
@@ -76,6 +82,131 @@ class TestParquet:
 
     def test_what_fits_is_read(self):
         assert read(parquet(pa.table({"text": ["a few words"] * 1000})), TEXT, "a.parquet") == 1000
+
+
+PEAK = """
+import resource, sys
+from annotation.errors import InvalidUpload
+from annotation.data.parsers.preview import preview_of
+from annotation.data.parsers.reading import Upload
+from annotation.data.parsers.rows import Layout, Look
+layout = Layout(**eval(sys.argv[2]))
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:
+    with open(sys.argv[1], "rb") as file:
+        print(len(preview_of(Upload(file, sys.argv[1], layout, maximum_bytes=2**31, look=Look(20)), layout).rows))
+except InvalidUpload as refusal:
+    print(refusal)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+"""
+
+
+def looked_at(data, name, tmp_path, **layout):
+    """Look at the first rows in a process of its own; return what came of it and the MiB that took at most."""
+    file = tmp_path / name
+    file.write_bytes(data)
+    arguments = [sys.executable, "-c", PEAK, str(file), repr(layout)]
+    said = subprocess.run(arguments, capture_output=True, text=True, check=True, cwd=REPOSITORY).stdout.splitlines()
+    return "\n".join(said[:-1]), int(said[-1])
+
+
+class TestALook:
+    """Pages show first rows in a process that serves others, too; the memory of that is bounded whatever the file."""
+
+    TEXT = MappingProxyType({"kind": "text", "text": "text"})
+    TOO_MUCH = "file: its first rows take more than 67,108,864 bytes once unpacked"
+
+    @pytest.mark.parametrize(
+        ("table", "options"),
+        [
+            (lambda: {"text": ["a" * 600_000_000]}, {"use_dictionary": False}),
+            (lambda: {"text": ["a" * 30_000_000] * 20}, {"use_dictionary": False, "data_page_size": 1000}),
+            (
+                lambda: {
+                    "text": pa.DictionaryArray.from_arrays(
+                        pa.array(np.zeros(30, dtype=np.int32)), pa.array(["a" * 200_000_000])
+                    )
+                },
+                {},
+            ),
+        ],
+        ids=["one cell", "twenty cells", "one word of a dictionary"],
+    )
+    def test_cells_that_unpack_to_hundreds_of_megabytes(self, table, options, tmp_path):
+        """The first of them, of 19 kB, took the web process to 4.3 GB."""
+        bomb = parquet(pa.table(table()), compression="zstd", write_statistics=False, **options)
+        assert len(bomb) < 30_000
+        said, peak = looked_at(bomb, "a.parquet", tmp_path, **self.TEXT)
+        assert said == self.TOO_MUCH
+        assert peak < 150
+
+    def test_a_list_of_two_hundred_million_pixels(self, tmp_path):
+        pixels = pa.ListArray.from_arrays([0, 200_000_000, 200_000_000], pa.array(np.zeros(200_000_000, np.uint8)))
+        bomb = parquet(pa.table({"pixels": pixels}), compression="zstd")
+        said, peak = looked_at(bomb, "a.parquet", tmp_path, kind="image", pixels="pixels", height=28, width=28)
+        assert said == self.TOO_MUCH
+        assert peak < 150
+
+    def test_a_footer_that_lies_about_its_sizes(self, tmp_path):
+        """The footer promises a few bytes, the page's header tells the truth, and it is the header that is asked."""
+        honest = parquet(pa.table({"text": ["a" * 100_000_000]}), compression="zstd", use_dictionary=False)
+        size = pq.read_metadata(io.BytesIO(honest)).row_group(0).column(0).total_uncompressed_size
+        lie = honest[:200] + honest[200:].replace(varint(size), varint(10, length=len(varint(size))))
+        assert lie != honest
+        said, peak = looked_at(lie, "a.parquet", tmp_path, **self.TEXT)
+        assert said == self.TOO_MUCH
+        assert peak < 150
+
+    def test_lines_of_eight_megabytes(self, tmp_path):
+        line = json.dumps({"text": "a" * 7_000_000}) + "\n"
+        said, peak = looked_at(gzip.compress((line * 60).encode()), "a.jsonl.gz", tmp_path, **self.TEXT)
+        assert said == "file: holds more than 67,108,864 bytes once unpacked"
+        assert peak < 500
+
+    def test_a_cell_longer_than_a_line_may_be_is_refused_by_whoever_reads_it(self):
+        with pytest.raises(InvalidUpload, match="a cell longer than 8,388,608 bytes"):
+            read(parquet(pa.table({"text": ["a", "b" * 9_000_000]})), TEXT, "a.parquet", maximum_bytes=10**9)
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {},
+            {"compression": "zstd", "use_dictionary": False},
+            {"data_page_version": "2.0", "compression": "gzip"},
+            {"data_page_size": 2**26, "compression": "NONE"},
+            {"data_page_size": 64},
+            {"write_page_index": True, "write_page_checksum": True},
+            {"row_group_size": 100},
+        ],
+    )
+    def test_honest_files_are_shown_however_they_are_written(self, options):
+        table = pa.table(
+            {"text": [f"text {n}" for n in range(50_000)], "age": list(range(50_000)), "empty": [None] * 50_000}
+        )
+        layout = Layout(kind="text", text="text", contributor="age")
+        upload = Upload(io.BytesIO(parquet(table, **options)), "a.parquet", layout, maximum_bytes=10**9, look=Look(20))
+        rows = preview_of(upload, layout).rows
+        assert [row.cells[0].value for row in rows] == [f"text {n}" for n in range(20)]
+        assert [row.cells[1].value for row in rows] == [str(n) for n in range(20)]
+
+    @pytest.mark.parametrize("version", ["1.0", "2.0"])
+    def test_honest_images_are_looked_at(self, version):
+        pixels = [[n % 256] * 6 for n in range(30_000)]
+        data = parquet(pa.table({"pixels": pixels}), data_page_version=version)
+        layout = Layout(kind="image", pixels="pixels", height=2, width=3)
+        rows = preview_of(
+            Upload(io.BytesIO(data), "a.parquet", layout, maximum_bytes=10**9, look=Look(20)), layout
+        ).rows
+        assert [row.reason for row in rows] == [""] * 20
+
+
+def varint(number, length=1):
+    """Return a number as the compact Thrift protocol writes it, of at least this length."""
+    number, parts = number << 1, []
+    while number or len(parts) < length:
+        parts.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*parts[:-1], parts[-1] & 127])
 
 
 class TestArchives:

@@ -56,7 +56,16 @@ class TestCatalogues:
 
     def test_the_compiled_file_is_current(self, path):
         compiled = path.with_suffix(".mo").read_bytes()
-        assert compiled == compile_catalogue(read_catalogue(path)), "run manage.py compile_translations"
+        assert compiled == compile_catalogue(path), "run manage.py compile_translations"
+
+    def test_plural_forms_are_those_of_the_language(self, path):
+        known = gettext.GNUTranslations(io.BytesIO(path.with_suffix(".mo").read_bytes()))
+        singular, plural = "%(n)d class", "%(n)d classes"
+        told = [known.ngettext(singular, plural, n) for n in (0, 1, 2)]
+        assert told == ["%(n)d Klassen", "%(n)d Klasse", "%(n)d Klassen"]
+
+    def test_the_same_words_make_the_same_bytes(self, path):
+        assert compile_catalogue(path) == compile_catalogue(path)
 
 
 def test_the_pages_of_accounts_are_german_and_say_sie():
@@ -84,7 +93,7 @@ def test_python_reads_what_was_compiled(tmp_path: Path):
     written += 'msgstr[0] "%(n)d Tag"\nmsgstr[1] ""\n"%(n)d Tage"\n\nmsgid "open"\nmsgstr ""\n'
     path = tmp_path / "django.po"
     path.write_text(written, encoding="utf-8")
-    known = gettext.GNUTranslations(io.BytesIO(compile_catalogue(read_catalogue(path))))
+    known = gettext.GNUTranslations(io.BytesIO(compile_catalogue(path)))
     assert known.gettext('a "b"') == "ä\nö"
     assert [known.ngettext("%(n)d day", "%(n)d days", n) for n in (1, 2)] == ["%(n)d Tag", "%(n)d Tage"]
     assert known.gettext("open") == "open"

@@ -79,7 +79,7 @@ def test_the_authoritys_key_is_for_its_owner_and_for_no_container(secrets):
 
 
 def test_the_addresses_demand_a_checked_certificate(secrets):
-    for name in ("database_url", "label_database_url"):
+    for name in ("database_owner_url", "database_url", "label_database_url"):
         address = (secrets / name).read_text()
         assert address.endswith("@postgres:5432/dpal?sslmode=verify-full&sslrootcert=/run/secrets/authority")
     assert (secrets / "broker_url").read_text().startswith("rediss://:")
@@ -151,7 +151,7 @@ def test_a_key_kept_elsewhere_is_asked_for_when_it_is_needed(secrets):
 
 def test_addresses_from_before_are_brought_up_to_date_and_others_are_left_alone(secrets):
     made = contents(secrets)
-    for name in ("database_url", "label_database_url"):
+    for name in ("database_owner_url", "database_url", "label_database_url"):
         (secrets / name).write_bytes(made[name].partition(b"?")[0])
     (secrets / "broker_url").write_bytes(made["broker_url"].replace(b"rediss:", b"redis:"))
     assert make(secrets).returncode == 0
@@ -161,3 +161,24 @@ def test_addresses_from_before_are_brought_up_to_date_and_others_are_left_alone(
         (secrets / name).write_bytes(address)
     assert make(secrets).returncode == 0
     assert {name: contents(secrets)[name] for name in theirs} == theirs
+
+
+def test_who_owned_and_used_the_tables_before_now_migrates_alone(secrets):
+    (secrets / "database_owner_url").unlink()
+    before = f"postgresql://dpal:{(secrets / 'postgres_password').read_text()}@postgres:5432/dpal"
+    (secrets / "database_url").write_text(before)
+    assert make(secrets).returncode == 0
+    assert (secrets / "database_owner_url").read_text().partition("?")[0] == before
+    used = (secrets / "database_url").read_text()
+    assert used.startswith("postgresql://dpal_site:")
+    assert before.split(":")[2] not in used
+    assert make(secrets).returncode == 0
+    assert (secrets / "database_url").read_text() == used
+
+
+def test_on_a_server_of_their_own_nobody_guesses_who_owns_the_tables(secrets):
+    (secrets / "database_owner_url").unlink()
+    (secrets / "database_url").write_text("postgresql://a:b@db.example.org/dpal")
+    done = make(secrets)
+    assert (done.returncode, "database_owner_url" in done.stderr) == (0, True)
+    assert (secrets / "database_owner_url").read_bytes() == b""

@@ -10,7 +10,7 @@ from dpal_site.embedded.errors import UnsupportedUrl
 def test_every_part_is_read(scheme):
     found = parse_database_url(f"{scheme}://ann:s3cret@db.example.org:5433/site")
     assert found == {
-        "ENGINE": "django.db.backends.postgresql",
+        "ENGINE": "dpal_site.watched",
         "NAME": "site",
         "USER": "ann",
         "PASSWORD": "s3cret",

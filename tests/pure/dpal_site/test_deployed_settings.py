@@ -152,8 +152,8 @@ def test_behind_a_pooler_pages_leave_the_time_limit_to_it(run):
     pages = {"DPAL_SERVES_PAGES": "1"}
     assert "statement_timeout" in run("web", "-c", POOLED, **pages).stdout
     said = run("web", "-c", POOLED, DATABASE_POOLER="transaction", **pages).stdout
-    # What is left is about TLS.
-    demands = {"sslmode": "verify-full", "sslrootcert": "/run/secrets/authority"}
+    # What is left is about TLS, and how long a page bears a server that says nothing.
+    demands = {"sslmode": "verify-full", "sslrootcert": "/run/secrets/authority", "silence_seconds": 25.0}
     assert said == f"dpal_site.pooled {demands}\n"
     assert "must be 'transaction'" in run("web", "-c", POOLED, DATABASE_POOLER="session").stderr
 
@@ -161,6 +161,18 @@ def test_behind_a_pooler_pages_leave_the_time_limit_to_it(run):
 def test_the_label_process_refuses_the_password_of_the_owner(run):
     done = run("label", "-c", "import dpal_site.settings", DATABASE_URL="postgresql://dpal:x@postgres/dpal")
     assert "gets LABEL_DATABASE_URL and no DATABASE_URL" in done.stderr
+
+
+@pytest.mark.parametrize("service", ["web", "label"])
+def test_what_serves_pages_refuses_the_address_of_the_owner(run, service):
+    done = run(service, "-c", "import dpal_site.settings", DATABASE_OWNER_URL="postgresql://dpal:x@postgres/dpal")
+    assert "must not know DATABASE_OWNER_URL" in done.stderr
+
+
+def test_tables_are_changed_by_nobody_who_is_not_told_who_owns_them(run):
+    done = run("worker", "manage.py", "migrate")
+    assert done.returncode != 0
+    assert "set DATABASE_OWNER_URL" in done.stderr
 
 
 def test_the_health_check_asks_by_a_name_the_site_answers_to(monkeypatch):

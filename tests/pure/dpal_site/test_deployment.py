@@ -7,10 +7,16 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from uuid import UUID
 
 import compose_spec
 import pytest
 import yaml
+from django.conf import settings
+from django.urls import get_resolver, reverse
+
+from dpal_site import parts
+from tests.permission_scene import named_patterns
 
 ROOT = Path(__file__).resolve().parents[3]
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
@@ -25,7 +31,9 @@ def pinned(name):
 
 def merged():
     """Return the file with YAML's merges done and every variable at its default, as an engine reads it."""
-    return re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", yaml.safe_dump(COMPOSE, sort_keys=False))
+    # The specification knows a tag or a digest; Docker takes both, and goes by the digest.
+    told = re.sub(r":[\w.-]+@sha256:", "@sha256:", yaml.safe_dump(COMPOSE, sort_keys=False))
+    return re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", told)
 
 
 def test_the_compose_file_follows_the_specification():
@@ -57,14 +65,80 @@ def test_every_service_is_confined(name):
     assert int(user) > 0
     assert int(group) > 0
     assert set(service["deploy"]["resources"]["limits"]) == {"cpus", "memory"}
+    assert 0 < service["pids_limit"] <= 2048
     assert "healthcheck" in service or name in ("web", "label")  # the image's own
+
+
+def neighbours(name):
+    """Return the services that share a network with one."""
+    own = set(SERVICES[name]["networks"])
+    return {other for other in SERVICES if other != name and own & set(SERVICES[other]["networks"])}
+
+
+def test_each_reaches_whom_it_talks_to_and_the_servers_reach_nobody_outside():
+    networks = {name: set(service["networks"]) for name, service in SERVICES.items()}
+    assert set().union(*networks.values()) == set(COMPOSE["networks"])
+    closed = {name for name, network in COMPOSE["networks"].items() if network.get("internal")}
+    assert {name for name in SERVICES if networks[name] <= closed} == {"migrate", "beat", "postgres", "valkey"}
+    assert neighbours("postgres") == set(OWN)
+    assert neighbours("valkey") == set(OWN) - {"migrate"}
+    assert neighbours("clamav") == set()
+    # Nobody but the two that answer pages stands where visitors come in.
+    assert {name for name in SERVICES if "pages" in networks[name]} == {"web", "label"}
+    assert all("ports" not in SERVICES[name] for name in SERVICES if "pages" not in networks[name])
+
+
+def test_label_pages_come_from_the_address_of_all_others():
+    assert SERVICES["web"]["environment"]["LABEL_PROCESS_URL"] == "${LABEL_PROCESS_URL:-http://label:8000}"
+    assert SERVICES["label"]["environment"]["TRUSTED_PROXY_COUNT"] == "${LABEL_TRUSTED_PROXY_COUNT:-1}"
+
+
+def test_the_example_of_a_proxy_logs_no_address_that_lets_somebody_in():
+    example = (ROOT / "docs" / "operations.md").read_text().partition("For nginx:\n\n```\n")[2].partition("```")[0]
+    (quiet,) = re.findall(
+        r"^location ~ (\S+) \{ access_log off; proxy_pass http://127\.0\.0\.1:8000; \}$", example, re.M
+    )
+    (kept,) = re.findall(r"^log_format plain '([^']*)'", example, re.M)
+    # Neither with a query, which may say where to go on, nor as where a page was asked from.
+    assert set(re.findall(r"\$\w+", kept)) <= {
+        "$remote_addr",
+        "$time_iso8601",
+        "$request_method",
+        "$uri",
+        "$status",
+        "$body_bytes_sent",
+        "$request_time",
+    }
+    addresses = [
+        "/accounts/confirm-email/x/",
+        "/accounts/password/reset/key/1-x/",
+        "/accounts/password/reset/key/done/",
+    ]
+    for name, pattern in named_patterns(get_resolver().url_patterns):
+        if {"secret", "token"} & set(pattern.pattern.converters):
+            addresses.append(reverse(name, kwargs=dict.fromkeys(pattern.pattern.converters, "x")))
+    assert len(addresses) == 5
+    assert [address for address in addresses if not re.match(quiet, address)] == []
+
+
+def test_the_example_of_a_proxy_lets_through_what_the_site_takes():
+    (example,) = re.findall(r"For nginx:\n\n```\n(.*?)```", (ROOT / "docs" / "operations.md").read_text(), re.DOTALL)
+    (megabytes,) = re.findall(r"^client_max_body_size (\d+)m;$", example, re.MULTILINE)
+    # The file and the rest of the form.
+    assert int(megabytes) * 1024**2 > settings.UPLOAD_MAX_BYTES
+    (pages,) = re.findall(r"^location ~ (\S+) \{ proxy_pass http://127\.0\.0\.1:8001; \}$", example, re.MULTILINE)
+    values = {"slug": "x", "assignment_id": UUID(int=0), "draft_id": UUID(int=0)}
+    for name, pattern in named_patterns(get_resolver().url_patterns):
+        if name.startswith(("annotation:", "learner:")) and set(pattern.pattern.converters) <= set(values):
+            address = reverse(name, kwargs={key: values[key] for key in pattern.pattern.converters})
+            assert bool(re.match(pages, address)) == (name in parts.LABEL_PAGES), address
 
 
 @pytest.mark.parametrize("name", SERVICES)
 def test_secrets_come_from_files(name):
     service = SERVICES[name]
     plain = {"SECRET_KEY", "PSEUDONYM_KEY", "SIGNING_KEY", "DATABASE_URL", "CELERY_BROKER_URL", "POSTGRES_PASSWORD"}
-    plain |= {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"}
+    plain |= {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "DATABASE_OWNER_URL"}
     assert not plain & set(service.get("environment", ()))
     assert set(service["secrets"]) <= set(COMPOSE["secrets"])
     files = [value for value in service.get("environment", {}).values() if str(value).startswith("/run/secrets/")]
@@ -74,7 +148,9 @@ def test_secrets_come_from_files(name):
 def test_images_are_pinned():
     images = [service["image"] for service in SERVICES.values()]
     images += re.findall(r"^FROM (\S+)", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
-    assert all(re.search(r":\d+\.\d+", image) for image in images), images
+    ours = f"dpal:{tomllib.loads((ROOT / 'pyproject.toml').read_text())['project']['version']}"
+    wanted = re.compile(r"[\w/]+:\d+\.[\w.-]+@sha256:[0-9a-f]{64}")
+    assert [image for image in images if image != ours and not wanted.fullmatch(image)] == []
 
 
 def test_only_the_web_servers_are_reached_from_outside_and_only_on_this_host():
@@ -116,6 +192,16 @@ def test_the_process_of_the_label_pages_is_given_no_key_to_what_it_must_not_read
         "migrate",
         "label",
     ]
+
+
+def test_who_owns_the_tables_is_told_to_nobody_but_who_migrates():
+    for secret, holders in (("database_owner_url", ["migrate"]), ("postgres_password", ["postgres"])):
+        assert [name for name in SERVICES if secret in SERVICES[name].get("secrets", ())] == holders
+    assert [name for name in SERVICES if "DATABASE_OWNER_URL_FILE" in SERVICES[name].get("environment", ())] == [
+        "migrate"
+    ]
+    using = {name: SERVICES[name]["environment"].get("DATABASE_URL_FILE") for name in OWN if name != "label"}
+    assert set(using.values()) == {"/run/secrets/database_url"}
 
 
 def test_the_scanner_is_reached_through_a_volume_and_by_nobody_else():
@@ -205,7 +291,10 @@ def test_secrets_are_made_once(tmp_path):
     # Mail, issuer and bucket are somebody else's, who makes the keys.
     theirs = ("email_url", "oidc_client_secret", "s3_key", "s3_secret", "label_s3_key", "label_s3_secret")
     assert {first.pop(name) for name in theirs} == {""}
-    assert first["postgres_password"] in first["database_url"]
+    assert first["postgres_password"] in first["database_owner_url"]
+    roles = ("database_owner_url", "database_url", "label_database_url")
+    assert [re.match(r"postgresql://(\w+):", first[name])[1] for name in roles] == ["dpal", "dpal_site", "dpal_label"]
+    assert first["postgres_password"] not in first["database_url"] + first["label_database_url"]
     assert first["valkey_password"] in first["broker_url"]
     assert len(set(first.values())) == len(first)
     assert all(len(value) >= 64 for value in first.values())

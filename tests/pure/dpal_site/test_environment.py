@@ -2,24 +2,57 @@
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
+from environs import EnvValidationError
 
-from dpal_site import environment
+from dpal_site.environment import AT_LEAST_ONE, env, one_of
+
+
+@pytest.fixture(autouse=True)
+def unset(monkeypatch):
+    monkeypatch.delenv("DPAL_THING", raising=False)
+    monkeypatch.delenv("DPAL_THING_FILE", raising=False)
 
 
 def test_a_variable_a_file_or_the_default(monkeypatch, tmp_path):
-    monkeypatch.delenv("DPAL_THING", raising=False)
-    assert environment.read("DPAL_THING", "unset") == "unset"
+    assert env.str("DPAL_THING", "unset") == "unset"
     (tmp_path / "thing").write_text("from a file\n")
     monkeypatch.setenv("DPAL_THING_FILE", str(tmp_path / "thing"))
-    assert environment.read("DPAL_THING") == "from a file"
+    assert env.str("DPAL_THING", "") == "from a file"
     monkeypatch.setenv("DPAL_THING", "from a variable")
-    with pytest.raises(ImproperlyConfigured, match="not both"):
-        environment.read("DPAL_THING")
+    with pytest.raises(ImproperlyConfigured, match="set DPAL_THING or DPAL_THING_FILE, not both"):
+        env.str("DPAL_THING", "")
     monkeypatch.delenv("DPAL_THING_FILE")
-    assert environment.read("DPAL_THING") == "from a variable"
+    assert env.str("DPAL_THING", "") == "from a variable"
 
 
 def test_a_file_that_is_not_there_is_named_by_its_variable(monkeypatch, tmp_path):
     monkeypatch.setenv("DPAL_THING_FILE", str(tmp_path / "nothing"))
-    with pytest.raises(ImproperlyConfigured, match="DPAL_THING_FILE names cannot be read: No such file"):
-        environment.read("DPAL_THING")
+    with pytest.raises(ValueError, match="DPAL_THING_FILE must be a readable file"):
+        env.str("DPAL_THING", "")
+
+
+def test_an_empty_variable_is_not_set(monkeypatch):
+    monkeypatch.setenv("DPAL_THING", "")
+    assert env.str("DPAL_THING", "unset") == "unset"
+    assert env.int("DPAL_THING", 7) == 7
+    assert env.bool("DPAL_THING", False) is False
+
+
+def test_a_secret_stays_as_it_was_written(monkeypatch):
+    monkeypatch.setenv("DPAL_THING", "$HOME${HOME}")
+    assert env.str("DPAL_THING") == "$HOME${HOME}"
+
+
+def test_what_breaks_its_rule_is_named_and_not_shown(monkeypatch):
+    monkeypatch.setenv("DPAL_THING", "much")
+    for read in (
+        lambda: env.int("DPAL_THING", 1),
+        lambda: env.bool("DPAL_THING", False),
+        lambda: env.str("DPAL_THING", "", validate=one_of("few", "all")),
+    ):
+        with pytest.raises(EnvValidationError, match="DPAL_THING") as refused:
+            read()
+        assert "much" not in str(refused.value)
+    monkeypatch.setenv("DPAL_THING", "0")
+    with pytest.raises(EnvValidationError, match=r"DPAL_THING.*greater than or equal to 1"):
+        env.int("DPAL_THING", 1, validate=AT_LEAST_ONE)

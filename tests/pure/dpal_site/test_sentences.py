@@ -2,6 +2,7 @@
 
 import ast
 import builtins
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from string import Formatter
@@ -13,14 +14,14 @@ import learner.errors
 import privacy.errors
 from dpal_site.catalogues import UNTRANSLATED, read_catalogue
 from dpal_site.embedded.servers import REPOSITORY
-from privacy.wording import is_template, most_specific_first, pattern_of, say
+from privacy.wording import fields_of
 
 GERMAN = read_catalogue(REPOSITORY / "locale" / "de" / "LC_MESSAGES" / "django.po")
-MARKS = {"_", "gettext", "gettext_lazy", "ngettext", "say", "told", "str"}
+SAYING = {"say", "say_many", "said_together", "rules_together"}
 # Range checks whose words a form, a refused reservation or the gate's planner hands on to a person.
 TOLD_VALUE_ERRORS = (
-    "annotation/gate_plan.py",
-    "annotation/stream_rules.py",
+    "annotation/gates/gate_plan.py",
+    "annotation/choices/stream_rules.py",
     "privacy/accounting/checks.py",
     "privacy/accounting/composition.py",
     "privacy/accounting/cost.py",
@@ -153,32 +154,85 @@ def test_what_is_said_is_found_right():
     assert not OWN & set(vars(builtins))
 
 
-def test_a_sentence_leads_back_to_its_template_and_values():
-    template = "{count:,} bad rows; the first is line {line}, column {column}: {reason}"
-    said = say(template, count=12_345, line=3, column="a: b", reason="is empty")
-    assert said == "12,345 bad rows; the first is line 3, column a: b: is empty"
-    match = pattern_of(template).fullmatch(said)
-    assert match is not None
-    assert match["count"] == "12,345"
-    assert template.split("{reason}")[0].format(count=12_345, line=3, column="a") in said
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(REPOSITORY)))
+def test_nothing_that_is_said_is_put_into_a_text(path):
+    """A text that holds a message is none: a page could not tell it in another language."""
+    assert lost_in(ast.parse(path.read_text(encoding="utf-8"))) == []
 
 
-def test_a_template_of_many_words_is_tried_first():
-    short, long = "{name}: {reason}", "{name}: the file has no column named {column}"
-    assert most_specific_first([short, long]) == [long, short]
+@pytest.mark.parametrize(
+    ("source", "lost"),
+    [
+        ("error = said + ' ' + say('It is done.')", [1]),
+        ("error = ' '.join([given_up, say('It is done.')])", [1]),
+        ("error = f'{say(template, n=1)}!'", [1]),
+        ("error = say('It is done.')[:100]", [1]),
+        ("error = say('It is done.').strip()", [1]),
+        ("told += ' ' + say_many('a', 'b', n=1)", [1]),
+        ("fail_work(row=row, error=error[:1000])", [1]),
+        ("fail_work(row=row, error=' '.join(found))", [1]),
+        ("raise LeaseExpired('; '.join(found))", [1]),
+        ("raise LeaseExpired(said.strip())", [1]),
+        ("error = said_together(' ', [given_up, say('It is done.')])", []),
+        ("fail_work(row=row, error=str(error))", []),
+        ("slug = '-'.join(parts)[:40]", []),
+    ],
+)
+def test_a_message_that_is_lost_is_found(source, lost):
+    assert lost_in(ast.parse(source)) == lost
 
 
-def test_no_two_templates_claim_the_same_sentence():
-    """Of every template, filled with names, the first that fits is itself."""
-    templates = [key for key in GERMAN if is_template(key)]
-    patterns = [(template, pattern_of(template)) for template in most_specific_first(templates)]
-    for template in templates:
-        said = _filled(template)
-        assert next(known for known, pattern in patterns if pattern.fullmatch(said)) == template
+def lost_in(tree: ast.AST) -> list[int]:
+    """Return the lines where a message becomes a text that nobody can tell any more."""
+    found = set()
+    for node in ast.walk(tree):
+        parts: list[ast.AST] = []
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+            parts = [node.left, node.right]
+        elif isinstance(node, ast.JoinedStr):
+            parts = [part.value for part in node.values if isinstance(part, ast.FormattedValue)]
+        elif isinstance(node, ast.Subscript):
+            parts = [node.value]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            listed = (
+                [each for part in node.args for each in getattr(part, "elts", [])] if node.func.attr == "join" else []
+            )
+            parts = [node.func.value, *listed]
+        if any(isinstance(part, ast.Call) and _name(part.func) in SAYING for part in parts):
+            found.add(node.lineno)
+    return sorted(found | {said.lineno for said in sentences(tree) if _is_cut(said)})
 
 
-def _filled(template: str) -> str:
-    """Fill every field with a word of its own, or with a number where it has a format."""
-    return "".join(
-        text + (("1" if spec else f"<{name}>") if name else "") for text, name, spec, _ in Formatter().parse(template)
-    )
+def _is_cut(said: ast.expr) -> bool:
+    if isinstance(said, ast.Subscript):
+        return isinstance(said.slice, ast.Slice)
+    called = said.func if isinstance(said, ast.Call) else None
+    return isinstance(called, ast.Attribute) and called.attr in ("join", "strip", "format", "replace", "rstrip")
+
+
+def test_every_field_of_a_sentence_has_one_format():
+    """A message holds each value once, as its sentence shows it."""
+    for key in GERMAN:
+        for form in key.split("\0"):
+            if is_template(form):
+                shown = [(name, spec, how) for _, name, spec, how in Formatter().parse(form) if name]
+                assert len({name for name, *_ in shown}) == len(set(shown)), form
+
+
+def test_a_translation_has_the_fields_of_its_sentence():
+    for key, told in GERMAN.items():
+        forms = key.split("\0")
+        if is_template(forms[-1]):
+            known = set().union(*map(fields_of, forms))
+            assert all(set(fields_of(text)) <= known for text in told), key
+            assert len(forms) == 1 or "n" in known, "the number is called n"
+
+
+def is_template(text: str) -> bool:
+    return bool(re.search(r"\{[a-z_]+[^{}]*\}", text)) and "<" not in text
+
+
+def test_no_translation_formats_what_is_written_already():
+    """A page fills a translation with numbers as the language writes them, which are texts."""
+    wrong = [text for told in GERMAN.values() for text in told if re.search(r"\{[a-z_]+:[^}]+\}", text)]
+    assert wrong == []

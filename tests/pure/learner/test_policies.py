@@ -15,7 +15,7 @@ from learner.policies import (
     FixedBatches,
     FixedWindows,
     ImmediateUpdates,
-    UpdatePolicy,
+    PoolSchedule,
     labels_for_next_release,
     labels_needed,
 )
@@ -23,7 +23,7 @@ from privacy.accounting.events import MinibatchSgdEvent, NoProof, StreamEvent
 
 
 @pytest.mark.parametrize(
-    ("policy", "targets"), [(UpdatePolicy.PER_ROUND, [50, 100, 150, 200]), (UpdatePolicy.DOUBLING, [50, 100, 200, 400])]
+    ("policy", "targets"), [(PoolSchedule.PER_ROUND, [50, 100, 150, 200]), (PoolSchedule.DOUBLING, [50, 100, 200, 400])]
 )
 def test_schedule(policy, targets):
     used = 0
@@ -33,7 +33,7 @@ def test_schedule(policy, targets):
 
 
 @given(
-    policy=st.sampled_from(UpdatePolicy), now=st.integers(0, 500), last=st.integers(0, 500), step=st.integers(1, 200)
+    policy=st.sampled_from(PoolSchedule), now=st.integers(0, 500), last=st.integers(0, 500), step=st.integers(1, 200)
 )
 def test_due_exactly_when_nothing_is_missing(policy, now, last, step):
     counts = {"labels_at_last_release": last, "labels_per_release": step}
@@ -44,16 +44,16 @@ def test_due_exactly_when_nothing_is_missing(policy, now, last, step):
 
 
 def test_labels_that_come_in_bulk_make_one_release():
-    assert labels_needed(UpdatePolicy.DOUBLING, labels_now=900, labels_at_last_release=100, labels_per_release=50) == 0
+    assert labels_needed(PoolSchedule.DOUBLING, labels_now=900, labels_at_last_release=100, labels_per_release=50) == 0
     assert (
-        labels_needed(UpdatePolicy.DOUBLING, labels_now=900, labels_at_last_release=900, labels_per_release=50) == 900
+        labels_needed(PoolSchedule.DOUBLING, labels_now=900, labels_at_last_release=900, labels_per_release=50) == 900
     )
 
 
 @pytest.mark.parametrize(("last", "step"), [(-1, 5), (0, 0)])
 def test_counts_are_checked(last, step):
     with pytest.raises(ValueError, match="must be >="):
-        labels_for_next_release(UpdatePolicy.PER_ROUND, labels_at_last_release=last, labels_per_release=step)
+        labels_for_next_release(PoolSchedule.PER_ROUND, labels_at_last_release=last, labels_per_release=step)
 
 
 def test_unknown_policies_are_refused():

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learner.ranked_pool import AnnotationBudget, RankedExamplePool
+from learner.strategies.ranked_pool import AnnotationBudget, RankedExamplePool
 
 IDS = np.array([30, 10, 20, 40])
 UNCERTAINTY = np.array([0.2, 0.6, 0.2, 0.4])

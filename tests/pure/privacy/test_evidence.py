@@ -7,7 +7,8 @@ import pytest
 from scipy import stats
 
 from privacy import evidence
-from privacy.evidence import audit, epsilon_lower_bound, one_by_one
+from privacy.accounting.composition import gaussian_epsilon
+from privacy.evidence import audit, epsilon_lower_bound, gaussian_audit, one_by_one
 from privacy.mechanisms.randomness import SimulationRandom
 
 
@@ -43,6 +44,49 @@ def test_bound_exceeds_the_loss_no_oftener_than_its_confidence_says(mechanism, l
     rng = SimulationRandom(1)
     audits = [epsilon_lower_bound(mechanism, 1, 0, trials=400, confidence=0.8, rng=rng) for _ in range(500)]
     assert sum(bound > loss for bound in audits) <= 148
+
+
+def gaussian(ratio):
+    def batch(shift, trials, rng):
+        return rng.generator.normal(ratio * shift, size=trials)
+
+    return batch
+
+
+def test_the_gaussian_bound_is_close_to_the_ratio_and_names_the_event():
+    result = gaussian_audit(gaussian(0.8), 1, 0, trials=200_000, rng=SimulationRandom(6))
+    assert 0.74 < result.mu_lower_bound <= 0.8
+    assert result.trials == 200_000
+    assert result.event.startswith("output ")
+    assert result.more_likely in ("input", "neighbour")
+
+
+@pytest.mark.parametrize("ratio", [0.0, 0.5])
+def test_the_gaussian_bound_exceeds_the_ratio_no_oftener_than_its_confidence_says(ratio):
+    """500 audits at 80 % confidence: a true bound is above in more than 148 of them once in 10**7 seeds."""
+    rng = SimulationRandom(7)
+    audits = [
+        gaussian_audit(gaussian(ratio), 1, 0, trials=400, confidence=0.8, rng=rng).mu_lower_bound for _ in range(500)
+    ]
+    assert sum(bound > ratio for bound in audits) <= 148
+
+
+def test_half_the_gaussian_noise_is_found_where_a_bound_on_epsilon_finds_nothing():
+    """At delta 1e-6 and 1,500 outputs, twenty of twenty against none; the seed is fixed."""
+    rng, delta = SimulationRandom(8), 1e-6
+    promised = gaussian_epsilon(2.0, delta)
+    options = {"trials": 1500, "confidence": 1 - 1e-6, "rng": rng}
+    ratios = [gaussian_audit(gaussian(4.0), 1, 0, **options).mu_lower_bound for _ in range(20)]
+    assert min(ratios) > 2
+    epsilons = [epsilon_lower_bound(gaussian(4.0), 1, 0, delta=delta, **options) for _ in range(20)]
+    assert max(epsilons) < promised
+
+
+def test_an_event_that_happens_always_or_never_shows_no_gaussian_ratio():
+    constant = gaussian_audit(lambda _, trials, rng: np.zeros(trials), 1, 0, trials=40, rng=SimulationRandom(9))
+    assert constant.mu_lower_bound == 0
+    apart = gaussian_audit(lambda bit, trials, rng: np.full(trials, bit), 1, 0, trials=4000, rng=SimulationRandom(9))
+    assert 4 < apart.mu_lower_bound < math.inf
 
 
 def test_delta_is_subtracted():

@@ -81,6 +81,7 @@ def as_dict(table):
     normalizer=st.sampled_from(Normalizer),
     memory=st.sampled_from([100, 1000, 2**27]),
 )
+@example(records=[("stop", "ann")] * 40, cuts=[10, 20, 30], k=2, rate=0.5, normalizer=Normalizer.L1, memory=2**27)
 def test_record_gate_equals_the_naive_one(records, cuts, k, rate, normalizer, memory):
     gate = KAnonymityGate(k, rate, normalizer=normalizer)
     released = gate.release(map(batch_of, cut_up(records, cuts)), key=KEY, memory_bytes=memory)

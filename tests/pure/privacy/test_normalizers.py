@@ -1,5 +1,6 @@
 """The array form of a rule equals its form for one text."""
 
+import hashlib
 import unicodedata
 
 import pyarrow as pa
@@ -7,6 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from privacy.common_words import COMMON_WORDS
+from privacy.normalizer_words import FUNCTION_WORDS, MASKS, OTHER, SLOTS
 from privacy.normalizers import Normalizer, normalize_text, normalize_texts
 
 ASCII = st.text(st.characters(max_codepoint=127))
@@ -90,6 +93,42 @@ def test_rules_about_words_never_change(text, l2, l3):
     """Stored entries were counted under these rules."""
     assert normalize_text(text, Normalizer.L2) == l2
     assert normalize_text(text, Normalizer.L3) == l3
+
+
+@pytest.mark.parametrize(
+    ("text", "l4", "l5"),
+    [
+        ("Play Thunderstruck by AC/DC in the kitchen", "<word> in kitchen play", "in kitchen play"),
+        (
+            "remind me about Grandma's party on the 3rd",
+            "<number> <word> about on party remind",
+            "<number> about on party remind",
+        ),
+        ("weather in Ulm on Friday", "<weekday> <word> in on weather", "<weekday> in on weather"),
+        ("Schreib das auf", "<word>", ""),
+        ("what time is it", "time what", "time what"),
+        ("is it", "", ""),
+    ],
+)
+def test_generalising_rules_never_change(text, l4, l5):
+    assert normalize_text(text, Normalizer.L4) == l4
+    assert normalize_text(text, Normalizer.L5) == l5
+
+
+def test_the_public_list_never_changes():
+    """A word more or less would count texts together that were counted apart when the ledger was written."""
+    digest = hashlib.sha256("\n".join(sorted(COMMON_WORDS)).encode()).hexdigest()
+    assert (len(COMMON_WORDS), digest[:16]) == (718, "234d9fac7887d0a4")
+    assert not COMMON_WORDS & FUNCTION_WORDS, "a word that only binds others is dropped before the list is read"
+    assert not COMMON_WORDS & set(MASKS)
+
+
+@given(words=st.lists(st.sampled_from([*sorted(COMMON_WORDS)[::40], "ulm", "grandma", "xyzzy", "7"]), max_size=6))
+def test_nothing_beyond_the_list_is_shown(words):
+    """Whatever was said, L4 and L5 show listed words and slots."""
+    shown = set(normalize_text(" ".join(words), Normalizer.L4).split())
+    assert shown <= COMMON_WORDS | SLOTS
+    assert set(normalize_text(" ".join(words), Normalizer.L5).split()) == shown - {OTHER}
 
 
 @given(first=PHRASES | WIDE, second=PHRASES | WIDE)

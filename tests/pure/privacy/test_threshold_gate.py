@@ -14,7 +14,7 @@ from privacy.accounting.events import event_from_json
 from privacy.accounting.threshold import weighted_gaussian_delta
 from privacy.gate import ThresholdGate
 from privacy.mechanisms.randomness import SecureRandom, SimulationRandom
-from privacy.threshold_gate import STEPS, _weighed
+from privacy.threshold_gate import STEPS, _weighed, threshold_gate_at
 from privacy.threshold_noise import GaussianNoise, GeometricNoise, exact_coins
 
 RECORD_NOISES = ("discrete_laplace", "truncated_geometric", "weighted_gaussian")
@@ -206,3 +206,23 @@ def test_no_records():
 def test_parameters_are_checked(arguments):
     with pytest.raises(ValueError):
         ThresholdGate(**{"epsilon": 1.0, "delta": 1e-6, **arguments})
+
+
+@pytest.mark.parametrize("floor", [1, 2, 5])
+@pytest.mark.parametrize(
+    ("cap", "noise"), [(1, "truncated_geometric"), (2, "truncated_geometric"), (5, "weighted_gaussian")]
+)
+def test_the_noise_that_fewest_people_must_speak_up_against_at_one_whole_price(cap, noise, floor):
+    gate = threshold_gate_at(1.0, 7.8e-6, "contributor", cap, floor=floor)
+    assert (gate.noise, gate.texts_per_contributor, gate.floor) == (noise, cap, floor)
+    cost = gate.event().cost()
+    assert 1 - 1e-9 < cost.epsilon <= 1.0
+    assert 7.7e-6 < cost.delta <= 7.8e-6
+    rival = ThresholdGate(1.0, 7.8e-6, "contributor", cap, "weighted_gaussian", floor)
+    # A contributor of so many texts counts one for each, or less under Gaussian noise.
+    needed = gate.event().threshold * (math.sqrt(cap) if noise == "weighted_gaussian" else 1)
+    assert needed <= rival.event().threshold * math.sqrt(cap)
+
+
+def test_of_records_the_noise_is_the_optimal_one():
+    assert threshold_gate_at(1.0, 1e-6) == ThresholdGate(1.0, 1e-6)

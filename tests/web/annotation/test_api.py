@@ -8,9 +8,12 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.utils import timezone
 
+from annotation.data.services import datasets
 from annotation.models import ApiToken, Dataset, Label, Project, Record, Role
-from annotation.services import datasets, projects, queue, tokens
-from annotation.services.tokens import Scope
+from annotation.people.services import members, tokens
+from annotation.people.services.tokens import Scope
+from annotation.projects.services import projects
+from annotation.questions.services import queue
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -123,7 +126,7 @@ def test_an_unreadable_upload_is_a_problem_that_names_the_rule(project: Project,
 
 def test_a_question_is_claimed_labelled_once_and_then_there_is_none(project: Project, manager: User) -> None:
     annotator = User.objects.create_user("annotator")
-    projects.add_member(project=project, user=annotator, role=Role.ANNOTATOR)
+    members.add_member(project=project, user=annotator, role=Role.ANNOTATOR)
     with_open_question(project, manager)
     client = client_of(annotator, Scope.LABELS_WRITE)
     claim = f"/api/v1/projects/{project.slug}/assignments"
@@ -143,7 +146,7 @@ def test_a_question_is_claimed_labelled_once_and_then_there_is_none(project: Pro
 def test_an_assignment_of_somebody_else_does_not_exist(project: Project, manager: User) -> None:
     annotators = [User.objects.create_user(name) for name in ("first", "second")]
     for annotator in annotators:
-        projects.add_member(project=project, user=annotator, role=Role.ANNOTATOR)
+        members.add_member(project=project, user=annotator, role=Role.ANNOTATOR)
     with_open_question(project, manager)
     question = client_of(annotators[0], Scope.LABELS_WRITE).post(f"/api/v1/projects/{project.slug}/assignments").json()
     other = client_of(annotators[1], Scope.LABELS_WRITE)
@@ -155,7 +158,7 @@ def test_an_assignment_of_somebody_else_does_not_exist(project: Project, manager
 def test_a_skipped_question_goes_back(project: Project, manager: User) -> None:
     annotators = [User.objects.create_user(name) for name in ("first", "second")]
     for annotator in annotators:
-        projects.add_member(project=project, user=annotator, role=Role.ANNOTATOR)
+        members.add_member(project=project, user=annotator, role=Role.ANNOTATOR)
     with_open_question(project, manager)
     claim = f"/api/v1/projects/{project.slug}/assignments"
     client = client_of(annotators[0], Scope.LABELS_WRITE)

@@ -5,12 +5,13 @@ import csv
 import pytest
 from django.utils import translation
 
-from annotation.parsers import checks, delimited, image_archive, json_lines, label_studio
+from annotation.data.parsers import checks, delimited, image_archive, json_lines, label_studio
 from annotation.wording import told
-from privacy.wording import say
+from privacy.wording import say_many
 
-WRONG_COUNT = say("has {found} fields where the header names {wanted}", found=1, wanted=23)
-WRONG_SIZE = say("is not {width} x {height} pixels", width=28, height=29)
+WRONG_COUNT = say_many(
+    "has {n} field where the header names {wanted}", "has {n} fields where the header names {wanted}", n=1, wanted=23
+)
 
 GIVEN = [
     *(checks.EMPTY, checks.TOO_LONG, checks.NOT_TEXT, checks.NOT_UTF8, checks.NUL, checks.NOT_A_NUMBER),
@@ -19,7 +20,7 @@ GIVEN = [
     *(reason for _, reason in delimited.REASONS),
     delimited.UNREADABLE,
     WRONG_COUNT,
-    *(image_archive.NOT_PNG, WRONG_SIZE, image_archive.TOO_LARGE),
+    *(image_archive.NOT_AN_IMAGE, image_archive.TOO_LARGE),
     *(image_archive.NOT_EIGHT_BIT, image_archive.ENCRYPTED, image_archive.BAD_NAME, image_archive.NO_FOLDER),
     *(label_studio.NO_ANSWER, label_studio.SEVERAL, label_studio.TIE),
 ]
@@ -36,7 +37,7 @@ def test_every_reason_is_known() -> None:
     ("reason", "words"),
     [
         (checks.EMPTY, "ist leer"),
-        (WRONG_COUNT, "hat 1 Felder, wo die Kopfzeile 23 nennt"),
+        (WRONG_COUNT, "hat 1 Feld, wo die Kopfzeile 23 nennt"),
         (delimited.REASONS[1][1], f"ein Feld ist länger als {csv.field_size_limit():,} Zeichen".replace(",", ".")),
         ("something of long ago with 3 words", "something of long ago with 3 words"),
     ],

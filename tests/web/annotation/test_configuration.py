@@ -7,11 +7,11 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from annotation.configuration import frozen_settings
+from annotation.choices.configuration import frozen_settings
+from annotation.choices.presets import PRESETS
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration
 from annotation.models import Project
-from annotation.presets import PRESETS
-from annotation.services.configuring import configure_project
+from annotation.projects.services.configuring import configure_project
 from privacy.accounting.events_selection import RandomChoiceEvent
 from privacy.selectors import guarantee
 from privacy.services import ledger
@@ -73,7 +73,7 @@ def test_settings_change_with_a_history_before_anything_is_paid(client: Client, 
     project.refresh_from_db()
     assert (project.classes, project.selection_rate, project.feature_dimension) == (["a", "b", "c"], 0.2, 32)
     change = project.changes.get()
-    assert change.fields["training_epsilon"] == [1.5, 1.2]
+    assert change.fields["training_epsilon"] == [1.7, 1.2]
     assert change.actor == "manager"
 
 
@@ -113,7 +113,11 @@ def test_the_unit_changes_with_an_account_of_its_own_before_the_first_charge(cli
             {"classes", "feature_dimension", "selection", "selection_rate"},
             {"training_epsilon", "overlap"},
         ),
-        ("voice-crowd", {"classes", "privacy_unit", "gate_k", "normalizer"}, {"round_size", "training_epsilon"}),
+        (
+            "voice-crowd",
+            {"classes", "privacy_unit", "gate_floor", "normalizer"},
+            {"round_size", "labels_per_release"},
+        ),
         ("fraud-stream", {"columns", "selection", "step_size", "training_epsilon"}, {"updates_per_release"}),
     ],
 )

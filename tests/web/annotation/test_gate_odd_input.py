@@ -9,14 +9,17 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
+from annotation.choices.presets import PRESETS
+from annotation.data.services import datasets
+from annotation.gates.services import gate
 from annotation.models import Dataset, GateRun, Project, Query
-from annotation.presets import PRESETS
-from annotation.services import datasets, gate, projects
+from annotation.projects.services import projects
+from annotation.statement import charges
 
 pytestmark = pytest.mark.django_db(transaction=True)
 OFTEN = 400
 THRESHOLD = {"gate_kind": "threshold", "gate_epsilon": 0.5, "gate_delta": 1e-5, "gate_floor": 2}
-GATES = {"sampled": {}, "noisy": THRESHOLD}
+GATES = {"sampled": {"gate_kind": "k_anonymity"}, "noisy": THRESHOLD}
 
 
 @pytest.fixture(autouse=True)
@@ -53,6 +56,7 @@ def upload(client: Client, project: Project, rows: bytes, *, name: str = "pool.c
     url = reverse("annotation:data", args=[project.slug])
     values = {"role": "pool", "text_column": "text", "contributor_column": "who", "has_header": "on"}
     body = b"text,who\n" + rows if name.endswith(".csv") else rows
+    values |= {"agreed": charges.token_of(charges.gate_charge(project))}
     values |= {"bad_rows": "keep_good", "file": SimpleUploadedFile(name, body)}  # type: ignore[dict-item]
     assert client.post(url, values).status_code == 302
     dataset = Dataset.objects.get()
@@ -134,12 +138,13 @@ def test_k_below_two_and_rates_outside_the_unit_interval_are_refused(
     client: Client, manager: User, field: str, value: float, said: str
 ) -> None:
     values = dict(PRESETS["voice-crowd"].defaults) | {"name": "Voice", "question": "What?", "classes": "a\nb"}
+    values |= {"gate_kind": "k_anonymity", "gate_epsilon": 0.5}
     response = client.post(reverse("annotation:new_project", args=["voice-crowd"]), values | {field: value})
     assert response.status_code == 422
     assert said in " ".join(response.context["form"].errors[field])
     assert not Project.objects.exists()
     names = {"name": "Voice", "classes": ["music", "other"], "question": "What?", "data_kind": "text"}
-    project = projects.create_project(preset="voice-crowd", owner=manager, **names)  # type: ignore[arg-type]
+    project = projects.create_project(preset="voice-crowd", owner=manager, gate_kind="k_anonymity", **names)  # type: ignore[arg-type]
     before = (project.gate_k, project.gate_sampling_rate)
     chosen = {"gate_kind": "k_anonymity", "gate_epsilon": 0.5, "gate_k": 30, "gate_sampling_rate": 0.3}
     answer = client.post(reverse("annotation:gate", args=[project.slug]), chosen | {field: value}, follow=True)

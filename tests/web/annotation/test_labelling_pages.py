@@ -1,11 +1,13 @@
 """A manager's pages about labelling: settings, guidelines in versions, and what annotators report."""
 
+import re
+
 import pytest
 from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Guidelines, Query, QueryState, Report, ReportKind, Role
-from annotation.services import labels, queue, reports
+from annotation.questions.services import labels, queue, reports
 from tests.factories import (
     add_members,
     make_annotators,
@@ -13,6 +15,7 @@ from tests.factories import (
     make_project,
     make_user,
     open_records,
+    write_settings,
 )
 
 pytestmark = pytest.mark.django_db
@@ -59,7 +62,9 @@ class TestWhoMay:
             person = make_user()
             add_members(project, person, role=role)
             assert browser_of(person).get(address).status_code == 404
-            assert browser_of(person).post(address, SETTINGS).status_code == 404
+            # What only shows something takes nothing that is sent, from nobody.
+            refusal = 405 if name == "reported" else 404
+            assert browser_of(person).post(address, SETTINGS).status_code == refusal
 
     def test_a_question_of_another_project_cannot_be_decided_about(self, web, project):
         query, assignment = set_one_aside(make_project())
@@ -95,6 +100,18 @@ class TestSettings:
         assert response.status_code == 422
         project.refresh_from_db()
         assert project.answers_per_day is None
+
+    def test_a_secret_choice_has_no_limits_on_a_person(self, project, web):
+        write_settings(project, selection="secret_sample", selection_rate=0.1)
+        address = reverse("annotation:labelling", args=(project.slug,))
+        html = web.get(address).content.decode()
+        for name in ("answers_per_person", "answers_per_day", "encounter_limit"):
+            assert re.search(rf'name="{name}"[^>]*disabled', html)
+        assert "one record would keep another from being answered" in html
+        assert web.post(address, SETTINGS | {"answers_per_person": 1, "encounter_limit": 1}).status_code == 302
+        project.refresh_from_db()
+        assert (project.skips_to_set_aside, project.answers_per_day) == (2, None)
+        assert (project.answers_per_person, project.encounter_limit) == (None, None)
 
 
 class TestGuidelines:

@@ -10,12 +10,13 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
 
-from annotation import sheets
 from annotation.models import Label, Project, Query, RecordPost, Role
-from annotation.services import projects, tokens
-from annotation.services.tokens import Scope
+from annotation.people.services import members, tokens
+from annotation.people.services.tokens import Scope
+from annotation.statement import presenters
 from tests import learning, streaming
 from tests.factories import make_project, make_user
+from tests.markup import tight
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -61,7 +62,9 @@ def test_what_cannot_be_read_is_named_by_row_field_and_rule(manager):
     answer = post(client, project, [streaming.rows(1)[0], bad])
     assert answer.status_code == 422
     assert answer["Content-Type"] == "application/problem+json"
-    assert answer.json()["errors"] == [{"row": 2, "field": "amount", "rule": "is not a finite number"}]
+    rule = "is not a finite number"
+    said = {"rule": rule, "rule_as_code": {"code": rule, "parameters": {}}}
+    assert answer.json()["errors"] == [{"row": 2, "field": "amount", **said}]
     assert "a secret" not in answer.content.decode()
     for body in (b"{", b"[]", b'{"records": 1}', b'{"records": []}'):
         url = f"/api/v1/projects/{project.slug}/records"
@@ -83,11 +86,11 @@ def test_only_managers_with_the_scope_post(manager):
     assert post(Client(), project, streaming.rows(1)).status_code == 401
     assert post(client_of(manager, Scope.PROJECTS_READ), project, streaming.rows(1)).status_code == 403
     annotator = make_user()
-    projects.add_member(project=project, user=annotator, role=Role.ANNOTATOR)
+    members.add_member(project=project, user=annotator, role=Role.ANNOTATOR)
     assert post(client_of(annotator, Scope.DATASETS_WRITE), project, streaming.rows(1)).status_code == 404
     assert post(client_of(make_user(), Scope.DATASETS_WRITE), project, streaming.rows(1)).status_code == 404
     pool = make_project(owner=manager)
-    projects.add_member(project=pool, user=manager, role=Role.MANAGER)
+    members.add_member(project=pool, user=manager, role=Role.MANAGER)
     assert post(client_of(manager, Scope.DATASETS_WRITE), pool, streaming.rows(1)).status_code == 409
 
 
@@ -166,7 +169,7 @@ def test_pages_of_confirmations_show_nats_beside_epsilon_and_warn_of_few_answers
         after = client.get(page).content.decode()
         assert "Questions so far: 3. " + warning in after
         assert f"at most {math.ceil(nats * 1000) / 1000:.3f} nats" in after
-    monkeypatch.setattr(sheets, "ENOUGH_CONFIRMATIONS", 3)
+    monkeypatch.setattr(presenters, "ENOUGH_CONFIRMATIONS", 3)
     assert not any("more than chance" in client.get(page).content.decode() for page in pages)
 
 
@@ -287,11 +290,13 @@ def test_the_label_page_asks_to_confirm_the_guess(manager, client):
     streaming.posts.post_records(project=project, records=streaming.rows(3))
     streaming.work_off(project)
     client.force_login(manager)
-    projects.add_member(project=project, user=manager, role=Role.ANNOTATOR)
+    members.add_member(project=project, user=manager, role=Role.ANNOTATOR)
     page = client.get(reverse("annotation:label", args=[project.slug]))
     guess = streaming.CLASSES[Query.objects.order_by("priority").first().guess]
     assert page.context["guess"] == guess
-    offered = re.findall(r'<button class="choice"[^>]*>.*?<span dir="auto">([^<]*)</span>', page.content.decode())
+    offered = re.findall(
+        r'<button class="choice"[^>]*>.*?<span dir="auto">([^<]*)</span>', tight(page.content.decode())
+    )
     assert offered == ["Yes, it is right", "No, it is wrong"]
     submit = reverse("annotation:submit", args=[page.context["assignment"].pk])
     assert client.post(submit, {"choice": 2}).status_code == 422
@@ -301,7 +306,7 @@ def test_the_label_page_asks_to_confirm_the_guess(manager, client):
 
 def test_the_api_shows_the_guess(manager):
     project = streaming.open_stream(manager, "confirm-or-reject")
-    projects.add_member(project=project, user=manager, role=Role.ANNOTATOR)
+    members.add_member(project=project, user=manager, role=Role.ANNOTATOR)
     streaming.posts.post_records(project=project, records=streaming.rows(1))
     streaming.work_off(project)
     client = client_of(manager, Scope.LABELS_WRITE)

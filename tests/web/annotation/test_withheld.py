@@ -10,9 +10,13 @@ from django.test import Client
 from django.urls import get_resolver, reverse
 from django.urls.resolvers import URLPattern, URLResolver
 
+from annotation.data.services import datasets
+from annotation.gates.services import gate, gate_planning
 from annotation.models import Dataset, GateRun, Job, Project, Query, Role
-from annotation.services import datasets, gate, gate_planning, interruptions, projects, tokens
-from annotation.services.tokens import Scope
+from annotation.people.services import members, tokens
+from annotation.people.services.tokens import Scope
+from annotation.projects.services import projects
+from annotation.work.services import interruptions
 from dpal_site.api import api
 from dpal_site.monitoring.logs import WithoutContent
 from privacy.gate import KAnonymityGate
@@ -42,7 +46,8 @@ def manager() -> User:
 
 def crowd(manager: User, **settings: object) -> Project:
     names = {"name": "Voice", "classes": ["music", "other"], "question": "What?", "data_kind": "text"}
-    project = projects.create_project(preset="voice-crowd", owner=manager, **names, **settings)  # type: ignore[arg-type]
+    gate_kind = {"gate_kind": "k_anonymity"}
+    project = projects.create_project(preset="voice-crowd", owner=manager, **names, **(gate_kind | settings))  # type: ignore[arg-type]
     rows = [f"play jazz,{PEOPLE} {n}" for n in range(SHOWN_TIMES)]
     rows += [f"{SECRET},{PEOPLE} {n}" for n in range(HIDDEN_TIMES)]
     datasets.receive_upload(
@@ -91,7 +96,7 @@ def clients(project: Project, manager: User) -> dict[str, list[Client]]:
     people = {"manager": manager}
     for role in (Role.ENGINEER, Role.ANNOTATOR):
         people[role] = make_user()
-        projects.add_member(project=project, user=people[role], role=role)
+        members.add_member(project=project, user=people[role], role=role)
     found = {}
     for name, person in people.items():
         browser = Client()

@@ -1,7 +1,7 @@
 """What services say of values, as a German reader's pages tell it."""
 
 import json
-from datetime import UTC
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.contrib.auth.models import AnonymousUser, Permission, User
@@ -11,15 +11,20 @@ from django.urls import reverse
 from django.utils import timezone, translation
 
 from annotation.amounts import delta_words, epsilon_left_words, epsilon_words
-from annotation.errors import InvalidChoice
+from annotation.choices.presets import PRESETS
+from annotation.data.parsers.checks import EMPTY, TOO_LONG
+from annotation.data.parsers.rows import BadRow
+from annotation.data.services.bad_rows import BadRowReport
+from annotation.errors import InvalidChoice, InvalidConfiguration
 from annotation.models import DatasetState, Job, Role, WorkState
-from annotation.presets import PRESETS
+from annotation.people.services import tokens
+from annotation.people.services.tokens import Scope
 from annotation.wording import told
 from dpal_site.api import refused
 from dpal_site.middleware import RefusalMiddleware
 from privacy.accounting.cost import no_proof
 from privacy.accounting.events import OutputPerturbationEvent
-from privacy.wording import say
+from privacy.wording import rules_together, said_together, say, say_many
 from tests.factories import add_members, make_project, make_records, make_user
 
 pytestmark = pytest.mark.django_db
@@ -32,6 +37,16 @@ def client_of(user: User) -> Client:
     return client
 
 
+def bad_rows(number: int) -> BadRowReport:
+    return BadRowReport(number, [BadRow(7, "label", EMPTY)])
+
+
+def still_open(number: int) -> str:
+    return say_many(
+        "Answers are kept, and {n} question is open.", "Answers are kept, and {n} questions are open.", n=number
+    )
+
+
 @pytest.mark.parametrize(
     ("said", "expected"),
     [
@@ -39,11 +54,11 @@ def client_of(user: User) -> Client:
         (say("file: is larger than {most:,} bytes", most=2_000_000), "Datei: ist größer als 2.000.000 Bytes"),
         (say("One release costs delta {delta:g}, more than the limit.", delta=0.5), "Eine Version kostet Delta 0,5"),
         (
-            "Nothing was stored: 1,234 bad rows; the first is line 7, column label: is empty.",
+            say("Nothing was stored: {reason}.", reason=bad_rows(1234).sentence()),
             "Nichts wurde gespeichert: 1.234 fehlerhafte Zeilen; die erste ist Zeile 7, Spalte label: ist leer.",
         ),
         (
-            "Answers are kept, and 3 questions are open. A manager can raise its limit.",
+            said_together(" ", [still_open(3), say("A manager can raise its limit.")]),
             "Die Antworten bleiben erhalten, und 3 Fragen sind offen. Ein Verwalter kann die Grenze anheben.",
         ),
         (
@@ -53,7 +68,10 @@ def client_of(user: User) -> Client:
             "gestörte Ausgabe von einem Modell mit K-Norm-Rauschen der Skala 0,25",
         ),
         (
-            say("No gate has these numbers: {reason}.", reason="sampling_rate must lie in (0, 1], got 1.5"),
+            say(
+                "No gate has these numbers: {reason}.",
+                reason=say("{name} must lie in (0, 1], got {value}", name="sampling_rate", value=1.5),
+            ),
             "Kein Gate hat diese Zahlen: sampling_rate muss in (0, 1] liegen, angegeben ist 1,5",
         ),
         (
@@ -63,13 +81,24 @@ def client_of(user: User) -> Client:
             "gaussian hat unter der Nachbarschaft „add_remove“ keine bewiesenen Kosten: seine Sensitivität ist für",
         ),
         (
-            "The budget messages pool has epsilon=8 left, too little for the next questions and the model trained on "
-            "them. Answers are kept. A manager can raise its limit.",
+            said_together(
+                " ",
+                [
+                    say(
+                        "The budget {label} has {left} left, too little for {reason}.",
+                        label="messages pool",
+                        left="epsilon=8",
+                        reason="the next questions and the model trained on them",
+                    ),
+                    "Answers are kept.",
+                    "A manager can raise its limit.",
+                ],
+            ),
             "Das Budget messages pool hat noch epsilon=8, zu wenig für die nächsten Fragen und das damit trainierte "
             "Modell. Die Antworten bleiben erhalten. Ein Verwalter kann die Grenze anheben.",
         ),
         (
-            "Nothing was stored: nobody knows why. Nor who.",
+            say("Nothing was stored: {reason}.", reason="nobody knows why. Nor who"),
             "Nichts wurde gespeichert: nobody knows why. Nor who.",
         ),
         ("words nobody said", "words nobody said"),
@@ -105,8 +134,44 @@ def test_a_name_that_is_a_word_of_the_site_stays_a_name():
         assert told(say("{role}: the file has no column named {name!r}", role="text", name="Skip")).endswith("'Skip'")
 
 
+@pytest.mark.parametrize(
+    ("number", "english", "german"),
+    [
+        (0, "Answers are kept, and 0 questions are open.", "Die Antworten bleiben erhalten, und 0 Fragen sind offen."),
+        (1, "Answers are kept, and 1 question is open.", "Die Antworten bleiben erhalten, und 1 Frage ist offen."),
+        (2, "Answers are kept, and 2 questions are open.", "Die Antworten bleiben erhalten, und 2 Fragen sind offen."),
+    ],
+)
+def test_a_number_goes_with_its_noun(number, english, german):
+    assert still_open(number) == english
+    with translation.override("en"):
+        assert told(still_open(number)) == english
+    with translation.override("de"):
+        assert told(still_open(number)) == german
+
+
+@pytest.mark.parametrize(
+    ("number", "english", "german"),
+    [
+        (1, "1 bad row; it is line 7, column label: is empty", "1 fehlerhafte Zeile; es ist Zeile 7"),
+        (2, "2 bad rows; the first is line 7, column label: is empty", "2 fehlerhafte Zeilen; die erste ist Zeile 7"),
+    ],
+)
+def test_bad_rows_are_counted(number, english, german):
+    assert bad_rows(number).sentence() == english
+    with translation.override("de"):
+        assert told(bad_rows(number).sentence()).startswith(german)
+
+
+def test_nothing_is_read_back_from_english():
+    """Words that a template could have become are words somebody wrote."""
+    with translation.override("de"):
+        assert told("There are 2 answers to choose from.") == "There are 2 answers to choose from."
+
+
 def test_a_moment_is_the_viewers():
-    said = say("Block {block} closes at {closes_at} and ", block=1, closes_at="2026-03-01 12:00 UTC")
+    said = say("Block {block} closes at {closes_at} and ", block=1, closes_at=datetime(2026, 3, 1, 12, tzinfo=UTC))
+    assert said == "Block 1 closes at 2026-03-01 12:00 UTC and "
     with timezone.override(UTC), translation.override("de"):
         assert "01.03.2026 12:00" in told(said)
 
@@ -118,9 +183,9 @@ def test_pages_tell_a_german_what_went_wrong_with_an_upload():
     dataset = make_records(project, ["a text"])[0].dataset
     dataset.state = DatasetState.REFUSED
     dataset.bad_row_count = 1
-    dataset.bad_row_report = [{"line": 3, "column": "text", "reason": "is longer than 20,000 characters"}]
+    dataset.bad_row_report = [{"line": 3, "column": "text", "reason": TOO_LONG}]
     dataset.save()
-    error = "Nothing was stored: 1 bad row; it is line 3, column text: is longer than 20,000 characters."
+    error = say("Nothing was stored: {reason}.", reason=bad_rows(1).sentence())
     Job.objects.filter(pk=dataset.job_id).update(state=WorkState.FAILED, finished_at=timezone.now(), error=error)
     client = client_of(manager)
     one = client.get(reverse("annotation:dataset", args=[project.slug, dataset.pk])).content.decode()
@@ -152,3 +217,36 @@ def test_a_refusal_is_told_on_a_page_and_stays_english_for_a_program():
     assert page.status_code == problem["status"] == 422
     assert "Zur Wahl stehen 2 Antworten." in page.content.decode()
     assert problem["detail"] == "There are 2 answers to choose from."
+    assert (problem["code"], problem["parameters"]) == ("There are {possible} answers to choose from.", {"possible": 2})
+
+
+def test_a_program_gets_several_sentences_one_by_one():
+    broken = {"a": say("Must be at least 1, got {got}.", got=0), "b": "Is missing."}
+    problem = json.loads(refused(RequestFactory().get("/"), InvalidConfiguration(rules_together(broken))).content)
+    assert problem["detail"] == "a: Must be at least 1, got 0.; b: Is missing."
+    assert (problem["separator"], "code" in problem) == ("; ", False)
+    assert [part["parameters"]["reason"]["code"] for part in problem["messages"]] == [
+        "Must be at least 1, got {got}.",
+        "Is missing.",
+    ]
+
+
+def test_a_program_gets_what_was_stored_as_code_and_parameters():
+    manager = make_user()
+    project = make_project(owner=manager)
+    add_members(project, manager, role=Role.MANAGER)
+    dataset = make_records(project, ["a text"])[0].dataset
+    dataset.bad_row_report = [{"line": 3, "column": "text", "reason": TOO_LONG}]
+    dataset.save()
+    stored = say_many("{n:,} row stored", "{n:,} rows stored", n=1234)
+    Job.objects.filter(pk=dataset.job_id).update(message=stored, error="")
+    _, secret = tokens.create_token(user=manager, name="a", scopes=[Scope.DATASETS_WRITE], lifetime=timedelta(days=1))
+    headers = {"Authorization": f"Bearer {secret}"}
+    answer = Client().get(f"/api/v1/jobs/{dataset.job_id}", headers=headers).json()
+    assert (answer["message"], answer["error"], answer["error_as_code"]) == ("1,234 rows stored", "", None)
+    known = {name: value for name, value in answer["message_as_code"].items() if value is not None}
+    assert known == stored.as_json()
+    assert known == {"code": "{n:,} row stored", "plural": "{n:,} rows stored", "parameters": {"n": 1234}}
+    [found] = Client().get(f"/api/v1/projects/{project.slug}/datasets", headers=headers).json()
+    [row] = found["bad_rows"]
+    assert (row["reason"], row["reason_as_code"]["parameters"]) == (TOO_LONG, {"most": 20_000})

@@ -7,13 +7,14 @@ import pytest
 from allauth.account.forms import default_token_generator
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.contrib.auth.models import User
-from django.contrib.sessions.backends.db import SessionStore
 from django.core import mail, signing
 from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 
-from annotation.services.tokens import PREFIX, create_token
+from annotation.people.services.tokens import PREFIX, create_token
+from dpal_site.logins import SessionStore, digest_of
+from dpal_site.models import GuessCount
 
 pytestmark = pytest.mark.django_db
 PASSWORD = "correct horse battery"
@@ -88,6 +89,7 @@ def test_a_password_counts_to_its_last_character(ann):
     ann.save()
     for nearly in (long[:-1], long.lower(), long + " ", long[:72], " " + long):
         cache.clear()
+        GuessCount.objects.all().delete()
         client = Client()
         log_in(client, nearly)
         assert not is_in(client), len(nearly)
@@ -156,10 +158,12 @@ def test_every_page_of_somebody_logged_in_has_the_way_out(ann):
 def test_keys_of_sessions_cannot_be_guessed(ann, monkeypatch):
     asked = []
     monkeypatch.setattr("secrets.choice", lambda letters: asked.append(len(letters)) or letters[0])
-    key = SessionStore()._get_new_session_key()
-    assert len(key) == 32
+    store = SessionStore()
+    store.create()
+    assert len(store.secret) == 32
     # 32 draws of the system's random numbers among 36 characters: 165 bits.
     assert asked[-32:] == [36] * 32
+    assert store.session_key == digest_of(store.secret)
 
 
 def test_nothing_is_weaker_than_128_bits(ann, settings, turns_on_a_site):

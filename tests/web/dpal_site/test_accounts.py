@@ -14,10 +14,10 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.history_models import Action
-from annotation.joining_models import Invitation
 from annotation.models import Membership, Role
-from annotation.services import invitations
+from annotation.models.history import Action
+from annotation.models.joining import Invitation
+from annotation.people.services import invitations
 from tests.factories import make_project
 
 pytestmark = pytest.mark.django_db

@@ -10,9 +10,7 @@ from django.test import Client, RequestFactory
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.deletion_models import Deletion
-from annotation.forgetting_models import Forgetting
-from annotation.history_models import Action
+from annotation.data.services import retention
 from annotation.models import (
     ApiToken,
     Assignment,
@@ -25,10 +23,13 @@ from annotation.models import (
     RecordPost,
     Report,
 )
-from annotation.services import retention
+from annotation.models.deletions import Deletion
+from annotation.models.forgetting import Forgetting
+from annotation.models.history import Action
 from learner.models import ModelRelease, SecretDraw, StreamGuess
 from privacy.models import BudgetAccount, LedgerEntry
 from tests import learning
+from tests.counting import new_counter
 from tests.factories import make_candidates, make_project, make_user
 
 pytestmark = pytest.mark.django_db
@@ -41,7 +42,7 @@ NEVER_SHOWN = (Record, RecordPost, Query, Assignment, Report, Encounter, GatePie
 
 @pytest.fixture(autouse=True)
 def own_counter(settings, tmp_path) -> None:
-    settings.LEDGER_COUNTER_PATH = tmp_path / "ledger-counter.json"
+    settings.LEDGER_COUNTER_PATH = new_counter(tmp_path)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import get_resolver, reverse
 from django.urls.converters import IntConverter, UUIDConverter
 
-from annotation.services.tokens import Scope
+from annotation.people.services.tokens import Scope
 from tests.permission_scene import PEOPLE, Scene, api_routes, letter, named_patterns, outcome, undone
 from tests.web.dpal_site.test_permissions import BODIES, FILES, PAGES, ROUTES, json_body
 

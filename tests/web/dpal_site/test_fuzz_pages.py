@@ -14,6 +14,7 @@ from django.test import Client
 from django.urls import NoReverseMatch, get_resolver, path, reverse
 
 import dpal_site.urls
+from tests.counting import new_counter
 from tests.fuzzing import TIMES
 from tests.permission_scene import Scene, api_routes, named_patterns
 from tests.web.dpal_site.test_openapi import ROUTES
@@ -95,7 +96,7 @@ def broken(clients, scene, patterns):
 
 
 def test_no_page_breaks(monkeypatch, settings, tmp_path):
-    settings.LEDGER_COUNTER_PATH = tmp_path / "ledger-counter.json"
+    settings.LEDGER_COUNTER_PATH = new_counter(tmp_path)
     monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **kwargs: None)
     monkeypatch.setattr("celery.canvas.Signature.apply_async", lambda *args, **kwargs: None)
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

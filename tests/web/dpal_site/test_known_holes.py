@@ -33,13 +33,17 @@ from django.urls import get_resolver, path, reverse
 from PIL import Image
 
 import dpal_site.urls
+from annotation.data.images import png_of, reader_of
+from annotation.data.services import datasets
 from annotation.errors import InvalidUpload
-from annotation.images import png_of, reader_of
 from annotation.models import Membership, Query, Record, Report, Role
-from annotation.services import datasets, invitations, projects, tokens
-from annotation.services.tokens import Scope
+from annotation.people.services import invitations, tokens
+from annotation.people.services.tokens import Scope
+from annotation.projects.services import projects
 from dpal_site.celery import app as celery_app
-from learner import artifacts
+from learner.releases import artifacts
+from privacy.wording import message_of
+from tests.counting import new_counter
 from tests.factories import add_members, make_project, make_records, make_user
 from tests.web.dpal_site.test_permissions import PAGES, Scene, named_patterns
 
@@ -55,7 +59,7 @@ INSIDE = (
 
 @pytest.fixture(autouse=True)
 def quiet(monkeypatch, settings, tmp_path):
-    settings.LEDGER_COUNTER_PATH = tmp_path / "ledger-counter.json"
+    settings.LEDGER_COUNTER_PATH = new_counter(tmp_path)
     monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **kwargs: None)
     monkeypatch.setattr("celery.canvas.Signature.apply_async", lambda *args, **kwargs: None)
     cache.clear()
@@ -302,7 +306,7 @@ class TestScript:
             add_members(project, manager, role=role)
         records = make_records(project, [PAYLOAD] * 3)
         records[0].dataset.name = PAYLOAD
-        records[0].dataset.bad_row_report = [{"line": 1, "column": PAYLOAD, "reason": PAYLOAD}]
+        records[0].dataset.bad_row_report = [{"line": 1, "column": PAYLOAD, "reason": message_of(PAYLOAD)}]
         records[0].dataset.bad_row_count = 1
         records[0].dataset.save()
         Query.objects.bulk_create(

@@ -3,21 +3,27 @@
 from datetime import timedelta
 
 import pytest
+from allauth.usersessions.models import UserSession
 from django.conf import settings
+from django.contrib.auth import get_user
 from django.contrib.auth.models import User
-from django.contrib.sessions.backends import db
-from django.contrib.sessions.models import Session
+from django.db import connection
 from django.db.models import F
+from django.http import HttpRequest
 from django.urls import reverse
+from django.utils import timezone
 
-from dpal_site.logins import ByEmail, ByUserName, SessionStore
+from dpal_site import sessions
+from dpal_site.logins import ByEmail, ByUserName, NotWritable, SessionMiddleware, SessionStore, digest_of
+from dpal_site.models import Session
 
 pytestmark = pytest.mark.django_db
+PASSWORD = "correct horse battery"
 
 
 @pytest.fixture
 def ann():
-    return User.objects.create_user("ann", email="ann@example.org")
+    return User.objects.create_user("ann", email="ann@example.org", password=PASSWORD)
 
 
 def is_in(client):
@@ -45,19 +51,120 @@ class TestPeople:
 
 
 class TestSessions:
-    def test_it_reads_what_djangos_own_store_wrote(self, ann, client):
+    def test_it_reads_by_its_secret_what_django_reads_by_its_key(self, ann, client):
         client.force_login(ann)
-        key = client.cookies[settings.SESSION_COOKIE_NAME].value
-        assert SessionStore(key).load() == db.SessionStore(key).load() != {}
+        secret = client.cookies[settings.SESSION_COOKIE_NAME].value
+        (row,) = Session.objects.all()
+        assert SessionStore(secret=secret).load() == SessionStore(row.session_key).load() != {}
+        assert super(SessionStore, SessionStore(row.session_key)).load() == SessionStore(secret=secret).load()
+        assert row.person == ann
 
     def test_one_that_is_over_is_empty_and_loses_its_key(self, ann, client):
         client.force_login(ann)
-        key = client.cookies[settings.SESSION_COOKIE_NAME].value
+        secret = client.cookies[settings.SESSION_COOKIE_NAME].value
+        (key,) = Session.objects.values_list("session_key", flat=True)
         Session.objects.update(expire_date=F("expire_date") - timedelta(days=365))
-        session = SessionStore(key)
-        assert (session.load(), session.session_key) == ({}, None)
+        for session in (SessionStore(secret=secret), SessionStore(key)):
+            assert (session.load(), session.session_key) == ({}, None)
         assert not is_in(client)
 
     def test_one_that_never_was_is_empty(self):
-        session = SessionStore("0" * 32)
-        assert (session.load(), session.session_key) == ({}, None)
+        for session in (SessionStore("0" * 40), SessionStore(secret="0" * 32)):
+            assert (session.load(), session.session_key) == ({}, None)
+
+    def test_what_the_database_holds_opens_nothing(self, ann, client):
+        client.post(reverse("login"), {"login": "ann", "password": PASSWORD})
+        assert is_in(client)
+        secret = client.cookies[settings.SESSION_COOKIE_NAME].value
+        (row,), (listed,) = Session.objects.all(), UserSession.objects.all()
+        held = {str(value) for value in (*vars(row).values(), *vars(listed).values())}
+        assert row.session_key == listed.session_key == digest_of(secret)
+        assert secret not in held
+        for key in held:
+            client.cookies[settings.SESSION_COOKIE_NAME] = key
+            assert not is_in(client)
+        client.cookies[settings.SESSION_COOKIE_NAME] = secret
+        assert is_in(client)
+
+    def test_database_and_program_make_the_same_digest(self):
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT dpal_site_session_digest(%s)", ["é" * 32])
+            assert cursor.fetchone() == (digest_of("é" * 32),)
+
+    @pytest.mark.parametrize("shown", ["", "a", "A" * 32, "a" * 33, "a" * 31 + "\0", "é" * 32, "'; --"])
+    def test_what_is_no_secret_is_not_looked_up(self, client, shown, django_assert_num_queries):
+        client.cookies[settings.SESSION_COOKIE_NAME] = shown
+        with django_assert_num_queries(0):
+            assert client.get("/healthz").status_code == 200
+        assert not is_in(client)
+
+
+class TestTheLabelProcess:
+    """What it does without reading a table of people or sessions."""
+
+    @pytest.fixture
+    def visitor(self, ann, client, settings):
+        """Log somebody in, and go on as the label process; gives the secret."""
+        client.force_login(ann, backend="dpal_site.logins.ByUserName")
+        settings.SERVES_LABELS_ALONE = True
+        return client.cookies[settings.SESSION_COOKIE_NAME].value
+
+    def asked_with(self, secret):
+        request = HttpRequest()
+        request.COOKIES[settings.SESSION_COOKIE_NAME] = secret
+        SessionMiddleware(lambda request: None).process_request(request)
+        return request
+
+    def test_it_knows_who_asks_and_no_more_of_them(self, visitor, ann):
+        found = get_user(self.asked_with(visitor))
+        assert found == ann
+        assert (found.username, found.is_active, found.is_superuser) == ("ann", True, False)
+        assert found.get_deferred_fields() >= {"password", "email", "last_login"}
+
+    def test_the_password_is_verified_as_django_does(self, visitor, ann):
+        assert get_user(self.asked_with(visitor)).get_session_auth_hash() == ann.get_session_auth_hash()
+        ann.set_password("another long password")
+        ann.save()
+        assert get_user(self.asked_with(visitor)).is_anonymous
+
+    def test_nobody_else_is_known(self, visitor, ann):
+        other = User.objects.create_user("bob")
+        self.asked_with(visitor)
+        assert ByUserName().get_user(other.pk) is None
+        self.asked_with("0" * 32)
+        assert ByUserName().get_user(ann.pk) is None
+        Session.objects.update(expire_date=F("expire_date") - timedelta(days=365))
+        self.asked_with(visitor)
+        assert ByUserName().get_user(ann.pk) is None
+
+    def test_it_writes_no_session(self, visitor):
+        session = self.asked_with(visitor).session
+        session["_auth_user_id"] = "1"
+        for write in (session.save, session.create, session.cycle_key):
+            with pytest.raises(NotWritable):
+                write()
+
+    def test_it_notes_that_somebody_was_here_and_the_other_process_believes_it(self, visitor, client, settings):
+        stored = SessionStore(secret=visitor)
+        settings.SERVES_LABELS_ALONE = False
+        stored[sessions.SEEN] -= settings.SESSION_IDLE_SECONDS - 60
+        stored.save()
+        settings.SERVES_LABELS_ALONE = True
+        assert client.get("/readyz?check=database").status_code == 200
+        seen_at = Session.objects.get().seen_at
+        assert seen_at is not None
+        settings.SERVES_LABELS_ALONE = False
+        stored[sessions.SEEN] -= 120
+        stored.seen_at = seen_at
+        stored.save()
+        assert is_in(client)
+        Session.objects.update(seen_at=None, session_data=stored.encode(stored.load() | {sessions.SEEN: 1}))
+        assert not is_in(client)
+
+    def test_it_ends_the_session_it_was_shown_and_no_other(self, visitor):
+        other = Session.objects.create(session_key="f" * 40, session_data="", expire_date=timezone.now())
+        session = self.asked_with(visitor).session
+        session.delete(other.session_key)
+        assert Session.objects.count() == 2
+        session.flush()
+        assert list(Session.objects.all()) == [other]

@@ -8,12 +8,12 @@ from django.db.models.functions import Now
 from django.test import Client
 from prometheus_client.parser import text_string_to_metric_families
 
-from annotation.models import Project, Record
-from annotation.services import queue
+from annotation.models import Record
+from annotation.questions.services import queue
 from dpal_site.models import Heartbeat
 from dpal_site.monitoring import checks, heartbeats
 from dpal_site.tasks import heartbeat_task
-from tests.factories import make_account, make_annotators, make_project, make_records, open_records
+from tests.factories import make_account, make_annotators, make_project, make_records, open_records, write_settings
 
 pytestmark = pytest.mark.django_db
 
@@ -81,7 +81,7 @@ class TestMetrics:
         queue.claim_next(project=project, user=make_annotators(project, 1)[0])
         names = {"dpal_queue_depth", "dpal_leases", "dpal_lease_age_seconds"}
         assert {name for name, *labels in samples(Client()) if ("project", "hidden") in labels} >= names
-        Project.objects.filter(pk=project.pk).update(selection="secret_sample", selection_rate=0.2)
+        write_settings(project, selection="secret_sample", selection_rate=0.2)
         assert not {name for name, *labels in samples(Client()) if ("project", "hidden") in labels} & names
 
     def test_the_account_of_a_private_start_is_among_the_budgets(self, broker):

@@ -13,22 +13,41 @@ from uuid import uuid4
 
 import pytest
 import schemathesis
+from django.contrib.auth.models import Permission
 from hypothesis import Phase, given
 from hypothesis import seed as seeded
 from schemathesis.core.failures import Failure, FailureGroup
 from schemathesis.specs.openapi import checks
 
+from annotation.data.services import forgetting
 from annotation.models import Job, Role
-from annotation.services import forgetting, projects, tokens
-from annotation.services.tokens import Scope
+from annotation.people.services import members, tokens
+from annotation.people.services.tokens import Scope
+from annotation.populations import services as populations
+from annotation.projects.configuration_file import file_of
+from annotation.questions.services import saved_views
 from dpal_site.wsgi import application
+from learner.releases.services import channels
 from tests import learning, streaming
+from tests.counting import new_counter
 from tests.factories import make_user
 from tests.fuzzing import TIMES, fuzz
 
 pytestmark = pytest.mark.django_db(transaction=True)
 REQUESTS_PER_ROUTE = 4
-ROUTES = 21
+ROUTES = 50
+# Routes that the scope for reading projects opens.
+READ_WITH_PROJECTS = tuple(
+    f"/api/v1/{path}"
+    for path in (
+        "projects",
+        "projects/{slug}",
+        "projects/{slug}/configuration",
+        "projects/{slug}/configuration/file",
+        "projects/{slug}/configuration/differences/{other}",
+        "choices",
+    )
+)
 CHECKED = [
     checks.status_code_conformance,
     checks.content_type_conformance,
@@ -39,7 +58,7 @@ CHECKED = [
 
 @pytest.fixture(autouse=True)
 def own_counter(settings, tmp_path, monkeypatch) -> None:
-    settings.LEDGER_COUNTER_PATH = tmp_path / "ledger-counter.json"
+    settings.LEDGER_COUNTER_PATH = new_counter(tmp_path)
     settings.ALLOWED_HOSTS = ["*"]
     monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **kwargs: None)
 
@@ -52,6 +71,7 @@ class Site:
     project: Any
     stream: Any
     secret: str
+    population: Any
     asked: bool = False
 
     def ask(self, case: Any, *, secret: str | None = None, **changes: dict[str, Any]) -> int:
@@ -71,10 +91,27 @@ class Site:
             "slug": lambda: (self.stream if operation.path.endswith("/records") else self.project).slug,
             "job_id": lambda: str(Job.objects.filter(project=self.project).first().pk),
             "assignment_id": self.claimed,
-            "version": lambda: "latest",
+            "other": lambda: self.stream.slug,
+            "population": lambda: self.population.slug,
+            # What is taken back is not what other routes are asked about.
+            "version": lambda: "1" if operation.path.endswith("/retire") else "latest",
             "name": lambda: "privacy.json",
+            "before": lambda: "1",
+            "channel": self.moved,
+            "view_id": self.kept,
         }
         return {one.name: known[one.name]() for one in operation.path_parameters}
+
+    def moved(self) -> str:
+        """Return a channel that was another version before."""
+        for release in self.project.releases.filter(state="released").order_by("version"):
+            channels.move_channel(release=release, channel="stable", reason="r", actor=self.person)
+        return "stable"
+
+    def kept(self) -> str:
+        """Return a view that the person keeps."""
+        kept = saved_views.keep_view(project=self.project, owner=self.person, name="mine", chosen={}, shared=False)
+        return str(kept.pk)
 
     def claimed(self) -> str:
         """Return a question leased to the person."""
@@ -84,17 +121,34 @@ class Site:
     def sound(self, operation: Any) -> Any:
         """Return a request to a route that must succeed."""
         bodies: dict[str, Any] = {
+            "/projects": file_of(self.project),
             "/datasets": {"file": b"text\nhello\n", "text_column": "text"},
             "/records": {"records": streaming.rows(2, seed=1)},
+            "/questions/changes": {"action": "tag", "questions": [1], "tag": "look"},
+            "/views": {"name": "mine", "chosen": {"state": "open"}},
             "/label": {"choice": 0},
             "/skip": {"reason": "blurred"},
+            "/configuration": {"settings": {}},
             "/predict": {"texts": ["apple pear"]},
+            "/populations": {
+                "name": "Readers",
+                "unit": "contributor",
+                "filter": "zcdp",
+                "epsilon_limit": 4.0,
+                "delta_limit": 1e-5,
+                "second_manager": "second",
+            },
+            "/population": {"population": self.population.slug, "records_per_person": 1},
+            "/limit": {"epsilon_limit": 900.0, "delta_limit": 1e-3, "reason": "less is enough"},
+            "/channels/{channel}": {"version": 2, "reason": "better on all sets"},
+            "/rollback": {"reason": "worse for some"},
+            "/retire": {"reason": "wrong guidelines"},
             "/forgettings": {"contributor": "anna"},
             "/forgettings/preview": {"contributor": "anna"},
         }
         made = {"path_parameters": self.real_path(operation)}
         for ending, body in bodies.items():
-            if operation.method == "post" and operation.path.endswith(ending):
+            if operation.method in ("post", "patch") and operation.path.endswith(ending):
                 kind = "multipart/form-data" if ending == "/datasets" else "application/json"
                 made |= {"body": body, "media_type": kind}
         return operation.Case(**made)
@@ -103,17 +157,27 @@ class Site:
 @pytest.fixture
 def site() -> Site:
     person = make_user()
+    person.user_permissions.add(Permission.objects.get(codename="add_project"))
     project = learning.open_trusted(person)
     learning.fill_trusted(project)
-    learning.run_to_release(project, make_user(), version=1)
+    learning.run_to_release(project, make_user(), version=2)
     learning.work_off(project)
     learning.upload(project, [["apple saw", "anna"]], ["text", "contributor"])
     # While an upload waits to be read a new request would be refused; this one stands.
     forgetting.request_forgetting(project=project, name="anna", actor="t", send=False)
     stream = streaming.open_stream(person, "fraud-stream")
-    projects.add_member(project=project, user=person, role=Role.ANNOTATOR)
+    members.add_member(project=project, user=person, role=Role.ANNOTATOR)
     _, secret = tokens.create_token(user=person, name="t", scopes=list(Scope), lifetime=timedelta(days=1))
-    return Site(person, project, stream, secret)
+    common = populations.open_population(
+        name="Patients",
+        unit="contributor",
+        filter="zcdp",
+        epsilon_limit=1000.0,
+        delta_limit=1e-3,
+        owner=person,
+        second=make_user("second"),
+    )
+    return Site(person, project, stream, secret, common)
 
 
 def operations(app: Any = application) -> list[Any]:
@@ -126,14 +190,16 @@ def not_fitting(operation: Any) -> dict[str, dict[str, Any]]:
     names = {one.name for one in operation.iter_parameters()}
     if "Idempotency-Key" in names:
         return {"headers": {"Idempotency-Key": "x" * 201}}
-    for name in ("limit", "format"):
+    for name in ("limit", "format", "kind", "size", "records", "flag"):
         if name in names:
             return {"query": {name: "no such"}}
     return {"body": {"texts": [], "contributor": ""}} if operation.body else {"path_parameters": {"job_id": "none"}}
 
 
 def leading_nowhere(operation: Any) -> dict[str, dict[str, Any]]:
-    """Return what to change in a sound request so that it names nothing."""
+    """Return what to change in a sound request so that it names nothing, in its address or else in its body."""
+    if operation.body and not operation.path_parameters:
+        return {"body": {"population": "none"}}
     return {"path_parameters": {one.name: str(uuid4()) for one in operation.path_parameters}}
 
 
@@ -161,7 +227,7 @@ def test_every_answer_of_every_route_is_as_described(site, settings):
     for operation in found:
         assert site.ask(site.sound(operation)) < 300, operation.label
         assert site.ask(site.sound(operation), secret="none") == 401
-        lacking = other if operation.path in ("/api/v1/projects", "/api/v1/projects/{slug}") else without
+        lacking = other if operation.method == "get" and operation.path in READ_WITH_PROJECTS else without
         assert site.ask(site.sound(operation), secret=lacking) == 403
         for mode in (schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE):
             if mode is schemathesis.GenerationMode.POSITIVE or operation.body or operation.query:

@@ -7,8 +7,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.models import Job
-from annotation.services import broker as broker_service
-from annotation.services import queue
+from annotation.questions.services import queue
+from annotation.work.services import broker as broker_service
 from dpal_site.celery import app
 from dpal_site.monitoring import checks, heartbeats
 from learner.models import Round

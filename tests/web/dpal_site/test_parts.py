@@ -9,27 +9,45 @@ from django.test import Client
 from django.urls import get_resolver, reverse
 from psycopg import sql
 
-from annotation import joining_models
+from annotation.digests import digest_of
 from annotation.models import Assignment, AssignmentState, Encounter, Label, Membership, Query, Record, Report
-from annotation.services import crowd_links, gold
+from annotation.models import joining as joining_models
+from annotation.models.configurations import KNOWN
+from annotation.projects.services.configuring import configure_project
+from annotation.questions.services import correcting, gold, participations
 from dpal_site import label_role, parts
-from tests.factories import add_members, make_annotators, make_candidates, make_project, make_records, open_records
+from dpal_site.roles import RoleAddress
+from tests.factories import (
+    add_members,
+    make_annotators,
+    make_candidates,
+    make_project,
+    make_records,
+    open_preset,
+    open_records,
+)
 from tests.factories import make_user as make_person
+from tests.owning import as_owner
+from tests.permission_scene import named_patterns
 
 pytestmark = pytest.mark.django_db
+PATTERNS = {name: str(pattern.pattern) for name, pattern in named_patterns(get_resolver().url_patterns)}
 
 
 @pytest.fixture
-def role():
-    """Run what a test's block does under a label role of its own."""
-    made = label_role.RoleAddress(f"label_{token_hex(6)}", token_hex(16))
-    label_role.grant_label_role(made)
+def role(settings):
+    """Run what a test's block does under a label role of its own, as the process of the label pages does it."""
+    made = RoleAddress(f"label_{token_hex(6)}", token_hex(16))
+    with as_owner():
+        label_role.grant_label_role(made)
 
     @contextlib.contextmanager
     def acting():
         with connection.cursor() as cursor:
             cursor.execute(sql.SQL("SET ROLE {}").format(sql.Identifier(made.name)))
+            settings.SERVES_LABELS_ALONE = True
             yield
+            settings.SERVES_LABELS_ALONE = False
             cursor.execute("RESET ROLE")
 
     return acting
@@ -86,8 +104,12 @@ class TestTheRoleIsEnough:
         post("flag", {"kind": "sensitive"})
         post("read_guidelines", of=project.slug)
         with role():
-            for name in ("why", "own_statistics"):
+            for name in ("why", "own_statistics", "own_answers"):
                 assert web.get(reverse(f"annotation:{name}", args=[project.slug])).status_code == 200
+            given = Label.objects.filter(superseded_at=None).latest("pk")
+            change = reverse("annotation:correct_answer", args=[project.slug, given.query_id])
+            assert web.post(change, {"choice": 1 - given.choice}).status_code == 302
+        assert Label.objects.filter(superseded_at=None).latest("pk").supersedes_id == given.pk
         # Until nothing is left, and the page says why.
         for _ in range(40):
             with role():
@@ -118,9 +140,9 @@ class TestTheRoleIsEnough:
         Query.objects.filter(pk__in=[query.pk for query in queries]).update(state="open", round_number=1, open_slots=1)
         add_members(project, ann)
         self.all_pages(project, web, role, part={})
-        link = joining_models.CrowdLink.objects.create(
+        joining_models.CrowdLink.objects.create(
             project=project,
-            token="t" * 43,
+            digest=digest_of("t" * 43),
             platform="prolific",
             answers_wanted=1,
             completion_code="CODECODE",
@@ -129,13 +151,13 @@ class TestTheRoleIsEnough:
             created_by=project.created_by,
         )
         client = Client()
-        started = client.post(f"/crowd/{link.token}/", {"PROLIFIC_PID": "a" * 24, "STUDY_ID": "b", "SESSION_ID": "c"})
+        started = client.post(f"/crowd/{'t' * 43}/", {"PROLIFIC_PID": "a" * 24, "STUDY_ID": "b", "SESSION_ID": "c"})
         assert started.status_code == 302
         participant = joining_models.CrowdParticipant.objects.get()
         with role():
             done = client.get(reverse("annotation:crowd_done", args=[project.slug]))
         assert done.status_code == 200
-        assert crowd_links.complete(participant=participant) == ("CODECODE" in done.content.decode())
+        assert participations.complete(participant=participant) == ("CODECODE" in done.content.decode())
 
     def test_for_people_who_may_meet_nobody_new(self, ann, web, role):
         project = make_project(encounter_limit=1, overlap=1)
@@ -148,6 +170,24 @@ class TestTheRoleIsEnough:
                 web.post(reverse("annotation:submit", args=[held().pk]), {"choice": 0})
         assert Label.objects.count() == 3
         assert Encounter.objects.count() == 1
+
+    def test_words_about_classes_are_shown_and_what_came_back_is_settled(self, ann, web, role):
+        project = open_preset(make_person(), "pool-experts")
+        words = {"class_descriptions": ["yes: it agrees"]}
+        configure_project(project=project, changes=words, actor=project.created_by)
+        add_members(project, ann)
+        open_records(project, 2)
+        KNOWN.clear()
+        with role():
+            page = web.get(reverse("annotation:label", args=[project.slug]))
+            assert "it agrees" in page.content.decode()
+            web.post(reverse("annotation:submit", args=[held().pk]), {"choice": 0})
+        asked = Label.objects.get().query_id
+        assert correcting.send_back(project=project, query_ids=[asked], comment="sure?") == [asked]
+        with role():
+            assert "sure?" in web.get(reverse("annotation:own_answers", args=[project.slug])).content.decode()
+            web.post(reverse("annotation:correct_answer", args=[project.slug, asked]), {"choice": 1})
+        assert Report.objects.get().resolved_by_id == ann.pk
 
     def test_an_image_is_shown_and_logging_out_works(self, ann, web, role, tmp_path, settings):
         from io import BytesIO  # noqa: PLC0415
@@ -167,6 +207,21 @@ class TestTheRoleIsEnough:
             shown = web.get(reverse("annotation:question_image", args=[held().pk]))
             assert shown["Content-Type"] == "image/png"
             assert web.post(reverse("logout")).status_code == 302
+
+    @pytest.mark.parametrize("method", ["post", "put", "delete"])
+    def test_whatever_is_sent_to_it_is_answered(self, ann, web, role, method, label_part):
+        """Nothing the role may not write is written for a request that does nothing."""
+        project = make_project()
+        add_members(project, ann)
+        open_records(project, 1)
+        with role():
+            web.get(reverse("annotation:label", args=[project.slug]))
+            lease = held()
+            for name in sorted(parts.LABEL_PAGES):
+                values = [project.slug] if "projects/" in PATTERNS[name] else [lease.pk]
+                values += [lease.query_id] * ("query_id" in PATTERNS[name])
+                answer = getattr(web, method)(reverse(name, args=values))
+                assert answer.status_code < 500, (name, answer.status_code)
 
     def test_and_no_more_than_enough(self, web, role):
         with role(), pytest.raises(ProgrammingError, match="permission denied"), transaction.atomic():

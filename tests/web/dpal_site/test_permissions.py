@@ -15,7 +15,7 @@ from django.test import Client
 from django.urls import get_resolver, reverse
 
 from annotation.models import Project
-from annotation.services.tokens import Scope
+from annotation.people.services.tokens import Scope
 from tests import learning
 from tests.factories import make_user
 from tests.permission_scene import PEOPLE, Scene, api_routes, letter, named_patterns, outcome, undone
@@ -38,6 +38,10 @@ PAGES = {
     "annotation:log_csv": MANAGERS,
     "annotation:retention": MANAGERS,
     "annotation:configuration": MANAGERS,
+    "annotation:configuration_file": MANAGERS,
+    "annotation:copy_project": "Lxxxx-x",
+    "annotation:compare_configurations": MANAGERS,
+    "annotation:from_file": "Lxxxx+x",
     "annotation:kind": MANAGERS,
     "annotation:people": MANAGERS,
     "annotation:remove_member": MANAGERS,
@@ -45,6 +49,14 @@ PAGES = {
     "annotation:revoke_invitation": MANAGERS,
     "annotation:give_group_role": MANAGERS,
     "annotation:take_group_role": MANAGERS,
+    "annotation:populations": "L++++++",
+    "annotation:new_population": "Lxxxx+x",
+    "annotation:population": MANAGERS,
+    "annotation:population_statement": MANAGERS,
+    "annotation:join_population": MANAGERS,
+    "annotation:population_limit": MANAGERS,
+    "annotation:population_managers": MANAGERS,
+    "annotation:decide_population": MANAGERS,
     "annotation:groups": "Lxxxx+x",
     "annotation:group": "Lxxxx+x",
     "annotation:rename_group": "Lxxxx+x",
@@ -55,6 +67,9 @@ PAGES = {
     "annotation:crowd_links": MANAGERS,
     "annotation:revoke_crowd_link": MANAGERS,
     "annotation:own_statistics": ANNOTATORS,
+    "annotation:own_answers": ANNOTATORS,
+    # Whoever answered the question, which in the scene nobody has.
+    "annotation:correct_answer": "L------",
     "annotation:quality": MANAGERS,
     "annotation:add_checks": MANAGERS,
     "annotation:checks": MANAGERS,
@@ -90,6 +105,12 @@ PAGES = {
     "annotation:labelling": MANAGERS,
     "annotation:guidelines": MANAGERS,
     "annotation:reported": MANAGERS,
+    "annotation:questions": MANAGERS,
+    "annotation:change_questions": MANAGERS,
+    "annotation:keep_view": MANAGERS,
+    # The view belongs to the manager.
+    "annotation:drop_view": MANAGERS,
+    "annotation:question": MANAGERS,
     "annotation:decide": MANAGERS,
     "annotation:resolve": MANAGERS,
     "annotation:tokens": "L++++++",
@@ -116,6 +137,7 @@ PAGES = {
     "learner:standing": MANAGERS,
     # No block is open in the project, which a manager is told like this.
     "learner:close_block": "L--x---",
+    "learner:train_on_few": ONLY_MANAGERS,
     "learner:ranked_pool": MANAGERS,
     "learner:closing": MANAGERS,
     "learner:set_archived": MANAGERS,
@@ -124,6 +146,9 @@ PAGES = {
     "learner:preview_forget": MANAGERS,
     "learner:forget_now": MANAGERS,
     "learner:releases": INSIDE,
+    "learner:evaluation": INSIDE,
+    "learner:evidence": INSIDE,
+    "learner:download_evaluation": INSIDE,
     "learner:draft_plan": "Lxxxx+x",
     "learner:draft_plan_plot": "Lxxxx-x",
     "learner:plan": MANAGERS,
@@ -131,10 +156,12 @@ PAGES = {
     "learner:plan_plot": "L------",
     "learner:release": INSIDE,
     "learner:check_again": ONLY_MANAGERS,
+    "learner:endorse": ONLY_MANAGERS,
     "learner:accuracy_plot": INSIDE,
     "learner:measure_plot": INSIDE,
     "learner:retire": ONLY_MANAGERS,
     "learner:release_file": INSIDE,
+    "learner:channels": MANAGERS,
     "learner:webhooks": MANAGERS,
     "learner:remove_webhook": MANAGERS,
     "learner:send_webhook_again": MANAGERS,
@@ -159,6 +186,10 @@ OPEN = {
     "api:openapi-json",
     "api:openapi-view",
     "api:api-root",
+    "hub:model",
+    "hub:revision",
+    "hub:tree",
+    "hub:file",
 }
 # The sign-in library's pages and the administration, which have tables of their own.
 ELSEWHERE = ("account_", "mfa_", "socialaccount_", "openid_connect_", "usersessions_", "admin:")
@@ -175,6 +206,11 @@ OPEN_ANSWERS = {
     "api:openapi-json": [200, 200],
     "api:openapi-view": [200, 200],
     "api:api-root": [404, 404],
+    # A token opens them, as tests/journeys/test_hub.py tells; being logged in does not.
+    "hub:model": [401, 401],
+    "hub:revision": [401, 401],
+    "hub:tree": [401, 401],
+    "hub:file": [401, 401],
     "annotation:crowd_done": [302, 404],
     "annotation:join": [410, 410],
     "annotation:crowd_start": [410, 410],
@@ -183,6 +219,12 @@ OPEN_ANSWERS = {
 ROUTES: dict[str, tuple[str, Scope]] = {
     "list_projects": ("L++++++", Scope.PROJECTS_READ),
     "get_project": (MEMBERS, Scope.PROJECTS_READ),
+    "list_choices": ("L++++++", Scope.PROJECTS_READ),
+    "get_configuration": (MANAGERS, Scope.PROJECTS_READ),
+    "get_configuration_file": (MANAGERS, Scope.PROJECTS_READ),
+    "get_differences": (MANAGERS, Scope.PROJECTS_READ),
+    "open_project": ("Lxxxx+x", Scope.PROJECTS_WRITE),
+    "change_configuration": (MANAGERS, Scope.PROJECTS_WRITE),
     "upload_dataset": (MANAGERS, Scope.DATASETS_WRITE),
     "list_datasets": (MANAGERS, Scope.DATASETS_WRITE),
     "post_records": (MANAGERS, Scope.DATASETS_WRITE),
@@ -190,15 +232,38 @@ ROUTES: dict[str, tuple[str, Scope]] = {
     "claim_assignment": (ANNOTATORS, Scope.LABELS_WRITE),
     "label_assignment": (ANNOTATORS, Scope.LABELS_WRITE),
     "skip_assignment": (ANNOTATORS, Scope.LABELS_WRITE),
+    "list_questions": (MANAGERS, Scope.LABELS_READ),
+    "change_questions": (MANAGERS, Scope.PROJECTS_WRITE),
+    "list_views": (MANAGERS, Scope.LABELS_READ),
+    "keep_view": (MANAGERS, Scope.PROJECTS_WRITE),
+    "drop_view": (MANAGERS, Scope.PROJECTS_WRITE),
     "export_labels": (MANAGERS, Scope.LABELS_READ),
     "list_accounts": (INSIDE, Scope.LEDGER_READ),
     "list_entries": (INSIDE, Scope.LEDGER_READ),
     "get_statement": (INSIDE, Scope.LEDGER_READ),
+    "list_checkpoints": (INSIDE, Scope.LEDGER_READ),
+    "get_consistency": (INSIDE, Scope.LEDGER_READ),
+    "get_inclusion": (INSIDE, Scope.LEDGER_READ),
+    "list_populations": ("L++++++", Scope.LEDGER_READ),
+    "get_population": (MANAGERS, Scope.LEDGER_READ),
+    "list_population_checkpoints": (MANAGERS, Scope.LEDGER_READ),
+    "get_population_consistency": (MANAGERS, Scope.LEDGER_READ),
+    "get_population_statement": (MANAGERS, Scope.LEDGER_READ),
+    "open_population": ("Lxxxx+x", Scope.PROJECTS_WRITE),
+    "join_population": (MANAGERS, Scope.PROJECTS_WRITE),
+    "change_common_limit": (MANAGERS, Scope.PROJECTS_WRITE),
     "list_models": (INSIDE, Scope.MODELS_READ),
     "get_model": (INSIDE, Scope.MODELS_READ),
     "get_file": (INSIDE, Scope.MODELS_READ),
     "predict": (INSIDE, Scope.MODELS_READ),
     "list_rounds": (INSIDE, Scope.MODELS_READ),
+    "list_channels": (INSIDE, Scope.MODELS_READ),
+    "move_channel": (MANAGERS, Scope.PROJECTS_WRITE),
+    "roll_back_channel": (MANAGERS, Scope.PROJECTS_WRITE),
+    "retire_model": (MANAGERS, Scope.PROJECTS_WRITE),
+    "get_model_difference": (INSIDE, Scope.MODELS_READ),
+    "get_plan": (MANAGERS, Scope.LEDGER_READ),
+    "get_evidence": (INSIDE, Scope.MODELS_READ),
     "preview_forgetting_of": (MANAGERS, Scope.DATASETS_WRITE),
     "forget_contributor": (MANAGERS, Scope.DATASETS_WRITE),
     "list_forgettings": (MANAGERS, Scope.DATASETS_WRITE),
@@ -207,7 +272,24 @@ BODIES: dict[str, Any] = {
     "post_records": {"records": [{"text": "hello"}]},
     "label_assignment": {"choice": 0},
     "skip_assignment": {},
+    "change_configuration": {"settings": {}},
+    "change_questions": {"action": "tag", "questions": [1], "tag": "look"},
+    "keep_view": {"name": "mine", "chosen": {"state": "open"}},
+    "open_project": {"format": "dpal-configuration", "format_version": 1, "preset": "pool-experts", "settings": {}},
+    "open_population": {
+        "name": "more",
+        "unit": "record",
+        "filter": "pure",
+        "epsilon_limit": 1.0,
+        "delta_limit": 0.0,
+        "second_manager": "annotator",
+    },
+    "join_population": {"population": "everybody", "records_per_person": 1},
+    "change_common_limit": {"epsilon_limit": 1.0, "delta_limit": 0.0, "reason": "r"},
     "predict": {"texts": ["hello"]},
+    "move_channel": {"version": 1, "reason": "r"},
+    "roll_back_channel": {"reason": "r"},
+    "retire_model": {"reason": "r"},
     "preview_forgetting_of": {"contributor": "nobody"},
     "forget_contributor": {"contributor": "nobody"},
 }
@@ -277,7 +359,7 @@ def test_addresses_that_need_no_login_give_nothing_away() -> None:
     """Whoever comes without the secret in the address, and whoever has no part in a project, gets one and the same."""
     project: Project = learning.open_crowd(make_user("owner"))
     outsider = make_user("outsider")
-    values = {"secret": "s" * 43, "token": "t" * 43, "slug": project.slug}
+    values = {"secret": "s" * 43, "token": "t" * 43, "slug": project.slug, "revision": "main", "name": "weights.json"}
     got = {}
     for name, pattern in named_patterns(get_resolver().url_patterns):
         if name not in OPEN:

@@ -17,15 +17,19 @@ from cryptography.fernet import InvalidToken
 from django.contrib.auth.models import Permission, User
 from django.core import mail
 from django.core.cache import cache
+from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
-from annotation.joining_models import CrowdParticipant
-from annotation.models import Role
+from annotation.models import Membership, Role
+from annotation.models.groups import GroupMember
+from annotation.models.joining import CrowdParticipant
+from annotation.people.services import crowd_links, groups
 from dpal_site import second_factor
 from dpal_site.accounts import SecondFactorAdapter
 from tests import learning
 from tests.factories import add_members, make_project, make_user
+from tests.owning import as_owner
 
 pytestmark = pytest.mark.django_db
 PASSWORD = "correct horse battery"
@@ -157,7 +161,7 @@ class TestWhoIsAsked:
     def test_never_somebody_a_crowd_platform_sent(self):
         project = learning.open_crowd(make_user("owner"))
         link = project.crowd_links.create(
-            token="t" * 43,
+            digest="d" * 64,
             platform="prolific",
             answers_wanted=1,
             completion_code="CODE",
@@ -169,6 +173,39 @@ class TestWhoIsAsked:
         CrowdParticipant.objects.create(link=link, user=person, pid_digest=b"d" * 16)
         assert not second_factor.is_asked_of(person)
         assert second_factor.is_asked_of(make_user("other"))
+
+    @pytest.mark.parametrize("becomes", ["opener", "staff", "superuser", "engineer", "annotator", "in a group"])
+    def test_everybody_means_a_participant_as_well_who_is_anything_else(self, becomes):
+        """What a participant was made before the database refused it, or by hand, takes the exception away."""
+        project = learning.open_crowd(make_user("owner"))
+        link, _ = crowd_links.create_link(
+            project=project,
+            platform="prolific",
+            study="",
+            answers_wanted=1,
+            maximum_participants=1,
+            lifetime=timedelta(days=1),
+            owner=project.created_by,
+        )
+        person = crowd_links.join(link=link, pid="somebody").user
+        assert not second_factor.is_asked_of(person)
+        if becomes == "opener":
+            person.user_permissions.add(Permission.objects.get(codename="add_project"))
+        elif becomes in ("staff", "superuser"):
+            User.objects.filter(pk=person.pk).update(**{f"is_{becomes}": True})
+        else:
+            role = Role.ENGINEER if becomes == "engineer" else Role.ANNOTATOR
+            elsewhere = make_project()
+            with as_owner(), connection.cursor() as cursor:
+                cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+                for table in ("annotation_membership", "annotation_groupmember"):
+                    cursor.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER")
+            if becomes == "in a group":
+                group = groups.create_group(name="Night shift", owner=project.created_by)
+                GroupMember.objects.create(group=group, user=person)
+            else:
+                Membership.objects.create(project=elsewhere, user=person, role=role)
+        assert second_factor.is_asked_of(User.objects.get(pk=person.pk))
 
     def test_a_role_given_later_counts_within_minutes(self, settings, monkeypatch):
         settings.SECOND_FACTOR = frozenset({"managers"})
@@ -204,20 +241,17 @@ class TestWhoIsAsked:
 class TestTheLabelProcess:
     """Its database role may not read second factors: it believes the session, which another process wrote."""
 
-    @pytest.fixture(autouse=True)
-    def label_process(self, settings):
-        settings.SERVES_LABELS_ALONE = True
-
     @pytest.mark.parametrize(
         ("said", "passes"), [("has", True), ("not asked", True), ("missing", False), (None, False)]
     )
-    def test_it_believes_the_session_whatever_its_age(self, said, passes):
+    def test_it_believes_the_session_whatever_its_age(self, said, passes, settings):
         client = Client()
         client.force_login(ann())
         if said:
             session = client.session
             session[second_factor.VERDICT] = [said, 0]
             session.save()
+        settings.SERVES_LABELS_ALONE = True
         assert led_away(client, "/projects/none/label/") is not passes
 
 

@@ -1,20 +1,24 @@
 """What decides who may do what leaves a line: of which kind, whose, from which network; never a name or a secret."""
 
+import io
 import json
 import logging
+from collections import Counter
 from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.test import Client, RequestFactory
-from django.urls import reverse
+from django.urls import get_resolver, reverse
 
 from annotation.models import Role
-from annotation.services import tokens
-from annotation.services.tokens import Scope
+from annotation.people.services import tokens
+from annotation.people.services.tokens import Scope
+from dpal_site.middleware import SECRET_PARTS
 from dpal_site.monitoring import logs, security
 from tests.factories import add_members, make_project, make_user
+from tests.permission_scene import named_patterns
 
 pytestmark = pytest.mark.django_db
 PASSWORD = "correct horse battery"
@@ -45,6 +49,67 @@ def lines():
     logger.addHandler(sink)
     yield written
     logger.removeHandler(sink)
+
+
+@pytest.fixture
+def everything():
+    """Collect all lines, whoever writes them, as the site's own settings do."""
+    formatter = logs.logging_settings("json", "INFO")["formatters"]["lines"]
+    sink = io.StringIO()
+    handler = logging.StreamHandler(sink)
+    handler.addFilter(logs.WithoutContent())
+    handler.setFormatter(formatter["()"](**{key: value for key, value in formatter.items() if key != "()"}))
+    logging.getLogger().addHandler(handler)
+    yield sink
+    logging.getLogger().removeHandler(handler)
+
+
+class TestSecretAddresses:
+    """Invitations, crowd links and links in mails: whoever reads the logs must not come in by them."""
+
+    SECRET = "SeCrEt-of-somebody-who-holds-it"
+
+    def addresses(self):
+        for name, pattern in named_patterns(get_resolver().url_patterns):
+            secrets = SECRET_PARTS & set(pattern.pattern.converters)
+            if secrets and not name.startswith(("learner:", "operations:")):
+                yield reverse(name, kwargs=dict.fromkeys(pattern.pattern.converters, self.SECRET))
+        yield f"/accounts/confirm-email/{self.SECRET}/"
+        yield f"/accounts/password/reset/key/1a-{self.SECRET}/"
+        # Nobody's address, and one letter short of somebody's.
+        yield f"/crowd/{self.SECRET}/{self.SECRET}/"
+        yield f"/joins/{self.SECRET}"
+
+    def test_no_line_holds_one_whatever_is_answered(self, everything):
+        addresses = list(self.addresses())
+        assert {address.split("/")[1] for address in addresses} == {"join", "crowd", "accounts", "joins"}
+        ann, told = Client(), Client(enforce_csrf_checks=True, raise_request_exception=False)
+        ann.force_login(make_user("ann"))
+        answered = Counter()
+        for address in addresses:
+            for client in (ann, told):
+                for method in ("GET", "POST", "PUT", "TRACE"):
+                    answered[client.generic(method, address).status_code] += 1
+            # Somebody's guesses, until they are too many.
+            answered.update(
+                ann.get(address).status_code for _ in range(35) if address.startswith(("/join/", "/crowd/"))
+            )
+        assert {403, 404, 405, 410, 429} <= set(answered)
+        said = everything.getvalue()
+        assert said.count('"django.request"') > 20
+        assert self.SECRET not in said
+
+    def test_what_breaks_is_told_without_the_address(self, everything, monkeypatch):
+        monkeypatch.setattr("annotation.people.views.joining.rates.count_try", lambda **_: 1 / 0)
+        Client(raise_request_exception=False).get(reverse("annotation:join", args=[self.SECRET]))
+        (line,) = [json.loads(line) for line in everything.getvalue().splitlines() if '"exception"' in line]
+        assert line["event"] == "Internal Server Error: /join/<str:secret>/"
+        assert self.SECRET not in everything.getvalue()
+
+    def test_the_files_of_such_a_page_are_asked_for_without_its_address(self):
+        page = Client().get(reverse("annotation:join", args=[self.SECRET]))
+        assert page["Referrer-Policy"] == "strict-origin"
+        assert Client().get(reverse("login"))["Referrer-Policy"] == "same-origin"
 
 
 def told(lines):

@@ -1,19 +1,28 @@
 """Sessions end: when idle, when old, when the password changes, when somebody says so; and a login begins a new one."""
 
+import math
 import re
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from threading import Barrier
 
 import pytest
+from allauth.core import ratelimit
 from allauth.usersessions.models import UserSession
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.contrib.auth.models import User
-from django.contrib.sessions.models import Session
-from django.core import mail
+from django.core import mail, signing
 from django.core.cache import cache
 from django.core.management import CommandError, call_command
-from django.test import Client
+from django.db import connection
+from django.test import Client, RequestFactory
 from django.urls import reverse
+from django.utils import timezone
 
-from dpal_site import sessions
+from annotation.errors import TooOften
+from dpal_site import counts, guessing, sessions
+from dpal_site.models import CachedCount, GuessCount, Session
 
 pytestmark = pytest.mark.django_db
 PASSWORD = "correct horse battery"
@@ -184,10 +193,98 @@ class TestThrottling:
     def refused(self, page):
         return "Too many" in page.content.decode()
 
-    def test_of_one_account_from_many_addresses(self, ann, settings):
-        for number in range(6):
-            log_in(Client(REMOTE_ADDR=f"192.0.2.{number + 1}"), password="guess guess")
-        assert self.refused(log_in(Client(REMOTE_ADDR="192.0.2.99")))
+    def guess(self, address, name="ann"):
+        return log_in(Client(REMOTE_ADDR=address), name, "guess guess")
+
+    def test_who_guesses_is_slowed_and_whose_account_it_is_comes_in(self, ann):
+        """Five failures of a stranger locked the account for everybody."""
+        pages = [self.guess("192.0.2.1") for _ in range(8)]
+        assert [self.refused(page) for page in pages][:5] == [False] * 5
+        assert self.refused(pages[-1])
+        # Even with the right password, and under another name of the account.
+        assert self.refused(log_in(Client(REMOTE_ADDR="192.0.2.1")))
+        assert self.refused(self.guess("192.0.2.1", "ANN"))
+        assert log_in(Client(REMOTE_ADDR="192.0.2.2")).status_code == 302
+
+    def test_pauses_double_up_to_a_quarter_of_an_hour(self, ann):
+        pauses = []
+        for _ in range(16):
+            self.guess("192.0.2.1")
+            row = GuessCount.objects.order_by("-next_at")[0]
+            if row.tries >= guessing.CLIENT.free:
+                counted_at = row.ends_at - timedelta(seconds=guessing.WINDOW_SECONDS)
+                pauses.append((row.next_at - counted_at).total_seconds())
+            # Its time is over, by the clock of this transaction, too, which stands; and the library's own minute.
+            GuessCount.objects.update(next_at=timezone.now() - timedelta(days=1))
+            cache.clear()
+        assert pauses == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900]
+
+    def test_many_networks_together_are_slow_too_and_a_known_browser_is_let_in(self, ann, monkeypatch):
+        monkeypatch.setattr(guessing, "STRANGERS", guessing.Limit("strangers", free=20, longest_seconds=30))
+        known = Client(REMOTE_ADDR="198.51.100.7")
+        assert log_in(known).status_code == 302
+        known.post(reverse("logout"))
+        for number in range(25):
+            self.guess(f"192.0.2.{number + 1}")
+        assert self.refused(self.guess("203.0.113.1"))
+        assert log_in(known).status_code == 302
+        # Another account's browser is no known one, nor is a cookie somebody made up.
+        User.objects.create_user("bob", password=PASSWORD)
+        other = Client(REMOTE_ADDR="198.51.100.8")
+        assert log_in(other, "bob").status_code == 302
+        other.post(reverse("logout"))
+        assert self.refused(log_in(other))
+        forged = Client(REMOTE_ADDR="198.51.100.9")
+        forged.cookies["known"] = signing.dumps(["browser", ["mark"]], salt="another")
+        assert self.refused(log_in(forged))
+
+    def test_a_known_browser_guesses_no_faster(self, ann):
+        known = Client(REMOTE_ADDR="198.51.100.7")
+        log_in(known)
+        known.post(reverse("logout"))
+        pages = []
+        for _ in range(12):
+            pages.append(log_in(known, password="guess guess"))
+            cache.clear()
+        assert self.refused(pages[-1])
+        assert not self.refused(pages[8])
+
+    def test_a_flood_makes_the_site_forget_no_guess(self, ann):
+        """Anonymous resets filled a cache of 300 entries, which then threw the counts of guesses away."""
+        for _ in range(7):
+            self.guess("192.0.2.1")
+        for number in range(450):
+            cache.set(f"allauth:rl:reset:{number}", [1.0], 60)
+        for number in range(40):
+            Client(REMOTE_ADDR=f"203.0.113.{number}").post(
+                reverse("account_reset_password"), {"email": f"nobody-{number}@example.org"}
+            )
+        assert self.refused(log_in(Client(REMOTE_ADDR="192.0.2.1")))
+
+    def test_a_flood_makes_the_site_forget_no_code_either(self, ann):
+        for _ in range(5):
+            assert ratelimit.consume(
+                RequestFactory(REMOTE_ADDR="192.0.2.1").post("/"), action="login_failed", key="mfa-auth-user-1"
+            )
+        for number in range(450):
+            cache.set(f"allauth:rl:reset:{number}", [1.0], 60)
+        later = RequestFactory(REMOTE_ADDR="192.0.2.1").post("/")
+        assert not ratelimit.consume(later, action="login_failed", key="mfa-auth-user-1")
+
+    def test_what_is_over_is_swept_away_and_nothing_else(self, ann):
+        self.guess("192.0.2.1")
+        cache.set("over", 1, 60)
+        cache.set("kept", {"a": [1.5]}, 60)
+        CachedCount.objects.filter(value=1).update(ends_at=timezone.now() - timedelta(seconds=1))
+        assert cache.get("over") is None
+        assert cache.add("over", 2, 60)
+        assert not cache.add("over", 3, 60)
+        CachedCount.objects.filter(value=2).update(ends_at=timezone.now() - timedelta(seconds=1))
+        GuessCount.objects.filter(pk=GuessCount.objects.first().pk).update(
+            ends_at=timezone.now() - timedelta(seconds=1)
+        )
+        assert counts.forget_old_counts() == 2
+        assert cache.get("kept") == {"a": [1.5]}
 
     def test_of_many_accounts_from_one_address(self, ann):
         for number in range(11):
@@ -201,6 +298,28 @@ class TestThrottling:
             log_in(Client(REMOTE_ADDR="192.0.2.1", HTTP_X_FORWARDED_FOR=f"198.51.100.{number}"), f"x{number}", "guess")
         refused = log_in(Client(REMOTE_ADDR="192.0.2.1", HTTP_X_FORWARDED_FOR="198.51.100.99"))
         assert refused.status_code == 429 or self.refused(refused)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_many_guesses_at_once_are_one_after_another(monkeypatch):
+    monkeypatch.setattr(guessing, "CLIENT", guessing.Limit("client", free=1, longest_seconds=900))
+    # One try, then pauses: 2 ** 9 seconds from the tenth on, so that a slow machine lets few more in than a quick one.
+    ready, began = Barrier(16), time.monotonic()
+
+    def guess(_number):
+        try:
+            ready.wait(timeout=60)
+            guessing.count_try(RequestFactory(REMOTE_ADDR="192.0.2.1").post("/"), "ann")
+        except TooOften:
+            return False
+        else:
+            return True
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(16) as pool:
+        let_in = sum(pool.map(guess, range(16)))
+    assert 1 <= let_in <= 1 + math.log2(2 + time.monotonic() - began)
 
 
 class TestNobodyLearnsWhoHasAnAccount:

@@ -8,13 +8,13 @@ from django.db import IntegrityError, transaction
 from django.test import Client
 from django.urls import reverse
 
+from annotation.choices.presets import PRESETS
 from annotation.models import Job, Project, WorkState
-from annotation.presets import PRESETS
-from annotation.services import projects
-from annotation.wizard_forms import Step
-from learner import plan_setups
-from learner.planning_models import PlanSimulation
-from learner.services import planning
+from annotation.projects.forms.wizard import Step
+from annotation.projects.services import projects
+from learner.models.planning import PlanSimulation
+from learner.planning import plan_setups
+from learner.planning.services import planning
 from privacy.models import BudgetAccount, LedgerEntry
 from tests.factories import make_user
 

@@ -6,7 +6,7 @@ import pytest
 from django.utils import translation
 from django.utils.formats import date_format
 
-from learner.dashboard import Column
+from learner.dashboard.tables import Column
 from learner.templatetags.dashboard_cells import cell
 from learner.templatetags.release_numbers import percent, six_digits
 

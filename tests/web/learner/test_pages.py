@@ -8,11 +8,12 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Role
-from annotation.services import projects
+from annotation.people.services import members
 from learner.models import ModelRelease, ReleaseState
-from learner.services import release_gate, releases
+from learner.releases.services import release_gate, releases
 from tests import learning
 from tests.factories import make_user
+from tests.markup import tight
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -38,7 +39,7 @@ def release(project) -> ModelRelease:
 
 def member(project, role: str) -> Client:
     person = make_user()
-    projects.add_member(project=project, user=person, role=role)
+    members.add_member(project=project, user=person, role=role)
     return client_of(person)
 
 
@@ -58,6 +59,28 @@ def plots(project, release) -> list[str]:
     dataset = release.evaluations.get().dataset_id
     drawn = [reverse("learner:measure_plot", args=(project.slug, 1, kind, dataset)) for kind in KINDS]
     return [reverse("learner:accuracy_plot", args=(project.slug, 1)), *drawn]
+
+
+def test_a_manager_is_told_the_price_of_training_on_few_questions_and_says_the_word(manager):
+    project = learning.open_trusted(manager, selection="random", round_size=50, labels_per_release=50)
+    learning.fill_trusted(project, number=20)
+    learning.work_off(project)
+    learning.label_everything(project, make_user())
+    learning.work_off(project)
+    overview, train = (reverse(f"learner:{name}", args=(project.slug,)) for name in ("overview", "train_on_few"))
+    browser = client_of(manager)
+    for page in (overview, reverse("learner:standing", args=(project.slug,))):
+        html = browser.get(page).content.decode()
+        assert "Train on 20 questions for ε 2.000, δ 0" in html
+        assert f'action="{train}"' in html
+    assert member(project, Role.ENGINEER).post(train).status_code == 403
+    assert member(project, Role.ANNOTATOR).post(train).status_code == 404
+    assert browser.get(train).status_code == 405
+    assert not project.training_runs.exists()
+    assert browser.post(train).url == overview
+    assert project.training_runs.get().labels_used == 20
+    assert "Train on" not in browser.get(overview).content.decode()
+    assert browser.post(train).status_code == 409
 
 
 def test_engineers_and_managers_see_releases(project, release, manager):
@@ -144,7 +167,7 @@ def test_the_number_of_statements_does_not_grow_with_the_releases(project, manag
     annotator = make_user()
     learning.run_to_release(project, annotator, version=3)
     client = client_of(manager)
-    with django_assert_max_num_queries(40):
+    with django_assert_max_num_queries(43):
         client.get(reverse("learner:overview", args=(project.slug,)))
     with django_assert_max_num_queries(25):
         client.get(reverse("learner:releases", args=(project.slug,)))
@@ -203,7 +226,7 @@ def test_a_page_has_the_numbers_the_key_and_what_changed(project, manager):
         assert releases.signer().public_key in page
         assert release.environment["dpal"] in page
         assert f"{100 * found['macro_f1']['value']:.1f} %" in page
-        assert "What changed since version 1" in page
+        assert "What differs from version 1" in page
         assert "Distance the weights moved" in page
         assert "spent epsilon" in page
         assert "guidelines</code>" not in page
@@ -233,7 +256,7 @@ class TestCandidate:
 
     def test_a_manager_has_it_checked_again(self, project, held, manager, monkeypatch):
         sent = []
-        monkeypatch.setattr("learner.services.dispatch.current_app.send_task", lambda task, **_: sent.append(task))
+        monkeypatch.setattr("learner.work.services.dispatch.current_app.send_task", lambda task, **_: sent.append(task))
         address = reverse("learner:check_again", args=(project.slug, 1))
         assert member(project, Role.ENGINEER).post(address).status_code == 403
         assert client_of(make_user()).post(address).status_code == 404
@@ -244,6 +267,20 @@ class TestCandidate:
         assert release_gate.unchecked_releases().get() == held
         assert "Being checked" in client_of(manager).get(pages(project, 1)[1]).content.decode()
 
+    def test_one_that_a_constant_beats_says_so_and_waits_for_a_managers_word(self, project, release, manager):
+        learning.beaten_on_another_set(release)
+        page, address = pages(project, 1)[1], reverse("learner:endorse", args=(project.slug, 1))
+        engineer = member(project, Role.ENGINEER)
+        for client, asked in ((client_of(manager), True), (engineer, False)):
+            shown = client.get(page).content.decode()
+            assert "No better than always giving one answer" in shown
+            assert "public sentence encoder" in shown
+            assert ("Offer it as the latest" in shown) is asked
+        assert engineer.post(address, {"reason": "x"}).status_code == 403
+        assert client_of(manager).post(address, {"reason": " "}).status_code == 422
+        assert client_of(manager).post(address, {"reason": "the test set is old"}).status_code == 302
+        assert "It is offered all the same: the test set is old" in engineer.get(page).content.decode()
+
     def test_what_is_released_is_not_checked_again(self, project, release, manager):
         client_of(manager).post(reverse("learner:check_again", args=(project.slug, 1)))
         release.refresh_from_db()
@@ -253,7 +290,7 @@ class TestCandidate:
 
 def test_the_card_is_shown_as_it_was_released_and_no_other(project, release, manager):
     client, address = client_of(manager), reverse("learner:release", args=(project.slug, 1))
-    shown = client.get(address).content.decode()
+    shown = tight(client.get(address).content.decode())
     assert '<section class="card document" lang="en">' in shown
     assert "<h3>Guarantee</h3>" in shown
     assert "Not covered:" in shown

@@ -7,10 +7,12 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Query, Role
-from annotation.services import projects
-from learner import pool_views
+from annotation.people.services import members
+from annotation.questions.services import labelling
+from learner.rounds import views as pool_views
 from tests import learning
 from tests.factories import make_user
+from tests.markup import tight
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -38,14 +40,14 @@ def page_of(project, person):
 
 
 def text_of(response):
-    return response.content.decode()
+    return tight(response.content.decode())
 
 
 def test_only_managers_of_a_crowd_project_see_it(crowd, manager):
     assert page_of(crowd, manager).status_code == 200
     for role in (Role.ANNOTATOR, Role.ENGINEER):
         person = make_user()
-        projects.add_member(project=crowd, user=person, role=role)
+        members.add_member(project=crowd, user=person, role=role)
         assert page_of(crowd, person).status_code == 404
     assert page_of(crowd, make_user()).status_code == 404
     assert Client().get(reverse("learner:ranked_pool", args=[crowd.slug])).status_code == 302
@@ -60,7 +62,7 @@ def test_what_is_left_in_answers_in_money_and_in_questions(crowd, manager):
     learning.fill_crowd(crowd)
     assert text_of(page_of(crowd, manager)).count("no limit") == 3
     limits = {"labels_limit": 900, "money_limit": Decimal("50.10"), "price_per_label": Decimal("0.10")}
-    projects.set_label_budget(project=crowd, currency="EUR", **limits)
+    labelling.set_label_budget(project=crowd, currency="EUR", **limits)
     html = text_of(page_of(crowd, manager))
     assert "<dd>501</dd>" in html
     assert "<dd>50.10 EUR</dd>" in html

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from annotation.presets import PRESETS, broken_rules
+from annotation.choices.presets import PRESETS, broken_rules
 from dpal_site.demo import plans, real_data
 from dpal_site.demo.annotators import Page
 

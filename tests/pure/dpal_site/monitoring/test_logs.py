@@ -23,7 +23,7 @@ def lines(request):
     handler = logging.StreamHandler(sink)
     handler.addFilter(logs.WithoutContent())
     handler.setFormatter(formatter["()"](**{key: value for key, value in formatter.items() if key != "()"}))
-    logger = logging.Logger("annotation.services.datasets")
+    logger = logging.Logger("annotation.data.services.datasets")
     logger.addHandler(handler)
     return logger, sink
 
@@ -38,7 +38,7 @@ def test_a_json_line_names_its_request_and_level(lines):
     assert line == {
         "event": "job 7 is sent again",
         "level": "warning",
-        "logger": "annotation.services.datasets",
+        "logger": "annotation.data.services.datasets",
         "request_id": "abc",
         "status": 200,
     }

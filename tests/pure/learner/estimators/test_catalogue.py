@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from learner.estimators.baseline import LogisticRegressionBaseline
-from learner.estimators.catalogue import KINDS, Training, estimator_for, words_for
+from learner.estimators.catalogue import words_for
 from learner.estimators.huber_svm import HuberSVMBaseline
+from learner.estimators.kinds import KINDS, Training, estimator_for
 from learner.estimators.minibatch_svm import MiniBatchPrivateSVM, MiniBatchSVMBaseline
 from learner.linear_model import LinearModel
 

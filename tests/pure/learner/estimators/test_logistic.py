@@ -11,7 +11,9 @@ from scipy import special
 
 from learner.estimators import logistic
 from learner.estimators.baseline import LogisticRegressionBaseline
+from learner.estimators.convex import minimise
 from learner.estimators.logistic import PrivateLogisticRegression
+from learner.linear_model import LinearModel
 from privacy.accounting.events import event_from_json
 from privacy.errors import CertificateMissed
 from privacy.mechanisms.randomness import SecureRandom
@@ -188,6 +190,45 @@ def test_the_certificate_covers_the_released_point(monkeypatch):
     finer.fit(X, y)
     allowed = (1e-6 + 1e-10) / estimator.privacy_event_.total_regularization
     assert 0 < np.linalg.norm(solved[0] - solved[1]) <= allowed
+
+
+METHODS = [("objective", 0.0), ("gaussian", 1e-5), ("output", 0.0)]
+
+
+@pytest.mark.parametrize(("method", "delta"), METHODS)
+def test_a_solver_that_stops_as_soon_as_it_may_stays_within_what_is_charged(monkeypatch, method, delta):
+    """The solver is honest and lazy: it walks away from the minimiser for as long as its certificate is good enough."""
+    reached = []
+
+    def lazy(objective, *, tolerance):
+        found, direction = minimise(objective, tolerance=tolerance / 10), np.eye(objective.size)[0] / objective.ridge
+        low, high = 0.0, 2 * tolerance
+        for _ in range(40):
+            middle = (low + high) / 2
+            good = objective.certified_gradient(found + middle * direction)[1] <= tolerance
+            low, high = (middle, high) if good else (low, middle)
+        reached.append(objective.certified_gradient(found + low * direction)[1])
+        return found + low * direction
+
+    monkeypatch.setattr(logistic, "minimise", lazy)
+    estimator = PrivateLogisticRegression(1.0, 0.5, method, delta=delta, classes=[0, 1], gradient_tolerance=1e-4)
+    event = estimator.fit(*blobs()).privacy_event_
+    assert 0.99e-4 < reached[0] <= event.gradient_tolerance == 1e-4
+
+
+@pytest.mark.parametrize(("method", "delta"), METHODS)
+def test_a_long_prior_leaves_the_solver_less_room(monkeypatch, method, delta):
+    """Its pull is a product that was rounded: by half a unit in the last place, which the certificate must cover."""
+    asked = []
+    monkeypatch.setattr(
+        logistic, "minimise", lambda objective, *, tolerance: asked.append(tolerance) or np.zeros(objective.size)
+    )
+    prior = LinearModel(np.full((1, 5), 1e9), np.zeros(1), ("a", "b"))
+    estimator = PrivateLogisticRegression(
+        1.0, 0.5, method, delta=delta, classes=[0, 1], prior=prior, gradient_tolerance=1e-4
+    )
+    estimator.fit(*blobs())
+    assert 0 < asked[0] <= 1e-4 - 2.0**-53 * 0.5 * float(np.linalg.norm(prior.coef))
 
 
 @given(seed=st.integers(0, 2**32), regularization=st.floats(0.1, 100))

@@ -8,6 +8,7 @@ import pytest
 
 from learner.features.base import featurizer_from_json
 from learner.features.image import ImageFeaturizer
+from learner.features.static_encoder import StaticEncoder
 from learner.features.tabular import CategoricalColumn, NumericColumn, TabularFeaturizer
 from learner.features.text import HashingTextFeaturizer
 
@@ -25,6 +26,8 @@ IMAGES = np.random.default_rng(3).integers(0, 256, size=(6, 7, 5), dtype=np.uint
 FEATURIZERS = [
     (HashingTextFeaturizer(), TEXTS),
     (HashingTextFeaturizer(64, ngram_range=(1, 2), norm_bound=0.3, normalizer="L0"), TEXTS),
+    (StaticEncoder(), TEXTS),
+    (StaticEncoder(n_features=9, norm_bound=0.3, normalizer="L2"), TEXTS),
     (TabularFeaturizer(COLUMNS), TABLE),
     (TabularFeaturizer(COLUMNS, norm_bound=3.0, row_scaling="unit"), TABLE),
     (ImageFeaturizer(7, 5), IMAGES),

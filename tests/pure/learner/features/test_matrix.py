@@ -1,6 +1,7 @@
 """Feature files: streamed, complete or absent, and verified."""
 
 import hashlib
+import resource
 import tracemalloc
 
 import numpy as np
@@ -48,6 +49,19 @@ def test_columns_in_the_wrong_memory_order_are_written_by_rows(tmp_path):
 def test_empty_matrix(tmp_path):
     written = write_matrix(tmp_path / "x.npy", [], dimension=4)
     assert open_matrix(written.path, sha256=written.sha256).shape == (0, 4)
+
+
+@pytest.mark.parametrize("rows", [100, 100_000])
+def test_a_full_disk_leaves_nothing(tmp_path, rows):
+    """Of few rows it shows when the file is closed, of many while they are written."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (256, before[1]))
+    try:
+        with pytest.raises(OSError, match="too large"):
+            write_matrix(tmp_path / "x.npy", [np.zeros((rows, 4), dtype=np.float32)], dimension=4)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_failed_stream_leaves_nothing_and_keeps_what_was_there(tmp_path):

@@ -47,6 +47,35 @@ def test_zcdp_guarantee_is_above_the_exact_gaussian_curve(rho, delta):
     assert comp.gaussian_delta(math.sqrt(2 * rho), comp.zcdp_epsilon(rho, delta)) <= delta
 
 
+@pytest.mark.parametrize(("sensitivity", "sigma"), [(1.0, 1.0), (3.0, 2.0), (0.25, 1.5)])
+@pytest.mark.parametrize("order", [1.5, 4.0])
+def test_gaussian_rho_is_the_slope_of_its_renyi_divergence(sensitivity, sigma, order):
+    """By quadrature of the two densities, which knows no formula for rho."""
+
+    def power_mean(x):
+        far, near = (mpmath.npdf(x, centre, sigma) for centre in (sensitivity, 0))
+        return far**order * near ** (1 - order)
+
+    with mpmath.workdps(30):
+        divergence = mpmath.log(mpmath.quad(power_mean, [-40, 0, sensitivity, 60])) / (order - 1)
+        assert comp.gaussian_rho(sensitivity, sigma) == pytest.approx(float(divergence / order), rel=1e-9)
+
+
+@pytest.mark.parametrize("loss_range", [0.5, 2.0])
+def test_the_rho_of_a_bounded_range_covers_two_outcomes_that_reach_it(loss_range):
+    """Of all pairs whose losses fill the range, the worst two-point one comes near the bound, and none exceeds it."""
+    bound = comp.bounded_range_rho(loss_range)
+    found = []
+    for low in (-loss_range * step / 40 for step in range(1, 40)):
+        # Both distributions add up to one: the losses of the two outcomes are `low` and `low + range`.
+        rare = -math.expm1(-low) / (math.exp(-low - loss_range) - math.exp(-low))
+        losses = [(rare, low + loss_range), (1 - rare, low)]
+        for order in (1.01, 1.5, 3.0, 8.0):
+            divergence = math.log(sum(p * math.exp((order - 1) * loss) for p, loss in losses)) / (order - 1)
+            found.append(divergence / order)
+    assert 0.9 * bound < max(found) <= bound
+
+
 @given(mu=st.floats(0.001, 20), epsilon=st.floats(0, 30))
 def test_gaussian_delta_to_nine_digits(mu, epsilon):
     exact = exact_gaussian_delta(mu, epsilon)

@@ -169,6 +169,20 @@ def test_releases_from_one_coin_stay_within_their_charges(rate, answers):
         assert abs(math.log(here / there)) <= replaced + 1e-9
 
 
+@given(
+    rate=st.floats(0.001, 1),
+    losses=st.lists(st.floats(0.01, 3), min_size=2, max_size=4),
+)
+def test_releases_from_one_coin_that_all_lean_one_way_use_up_their_charges(rate, losses):
+    """Answers that each speak for the record as loudly as they may: together they tell all that was charged."""
+    told = math.log(1 - rate + rate * math.exp(math.fsum(losses)))
+    charged = released = 0.0
+    for epsilon in losses:
+        charged += screens.hidden_selection_epsilon(screens.rate_after_release(rate, released), epsilon)
+        released += epsilon
+    assert charged == pytest.approx(told, rel=1e-9)
+
+
 def test_rate_after_release_at_the_ends():
     assert screens.rate_after_release(0.3, 0.0) == pytest.approx(0.3, rel=1e-12)
     assert screens.rate_after_release(0.3, 1000.0) == 1.0

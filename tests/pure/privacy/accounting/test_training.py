@@ -10,6 +10,7 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from privacy.accounting import training
+from privacy.accounting.composition import gaussian_delta
 from privacy.accounting.cost import NoProof
 
 margins = st.floats(-1, 1)
@@ -206,6 +207,26 @@ def test_gaussian_objective_delta_bounds_the_divergence_on_the_line(records, sig
     for p, q in (densities, densities[::-1]):
         divergence = np.maximum(p - math.exp(epsilon) * q, 0).sum() * (w[1] - w[0])
         assert divergence <= delta * (1 + 1e-6) + 1e-12
+
+
+@pytest.mark.parametrize(("crowd", "excess"), [(0, -0.1), (100_000, 0.02)])
+def test_a_wide_gaussian_tilt_hides_a_records_pull_but_not_how_it_bends_the_loss(crowd, excess):
+    """One record, alone or beside a crowd of tiny ones that all pull one way and hardly bend anything.
+
+    By quadrature over the minimiser; the same noise without a change of variables would be far below what is seen.
+    """
+    sigma, total, tiny = 20.0, 0.5, 0.001
+    epsilon = training.curvature_loss(0.25, 1.0, total) + excess
+    w = np.linspace(-1, 1, 2_000_001) * (9 * sigma + crowd * tiny) / total
+    slopes = total * w - crowd * tiny * expit(-tiny * w)
+    curves = total + crowd * tiny**2 * expit(tiny * w) * expit(-tiny * w)
+    without = np.exp(-((slopes / sigma) ** 2) / 2) * curves
+    with_record = np.exp(-(((slopes + expit(w)) / sigma) ** 2) / 2) * (curves + expit(w) * expit(-w))
+    step = (w[1] - w[0]) / (sigma * math.sqrt(2 * math.pi))
+    assert without.sum() * step == pytest.approx(1)
+    divergence = np.maximum(with_record - math.exp(epsilon) * without, 0).sum() * step
+    assert divergence <= training.gaussian_objective_delta(epsilon, sigma, total)
+    assert divergence > 1000 * gaussian_delta(1 / sigma, epsilon)
 
 
 def test_gaussian_objective_has_nothing_to_offer_below_its_change_of_variables():

@@ -46,6 +46,34 @@ def test_sums_are_exact_whatever_the_memory(parts, minimum, memory):
 
 
 @settings(deadline=None)
+@given(parts=PARTS, minimum=st.integers(2, 30), memory=st.sampled_from([50, 400]))
+def test_exact_counts_decide_where_the_sketch_lets_everything_through(parts, minimum, memory):
+    """A sketch of one cell takes every text for frequent; behind it nothing below the minimum comes out."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recount, "sized_counts", lambda *_, **__: CountMinSketch(1, 1))
+        shares = list(frequent_texts(map(table_of, parts), minimum=minimum, key=KEY, memory_bytes=memory))
+    found = dict(pair for share in shares for pair in zip(*share.to_pydict().values(), strict=True))
+    assert found == {text: count for text, count in total_of(parts).items() if count >= minimum}
+
+
+def test_rare_texts_stay_inside_when_they_collide_with_frequent_ones():
+    """Forty frequent texts among twenty thousand rare ones, in less memory than they need, ahead of a real sketch."""
+    frequent = {f"open the door {number}": 30 for number in range(40)}
+    parts = [
+        table_of([(f"what only {number} said", 1 + number % 9) for number in range(start, start + 500)])
+        for start in range(0, 20_000, 500)
+    ] + [table_of(list(frequent.items()))]
+    with pytest.MonkeyPatch.context() as patch:
+        # Sized for a tenth of the counts it is given, so that many a rare text looks frequent.
+        patch.setattr(
+            recount, "sized_counts", lambda distinct, total, **how: CountMinSketch.for_error(total // 10, **how)
+        )
+        shares = list(frequent_texts(parts, minimum=10, key=KEY, memory_bytes=50_000))
+    found = dict(pair for share in shares for pair in zip(*share.to_pydict().values(), strict=True))
+    assert found == frequent
+
+
+@settings(deadline=None)
 @given(rows=st.lists(st.tuples(st.text(max_size=3), st.integers(1, 9)), max_size=40), skipped=st.integers(0, 5))
 def test_sums_are_exact_in_however_many_parts(rows, skipped):
     with pytest.MonkeyPatch.context() as patch:

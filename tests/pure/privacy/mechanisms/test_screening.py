@@ -51,6 +51,20 @@ def test_a_coin_shows_exactly_the_probability_that_is_charged(wanted, others):
     assert not rng.answers
 
 
+@given(wanted=st.floats(-2, 2), low=st.integers(0, RESOLUTION), high=st.integers(0, RESOLUTION))
+def test_no_coin_leaves_the_range_that_is_charged(wanted, low, high):
+    """Whatever is wanted: a number below the smallest probability always shows, one above the largest never does."""
+    low, high = sorted((low, high))
+    for number, allowed in ((low - 1, [True]), (low, [True, False]), (high - 1, [True, False]), (high, [False])):
+        if 0 <= number < RESOLUTION:
+            clamped = min(max(math.ceil(Fraction(wanted) * RESOLUTION), low), high)
+            rng = FixedNumbers([number], clamped >> REST_BITS)
+            shown = flip_coins(
+                np.array([wanted]), high=Fraction(high, RESOLUTION), low=Fraction(low, RESOLUTION), rng=rng
+            )
+            assert shown[0] in allowed
+
+
 def test_coins_keep_the_shape_and_never_fail_a_certain_one():
     shown = flip_coins(np.array([[1.0, 0.0], [0.0, 1.0]]), high=Fraction(1), low=Fraction(0), rng=SecureRandom())
     assert shown.tolist() == [[True, False], [False, True]]
@@ -67,7 +81,8 @@ def test_exponential_screen_stays_within_its_cost(threshold, epsilon, distances)
     high, low = exponential_screen_range(threshold, 1.0, epsilon)
     rates = np.exp(-np.maximum(threshold, distances) * epsilon / (1 - threshold))
     shown = [Fraction(float(rate)) for rate in np.clip(rates, float(low), float(high))]
-    worst = max(max(shown) / min(shown), (1 - min(shown)) / (1 - max(shown)))
+    # The range itself, too: between its ends lies what the rounding of any distance may give.
+    worst = max(max(one) / min(one) for one in (shown, (high, low), [1 - rate for rate in shown], (1 - high, 1 - low)))
     top = math.exp(-threshold * epsilon / (1 - threshold))
     cost = max(epsilon, math.log((1 - top * math.exp(-epsilon)) / (1 - top)))
     assert math.log(worst) <= cost

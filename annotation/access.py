@@ -1,0 +1,39 @@
+"""Whose project it is, and whether anything of it may still change."""
+
+from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
+
+from annotation import selectors
+from annotation.errors import ProjectClosed
+from annotation.models import (
+    Project,
+    ProjectState,
+    Role,
+)
+
+CLOSED = (ProjectState.ARCHIVED, ProjectState.DELETED)
+READING = ("GET", "HEAD", "OPTIONS")
+
+
+def managed_project(request: HttpRequest, slug: str, *, closed_too: bool = False) -> Project:
+    """Return the project if the person manages it; else it does not exist for them.
+
+    An archived or deleted one can only be read, but by what is there for such projects (`closed_too`).
+    """
+    project = get_object_or_404(selectors.projects_of(request.user, roles=(Role.MANAGER,)), slug=slug)
+    if request.method not in READING and not closed_too:
+        refuse_if_closed(project)
+    return project
+
+
+def may_open(request: HttpRequest) -> bool:
+    """Say whether the person may open a project."""
+    return request.user.has_perm("annotation.add_project")
+
+
+def refuse_if_closed(project: Project) -> None:
+    """Refuse to change anything of a project that can only be read."""
+    if project.state == ProjectState.DELETED:
+        raise ProjectClosed("This project is deleted; what is left of it can only be read.")
+    if project.state == ProjectState.ARCHIVED:
+        raise ProjectClosed("This project is archived and can only be read. A manager can take it out of the archive.")

@@ -1,0 +1,93 @@
+"""How a pool's account adds up: by sums of epsilon, or of rho where many Gaussian releases are wanted of it."""
+
+import math
+from collections.abc import Mapping
+from typing import Any, Final, Literal
+
+from annotation.choices.catalogue import chosen_of
+from privacy.accounting.composition import zcdp_rho_limit
+from privacy.accounting.cost import Cost
+from privacy.accounting.event import Event
+from privacy.choices import Kind
+from privacy.wording import say
+
+FilterName = Literal["pure", "zcdp"]
+# A rho account keeps all of its delta to turn rho into epsilon: whatever it is charged has none.
+DELTA_SHARE: Final = 0
+# More releases than this are not compared.
+MOST_COMPARED: Final = 1000
+
+
+def filter_of(settings: Mapping[str, Any]) -> FilterName:
+    """Return how the account of a pool is to add up: as it buys more of the releases that are planned.
+
+    Computed from declared numbers alone, so that nothing private decides it.
+
+    Parameters
+    ----------
+    settings : mapping
+        Field names of `Project` (and `pool_epsilon`, `pool_delta`) to values that break no rule.
+    """
+    if settings.get("oracle") != "trusted" or settings.get("arrival", "pool") != "pool" or not _sums_in_rho(settings):
+        return "pure"
+    planned = settings.get("maximum_releases") or MOST_COMPARED
+    pure, zcdp = (min(planned, releases_payable(settings, kind)) for kind in ("pure", "zcdp"))
+    return "zcdp" if zcdp > pure else "pure"
+
+
+def releases_payable(settings: Mapping[str, Any], kind: FilterName) -> int:
+    """Return how many releases an account of this kind pays for under its limit, after what opens the choice."""
+    release, opening = _release_of(settings), _opening_of(settings)
+    if release is None:
+        return 0
+    first = Cost(0.0) if opening is None else opening.cost(adjacency="null")
+    if kind == "pure":
+        each = release.cost(adjacency="null")
+        return _times((settings["pool_epsilon"] - first.epsilon, each.epsilon), (settings["pool_delta"], each.delta))
+    if not settings["pool_delta"] > 0:
+        return 0
+    each = release.in_rho().cost(adjacency="null")
+    limit = zcdp_rho_limit(settings["pool_epsilon"], settings["pool_delta"])
+    return _times((limit - first.rho, each.rho), (0.0, each.delta + first.delta))
+
+
+def broken_on(settings: Mapping[str, Any], filter_name: str) -> dict[str, str]:
+    """Return the rules that settings break on an account of this kind, which was charged already, by field."""
+    if filter_name != "zcdp":
+        return {}
+    if not _sums_in_rho(settings):
+        rule = say("This account sums rhos, and this choice has none: its argument is one of epsilons.")
+        return {"selection": rule}
+    release = _release_of(settings)
+    if release is not None and release.in_rho().cost(adjacency="null").delta > 0:
+        rule = say("This account sums rhos and has no delta left to give; this training needs one.")
+        return {"estimator": rule}
+    return {}
+
+
+def _sums_in_rho(settings: Mapping[str, Any]) -> bool:
+    """Say whether what chooses the questions has a finite rho that is paid once, or costs nothing."""
+    choice = chosen_of(Kind.STRATEGY, settings)
+    if choice is None or settings["selection"] == "secret_sample":
+        return False
+    opening = _opening_of(settings)
+    if opening is not None:
+        return math.isfinite(opening.cost(adjacency="null").rho)
+    # A series of rounds is cheap by an argument about epsilons along a path; in rho each round would stand alone.
+    return bool(settings["selection"] == "random")
+
+
+def _opening_of(settings: Mapping[str, Any]) -> Event | None:
+    choice = chosen_of(Kind.STRATEGY, settings)
+    return None if choice is None else choice.of(settings).opening(settings)
+
+
+def _release_of(settings: Mapping[str, Any]) -> Event | None:
+    choice = chosen_of(Kind.ESTIMATOR, settings)
+    return None if choice is None else choice.of(settings).release(settings)
+
+
+def _times(*shares: tuple[float, float]) -> int:
+    """Return how often every cost fits into what there is of it."""
+    times = [math.inf if cost == 0 else left // cost for left, cost in shares]
+    return int(min(MOST_COMPARED, max(0.0, min(times))))

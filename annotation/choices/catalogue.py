@@ -1,0 +1,47 @@
+"""The choices of this site: the learner adds its own when the site starts, and annotation knows them by declaration."""
+
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+from privacy.catalogue import Catalogue
+from privacy.choices import Choice, Kind, Parameter
+
+CATALOGUE: Final = Catalogue()
+# Settings that are stored under the name of a kind.
+KEYS: Final = tuple(kind.key for kind in Kind if kind.key)
+
+
+def chosen_of(kind: Kind, settings: Mapping[str, Any]) -> type[Choice] | None:
+    """Return what the settings of a project name of a kind, None where they name nothing that is known."""
+    return CATALOGUE.find(kind, str(settings.get(kind.key) or ""))
+
+
+def offered(kind: Kind, *, oracle: str, arrival: str, data_kinds: Collection[str]) -> list[tuple[str, str]]:
+    """Return what a form lists of a kind: names, and labels in English."""
+    found = CATALOGUE.offered(kind, oracle=oracle, arrival=arrival, data_kinds=data_kinds)
+    return [(choice.name, choice.label) for choice in found]
+
+
+def names_of(kind: Kind) -> list[str]:
+    """Return the names of all parameters of a kind."""
+    return list(dict.fromkeys(each.name for choice in CATALOGUE.of_kind(kind) for each in choice.parameters()))
+
+
+def declared(name: str) -> Parameter | None:
+    """Return the declaration of a setting, None where no choice declares it."""
+    return CATALOGUE.parameters().get(name)
+
+
+def label_of(key: str, name: str) -> str:
+    """Return the English label of a choice by the setting it is stored under, empty where nothing is known of it."""
+    kind = next((kind for kind in Kind if kind.key == key), None)
+    choice = None if kind is None else CATALOGUE.find(kind, name)
+    return "" if choice is None else choice.label
+
+
+def default_of(name: str) -> Any:
+    """Return what a declared setting is where a document does not hold it: its default, or nothing chosen."""
+    found = declared(name)
+    if found is not None:
+        return list(found.default) if found.type is tuple else found.default
+    return "" if name in KEYS else None

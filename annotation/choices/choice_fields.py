@@ -1,0 +1,111 @@
+"""Form fields made from declarations: a parameter says its type, range, label and help, and the field follows."""
+
+import math
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext, gettext_lazy
+
+from annotation.choices.catalogue import CATALOGUE
+from privacy.choices import Choice, Kind, Parameter
+
+# What a choice of each kind is called, and what it decides.
+KIND_FIELDS: dict[Kind, tuple[Any, Any]] = {
+    Kind.RANDOMIZER: (
+        gettext_lazy("Randomised answers"),
+        gettext_lazy("Whether answers are released with noise of their own before anything learns from them."),
+    ),
+    Kind.SUGGESTIONS: (
+        gettext_lazy("Suggestions"),
+        gettext_lazy("What annotators see beside a question of the rounds to come; each of them decides as before."),
+    ),
+    Kind.MACHINE: (
+        gettext_lazy("Machine annotator"),
+        gettext_lazy("Whether a language model answers beside people; it is sent only what passed the gate."),
+    ),
+}
+
+
+class LinesField(forms.CharField):
+    """Texts, one a line; blank lines are left out."""
+
+    widget = forms.Textarea(attrs={"rows": 4})
+
+    def to_python(self, value: Any) -> Any:
+        """Read lines, or take a list as it is."""
+        if isinstance(value, list | tuple):
+            return list(value)
+        return [line.strip() for line in (super().to_python(value) or "").splitlines() if line.strip()]
+
+    def prepare_value(self, value: Any) -> Any:
+        """Show a list as lines."""
+        return "\n".join(value) if isinstance(value, list | tuple) else value
+
+
+def field_of(declared: Parameter) -> forms.Field:
+    """Return the form field of a parameter."""
+    said: dict[str, Any] = {
+        "label": gettext_lazy(declared.label),
+        "help_text": gettext_lazy(declared.help) if declared.help else "",
+        "initial": declared.default,
+        "required": not declared.optional and declared.type not in (bool, tuple, str),
+    }
+    if declared.options:
+        none = [("", gettext_lazy("none"))] if declared.optional else []
+        choices = [*none, *((value, gettext_lazy(label)) for value, label in declared.options.items())]
+        return forms.ChoiceField(choices=choices, **said | {"required": not declared.optional})
+    if declared.type is bool:
+        # An unticked box sends nothing.
+        return forms.BooleanField(**said | {"initial": declared.default or None})
+    if declared.type is int:
+        return forms.IntegerField(min_value=_least(declared), max_value=_most(declared), **said)
+    if declared.type is float:
+        return forms.FloatField(**said)
+    if declared.type is tuple:
+        return LinesField(**said)
+    return forms.CharField(**said)
+
+
+def optional_field(choice: type[Choice], name: str) -> forms.Field:
+    """Return the form field of a parameter that another choice does without; what it may be, the choice says."""
+    field = field_of(next(each for each in choice.parameters() if each.name == name))
+    field.required, field.validators = False, []
+    return field
+
+
+def kind_field(kind: Kind, offered: list[tuple[str, str]]) -> forms.ChoiceField:
+    """Return the form field by which one of a kind is chosen, or none of it."""
+    label, help_text = KIND_FIELDS.get(kind, (kind.key, ""))
+    choices = [("", gettext_lazy("none")), *((name, gettext_lazy(text)) for name, text in offered)]
+    return forms.ChoiceField(choices=choices, required=False, label=label, help_text=help_text)
+
+
+def label_of(name: str) -> str:
+    """Return what a declared setting is called, in the reader's language; empty where none is declared so."""
+    declared = CATALOGUE.parameters().get(name)
+    if declared is not None:
+        return gettext(declared.label)
+    kind = next((kind for kind in KIND_FIELDS if kind.key == name), None)
+    return "" if kind is None else str(KIND_FIELDS[kind][0])
+
+
+def words_of(name: str, value: Any) -> str:
+    """Return what a declared setting's value is called where it has a name of its own, else an empty text."""
+    declared = CATALOGUE.parameters().get(name)
+    if declared is not None and declared.options:
+        return gettext(declared.options.get(value, "")) if declared.options.get(value) else ""
+    kind = next((kind for kind in Kind if kind.key == name), None)
+    choice = None if kind is None else CATALOGUE.find(kind, str(value))
+    return "" if choice is None else gettext(choice.label)
+
+
+def _least(declared: Parameter) -> int | None:
+    if declared.at_least is not None:
+        return math.ceil(declared.at_least)
+    return None if declared.above is None else math.floor(declared.above) + 1
+
+
+def _most(declared: Parameter) -> int | None:
+    if declared.at_most is not None:
+        return math.floor(declared.at_most)
+    return None if declared.below is None else math.ceil(declared.below) - 1

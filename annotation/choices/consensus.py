@@ -1,0 +1,122 @@
+"""What several answers to one question agree on."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from privacy.mechanisms.randomness import RandomSource
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """The answer that several come to.
+
+    Attributes
+    ----------
+    choice : int
+        Position of the class in the project's list, >= 0.
+    votes : int
+        Number of answers counted, >= 1.
+    agreeing : int
+        Number of answers that name `choice`, >= 1.
+    """
+
+    choice: int
+    votes: int
+    agreeing: int
+
+
+def majority(choices: Sequence[int]) -> Agreement | None:
+    """Return what more than half of the answers say, or None if no class has that many.
+
+    A plurality is not enough: two of five answers would make a label that most annotators contradict.
+
+    Parameters
+    ----------
+    choices : sequence of int
+        One class position per person, shape (n_answers,).
+
+    Raises
+    ------
+    ValueError
+        If there is no answer at all.
+    """
+    if not choices:
+        raise ValueError("choices must hold at least one answer, got none")
+    choice, agreeing = Counter(choices).most_common(1)[0]
+    if 2 * agreeing <= len(choices):
+        return None
+    return Agreement(choice=choice, votes=len(choices), agreeing=agreeing)
+
+
+def plurality(choices: Sequence[int], *, rng: RandomSource) -> int:
+    """Return the class that most answers name, by a coin where several are named equally often.
+
+    A function of this question's answers and of coins alone: what a randomised response needs, since a question that
+    asked for another opinion would tell outsiders that its first answers differ.
+
+    Parameters
+    ----------
+    choices : sequence of int
+        One class position per person, shape (n_answers,).
+    rng : RandomSource
+        Source of the coin.
+
+    Raises
+    ------
+    ValueError
+        If there is no answer at all.
+    """
+    if not choices:
+        raise ValueError("choices must hold at least one answer, got none")
+    votes = Counter(choices)
+    most = max(votes.values())
+    leaders = sorted(choice for choice, count in votes.items() if count == most)
+    return leaders[rng.integers(len(leaders))]
+
+
+def median(choices: Sequence[int]) -> Agreement | None:
+    """Return the middle of ordered answers, None where there are two in the middle and they differ.
+
+    Nobody need have more than half of the answers behind it: half of them are not above it, and half not below.
+
+    Parameters
+    ----------
+    choices : sequence of int
+        One position on the scale per person, shape (n_answers,).
+
+    Raises
+    ------
+    ValueError
+        If there is no answer at all.
+    """
+    low, high = _middle(choices)
+    return Agreement(choice=low, votes=len(choices), agreeing=list(choices).count(low)) if low == high else None
+
+
+def median_by_coin(choices: Sequence[int], *, rng: RandomSource) -> int:
+    """Return the middle of ordered answers, by a coin where there are two in the middle and they differ.
+
+    Like `plurality`, a function of this question's answers and of coins alone.
+
+    Parameters
+    ----------
+    choices : sequence of int
+        One position on the scale per person, shape (n_answers,).
+    rng : RandomSource
+        Source of the coin.
+
+    Raises
+    ------
+    ValueError
+        If there is no answer at all.
+    """
+    middle = _middle(choices)
+    return middle[rng.integers(2)] if middle[0] != middle[1] else middle[0]
+
+
+def _middle(choices: Sequence[int]) -> tuple[int, int]:
+    if not choices:
+        raise ValueError("choices must hold at least one answer, got none")
+    ordered = sorted(choices)
+    return ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]

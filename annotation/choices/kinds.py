@@ -1,0 +1,139 @@
+"""Who is protected from whom in a project that stands: what hinders another choice, and what would follow from one."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from django.db.models import F, Field
+from django.db.models.functions import Now
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from annotation.choices.catalogue import CATALOGUE, KEYS, default_of
+from annotation.choices.gates import GATE_FIELDS
+from annotation.choices.preset import Preset
+from annotation.choices.selection_rules import FIELD_DEFAULTS
+from annotation.choices.stream_rules import STREAM_FIELDS
+from annotation.log.history import is_charged
+from annotation.models import (
+    STREAM_JOB,
+    Arrival,
+    Dataset,
+    DatasetRole,
+    DatasetState,
+    GateRun,
+    Membership,
+    Oracle,
+    Project,
+    Query,
+    RecordPost,
+    Role,
+)
+from annotation.models.groups import GroupRole
+from annotation.models.joining import CrowdLink, Invitation
+from privacy.choices import Kind
+
+# What a kind of project decides; name, question, classes, people, periods and limits stay as they are.
+DEPENDENT: Final = (
+    "privacy_unit",
+    "gate_kind",
+    "gate_epsilon",
+    "texts_per_contributor",
+    *(name for names in GATE_FIELDS.values() for name in names),
+    "normalizer",
+    "feature_dimension",
+    "features",
+    "features_epsilon",
+    "selection",
+    "round_size",
+    "labels_per_release",
+    "maximum_releases",
+    "overlap",
+    "question_kind",
+    "training_epsilon",
+    "regularization",
+    *FIELD_DEFAULTS,
+    *STREAM_FIELDS,
+)
+
+
+def hindrances(project: Project, *, oracle: str, arrival: str, preset: str) -> list[str]:
+    """Say what stands in the way of another oracle, arrival or preset; empty where nothing does."""
+    if (project.oracle, project.arrival, project.preset) == (oracle, arrival, preset):
+        return []
+    if is_charged(project):
+        return [_("Something was paid for: the guarantee that was given rests on who answers and how records come.")]
+    found = []
+    if GateRun.objects.filter(project=project).exists() or Query.objects.filter(project=project).exists():
+        found.append(_("There are questions: what annotators may see of them was decided for this kind of project."))
+    if uploads := _private_uploads(project):
+        said = ngettext(
+            "%(n)d upload of records or first examples was read for this kind of project: a stream takes no uploads, "
+            "and a gate counts only what was uploaded for it. Open another project for the other kind.",
+            "%(n)d uploads of records or first examples were read for this kind of project: a stream takes no uploads, "
+            "and a gate counts only what was uploaded for it. Open another project for the other kind.",
+            uploads,
+        )
+        found.append(said % {"n": uploads})
+    if RecordPost.objects.filter(project=project).exists():
+        found.append(_("Records were posted: each has its slot in the stream, which no pool has."))
+    if project.oracle == Oracle.CROWD and oracle != Oracle.CROWD and _lets_strangers_in(project):
+        found.append(
+            _(
+                "The annotators of a crowd are strangers, and experts see the records. Take the annotators' roles "
+                "away first and revoke links and invitations; then let in whom you trust."
+            )
+        )
+    return found
+
+
+def settings_of_kind(project: Project, preset: Preset, unit: str) -> dict[str, Any]:
+    """Return all settings of the project under another preset: the preset's values, and what a project has else."""
+    fields = {field.name: field for field in Project._meta.get_fields() if isinstance(field, Field)}
+    names = dict.fromkeys(
+        (*DEPENDENT, *(name for name in CATALOGUE.parameters() if CATALOGUE.kind_of(name) != Kind.CLASSES))
+    )
+    values = {name: preset.defaults.get(name, _where_unsaid(name, fields)) for name in names}
+    values |= {key: preset.defaults.get(key, Project.absent.get(key, "")) for key in KEYS if key not in fields}
+    if preset.oracle == Oracle.CROWD:
+        kept = ("gate_epsilon", "texts_per_contributor", *GATE_FIELDS[values["gate_kind"]])
+        values |= {name: None for names in GATE_FIELDS.values() for name in names if name not in kept}
+    kind = project.data_kind if project.data_kind in preset.data_kinds else "text"
+    if kind != project.data_kind:
+        values |= {"columns": [], "image_height": None, "image_width": None}
+    return values | {
+        "preset": preset.key,
+        "oracle": preset.oracle,
+        "arrival": preset.defaults.get("arrival", Arrival.POOL.value),
+        "privacy_unit": unit,
+        "data_kind": kind,
+    }
+
+
+def _where_unsaid(name: str, columns: Mapping[str, "Field[Any, Any]"]) -> Any:
+    """Return what a setting is under a preset that says nothing of it."""
+    if name in columns:
+        return columns[name].get_default()
+    return Project.absent[name] if name in Project.absent else default_of(name)
+
+
+def broken_by_data(project: Project, wanted: Mapping[str, Any]) -> dict[str, str]:
+    """Return the rule that rows which are there already break under other settings, by field."""
+    if wanted["data_kind"] != project.data_kind and Dataset.objects.filter(project=project, row_count__gt=0).exists():
+        return {"data_kind": _("Records of another kind were read: this kind of project takes none like them.")}
+    return {}
+
+
+def _private_uploads(project: Project) -> int:
+    private = Dataset.objects.filter(project=project).exclude(role=DatasetRole.PUBLIC_TEST)
+    return private.exclude(state=DatasetState.REFUSED).exclude(job__kind=STREAM_JOB).count()
+
+
+def _lets_strangers_in(project: Project) -> bool:
+    """Say whether anybody labels, or could begin to."""
+    live = {"project": project, "revoked_at": None, "expires_at__gt": Now()}
+    return (
+        Membership.objects.filter(project=project, role=Role.ANNOTATOR).exists()
+        or GroupRole.objects.filter(project=project, role=Role.ANNOTATOR).exists()
+        or CrowdLink.objects.filter(**live).exists()
+        or Invitation.objects.filter(**live, role=Role.ANNOTATOR, uses__lt=F("maximum_uses")).exists()
+    )

@@ -1,0 +1,134 @@
+"""How the answers of a crowd leave the trusted side: randomised, one question at a time."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+from privacy.accounting.events import RandomizedAnswersEvent
+from privacy.accounting.randomized_response import LARGEST_EPSILON
+from privacy.accounting.units import epsilon_to_nano
+from privacy.choices import Choice, Kind, Sound, parameter
+from privacy.wording import gettext_noop as _
+from privacy.wording import say
+
+# The estimator that learns from responses, whose law it knows, and from nothing else.
+ESTIMATOR: Final = "channel"
+# With more answers a person, hardly anything is left of the epsilon of each.
+LARGEST_CAP: Final = 1000
+
+
+@dataclass(frozen=True)
+class RandomizedConsensus(Choice):
+    """What a question's answers agree on is said through a randomised response; everybody outside reads that alone."""
+
+    kind: ClassVar[Kind] = Kind.RANDOMIZER
+    name: ClassVar[str] = "randomized_consensus"
+    label: ClassVar[str] = _("randomised consensus: what a question's answers agree on is said by chance, once")
+    help: ClassVar[str] = _("Paid once for all questions, rounds and models; training again costs nothing more.")
+    sound: ClassVar[Sound] = Sound(
+        oracles=("crowd",),
+        arrivals=("pool",),
+        data_kinds=("text",),
+        why_not={
+            "trusted": _(
+                "Randomised answers protect answers to public questions; here the records are to be protected."
+            ),
+            "stream": _("The records of a stream pay once, so their answers are not said a second way."),
+        },
+    )
+
+    answers_epsilon: float = parameter(
+        4.0,
+        above=0,
+        at_most=LARGEST_EPSILON,
+        label=_("Epsilon of all answers"),
+        help=_(
+            "What all answers, questions, rounds and models together cost whom they are to protect: one answer, or one "
+            "annotator. Spent once, at the first round."
+        ),
+    )
+    answers_unit: str = parameter(
+        "answer",
+        options={
+            "answer": _("each single answer"),
+            "annotator": _("all answers of one annotator together"),
+        },
+        label=_("What of the answers is protected"),
+        help=_("Who answers ten questions is protected by ten times the epsilon of a single answer."),
+    )
+    answers_cap: int | None = parameter(
+        None,
+        at_least=1,
+        at_most=LARGEST_CAP,
+        label=_("Most answers of one annotator"),
+        help=_(
+            "Where all answers of one annotator are protected together: nobody is asked more ordinary questions than "
+            "this, and the epsilon is divided among them. Small caps need many people."
+        ),
+    )
+    response_classes: str = parameter(
+        "top_k",
+        options={
+            "top_k": _("the likeliest classes, by public knowledge and earlier responses"),
+            "uniform": _("all classes alike"),
+        },
+        label=_("Classes a response may name"),
+        help=_("Fewer classes leave less to chance. Which ones are likely is learned from no answer."),
+    )
+    randomizations: int = parameter(
+        1,
+        at_least=1,
+        at_most=5,
+        label=_("Responses to one question"),
+        help=_("More than one lets doubtful questions be asked again; the epsilon is divided among them."),
+    )
+
+    def event(self, *, n_classes: int, **circumstances: Any) -> RandomizedAnswersEvent:
+        """Return the one event that pays for all answers of a project with so many classes."""
+        return RandomizedAnswersEvent(
+            self.epsilon_once,
+            n_classes,
+            "top_k" if self.response_classes == "top_k" else "uniform",
+            "annotator" if self.answers_unit == "annotator" else "answer",
+            self.randomizations,
+            self.questions_moved,
+        )
+
+    @property
+    def questions_moved(self) -> int:
+        """To how many questions whom this protects may have given an answer."""
+        return (self.answers_cap or 1) if self.answers_unit == "annotator" else 1
+
+    @property
+    def epsilon_once(self) -> float:
+        """What one response may cost, so that all that one unit can have moved stay within what is declared."""
+        responses = self.randomizations * self.questions_moved
+        if responses == 1:
+            return self.answers_epsilon
+        return math.nextafter(self.answers_epsilon / responses, 0.0)
+
+    def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
+        """Refuse an account that cannot pay, an estimator that reads answers, and repeats nobody would pay for."""
+        broken: dict[str, str] = {}
+        if self.answers_unit == "annotator" and self.answers_cap is None:
+            broken["answers_cap"] = _(
+                "Protecting an annotator needs a cap: each further answer of theirs costs epsilon once more."
+            )
+        if self.answers_unit == "answer" and self.answers_cap is not None:
+            broken["answers_cap"] = _(
+                "A cap belongs to the protection of all answers of one annotator. Leave it empty, or protect these."
+            )
+        limit = settings.get("labels_epsilon")
+        cost = self.event(n_classes=max(2, len(settings.get("classes") or ()))).cost().epsilon
+        if limit is not None and epsilon_to_nano(cost) > epsilon_to_nano(limit):
+            broken["labels_epsilon"] = say(
+                "All answers together cost epsilon {epsilon:.3g}, more than the limit of their account.", epsilon=cost
+            )
+        if settings.get("estimator") != ESTIMATOR:
+            broken["estimator"] = say("Randomised answers are learned from by {wanted} alone.", wanted=ESTIMATOR)
+        if settings.get("repeat_votes") and self.randomizations < 2:
+            broken["repeat_votes"] = _(
+                "A question that is asked again is randomised again, and its responses are too few for that."
+            )
+        return broken

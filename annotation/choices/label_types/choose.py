@@ -1,0 +1,28 @@
+"""Single choice: one of the classes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from annotation.choices.label_types.base import LabelType
+from privacy.wording import gettext_noop as _
+
+
+@dataclass(frozen=True)
+class ChooseOne(LabelType):
+    """A class is chosen for each record; an answer is stored as the position of its class."""
+
+    name: ClassVar[str] = "choose"
+    label: ClassVar[str] = _("choose a class")
+    help: ClassVar[str] = _("Each record has one class: the one that more than half of the answers name.")
+    widget: ClassVar[str] = "annotation/_label_choose.html"
+    finds_classes: ClassVar[bool] = True
+    coefficient: ClassVar[str] = _("Krippendorff's alpha")
+
+    def possible(self, n_classes: int) -> int:
+        """Return one answer for each class."""
+        return n_classes
+
+    def exported(self, choice: int, classes: Sequence[str], guess: int | None) -> list[str]:
+        """Return the name of the class."""
+        return [classes[choice]]

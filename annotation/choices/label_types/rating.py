@@ -1,0 +1,56 @@
+"""Rating: a step of a scale whose order matters."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+from annotation.choices.consensus import Agreement, median, median_by_coin
+from annotation.choices.label_types.base import LabelType
+from annotation.choices.label_types.coefficient import Differences, ordinal
+from privacy.choices import Sound
+from privacy.mechanisms.randomness import RandomSource
+from privacy.wording import gettext_noop as _
+from privacy.wording import say
+
+# As many as there are keys in a row.
+MOST_STEPS: Final = 11
+
+
+@dataclass(frozen=True)
+class Rate(LabelType):
+    """The classes are steps from lowest to highest; an answer is stored as the position of its step."""
+
+    name: ClassVar[str] = "rating"
+    label: ClassVar[str] = _("rate on a scale")
+    help: ClassVar[str] = _(
+        "The classes are 2 to 11 steps in their order. A record has the middle one of its answers; a model learns the "
+        "steps as classes and makes no use of their order."
+    )
+    sound: ClassVar[Sound] = Sound(
+        arrivals=("pool",), why_not={"stream": _("A stream asks for a class, or for a yes or no; ratings need a pool.")}
+    )
+    widget: ClassVar[str] = "annotation/_label_scale.html"
+    coefficient: ClassVar[str] = _("Krippendorff's alpha, ordinal")
+    differences: ClassVar[Differences] = staticmethod(ordinal)
+
+    def possible(self, n_classes: int) -> int:
+        """Return one answer for each step."""
+        return n_classes
+
+    def exported(self, choice: int, classes: Sequence[str], guess: int | None) -> list[str]:
+        """Return the name of the step."""
+        return [classes[choice]]
+
+    def agreed(self, votes: Sequence[int]) -> Agreement | None:
+        """Return the median; of an even number whose two middle answers differ there is none."""
+        return median(votes)
+
+    def settled(self, votes: Sequence[int], *, rng: RandomSource) -> int:
+        """Return the median, by a coin where the two middle answers differ."""
+        return median_by_coin(votes, rng=rng)
+
+    def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
+        """Refuse a scale that has more steps than keys."""
+        if len(settings["classes"]) <= MOST_STEPS:
+            return {}
+        return {"classes": say("A scale has at most {most} steps.", most=MOST_STEPS)}

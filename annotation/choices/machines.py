@@ -1,0 +1,74 @@
+"""Whether a language model answers beside the people of a crowd, and how much it may be asked."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+from django.conf import settings as site
+
+from privacy.choices import Choice, Kind, Sound, parameter
+from privacy.wording import gettext_noop as _
+from privacy.wording import say
+
+FEWEST_ASKED: Final = 2
+
+
+@dataclass(frozen=True)
+class LanguageModelAnswers(Choice):
+    """A language model answers as one more annotator; it is sent what strangers are shown, and nothing else."""
+
+    kind: ClassVar[Kind] = Kind.MACHINE
+    name: ClassVar[str] = "language_model"
+    label: ClassVar[str] = _("a language model answers as one of the annotators")
+    help: ClassVar[str] = _("It takes one place of each question at most, and is marked as a machine everywhere.")
+    sound: ClassVar[Sound] = Sound(
+        oracles=("crowd",),
+        arrivals=("pool",),
+        data_kinds=("text",),
+        why_not={
+            "trusted": _("A language model is sent what it answers about: only what passed a gate may leave the site."),
+            "stream": _("A language model is sent what it answers about: only what passed a gate may leave the site."),
+        },
+    )
+    # It is shown gate output alone, so it may come and go.
+    stays: ClassVar[bool] = False
+
+    machine_endpoint: str = parameter(
+        "",
+        label=_("Name of the endpoint"),
+        help=_("One of those that the site's administrator has named in LANGUAGE_MODELS."),
+    )
+    machine_requests: int = parameter(
+        1000,
+        at_least=1,
+        at_most=1_000_000,
+        label=_("Requests to it at most"),
+        help=_("Over the whole project, repeated ones included: this bounds what it can cost."),
+    )
+
+    @classmethod
+    def missing(cls) -> str:
+        """Say that the site names no endpoint."""
+        return "" if site.LANGUAGE_MODELS else _("The site's administrator has named no language model.")
+
+    def event(self, *args: Any, **circumstances: Any) -> None:
+        """Return nothing: what it is sent passed the gate, which was paid for."""
+        return
+
+    def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
+        """Refuse an endpoint that nobody named, and questions that would be the machine's alone."""
+        broken: dict[str, str] = {}
+        if self.machine_endpoint not in site.LANGUAGE_MODELS:
+            broken["machine_endpoint"] = _("The site's administrator has named no such endpoint.")
+        if (settings.get("overlap") or 1) < FEWEST_ASKED:
+            broken["overlap"] = say(
+                "A machine never answers alone: at least {fewest} must be asked.", fewest=FEWEST_ASKED
+            )
+        return broken
+
+
+def machine_choice(settings: Mapping[str, Any]) -> LanguageModelAnswers | None:
+    """Return which language model answers in a project, None where none does."""
+    if settings.get(Kind.MACHINE.key) != LanguageModelAnswers.name:
+        return None
+    return LanguageModelAnswers.of(settings)

@@ -1,0 +1,29 @@
+"""What annotation itself declares to choose from; a further choice joins by one line."""
+
+from annotation.choices.gates import GATES
+from annotation.choices.label_randomizers import RandomizedConsensus
+from annotation.choices.label_types.catalogue import LABEL_TYPES
+from annotation.choices.machines import LanguageModelAnswers
+from annotation.choices.open_answers import AnswersNotSecret
+from annotation.choices.release_plan import ReleasePlan
+from annotation.choices.stream_plan import StreamPlan
+from annotation.choices.suggestions import ReleasedModelSuggests
+from annotation.choices.update_policies import POLICIES
+from privacy.choices import Choice
+
+CHOICES: tuple[type[Choice], ...] = (
+    *GATES.values(),
+    RandomizedConsensus,
+    AnswersNotSecret,
+    ReleasedModelSuggests,
+    LanguageModelAnswers,
+    *LABEL_TYPES,
+    *POLICIES,
+    ReleasePlan,
+    StreamPlan,
+)
+
+
+def annotation_choices() -> tuple[type[Choice], ...]:
+    """Return them, once somebody asks."""
+    return CHOICES

@@ -1,0 +1,12 @@
+"""Refusing settings by the rules they break."""
+
+from collections.abc import Mapping
+
+from annotation.errors import InvalidConfiguration
+from privacy.wording import rules_together
+
+
+def refuse_broken(broken: Mapping[str, str]) -> None:
+    """Refuse settings, naming each field with the rule that it breaks; nothing where none is broken."""
+    if broken:
+        raise InvalidConfiguration(rules_together(broken))

@@ -1,0 +1,110 @@
+"""What each selection and each estimator needs, and the rule that a configuration breaks."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from annotation.choices.catalogue import CATALOGUE, chosen_of, names_of
+from privacy.accounting.events import Event
+from privacy.choices import Kind
+from privacy.wording import say
+
+POOL_ESTIMATORS = (
+    "logistic",
+    "logistic_gaussian",
+    "logistic_output",
+    "huber_svm",
+    "huber_svm_gaussian",
+    "huber_svm_output",
+    "minibatch_svm",
+)
+GAUSSIAN = ("logistic_gaussian", "huber_svm_gaussian")
+# Parameters of selections that presets say, so that no default stands for them.
+OF_PRESETS = ("selection_epsilon", "selection_rate", "block_hours")
+# Whoever stops at one of these leaves one record unanswered because of another.
+BINDING_LIMITS = ("answers_per_person", "answers_per_day", "encounter_limit")
+# What a project has where its configuration leaves a field out.
+FIELD_DEFAULTS: Mapping[str, Any] = {"estimator": "logistic", "smoothing": 0.5, "training_delta": 0.0}
+
+
+def value_of(settings: Mapping[str, Any], name: str) -> Any:
+    """Return a setting, or the default of the project's field where it is left out."""
+    value = settings.get(name)
+    return FIELD_DEFAULTS[name] if value is None else value
+
+
+def broken_secrecy_rules(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Return the rules a configuration breaks that hides what is asked, by field; empty where it hides nothing.
+
+    Such a choice is charged as if every record were answered, or not, because of itself. A person who stops at a limit
+    answers one record instead of another, and the block or window closes without that other one.
+    """
+    if settings["selection"] != "secret_sample" and settings.get("update_policy") != "flsw_hidden":
+        return {}
+    rule = "Not where the choice is secret: one record would keep another from being answered before its time is up."
+    return dict.fromkeys((field for field in BINDING_LIMITS if settings.get(field) is not None), rule)
+
+
+def broken_crowd_rules(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Return the rules a configuration breaks that shows its questions to a crowd, by field.
+
+    What an answer was is secret from whoever else is asked, and from everybody who sees rounds and models.
+    """
+    if settings["oracle"] != "crowd" or settings.get("overlap_limit") is None:
+        return {}
+    return {
+        "overlap_limit": "Not in front of a crowd: whoever is asked as one more would know that the others disagreed."
+    }
+
+
+def field_defaults() -> dict[str, Any]:
+    """Return what a pool's settings are where its configuration leaves them out or its choices do not use them."""
+    declared = {name: each.default for name, each in CATALOGUE.parameters().items() if name in _free_names()}
+    return {**declared, **FIELD_DEFAULTS}
+
+
+def _free_names() -> set[str]:
+    """Name the parameters of selections; of those that no preset says, every project has the declared default."""
+    return {*names_of(Kind.STRATEGY)} - {*OF_PRESETS}
+
+
+def broken_selection_rules(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Return the rules about the choice of questions that a configuration of a pool breaks, by field."""
+    selection = settings["selection"]
+    choice = chosen_of(Kind.STRATEGY, settings)
+    if choice is None:
+        return {"selection": say("No selection is called {got}.", got=selection)}
+    broken = choice.broken_by({**settings, "n_features": features_of(settings)})
+    if settings["oracle"] != "crowd" and settings.get("repeat_votes"):
+        broken["repeat_votes"] = "Asking again about doubtful answers is free only behind a gate."
+    if selection == "secret_sample":
+        if settings.get("labels_limit") is not None or settings.get("money_limit") is not None:
+            broken["labels_limit"] = "How many a secret sample asks is secret, and stopping at a limit would tell it."
+    elif settings.get("screened_blocks"):
+        broken["screened_blocks"] = "Only a secret sample has blocks to screen."
+    return broken
+
+
+def broken_estimator_rules(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Return the rules about training that a configuration of a pool breaks, by field."""
+    choice = chosen_of(Kind.ESTIMATOR, {"estimator": "logistic", **settings})
+    if choice is None:
+        return {"estimator": "A release needs an estimator that adds noise; its twins without noise are no choice."}
+    broken = choice.broken_by(settings)
+    delta = value_of(settings, "training_delta")
+    if delta != 0 and "training_delta" not in {each.name for each in choice.parameters()}:
+        broken["training_delta"] = say("Only Gaussian noise has a delta, so it must be 0 here, got {got}.", got=delta)
+    return broken
+
+
+def opening_event(settings: Mapping[str, Any]) -> Event | None:
+    """Return what opens a series of rounds and pays for all of it, None where each round or nothing pays."""
+    choice = chosen_of(Kind.STRATEGY, settings)
+    return None if choice is None else choice.of(settings).opening(settings)
+
+
+def features_of(settings: Mapping[str, Any]) -> int:
+    """Return the number of features: of a table, one for each number, and for each category and all others."""
+    if settings["data_kind"] != "table":
+        return int(settings["feature_dimension"])
+    columns = settings.get("columns") or []
+    return sum(len(column["categories"]) + 1 if "categories" in column else 1 for column in columns)

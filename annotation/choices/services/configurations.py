@@ -1,0 +1,102 @@
+"""Writing a project's settings: those that have a column there, all others as another version of its document."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import connection, transaction
+from django.db.models import Max
+
+from annotation.choices.catalogue import CATALOGUE
+from annotation.choices.presets import PRESETS
+from annotation.models import Project
+from annotation.models.configurations import SCHEMA_VERSION, Configuration, remember, settings_in
+
+COLUMNS = frozenset(name for field in Project._meta.concrete_fields for name in (field.name, field.attname))
+
+
+def in_document(name: str) -> bool:
+    """Say whether a setting is stored in the configuration document."""
+    return name not in COLUMNS and CATALOGUE.section_of(name) is not None
+
+
+def document_of(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the document that settings make: what is chosen, with all of its parameters, and nothing else.
+
+    Raises `BrokenRules` where a value is outside its range.
+    """
+    document: dict[str, dict[str, Any]] = {}
+    for choice in CATALOGUE.chosen(settings):
+        values = choice.of(settings).document()
+        part = {name: value for name, value in values.items() if name not in COLUMNS}
+        if part:
+            document.setdefault(choice.kind.section, {}).update(part)
+    return document
+
+
+def whole_document(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return everything that is chosen by declaration, wherever it is stored."""
+    document: dict[str, dict[str, Any]] = {}
+    for choice in CATALOGUE.chosen(settings):
+        document.setdefault(choice.kind.section, {}).update(choice.of(settings).document())
+    return document
+
+
+def digest_of(document: Mapping[str, Any]) -> str:
+    """Return the digest of a document, whatever the order of its names."""
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def store_project(*, settings: Mapping[str, Any], document: Mapping[str, Mapping[str, Any]]) -> Project:
+    """Store a project with the first version of its configuration, which its columns are checked with."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT nextval(pg_get_serial_sequence(%s, 'id'))", [Project._meta.db_table])
+        (number,) = cursor.fetchone()
+    actor = settings["created_by"]
+    with transaction.atomic():
+        # Its project follows in this transaction.
+        first = _store_version(project_id=number, version=1, document=document, actor=actor)
+        return Project.objects.create(pk=number, configuration=first, **settings)
+
+
+def settings_with(project: Project, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a project's settings under changes; what nothing used so far is as its preset or what uses it now says."""
+    settings = {**project.settings, **changes}
+    unused = project.absent.keys() - settings_in(project.configuration_id).keys() - changes.keys()
+    preset = PRESETS[project.preset].defaults
+    for choice in CATALOGUE.chosen(settings):
+        settings |= {
+            each.name: preset.get(each.name, each.default) for each in choice.parameters() if each.name in unused
+        }
+    return settings
+
+
+def set_settings(*, project: Project, changes: Mapping[str, Any], actor: AbstractBaseUser | None) -> list[str]:
+    """Set settings of a stored project and return the fields to save; its caller holds the project's row."""
+    columns = {name: value for name, value in changes.items() if name in COLUMNS}
+    for name, value in columns.items():
+        setattr(project, name, value)
+    document = document_of(settings_with(project, changes))
+    if document == project.configuration.document:
+        return list(columns)
+    last = Configuration.objects.filter(project=project).aggregate(version=Max("version"))["version"]
+    project.configuration = _store_version(project_id=project.pk, version=last + 1, document=document, actor=actor)
+    return [*columns, "configuration"]
+
+
+def _store_version(
+    *, project_id: int, version: int, document: Mapping[str, Mapping[str, Any]], actor: AbstractBaseUser | None
+) -> Configuration:
+    stored = Configuration.objects.create(
+        project_id=project_id,
+        version=version,
+        schema_version=SCHEMA_VERSION,
+        document=document,
+        digest=digest_of(document),
+        created_by_id=None if actor is None else actor.pk,
+    )
+    remember(stored.pk, document)
+    return stored

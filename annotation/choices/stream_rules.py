@@ -1,0 +1,226 @@
+"""The rules of streams: which combinations of fields have a proof, and what a whole stream costs."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from annotation.choices.catalogue import chosen_of
+from annotation.choices.selection_rules import features_of
+from privacy.accounting.events_online import BanditOgdEvent, MutualInformationOgdEvent
+from privacy.accounting.screens import screen_losses, stream_epsilon
+from privacy.choices import Kind
+from privacy.mechanisms.screening import coin_probability, exponential_screen_range
+from privacy.wording import say
+
+STREAM_SELECTIONS: Final = ("all", "bernoulli_screen", "exponential_screen")
+STREAM_ESTIMATORS: Final = ("minibatch_svm", "running_sums", "mi_ogd", "bandit_ogd")
+ONLINE_ESTIMATORS: Final = ("mi_ogd", "bandit_ogd")
+STREAM_POLICIES: Final = ("immediate", "flsw", "flsw_hidden", "flmb", "doubling")
+POOL_POLICIES: Final = ("per_round", "doubling")
+# Fields that describe a stream; a pool keeps their defaults.
+STREAM_FIELDS: Final = (
+    "screen_shrinks",
+    "drop_unselected",
+    "update_policy",
+    "window_length",
+    "window_denominator",
+    "window_hours",
+    "windows_ahead",
+    "updates_per_release",
+    "noise_sigma",
+    "expected_answers",
+    "step_size",
+    "weight_radius",
+    "average_iterates",
+)
+# Every featuriser clips its rows to this length, so no distance to the boundary is larger.
+NORM_BOUND: Final = 1.0
+# Length to which online learning clips a gradient; its charge is the same in every dimension.
+GRADIENT_BOUND: Final = 1.0
+# A confirmation loses or wins half a point, whichever class it is about.
+CONFIRMATION_LOSS_BOUND: Final = 0.5
+# With fewer answers the noise of confirmations leaves little more than chance.
+ENOUGH_CONFIRMATIONS: Final = 100_000
+MOST_LABELS_LOST: Final = "Stopping at a limit would tell how many records a hidden window selected."
+
+
+def broken_stream_rules(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Return the rule each field breaks that only streams have, or that a stream breaks; empty where none is.
+
+    Parameters
+    ----------
+    settings : mapping
+        Field names of `Project` (and `pool_epsilon`, `pool_delta`) to values; what is left out has its default.
+    """
+    if settings.get("arrival", "pool") != "stream":
+        return _broken_in_a_pool(settings)
+    broken = _broken_shape(settings) | _broken_windows(settings)
+    if settings["selection"] in STREAM_SELECTIONS and settings.get("estimator") in STREAM_ESTIMATORS:
+        online = settings["estimator"] in ONLINE_ESTIMATORS
+        broken |= _broken_online(settings) if online else _broken_batches(settings)
+    return broken
+
+
+def selection_rates(settings: Mapping[str, Any]) -> tuple[float, float]:
+    """Return the largest and the smallest selection probability of a stream, as they are charged.
+
+    Raises
+    ------
+    ValueError
+        If the screen's numbers are out of range.
+    """
+    if settings["selection"] == "bernoulli_screen":
+        high, low = coin_probability(settings["screen_high"]), coin_probability(settings["screen_low"])
+        if low > high:
+            raise ValueError(
+                say("the rate elsewhere must not exceed the one near the boundary, got {low}", low=float(low))
+            )
+        return float(high), float(low)
+    if settings["selection"] == "exponential_screen":
+        largest, smallest = exponential_screen_range(
+            settings["exponential_threshold"], NORM_BOUND, settings["selection_epsilon"]
+        )
+        return float(largest), float(smallest)
+    return 1.0, 1.0
+
+
+def batch_stream_epsilon(settings: Mapping[str, Any]) -> float:
+    """Return what a stream of noisy batches costs in all, from its rates and the epsilon of one update."""
+    q_hi, q_lo = selection_rates(settings)
+    visible = settings["update_policy"] != "flsw_hidden"
+    return stream_epsilon(q_hi, q_lo, settings["training_epsilon"], selection_visible=visible, adjacency="null")
+
+
+def online_event(settings: Mapping[str, Any]) -> BanditOgdEvent | MutualInformationOgdEvent:
+    """Return what a stream that learns from each answer at once is charged, as far as its settings tell.
+
+    An encoder that is narrower than the wished features makes confirmations cheaper than this says.
+    """
+    sigma, delta = settings["noise_sigma"], settings["training_delta"]
+    if settings["estimator"] == "mi_ogd":
+        # The price is the same in every dimension.
+        return MutualInformationOgdEvent(1, GRADIENT_BOUND, sigma, delta)
+    vectors = 1 if len(settings["classes"]) == 2 else max(1, len(settings["classes"]))
+    exploration = settings["weight_radius"] * settings["expected_answers"] ** -0.25
+    dimension = vectors * (features_of(settings) + 1)
+    return BanditOgdEvent(dimension, CONFIRMATION_LOSS_BOUND, exploration, sigma, delta=delta)
+
+
+def _broken_in_a_pool(settings: Mapping[str, Any]) -> dict[str, str]:
+    broken: dict[str, str] = {}
+    if settings.get("update_policy", "per_round") not in POOL_POLICIES:
+        broken["update_policy"] = "A pool trains per round or when labels double; windows and batches need a stream."
+    if settings["selection"] == "all":
+        broken["selection"] = "Only a stream asks about every record."
+    if settings.get("screen_shrinks") and settings["selection"] != "bernoulli_screen":
+        broken["screen_shrinks"] = "What is near shrinks with the updates of a stream; a pool has none."
+    if settings.get("question_kind", "choose") == "confirm":
+        broken["question_kind"] = "Confirmations teach online learning only, which needs a stream."
+    if settings.get("estimator") in ONLINE_ESTIMATORS:
+        broken["estimator"] = "Online learning takes each record once, as it comes: it needs a stream."
+    return broken
+
+
+def _broken_shape(settings: Mapping[str, Any]) -> dict[str, str]:
+    broken: dict[str, str] = {}
+    if settings["oracle"] != "trusted":
+        broken["oracle"] = "A gate counts whole uploads, so nothing of a stream could pass it to a crowd."
+    if settings["data_kind"] == "image":
+        broken["data_kind"] = "A stream takes texts and rows of tables; images come as uploads."
+    for kind in (Kind.STRATEGY, Kind.ESTIMATOR):
+        choice = chosen_of(kind, settings)
+        if choice is None:
+            broken[kind.key] = say("No choice is called {got}.", got=settings.get(kind.key))
+        else:
+            broken |= choice.broken_by(settings)
+    if settings.get("screen_shrinks") and settings["selection"] != "bernoulli_screen":
+        broken["screen_shrinks"] = "Only the screen of two rates has a slab that updates can make narrower."
+    if settings.get("overlap", 1) != 1:
+        broken["overlap"] = "A record of a stream is answered by one person: its answer feeds one step."
+    if (settings.get("question_kind", "choose") == "confirm") != (settings.get("estimator") == "bandit_ogd"):
+        broken["question_kind"] = "Confirmations and bandit learning belong together: nothing else learns from a no."
+    return broken
+
+
+def _broken_windows(settings: Mapping[str, Any]) -> dict[str, str]:
+    broken: dict[str, str] = {}
+    policy = settings.get("update_policy")
+    length, denominator = settings.get("window_length"), settings.get("window_denominator")
+    if policy not in STREAM_POLICIES:
+        broken["update_policy"] = "Rounds need a pool that waits; a stream updates at once, by windows or by batches."
+    elif policy == "immediate" and length is not None:
+        broken["window_length"] = "Immediate updates have no window."
+    elif policy != "immediate" and not (length and length >= 1):
+        broken["window_length"] = say("Must be at least 1, got {got}.", got=length)
+    if policy == "flsw_hidden":
+        if not (denominator and denominator >= 1):
+            broken["window_denominator"] = (
+                "Hidden windows divide by a fixed public number: dividing by how many were selected would tell it."
+            )
+        if settings.get("labels_limit") is not None or settings.get("money_limit") is not None:
+            broken["labels_limit"] = MOST_LABELS_LOST
+    elif denominator is not None:
+        broken["window_denominator"] = (
+            "Only windows of a fixed number of records can hide the selection: a batch shows by its time that it is "
+            "full, and an update that is left out shows that nothing was selected."
+        )
+    for field in ("window_hours", "windows_ahead", "updates_per_release"):
+        if not settings.get(field, 1) >= 1:
+            broken[field] = say("Must be at least 1, got {got}.", got=settings[field])
+    return broken
+
+
+def _broken_online(settings: Mapping[str, Any]) -> dict[str, str]:
+    broken = _not_positive(settings, "noise_sigma", "weight_radius", "expected_answers")
+    if settings.get("update_policy") != "immediate":
+        broken["update_policy"] = "Online learning takes one noisy step for each record: its updates are immediate."
+    if settings["selection"] != "all":
+        broken["selection"] = "The charge of online learning is proved where every record is asked about."
+    delta = settings.get("training_delta", 0.0)
+    if not 0 < delta < 1:
+        broken["training_delta"] = say(
+            "Must lie between 0 and 1, got {got}: Gaussian noise has an epsilon at a delta.", got=delta
+        )
+    elif delta >= settings["pool_delta"]:
+        # Equal floats are charged upwards and limited downwards, so they do not fit.
+        broken["pool_delta"] = say(
+            "Must be at least a little over {delta:g}, the delta at which the stream is charged.", delta=delta
+        )
+    if settings["estimator"] == "bandit_ogd" and (settings.get("expected_answers") or 0) < 2:
+        broken["expected_answers"] = "Confirmations explore less the more answers are expected: expect at least 2."
+    if broken:
+        return broken
+    whole = online_event(settings).cost().epsilon
+    if whole > settings["pool_epsilon"]:
+        broken["pool_epsilon"] = say("The stream pays once, epsilon {whole:.4g}, more than the limit.", whole=whole)
+        if settings["estimator"] == "bandit_ogd":
+            broken["pool_epsilon"] += " Longer noise, fewer features or classes, and fewer expected answers cost less."
+    return broken
+
+
+def _broken_batches(settings: Mapping[str, Any]) -> dict[str, str]:
+    steps = ("step_size", "weight_radius") if settings["estimator"] == "minibatch_svm" else ()
+    broken = _not_positive(settings, *steps)
+    try:
+        selected, skipped = screen_losses(*selection_rates(settings))
+        whole = batch_stream_epsilon(settings) if settings["training_epsilon"] > 0 else 0.0
+    except ValueError as error:
+        return broken | {"selection": say("No screen has these numbers: {reason}.", reason=error)}
+    # The priced event may lie under this by a rounding, never far over it.
+    if settings.get("update_policy") in STREAM_POLICIES and whole > settings["pool_epsilon"] * (1 + 1e-9):
+        broken["pool_epsilon"] = say(
+            "The stream pays once, epsilon {whole:.4g}, more than the limit. A skip costs {skipped:.3g}, a "
+            "selection {selected:.3g}, an update {training_epsilon:.3g}.",
+            whole=whole,
+            skipped=skipped,
+            selected=selected,
+            training_epsilon=settings["training_epsilon"],
+        )
+    return broken
+
+
+def _not_positive(settings: Mapping[str, Any], *fields: str) -> dict[str, str]:
+    return {
+        field: say("Must be above 0, got {got}.", got=settings.get(field))
+        for field in fields
+        if not (settings.get(field) and settings[field] > 0)
+    }

@@ -1,0 +1,236 @@
+"""REST routes of uploads, the jobs that read them, and records of a stream."""
+
+import json
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from ninja import Field, File, Form, Query, Router, Schema, Status, UploadedFile
+from ninja.errors import HttpError
+
+from annotation import selectors
+from annotation.data.services import datasets, streams
+from annotation.errors import InvalidRecords, InvalidUpload
+from annotation.models import BadRows, Dataset, DatasetRole, Job, Role
+from annotation.people.identity import person_of
+from annotation.people.services.tokens import Scope
+from annotation.rest.base import project_for, require_scope
+from annotation.rest.idempotency import idempotent
+from annotation.rest.pagination import Page, page_of
+from annotation.rest.responses import IDEMPOTENCY_KEY, LONGEST_KEY, SaidOut, as_code, paged, responses, written
+from annotation.statement import charges
+from privacy.accounting.cost import Cost
+from privacy.wording import say
+
+router = Router()
+
+
+class JobOut(Schema):
+    """How far long work is."""
+
+    id: UUID
+    kind: str
+    state: str
+    progress_done: int
+    progress_total: int | None
+    message: str
+    message_as_code: SaidOut | None = None
+    error: str
+    error_as_code: SaidOut | None = None
+    created_at: datetime
+    finished_at: datetime | None
+
+    @staticmethod
+    def resolve_message_as_code(job: Job) -> dict[str, Any] | None:
+        """Return what `message` was made from."""
+        return as_code(job.message)
+
+    @staticmethod
+    def resolve_error_as_code(job: Job) -> dict[str, Any] | None:
+        """Return what `error` was made from."""
+        return as_code(job.error)
+
+
+class BadRowOut(Schema):
+    """Where an upload had a bad row, and why; never what stood there."""
+
+    line: int
+    column: str
+    reason: str
+    reason_as_code: SaidOut | None = None
+
+    @staticmethod
+    def resolve_reason_as_code(row: Any) -> dict[str, Any] | None:
+        """Return what `reason` was made from."""
+        return as_code(row["reason"])
+
+
+class ChargeOut(Schema):
+    """What is charged to the account of the pool."""
+
+    epsilon: float
+    delta: float
+
+
+class DatasetOut(Schema):
+    """An upload and how it went."""
+
+    id: int
+    name: str
+    role: str
+    state: str
+    row_count: int
+    bad_row_count: int
+    bad_rows: list[BadRowOut] = Field(alias="bad_row_report")
+    charge: ChargeOut | None = Field(
+        None, description="What one way of this upload through the gate costs; it begins once the rows are read."
+    )
+    told_uploader: str = Field("", description="Why it was refused, where that is for who uploaded it alone.")
+    told_uploader_as_code: SaidOut | None = None
+    job: JobOut
+
+    @staticmethod
+    def resolve_charge(dataset: Dataset) -> Cost | None:
+        """Return the price of the gate, from the project's settings."""
+        return charges.upload_charge(dataset.project, dataset.role)
+
+    @staticmethod
+    def resolve_told_uploader(dataset: Dataset, context: Any) -> str:
+        """Return the reason to who brought the file, and nothing to anybody else."""
+        request = context.get("request") if context else None
+        brought = request is not None and dataset.uploaded_by_id == person_of(request).pk
+        return dataset.told_uploader if brought else ""
+
+    @staticmethod
+    def resolve_told_uploader_as_code(dataset: Dataset, context: Any) -> dict[str, Any] | None:
+        """Return what `told_uploader` was made from, to the same person."""
+        return as_code(DatasetOut.resolve_told_uploader(dataset, context))
+
+
+class UploadIn(Schema):
+    """What an uploaded file holds."""
+
+    role: DatasetRole = DatasetRole.POOL
+    bad_rows: BadRows = BadRows.KEEP_GOOD
+    text_column: str = ""
+    contributor_column: str = ""
+    label_column: str = ""
+    has_header: bool = True
+    start_epsilon: float | None = None
+    most_epsilon: float | None = Field(
+        None, ge=0, description="Refuse the upload if what it has charged at once, `charge` in the answer, is more."
+    )
+    name: str = Field("", max_length=200)
+    mapping: str = Field(
+        "",
+        max_length=20_000,
+        description="A JSON object: everything else a file needs said, such as "
+        '`{"features": {"age": "Age (years)"}, "delimiter": ";"}`; it adds to the fields beside it.',
+    )
+
+    def whole_mapping(self) -> dict[str, Any]:
+        """Return the mapping with the columns that have a field of their own."""
+        try:
+            given = json.loads(self.mapping or "{}")
+        except (ValueError, RecursionError):
+            given = None
+        if not isinstance(given, dict):
+            raise InvalidUpload("mapping: must be a JSON object")
+        named = {"text": self.text_column, "contributor": self.contributor_column, "label": self.label_column}
+        return {"has_header": self.has_header} | given | {key: column for key, column in named.items() if column}
+
+
+class RecordsIn(Schema):
+    """Records of a stream in the order they came: `{"text": ...}` each, or an object of the declared columns."""
+
+    records: list[dict[str, Any]]
+
+
+class RecordsOut(Schema):
+    """What was stored: each record has a slot of its own; whether one is asked about is not said."""
+
+    accepted: int
+    first_slot: int
+
+
+@router.post(
+    "projects/{slug:slug}/datasets",
+    response={202: DatasetOut},
+    summary="Upload a file; a job reads it",
+    openapi_extra=written(202, problems=(402, 409, 507)),
+)
+@idempotent
+def upload_dataset(request: HttpRequest, slug: str, file: File[UploadedFile], form: Form[UploadIn]) -> Any:
+    require_scope(request, Scope.DATASETS_WRITE)
+    project = project_for(request, slug, Role.MANAGER)
+    charge = charges.upload_charge(project, form.role)
+    if not charges.within(charge, form.most_epsilon):
+        assert charge is not None
+        raise InvalidUpload(say("most_epsilon: the upload is charged epsilon {epsilon:g}", epsilon=charge.epsilon))
+    dataset = datasets.receive_upload(
+        project=project,
+        file=file,
+        name=form.name or file.name or "upload",
+        role=form.role,
+        bad_rows=form.bad_rows,
+        mapping=form.whole_mapping(),
+        uploaded_by=person_of(request),
+        start_epsilon=form.start_epsilon,
+    )
+    return Status(202, dataset)
+
+
+@router.get(
+    "projects/{slug:slug}/datasets", response=list[DatasetOut], summary="Uploads of a project", openapi_extra=paged()
+)
+def list_datasets(request: HttpRequest, response: HttpResponse, slug: str, page: Query[Page]) -> Any:
+    require_scope(request, Scope.DATASETS_WRITE)
+    project = project_for(request, slug, Role.MANAGER)
+    found = Dataset.objects.filter(project=project).select_related("job", "project__pool_account").order_by("-id")
+    return page_of(found, page, request=request, response=response)
+
+
+@router.post(
+    "projects/{slug:slug}/records",
+    response={202: RecordsOut, 200: RecordsOut},
+    summary="Post records to a stream; each is examined once",
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": RecordsIn.model_json_schema()}},
+        },
+        **responses(409, 413, parameters=[IDEMPOTENCY_KEY]),
+    },
+)
+def post_records(request: HttpRequest, slug: str) -> Any:
+    require_scope(request, Scope.DATASETS_WRITE)
+    project = project_for(request, slug, Role.MANAGER)
+    key = request.headers.get("Idempotency-Key", "")
+    if len(key) > LONGEST_KEY:
+        raise HttpError(422, f"Idempotency-Key: is longer than {LONGEST_KEY} characters")
+    receipt = streams.post_records(project=project, records=_records_in(request), key=key)
+    return Status(200 if receipt.repeated else 202, receipt)
+
+
+def _records_in(request: HttpRequest) -> list[Any]:
+    """Read the body without a model of each record, which would cost more than examining them."""
+    if int(request.headers.get("Content-Length") or 0) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+        raise HttpError(413, f"A request may hold {settings.DATA_UPLOAD_MAX_MEMORY_SIZE:,} bytes at most.")
+    try:
+        body = json.loads(request.body)
+    except (ValueError, RecursionError):
+        raise InvalidRecords([], "The body is not valid JSON.") from None
+    if not (isinstance(body, dict) and isinstance(body.get("records"), list)):
+        raise InvalidRecords([], "The body must be an object with a list called records.")
+    records: list[Any] = body["records"]
+    return records
+
+
+@router.get("jobs/{job_id}", response=JobOut, summary="Progress of a job")
+def get_job(request: HttpRequest, job_id: UUID) -> Any:
+    require_scope(request, Scope.DATASETS_WRITE)
+    managed = selectors.projects_of(request.user, roles=(Role.MANAGER,))
+    return get_object_or_404(Job.objects.filter(project__in=managed), pk=job_id)

@@ -1,0 +1,170 @@
+"""Forms of an upload: the file and what it is, then which of its columns is which."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from annotation.data.parsers.reading import Format
+from annotation.data.parsers.shapes import Shape
+from annotation.models import Arrival, BadRows, DataKind, DatasetRole, Estimator, Oracle, PrivacyUnit, Project
+
+DELIMITED = (Format.CSV, Format.TSV)
+DELIMITERS = [(",", _("comma")), (";", _("semicolon")), ("\t", _("tab")), ("|", _("vertical bar"))]
+FEATURE = "feature_"
+
+
+class UploadForm(forms.Form):
+    """A file and what it holds; which column is which is guessed, unless a program names them."""
+
+    file = forms.FileField(
+        label=_("File"),
+        help_text=_(
+            "CSV, TSV, JSONL, Parquet; a Label Studio export (JSON or JSON-MIN); a zip of PNG or JPEG for images."
+        ),
+    )
+    role = forms.ChoiceField(choices=DatasetRole.choices, label=_("What it is"))
+    text_column = forms.CharField(required=False, max_length=200, widget=forms.HiddenInput)
+    contributor_column = forms.CharField(required=False, max_length=200, widget=forms.HiddenInput)
+    label_column = forms.CharField(required=False, max_length=200, widget=forms.HiddenInput)
+    start_epsilon = forms.FloatField(
+        required=False,
+        min_value=0,
+        label=_("Private start: limit of its account (ε)"),
+        help_text=_(
+            "Private examples that start the first model are never asked about or shown: one private training learns "
+            "from them, charged to an account of their own with this limit."
+        ),
+    )
+    has_header = forms.BooleanField(
+        required=False,
+        initial=True,
+        label=_("The first line names the columns"),
+        help_text=_("Without such a line the columns are called 1, 2, 3 and so on."),
+    )
+    bad_rows = forms.ChoiceField(
+        choices=BadRows.choices, widget=forms.RadioSelect, initial=BadRows.KEEP_GOOD, label=_("Bad rows")
+    )
+
+    def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if project.arrival == Arrival.STREAM:
+            role = self.fields["role"]
+            assert isinstance(role, forms.ChoiceField)
+            offered = [DatasetRole.PUBLIC_TEST] + [DatasetRole.PUBLIC_START] * (
+                project.estimator != Estimator.BANDIT_OGD
+            )
+            role.choices = [(key, label) for key, label in DatasetRole.choices if key in offered]
+            del self.fields["start_epsilon"]
+
+    def clean(self) -> dict[str, Any]:
+        """Ask for the limit of a private start."""
+        values: dict[str, Any] = super().clean() or {}
+        wanted = values.get("role") == DatasetRole.CHARGED_START and "start_epsilon" not in self.errors
+        if wanted and values.get("start_epsilon") is None:
+            self.add_error("start_epsilon", _("Give the limit of the account that pays for the private start."))
+        return values
+
+    def named(self) -> dict[str, Any]:
+        """Return the columns that were named."""
+        named = {key: self.cleaned_data.get(f"{key}_column", "") for key in ("text", "contributor", "label")}
+        return {key: column for key, column in named.items() if column}
+
+    def reading(self) -> dict[str, Any]:
+        """Return how the file is written."""
+        return {"has_header": self.cleaned_data["has_header"]}
+
+
+class MappingForm(forms.Form):
+    """Which column of a file is which; its choices are the columns that are there."""
+
+    def __init__(self, *args: Any, project: Project, role: str, shape: Shape, **kwargs: Any) -> None:
+        mapping: Mapping[str, Any] = kwargs.pop("mapping")
+        kwargs["initial"] = _initial(mapping, project, shape)
+        super().__init__(*args, **kwargs)
+        self.declared = [column["name"] for column in project.columns] if project.data_kind == DataKind.TABLE else []
+        if shape.format in DELIMITED:
+            self._ask_how_it_is_written()
+        if shape.format is Format.IMAGES:
+            return
+        if project.data_kind == DataKind.TEXT:
+            self.fields["text"] = _column(_("Text"), shape.columns)
+        for place, name in enumerate(self.declared):
+            self.fields[f"{FEATURE}{place}"] = _column(name, shape.columns)
+        if project.data_kind == DataKind.IMAGE:
+            self.fields["pixels"] = _column(
+                _("Pixels as a list"),
+                shape.columns,
+                required=False,
+                help_text=_("Without it the columns pixel_0, pixel_1 and so on are read."),
+            )
+        if role == DatasetRole.POOL:
+            self._ask_for_contributor(project, shape)
+        else:
+            self._ask_for_label(shape)
+
+    def _ask_how_it_is_written(self) -> None:
+        self.fields["has_header"] = forms.BooleanField(required=False, label=_("The first line names the columns"))
+        self.fields["quoting"] = forms.BooleanField(required=False, label=_('Fields may stand in quotes (")'))
+        self.fields["delimiter"] = forms.ChoiceField(choices=DELIMITERS, label=_("Between two fields"))
+
+    def _ask_for_contributor(self, project: Project, shape: Shape) -> None:
+        needed = project.privacy_unit == PrivacyUnit.CONTRIBUTOR
+        note = _("Stored as a keyed hash only.")
+        if needed and project.oracle == Oracle.CROWD:
+            note = _("Needed for a pool here; stored as a keyed hash only.")
+        self.fields["contributor"] = _column(_("Contributor"), shape.columns, required=needed, help_text=note)
+
+    def _ask_for_label(self, shape: Shape) -> None:
+        if shape.format is not Format.TASKS:
+            self.fields["label"] = _column(
+                _("Known label"), shape.columns, help_text=_("One of the project's classes.")
+            )
+            return
+        self.fields["label"] = _column(_("Control that was answered"), shape.controls or shape.columns)
+        self.fields["answers"] = forms.ChoiceField(
+            choices=[
+                ("majority", _("what most people answered")),
+                ("ground_truth", _("only answers marked as ground truth")),
+            ],
+            label=_("Which answers count"),
+        )
+        self.fields["annotator"] = forms.ChoiceField(
+            choices=[("", _("everybody's")), *((name, name) for name in shape.people)],
+            required=False,
+            label=_("Whose answers count"),
+        )
+
+    def mapping(self) -> dict[str, Any]:
+        """Return what the reader needs to know."""
+        values = {name: value for name, value in self.cleaned_data.items() if value != ""}
+        features = {
+            name: values.pop(f"{FEATURE}{place}")
+            for place, name in enumerate(self.declared)
+            if f"{FEATURE}{place}" in values
+        }
+        return values | ({"features": features} if features else {})
+
+
+def reading_of(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how a delimited file is written, as a page sent it."""
+    reading: dict[str, Any] = {name: name in data for name in ("has_header", "quoting")}
+    if data.get("delimiter") in dict(DELIMITERS):
+        reading["delimiter"] = data["delimiter"]
+    return reading
+
+
+def _initial(mapping: Mapping[str, Any], project: Project, shape: Shape) -> dict[str, Any]:
+    features = mapping.get("features", {})
+    places = {f"{FEATURE}{place}": features.get(column["name"]) for place, column in enumerate(project.columns)}
+    defaults = {"has_header": True, "quoting": True, "delimiter": shape.delimiter, "answers": "majority"}
+    return defaults | dict(mapping) | places
+
+
+def _column(label: Any, columns: Iterable[str], *, required: bool = True, help_text: Any = "") -> forms.ChoiceField:
+    choices = [
+        ("", _("choose a column") if required else _("no column")),
+        *((name, name) for name in dict.fromkeys(columns)),
+    ]
+    return forms.ChoiceField(choices=choices, required=required, label=label, help_text=help_text)

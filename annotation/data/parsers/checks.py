@@ -1,0 +1,231 @@
+"""The rules every row must pass, whatever file it came from."""
+
+import math
+import unicodedata
+from collections.abc import Callable, Container, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from annotation.data.parsers.rows import BadRow, Layout, RawBatch, RowBatch
+from privacy.wording import say
+
+MAXIMUM_TEXT_LENGTH = 20_000
+EMPTY = say("is empty")
+TOO_LONG = say("is longer than {most:,} characters", most=MAXIMUM_TEXT_LENGTH)
+NOT_TEXT = say("is not text")
+NOT_UTF8 = say("is not valid UTF-8; if the file is Latin-1 or Windows-1252, save it as UTF-8 and upload that")
+NUL = say("holds a NUL character")
+NOT_A_NUMBER = say("is not a finite number")
+NOT_DECLARED = say("is not a declared category")
+NOT_A_CLASS = say("is not one of the project's classes")
+WRONG_PIXELS = say("does not hold as many whole numbers from 0 to 255 as the image has pixels")
+
+Convert = Callable[[Any], Any]
+
+
+class BadCell(ValueError):
+    """A cell breaks a rule; the message is the reason and holds nothing of the cell."""
+
+
+def check_rows(raw: RawBatch, layout: Layout) -> RowBatch:
+    """Return the rows of a batch that pass, and the first reason of each that does not."""
+    bad: dict[int, BadRow] = {}
+
+    def convert(name: str, rule: Convert) -> list[Any]:
+        converted: list[Any] = []
+        for index, cell in enumerate(raw.columns[name]):
+            try:
+                converted.append(rule(cell))
+            except BadCell as error:
+                bad.setdefault(index, BadRow(raw.lines[index], name, str(error)))
+                converted.append(None)
+        return converted
+
+    texts = contributors = labels = payloads = pixels = None
+    if layout.text:
+        cells = raw.columns[layout.text]
+        texts = cells if all_texts_pass(cells) else convert(layout.text, read_text)
+    if layout.kind == "table":
+        columns = {
+            column["name"]: convert(layout.source_of(column["name"]), _column_rule(column))
+            for column in layout.declared
+        }
+        payloads = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    if layout.kind == "image":
+        pixels = _pixels_of(raw, layout, bad)
+    if layout.contributor:
+        required = layout.contributor_required
+        contributors = plain_names(raw.columns[layout.contributor]) or convert(
+            layout.contributor, lambda cell: read_contributor(cell, required=required)
+        )
+    if layout.label:
+        places = {name: place for place, name in enumerate(layout.classes)}
+        labels = convert(layout.label, lambda cell: read_label(cell, places))
+    batch = RowBatch(len(raw.lines), texts, payloads, contributors, labels, pixels)
+    if bad:
+        batch = without(batch, bad.keys())
+    batch.bad = sorted([*raw.bad, *bad.values()], key=lambda row: row.line)
+    return batch
+
+
+def without(batch: RowBatch, dropped: Container[int]) -> RowBatch:
+    """Return the batch without the rows at `dropped`."""
+    kept = [index for index in range(batch.count) if index not in dropped]
+
+    def pick(column: list[Any] | None) -> list[Any] | None:
+        return None if column is None else [column[index] for index in kept]
+
+    pixels = None if batch.pixels is None else batch.pixels[kept]
+    return RowBatch(
+        len(kept), pick(batch.texts), pick(batch.payloads), pick(batch.contributors), pick(batch.labels), pixels
+    )
+
+
+def all_texts_pass(cells: list[Any]) -> bool:
+    """Say whether every cell is a text that may be stored; the whole batch at once, because nearly all batches are."""
+    try:
+        joined = "".join(cells)
+        joined.encode()
+    except (TypeError, UnicodeEncodeError):
+        return False
+    return "\0" not in joined and max(map(len, cells), default=0) <= MAXIMUM_TEXT_LENGTH and all(map(str.strip, cells))
+
+
+def read_text(cell: Any) -> str:
+    """Return a text that may be stored."""
+    if cell is None:
+        raise BadCell(EMPTY)
+    if not isinstance(cell, str):
+        raise BadCell(NOT_TEXT)
+    if not cell.strip():
+        raise BadCell(EMPTY)
+    if len(cell) > MAXIMUM_TEXT_LENGTH:
+        raise BadCell(TOO_LONG)
+    check_storable(cell)
+    return cell
+
+
+def check_storable(text: str) -> None:
+    """Refuse what a UTF-8 database cannot hold; undecodable bytes arrive as lone surrogates."""
+    if "\0" in text:
+        raise BadCell(NUL)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise BadCell(NOT_UTF8) from None
+
+
+def read_contributor(cell: Any, *, required: bool) -> str | None:
+    """Return one name for one person: spaces around it and the way accents are encoded do not make two."""
+    if isinstance(cell, int) and not isinstance(cell, bool):
+        cell = str(cell)
+    if cell is None or cell == "":
+        if required:
+            raise BadCell(EMPTY)
+        return None
+    if not isinstance(cell, str):
+        raise BadCell(NOT_TEXT)
+    name = cell.strip()
+    if not name:
+        return read_contributor(None, required=required)
+    if name.isascii():
+        return name
+    check_storable(name)
+    return unicodedata.normalize("NFC", name)
+
+
+def plain_names(cells: list[Any]) -> list[str | None] | None:
+    """Return what `read_contributor` would, at once, if every cell is a plain ASCII name; else None."""
+    try:
+        if not "".join(cells).isascii():
+            return None
+    except TypeError:
+        return None
+    names: list[str | None] = list(map(str.strip, cells))
+    return names if all(names) else None
+
+
+def read_label(cell: Any, places: Mapping[str, int]) -> int:
+    """Return the position of a class name."""
+    if cell is None or cell == "":
+        raise BadCell(EMPTY)
+    place = places.get(str(cell).strip())
+    if place is None:
+        raise BadCell(NOT_A_CLASS)
+    return place
+
+
+def _column_rule(column: Mapping[str, Any]) -> Convert:
+    may_be_empty = column.get("missing") is not None
+    if "categories" in column:
+        categories = {str(category) for category in column["categories"]}
+        other = bool(column.get("other"))
+        return lambda cell: read_category(cell, categories, other=other, may_be_empty=may_be_empty)
+    return lambda cell: read_number(cell, may_be_empty=may_be_empty)
+
+
+def read_number(cell: Any, *, may_be_empty: bool) -> float | int | None:
+    """Return a finite number; one outside the declared bounds is kept, because features clip it."""
+    if cell is None or (isinstance(cell, str) and not cell.strip()):
+        if may_be_empty:
+            return None
+        raise BadCell(EMPTY)
+    if isinstance(cell, str) and "_" in cell:  # Python would read 1_000 as a number, nobody else does
+        raise BadCell(NOT_A_NUMBER)
+    try:
+        number = float(cell)
+    except (TypeError, ValueError, OverflowError):
+        raise BadCell(NOT_A_NUMBER) from None
+    if not math.isfinite(number):
+        raise BadCell(NOT_A_NUMBER)
+    return int(number) if number.is_integer() and abs(number) < 2**53 else number
+
+
+def read_category(cell: Any, categories: set[str], *, other: bool, may_be_empty: bool) -> str | None:
+    """Return a declared category, or any text where the column declares others."""
+    if cell is None or (isinstance(cell, str) and not cell.strip()):
+        if may_be_empty:
+            return None
+        raise BadCell(EMPTY)
+    name = str(cell) if isinstance(cell, str | int | float) else read_text(cell)
+    if name in categories:
+        return name
+    if not other:
+        raise BadCell(NOT_DECLARED)
+    return read_text(name)
+
+
+def _pixels_of(raw: RawBatch, layout: Layout, bad: dict[int, BadRow]) -> NDArray[np.uint8]:
+    size = layout.height * layout.width
+    rows: list[Any]
+    if layout.pixels:
+        rows = raw.columns[layout.pixels]
+    else:
+        rows = list(zip(*(raw.columns[f"pixel_{i}"] for i in range(size)), strict=True))
+    images = np.zeros((len(rows), size), dtype=np.uint8)
+    try:
+        images[:] = read_pixels(rows, size)
+    except BadCell:
+        for index, row in enumerate(rows):
+            try:
+                images[index] = read_pixels([row], size)[0]
+            except BadCell as error:
+                bad.setdefault(index, BadRow(raw.lines[index], layout.pixels or "pixel_0", str(error)))
+    return images.reshape(len(rows), layout.height, layout.width)
+
+
+def read_pixels(rows: Sequence[Any], size: int) -> NDArray[np.float64]:
+    """Return pixel values, shape (n, size), all whole numbers from 0 to 255."""
+    if not rows:
+        return np.zeros((0, size))
+    try:
+        values = np.array(rows, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise BadCell(WRONG_PIXELS) from None
+    if values.ndim > 2:
+        values = values.reshape(len(rows), -1)
+    if values.shape != (len(rows), size) or not np.all((values >= 0) & (values <= 255) & (values == np.floor(values))):
+        raise BadCell(WRONG_PIXELS)
+    return values

@@ -1,0 +1,162 @@
+"""PNG and JPEG images in a zip archive; nothing is ever unpacked to disk."""
+
+import os
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import PurePosixPath, PureWindowsPath
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+from annotation.data.parsers.checks import BadCell, read_label
+from annotation.data.parsers.rows import BadRow, Layout, RowBatch
+from annotation.errors import InvalidUpload
+from privacy.wording import say
+
+BATCH_IMAGES = 512
+# Half a million entries or so. All of them are read into memory before the first image is.
+MAXIMUM_DIRECTORY_BYTES = 32 * 1024 * 1024
+END_OF_DIRECTORY, END_OF_WIDE_DIRECTORY = b"PK\5\6", b"PK\6\6"
+# The record at the end, the longest comment after it, and the two records of a large archive before it.
+LAST_BYTES = 22 + 65_535 + 20 + 56
+FORMATS = ("PNG", "JPEG")
+ENDINGS = (".png", ".jpg", ".jpeg")
+# One image in memory is 64 MiB then, and another quarter as grey values.
+MAXIMUM_PIXELS = 2**24
+MAXIMUM_IMAGE_BYTES = 32 * 1024 * 1024
+# The others hold more than eight bits and would be cut off, not scaled.
+EIGHT_BIT_MODES = ("1", "L", "LA", "P", "RGB", "RGBA", "CMYK", "YCbCr")
+NOT_AN_IMAGE = say("is not a readable PNG or JPEG image")
+TOO_LARGE = say("is larger than an image may be")
+NOT_EIGHT_BIT = say("has more than eight bits a colour")
+ENCRYPTED = say("is encrypted")
+BAD_NAME = say("has a file name that leads out of the archive")
+NO_FOLDER = say("lies in no folder named after a class")
+
+
+class ImageArchiveReader:
+    """Read images in the order of the archive; the "line" of an image is its place among them, from 1.
+
+    In a test set the folder that holds an image is its label.
+    """
+
+    def __init__(self, file: BinaryIO, layout: Layout, *, maximum_bytes: int) -> None:
+        self._layout = layout
+        if layout.contributor:
+            raise InvalidUpload("contributor: a zip of images names no contributors; use a Parquet file")
+        if directory_bytes(file) > MAXIMUM_DIRECTORY_BYTES:
+            raise InvalidUpload("file: the zip archive has too many entries; split it into several uploads")
+        try:
+            self._archive = zipfile.ZipFile(file)
+        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+            raise InvalidUpload("file: the zip archive is damaged or cut off") from None
+        self._entries = [entry for entry in self._archive.infolist() if is_image_entry(entry)]
+        if not any(entry.filename.lower().endswith(ENDINGS) for entry in self._entries):
+            raise InvalidUpload("file: the zip archive holds no PNG or JPEG images")
+        if sum(entry.file_size for entry in self._entries) > maximum_bytes:
+            raise InvalidUpload(say("file: holds more than {most:,} bytes once unpacked", most=maximum_bytes))
+
+    def batches(self) -> Iterator[RowBatch]:
+        """Yield the images, already checked."""
+        places = {name: place for place, name in enumerate(self._layout.classes)}
+        images: list[NDArray[np.uint8]] = []
+        labels: list[int] = []
+        bad: list[BadRow] = []
+        for line, entry in enumerate(self._entries, start=1):
+            try:
+                image = self._read_image(entry)
+                if self._layout.label:
+                    labels.append(read_folder_label(entry.filename, places))
+                images.append(image)
+            except BadCell as error:
+                bad.append(BadRow(line, "", str(error)))
+            if len(images) + len(bad) >= BATCH_IMAGES:
+                yield self._batch(images, labels, bad)
+                images, labels, bad = [], [], []
+        yield self._batch(images, labels, bad)
+
+    def _batch(self, images: list[NDArray[np.uint8]], labels: list[int], bad: list[BadRow]) -> RowBatch:
+        shape = (len(images), self._layout.height, self._layout.width)
+        pixels = np.stack(images) if images else np.zeros(shape, dtype=np.uint8)
+        return RowBatch(len(images), labels=labels if self._layout.label else None, pixels=pixels, bad=bad)
+
+    def _read_image(self, entry: zipfile.ZipInfo) -> NDArray[np.uint8]:
+        name = PureWindowsPath(entry.filename)  # reads both kinds of slash
+        if name.anchor or ".." in name.parts:
+            raise BadCell(BAD_NAME)
+        if entry.flag_bits & 1:
+            raise BadCell(ENCRYPTED)
+        try:
+            with self._archive.open(entry) as stream:
+                data = stream.read(MAXIMUM_IMAGE_BYTES + 1)  # the size in the directory may lie
+        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, ValueError):
+            raise BadCell(NOT_AN_IMAGE) from None
+        if len(data) > MAXIMUM_IMAGE_BYTES:
+            raise BadCell(TOO_LARGE)
+        return decode_image(data, height=self._layout.height, width=self._layout.width)
+
+
+def directory_bytes(file: BinaryIO) -> int:
+    """Return how long the archive says its list of entries is; 0 where it says nothing that can be read."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - LAST_BYTES))
+    last = file.read()
+    file.seek(0)
+    place = last.rfind(END_OF_DIRECTORY)
+    if place < 0 or len(last) < place + 16:
+        return 0
+    (length,) = struct.unpack("<L", last[place + 12 : place + 16])
+    if length < 0xFFFFFFFF:
+        return int(length)
+    wide = last.rfind(END_OF_WIDE_DIRECTORY)
+    if wide < 0 or len(last) < wide + 48:
+        return 0
+    return int(struct.unpack("<Q", last[wide + 40 : wide + 48])[0])
+
+
+def is_image_entry(entry: zipfile.ZipInfo) -> bool:
+    """Say whether an entry is meant to be an image: no folder, and nothing an operating system leaves behind."""
+    name = PurePosixPath(entry.filename)
+    return not entry.is_dir() and "__MACOSX" not in name.parts and name.name not in (".DS_Store", "Thumbs.db")
+
+
+def read_folder_label(filename: str, places: dict[str, int]) -> int:
+    """Return the class whose name is the image's folder."""
+    try:
+        return read_label(PurePosixPath(filename).parent.name, places)
+    except BadCell:
+        raise BadCell(NO_FOLDER) from None
+
+
+def decode_image(data: bytes, *, height: int, width: int) -> NDArray[np.uint8]:
+    """Return the grey values, shape (height, width), of an image of any size; colours give their brightness.
+
+    Another size is averaged over equal areas, whatever its proportions, after a camera's turn is undone. How many
+    pixels there are is checked before one is unpacked.
+    """
+    try:
+        with Image.open(BytesIO(data), formats=FORMATS) as image:
+            if image.size[0] * image.size[1] > MAXIMUM_PIXELS:
+                raise BadCell(TOO_LARGE)
+            if image.mode not in EIGHT_BIT_MODES:
+                raise BadCell(NOT_EIGHT_BIT)
+            grey = ImageOps.exif_transpose(image).convert("L")
+            fitting = grey if grey.size == (width, height) else grey.resize((width, height), Image.Resampling.BOX)
+            return np.asarray(fitting, dtype=np.uint8)
+    except BadCell:
+        raise
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
+        raise BadCell(TOO_LARGE) from None
+    except (
+        UnidentifiedImageError,
+        OSError,
+        SyntaxError,
+        ValueError,
+        zlib.error,
+    ):
+        raise BadCell(NOT_AN_IMAGE) from None

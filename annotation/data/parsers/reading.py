@@ -1,0 +1,157 @@
+"""From a file of any known format to checked rows: the one door the services use."""
+
+import re
+import zlib
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import PurePath
+from typing import BinaryIO, Protocol
+
+from annotation.data.parsers.checks import check_rows
+from annotation.data.parsers.delimited import DelimitedReader
+from annotation.data.parsers.image_archive import ImageArchiveReader
+from annotation.data.parsers.json_lines import JsonLinesReader
+from annotation.data.parsers.label_studio import LabelStudioReader
+from annotation.data.parsers.parquet import ParquetReader
+from annotation.data.parsers.rows import Layout, Look, RawBatch, RowBatch
+from annotation.data.parsers.sources import BYTE_ORDER_MARK, TextSource
+from annotation.errors import InvalidUpload
+from privacy.wording import say
+
+HEAD_BYTES = 4096
+OBJECTS = re.compile(rb"\[\s*\{")
+# PNG, JPEG and PDF, whose first lines would pass for text.
+OTHER_MARKS = (b"\x89PNG", b"\xff\xd8\xff", b"%PDF")
+OLD_EXCEL = b"\xd0\xcf\x11\xe0"
+# Names of entries, which stand in an archive as they are.
+IN_A_WORKBOOK = (b"[Content_Types].xml", b"xl/workbook.xml", b"xl/_rels/")
+IN_A_SHEET = b"application/vnd.oasis.opendocument.spreadsheet"
+UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+
+
+class Format(StrEnum):
+    """The formats that are read; the value ends a stored file's name."""
+
+    CSV = ".csv"
+    TSV = ".tsv"
+    JSON_LINES = ".jsonl"
+    PARQUET = ".parquet"
+    IMAGES = ".zip"
+    TASKS = ".json"
+
+
+class Reader(Protocol):
+    """Anything that yields cells."""
+
+    def batches(self) -> Iterator[RawBatch]: ...
+
+
+class Upload:
+    """An upload whose format is known and whose columns are all there.
+
+    With `look` it is read for its first rows alone, in memory that the size of the file does not change.
+
+    Raises
+    ------
+    InvalidUpload
+        If the content is of no known format, does not fit the project, or lacks a column; also while reading, if
+        the file turns out to be damaged. The message names the field and the rule, and nothing of the content.
+    """
+
+    def __init__(
+        self, file: BinaryIO, name: str, layout: Layout, *, maximum_bytes: int, look: Look | None = None
+    ) -> None:
+        self.format, self.compressed = detect_format(file, name)
+        self.layout = layout
+        self.maximum_bytes = maximum_bytes
+        if self.format is Format.IMAGES and layout.kind != "image":
+            raise InvalidUpload(say("file: a zip of images does not fit a project of kind {kind}", kind=layout.kind))
+        if layout.kind == "table" and not layout.declared:
+            raise InvalidUpload("columns: the project declares no columns, so none can be read")
+        if layout.kind == "image" and not (layout.height and layout.width):
+            raise InvalidUpload("image_height: the project declares no image size")
+        self._images: ImageArchiveReader | None = None
+        self.reader: Reader | None = None
+        if self.format is Format.IMAGES:
+            self._images = ImageArchiveReader(file, layout, maximum_bytes=maximum_bytes)
+        elif self.format is Format.PARQUET:
+            self.reader = ParquetReader(file, layout, maximum_bytes=maximum_bytes, look=look)
+        else:
+            most = maximum_bytes if look is None else min(maximum_bytes, look.most_bytes)
+            source = TextSource(file, compressed=self.compressed, maximum_bytes=most)
+            if self.format is Format.JSON_LINES:
+                self.reader = JsonLinesReader(source, layout)
+            elif self.format is Format.TASKS:
+                self.reader = LabelStudioReader(source, layout)
+            else:
+                tab = self.format is Format.TSV
+                self.reader = DelimitedReader(source, layout, default_delimiter="\t" if tab else ",")
+
+    @property
+    def suffix(self) -> str:
+        """How the name of a kept copy must end for the copy to be read alike."""
+        return self.format + (".gz" if self.compressed else "")
+
+    def batches(self) -> Iterator[RowBatch]:
+        """Yield checked rows in file order; once."""
+        if self._images:
+            yield from self._images.batches()
+        elif self.reader:
+            for raw in self.reader.batches():
+                yield check_rows(raw, self.layout)
+
+    def cells(self) -> Iterator[RawBatch]:
+        """Yield rows in file order as they stand there, nothing checked; once, and never of an archive of images."""
+        return self.reader.batches() if self.reader else iter(())
+
+
+def detect_format(file: BinaryIO, name: str) -> tuple[Format, bool]:
+    """Return the format by content, and by name where content cannot tell, and whether the file is gzipped."""
+    head = file.read(HEAD_BYTES)
+    file.seek(0)
+    if not head:
+        raise InvalidUpload("file: is empty")
+    suffixes = [suffix.lower() for suffix in PurePath(name).suffixes]
+    if head.startswith(b"PAR1"):
+        return Format.PARQUET, False
+    _refuse_other_sheets(head)
+    if head.startswith(b"PK\x03\x04"):
+        return Format.IMAGES, False
+    compressed = head.startswith(b"\x1f\x8b")
+    if compressed:
+        try:
+            head = zlib.decompressobj(wbits=31).decompress(head, HEAD_BYTES)
+        except zlib.error:
+            raise InvalidUpload("file: the gzip archive is damaged or cut off") from None
+        suffixes = [suffix for suffix in suffixes if suffix != ".gz"]
+    if _is_utf16(head):
+        raise InvalidUpload("file: is encoded as UTF-16; save it as UTF-8, in Excel as “CSV UTF-8”, and upload that")
+    # A control character other than tab, newline, form feed and return, before any line ends, is no text file.
+    first_line = head.removeprefix(BYTE_ORDER_MARK).lstrip(b"\r\n").split(b"\n", 1)[0]
+    if head.startswith(OTHER_MARKS) or any(byte < 9 or 13 < byte < 32 for byte in first_line[:64]):
+        raise InvalidUpload(
+            "file: is neither CSV, TSV, JSON lines, a list of tasks, Parquet nor a zip of PNG or JPEG images"
+        )
+    last = suffixes[-1] if suffixes else ""
+    # A list of objects; without a name that says so, square brackets may begin anything.
+    opening = head.removeprefix(BYTE_ORDER_MARK).lstrip()
+    if (last == ".json" and opening[:1] == b"[") or (not last and OBJECTS.match(opening)):
+        return Format.TASKS, compressed
+    if last in (".jsonl", ".ndjson") or (last not in (".csv", ".tsv") and first_line.lstrip().startswith(b"{")):
+        return Format.JSON_LINES, compressed
+    return (Format.TSV if last == ".tsv" else Format.CSV), compressed
+
+
+def _refuse_other_sheets(head: bytes) -> None:
+    """Name the files of spreadsheets, and say what to do: one sheet as CSV is what can be read."""
+    if head.startswith(OLD_EXCEL) or (head.startswith(b"PK") and any(name in head for name in IN_A_WORKBOOK)):
+        raise InvalidUpload("file: is an Excel workbook; save the sheet in Excel as “CSV UTF-8” and upload that")
+    if head.startswith(b"PK") and IN_A_SHEET in head:
+        raise InvalidUpload("file: is an OpenDocument sheet; save it as CSV in UTF-8 and upload that")
+
+
+def _is_utf16(head: bytes) -> bool:
+    """Say whether a text is UTF-16: by its mark or, without one, since every other byte of plain letters is zero."""
+    first = head[:64]
+    zeros = max(first[::2].count(0), first[1::2].count(0))
+    return head.startswith(UTF16_MARKS) or (len(first) >= 4 and zeros * 2 >= len(first) - 1)

@@ -1,0 +1,150 @@
+"""What a reader is asked for and what it hands over."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from annotation.errors import InvalidUpload
+from privacy.wording import message_of, say
+
+DataKind = Literal["text", "table", "image"]
+Answers = Literal["majority", "ground_truth"]
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How much of a file is read to show its first rows: by whoever answers pages, beside many others."""
+
+    rows: int
+    most_bytes: int = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Which columns a project takes from a file, and how the file is written.
+
+    Parameters
+    ----------
+    kind : {"text", "table", "image"}
+        What a record is made of.
+    text, contributor, label, pixels : str, optional
+        Names of the columns that hold them; None where the project takes none. `pixels` is a list column; without
+        it the columns pixel_0, pixel_1, ... are read.
+    contributor_required : bool
+        Whether a row without a contributor is bad.
+    classes : tuple of str
+        Names a label may have; its position is what is stored.
+    declared : tuple of mapping
+        Declared columns of a table: `name` with `low` and `high`, or with `categories` and perhaps `other`. A column
+        whose `missing` is set may be empty.
+    height, width : int
+        Size of an image in pixels.
+    has_header : bool
+        Whether the first row of a delimited file names the columns; if not, `header` does.
+    header : tuple of str
+        Names of all columns of a delimited file without a header; if empty they are called 1, 2, ...
+    delimiter : str, optional
+        Between two fields; None finds it.
+    quoting : bool
+        Whether `"` encloses fields.
+    sources : mapping
+        Names of declared columns to those the file gives them; a column it leaves out has the same name in both.
+    answers : {"majority", "ground_truth"}
+        Of tasks with several answers (Label Studio): the one most people gave, or only those marked as true.
+    annotator : str, optional
+        Take the answers of this person alone: an address or a number, as the export names them.
+    """
+
+    kind: DataKind
+    text: str | None = None
+    contributor: str | None = None
+    label: str | None = None
+    pixels: str | None = None
+    contributor_required: bool = False
+    classes: tuple[str, ...] = ()
+    declared: tuple[Mapping[str, Any], ...] = ()
+    height: int = 0
+    width: int = 0
+    has_header: bool = True
+    header: tuple[str, ...] = ()
+    delimiter: str | None = None
+    quoting: bool = True
+    sources: Mapping[str, str] = field(default_factory=dict)
+    answers: Answers = "majority"
+    annotator: str | None = None
+
+    def source_of(self, declared: str) -> str:
+        """Return the name the file gives a declared column."""
+        return self.sources.get(declared, declared)
+
+    def columns(self) -> tuple[str, ...]:
+        """Names of every column that is read; all others stay in the file."""
+        features = [self.source_of(column["name"]) for column in self.declared]
+        named = [self.text, self.contributor, self.label, *features]
+        if self.kind == "image":
+            named += [self.pixels] if self.pixels else [f"pixel_{i}" for i in range(self.height * self.width)]
+        return tuple(dict.fromkeys(name for name in named if name))
+
+    def require(self, present: Sequence[str]) -> None:
+        """Refuse a file that lacks a column, or has one twice; what stands in the file's first line is not repeated."""
+        for name in self.columns():
+            if name not in present:
+                raise InvalidUpload(
+                    say("{role}: the file has no column named {name!r}", role=self._role_of(name), name=name)
+                )
+            if list(present).count(name) > 1:
+                raise InvalidUpload(
+                    say(
+                        "{role}: the file has more than one column named {name!r}",
+                        role=self._role_of(name),
+                        name=name,
+                    )
+                )
+
+    def _role_of(self, name: str) -> str:
+        roles = {self.text: "text", self.contributor: "contributor", self.label: "label", self.pixels: "pixels"}
+        return roles.get(name, "columns")
+
+
+@dataclass(frozen=True, slots=True)
+class BadRow:
+    """Where a row could not be read and why, without a word of its content.
+
+    `line` counts from 1 as an editor does, the header included; in Parquet files it is the row, in archives the image.
+    """
+
+    line: int
+    column: str
+    reason: str
+
+    def __post_init__(self) -> None:
+        """See to it that the reason is a message, whoever gives it."""
+        object.__setattr__(self, "reason", message_of(self.reason))
+
+
+@dataclass(slots=True)
+class RawBatch:
+    """Cells as they stand in the file, column by column, all lists of one length, with the line each row began on."""
+
+    lines: list[int]
+    columns: dict[str, list[Any]]
+    bad: list[BadRow] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class RowBatch:
+    """Rows that passed every check; lists are of length `count`, None where the project takes no such column.
+
+    `pixels` is uint8 of shape (count, height, width).
+    """
+
+    count: int
+    texts: list[str] | None = None
+    payloads: list[dict[str, Any]] | None = None
+    contributors: list[str | None] | None = None
+    labels: list[int] | None = None
+    pixels: NDArray[np.uint8] | None = None
+    bad: list[BadRow] = field(default_factory=list)

@@ -1,0 +1,102 @@
+"""What an upload has to offer before anybody said which column is which."""
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import BinaryIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from annotation.data.parsers.delimited import DELIMITERS
+from annotation.data.parsers.json_lines import read_object
+from annotation.data.parsers.label_studio import LabelStudioReader
+from annotation.data.parsers.reading import Format, detect_format
+from annotation.data.parsers.rows import Layout
+from annotation.data.parsers.sources import TextSource
+from annotation.errors import InvalidUpload
+
+HEAD_LINES = 100
+HEAD_CHARACTERS = 8 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How a file is written and what its columns are called.
+
+    `controls` are what may have been answered in a list of tasks, and `people` who did, as far as its beginning shows.
+    """
+
+    format: Format
+    columns: tuple[str, ...] = ()
+    delimiter: str | None = None
+    controls: tuple[str, ...] = ()
+    people: tuple[str, ...] = ()
+
+
+def shape_of(
+    file: BinaryIO,
+    name: str,
+    *,
+    maximum_bytes: int,
+    has_header: bool = True,
+    delimiter: str | None = None,
+    quoting: bool = True,
+) -> Shape:
+    """Look at the beginning of a file; `InvalidUpload` if it is of no known format or damaged there."""
+    kind, compressed = detect_format(file, name)
+    if kind is Format.IMAGES:
+        return Shape(kind)
+    if kind is Format.PARQUET:
+        try:
+            return Shape(kind, tuple(pq.read_schema(file).names))
+        except (pa.ArrowException, OSError):
+            raise InvalidUpload("file: the Parquet file is damaged or cut off") from None
+    source = TextSource(file, compressed=compressed, maximum_bytes=maximum_bytes)
+    if kind is Format.TASKS:
+        tasks = LabelStudioReader(source, Layout(kind="text"))
+        return Shape(kind, tasks.fields(), controls=tasks.controls(), people=tasks.people())
+    lines = [line for line in _head(source) if line.strip()]
+    if not lines:
+        raise InvalidUpload("file: holds no rows")
+    if kind is Format.JSON_LINES:
+        return Shape(kind, _fields(lines))
+    default = "\t" if kind is Format.TSV else ","
+    candidates = [delimiter] if delimiter else list(dict.fromkeys([default, *DELIMITERS]))
+    split = {candidate: _split(lines[0], candidate, quoting=quoting) for candidate in candidates}
+    # The one that makes most columns of the first line; the earlier one of two that make as many.
+    chosen = max(split, key=lambda candidate: len(split[candidate]))
+    names = split[chosen] if has_header else [str(place) for place in range(1, len(split[chosen]) + 1)]
+    return Shape(kind, tuple(names), chosen)
+
+
+def _head(source: TextSource) -> Iterator[str]:
+    """Yield the first lines; fewer where they are long, since all of them are held."""
+    held = 0
+    for line in islice(source.lines(), HEAD_LINES):
+        yield line
+        held += len(line)
+        if held > HEAD_CHARACTERS:
+            break
+
+
+def _fields(lines: list[str]) -> tuple[str, ...]:
+    found: dict[str, None] = {}
+    for line in lines:
+        try:
+            found |= dict.fromkeys(read_object(line))
+        except ValueError:
+            continue
+    return tuple(found)
+
+
+def _split(line: str, delimiter: str, *, quoting: bool) -> list[str]:
+    try:
+        if quoting:
+            names = next(csv.reader([line], delimiter=delimiter, strict=True), [])
+        else:
+            names = next(csv.reader([line], delimiter=delimiter, quoting=csv.QUOTE_NONE, strict=True), [])
+        return [name.strip() for name in names]
+    except csv.Error:
+        return []

@@ -1,0 +1,36 @@
+"""Uploads and streams as the pages of a project show them."""
+
+from typing import Any
+
+from django.db.models import Prefetch, QuerySet
+
+from annotation.models import (
+    STREAM_JOB,
+    DataKind,
+    Dataset,
+    DatasetRole,
+    GateRun,
+    Project,
+)
+
+
+def slots_of(project: Project) -> int:
+    """Return how many records came to a stream."""
+    return Dataset.objects.get(project=project, role=DatasetRole.POOL).row_count
+
+
+def example_record(project: Project) -> dict[str, Any]:
+    """Return a made-up record of the form the project takes."""
+    if project.data_kind == DataKind.TEXT:
+        return {"text": "…"}
+    return {
+        column["name"]: column["categories"][0] if "categories" in column else column["low"]
+        for column in project.columns
+    }
+
+
+def uploads_of(project: Project) -> QuerySet[Dataset]:
+    """Return the uploads with their job and gate runs, newest first; what a stream takes is no upload."""
+    runs = Prefetch("gate_runs", GateRun.objects.order_by("pk"))
+    uploads = Dataset.objects.filter(project=project).exclude(job__kind=STREAM_JOB).select_related("job", "gate_job")
+    return uploads.prefetch_related(runs).order_by("-pk")

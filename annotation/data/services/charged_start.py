@@ -1,0 +1,62 @@
+"""A private labelled upload that starts the first model, and the account of its own that pays for it."""
+
+import math
+
+from django.contrib.auth.models import AbstractBaseUser
+
+from annotation.choices.label_randomizers import ESTIMATOR
+from annotation.errors import InvalidUpload
+from annotation.models import Arrival, Dataset, DatasetRole, DatasetState, Features, Project
+from privacy.models import BudgetAccount
+from privacy.services import ledger, populations
+from privacy.wording import say
+
+MOST_EPSILON = 100_000.0
+
+
+def check_start(project: Project, epsilon: float | None) -> float:
+    """Return the limit of the start's account once the project may have such a start; names the field and the rule."""
+    if project.arrival == Arrival.STREAM:
+        raise InvalidUpload("role: a stream learns from its own records and takes no private start")
+    if project.estimator == ESTIMATOR:
+        raise InvalidUpload("role: what learns from randomised answers alone takes no private start")
+    if project.features == Features.PRINCIPAL:
+        raise InvalidUpload("role: principal directions are found in the pool, so nothing can start before them")
+    least = project.training_epsilon
+    if epsilon is None or not math.isfinite(epsilon) or epsilon > MOST_EPSILON:
+        raise InvalidUpload(
+            say(
+                "start_epsilon: must be a number from {least:g} to {most:g}",
+                least=least,
+                most=MOST_EPSILON,
+            )
+        )
+    if epsilon < least:
+        raise InvalidUpload(say("start_epsilon: is too small for the training, which costs {least:g}", least=least))
+    return epsilon
+
+
+def open_start_account(project: Project, epsilon: float, *, actor: AbstractBaseUser | None) -> BudgetAccount:
+    """Open the account of the project's private start, within the transaction that stores the upload.
+
+    Its delta is that of as many trainings as its epsilon pays for.
+    """
+    # Two uploads at once wait for one another here.
+    Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+    starts = Dataset.objects.filter(project=project, role=DatasetRole.CHARGED_START)
+    if starts.exclude(state=DatasetState.REFUSED).exists():
+        raise InvalidUpload("role: the project has a private start already, and its account pays for that one alone")
+    number = starts.count() + 1
+    trainings = int(epsilon / project.training_epsilon)
+    opened = ledger.open_account(
+        scope=f"project:{project.slug}:start:{number}",
+        label=f"{project.slug} start {number}",
+        unit="record",
+        filter="pure",
+        epsilon_limit=epsilon,
+        delta_limit=min(trainings * (project.training_delta or 0.0), 0.5),
+        actor=actor or "import_dataset",
+        reason=say("private examples uploaded that start the first model"),
+    )
+    populations.follow(opened, like=project.pool_account, actor=actor or "import_dataset")
+    return opened

@@ -1,0 +1,402 @@
+"""Uploads: received and kept, read by a worker, stored whole or not at all, then forgotten as files."""
+
+import gc
+import hashlib
+import logging
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import asdict
+from datetime import timedelta
+from functools import partial
+from typing import Any, BinaryIO, cast
+from uuid import UUID, uuid4
+
+from celery.exceptions import SoftTimeLimitExceeded
+from django.conf import settings
+from django.contrib.auth.models import AbstractBaseUser
+from django.core.files import File
+from django.core.files.storage import default_storage
+from django.db import connection, models, transaction
+from django.db.models import Q
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from annotation.data.parsers.pixel_file import PixelFile
+from annotation.data.parsers.reading import Upload
+from annotation.data.parsers.rows import Layout, Look
+from annotation.data.services import charged_start, declared, files, import_parts, mappings, scanning, shared_rows
+from annotation.data.services.bad_rows import BadRowReport
+from annotation.data.services.record_copy import RECORD_COPY, RecordWriter
+from annotation.errors import (
+    InvalidUpload,
+    ScannerAway,
+    StorageFull,
+    UploadRefused,
+    WorkCancelled,
+)
+from annotation.gates.services import gate
+from annotation.models import (
+    Arrival,
+    BadRows,
+    Dataset,
+    DatasetRole,
+    DatasetState,
+    Estimator,
+    Job,
+    Oracle,
+    Project,
+    Record,
+    WorkState,
+)
+from annotation.models.drafts import UploadDraft
+from annotation.work.services import interruptions, jobs, work
+from annotation.work.services.garbage_collection import collector_paused
+from privacy.models import EntryKind, LedgerEntry
+from privacy.wording import said_together, say, say_many
+
+logger = logging.getLogger(__name__)
+MAXIMUM_ATTEMPTS = 5
+# A file whose reading was cancelled waits so long to be read again.
+CANCELLED_KEPT = timedelta(days=7)
+FOLDER = "datasets"
+DRAFTS = "drafts"
+# Longer than the slowest request that brings a file.
+UNOWNED_AFTER = timedelta(hours=6)
+Progress = Callable[[int, int, int], None]
+
+
+def receive_upload(
+    *,
+    project: Project,
+    file: "File[bytes]",
+    name: str,
+    role: str = DatasetRole.POOL,
+    bad_rows: str = BadRows.KEEP_GOOD,
+    mapping: Mapping[str, Any] | None = None,
+    uploaded_by: AbstractBaseUser | None = None,
+    start_epsilon: float | None = None,
+    send: bool = True,
+) -> Dataset:
+    """Keep a file and have a worker read it; `InvalidUpload` names the field and the rule, and nothing is kept.
+
+    `mapping` is that of `mappings.check_mapping`. A `charged_start` opens an account with the limit `start_epsilon`.
+    """
+    check_upload(project=project, role=role, bad_rows=bad_rows, size=file.size)
+    shared_rows.refuse_beside_unread(project=project, role=role, uploader_id=uploaded_by.pk if uploaded_by else None)
+    jobs.refuse_when_busy()
+    starts = role == DatasetRole.CHARGED_START
+    limit = charged_start.check_start(project, start_epsilon) if starts else 0.0
+    mapping = mappings.with_control(project, role, file, name, mapping or {})
+    file.seek(0)
+    upload = open_upload(file, name, mappings.layout_of(project, role, mapping))
+    file.seek(0)
+    kept = keep_file(file, f"{FOLDER}/{project.pk}/{uuid4()}/upload{upload.suffix}")
+    try:
+        with transaction.atomic():
+            return Dataset.objects.create(
+                project=project,
+                job=jobs.open_job(project=project, kind=jobs.IMPORT, owner=uploaded_by, send=send),
+                name=name[:200],
+                role=role,
+                bad_rows=bad_rows,
+                upload=kept,
+                mapping=mapping,
+                account=charged_start.open_start_account(project, limit, actor=uploaded_by) if starts else None,
+                uploaded_by=uploaded_by,  # type: ignore[misc]
+            )
+    except BaseException:
+        default_storage.delete(kept)
+        raise
+
+
+def check_upload(*, project: Project, role: str, bad_rows: str, size: int) -> None:
+    """Refuse what no file could mend; `InvalidUpload` names the field and the rule."""
+    if role not in DatasetRole.values:
+        raise InvalidUpload(say("role: must be one of {possible}", possible=", ".join(DatasetRole.values)))
+    if role == DatasetRole.POOL and project.arrival == Arrival.STREAM:
+        raise InvalidUpload("role: a stream takes its private records one by one, from the REST interface")
+    if role == DatasetRole.PUBLIC_START and (rule := broken_start_rule(project)):
+        raise InvalidUpload(say("role: {reason}", reason=rule))
+    if bad_rows not in BadRows.values:
+        raise InvalidUpload(say("bad_rows: must be one of {possible}", possible=", ".join(BadRows.values)))
+    if size > settings.UPLOAD_MAX_BYTES:
+        raise InvalidUpload(say("file: is larger than {most:,} bytes", most=settings.UPLOAD_MAX_BYTES))
+
+
+def keep_file(file: "File[bytes]", name: str) -> str:
+    """Store a file as sent, whole or not at all."""
+    try:
+        return default_storage.save(name, file)
+    except OSError as error:
+        # The name is nobody else's: what lies there is the half that had room.
+        default_storage.delete(name)
+        if error.errno in interruptions.NO_SPACE:
+            raise StorageFull("There is no room for this file. Nothing was kept; tell the administrator.") from error
+        raise
+
+
+def broken_start_rule(project: Project) -> str:
+    """Say why public examples cannot start the project's model; empty where they can."""
+    if project.arrival != Arrival.STREAM:
+        return ""
+    if project.estimator == Estimator.BANDIT_OGD:
+        return say("learning from confirmations starts from zero weights, so public examples cannot start it")
+    if LedgerEntry.objects.filter(account=project.pool_account_id, kind=EntryKind.RESERVE).exists():
+        return say("the stream has begun; public examples start only what has learned nothing yet")
+    return ""
+
+
+def open_upload(file: Any, name: str, layout: Layout, *, look: Look | None = None) -> Upload:
+    """Return the reader of a file within the site's limits."""
+    return Upload(cast("BinaryIO", file), name, layout, maximum_bytes=settings.UPLOAD_MAX_BYTES, look=look)
+
+
+def import_dataset(*, job_id: UUID | str, on_progress: Progress | None = None) -> None:
+    """Read an upload and store its rows, once however often it is called; who comes second finds nothing to do.
+
+    The rows, the state of the dataset and of the job commit together, so a killed attempt leaves nothing behind.
+    """
+    job = Job.objects.select_related("project", "dataset__project").get(pk=job_id, kind=jobs.IMPORT)
+    ending = ImportEnding()
+    with work.attempt_at(job, ending) as lease:
+        if lease is not None:
+            _read(job.dataset, job, lease, ending.report, on_progress)
+            forget_upload(dataset_id=job.dataset.pk)
+
+
+class ImportEnding(work.Ending):
+    """An import charges nothing: a refused file is forgotten, and one that could not be read is read again."""
+
+    maximum = MAXIMUM_ATTEMPTS
+    # As long a file would take as long again, so its time is a refusal.
+    refusals = (InvalidUpload, UploadRefused, WorkCancelled, ScannerAway, SoftTimeLimitExceeded)
+
+    def __init__(self) -> None:
+        self.report = BadRowReport()
+
+    def killed_words(self, row: models.Model) -> str:
+        assert isinstance(row, Job)
+        given_up = say("Reading stopped {attempts} times without an end; upload the file again.", attempts=self.maximum)
+        return said_together(" ", [given_up, row.error])
+
+    def give_up(self, row: models.Model, reason: str, *, told_uploader: str = "") -> None:
+        assert isinstance(row, Job)
+        _refuse(row.dataset, row, self.report, reason, told_uploader=told_uploader)
+        forget_upload(dataset_id=row.dataset.pk)
+
+    def refused(self, row: models.Model, refusal: Exception) -> None:
+        assert isinstance(row, Job)
+        if isinstance(refusal, ScannerAway):
+            # The file stays; whatever it holds, nobody has read it.
+            import_parts.discard_parts(row.dataset)
+            logger.warning("import job %s, attempt %s: no word from the virus scanner", row.pk, row.attempt)
+            scanning.put_off(row, refusal)
+        elif isinstance(refusal, WorkCancelled):
+            # The file stays here, too, so that it can be read again.
+            import_parts.discard_parts(row.dataset)
+            work.fail_work(row=row, error=str(refusal))
+        elif isinstance(refusal, SoftTimeLimitExceeded):
+            self.give_up(row, interruptions.reason_of(refusal))
+        else:
+            self.give_up(row, str(refusal), told_uploader=getattr(refusal, "told", ""))
+
+    def failed(self, row: models.Model, error: Exception) -> None:
+        # Nothing was stored and nothing is charged, so the next attempt follows once the lease has lapsed.
+        work.note_interruption(row=row, error=interruptions.reason_of(error))
+
+
+def _read(dataset: Dataset, job: Job, lease: work.Lease, report: BadRowReport, on_progress: Progress | None) -> None:
+    layout = mappings.layout_of(dataset.project, dataset.role, dataset.mapping)
+    kept = str(dataset.upload.name)
+    with ExitStack() as stack:
+        comparison = shared_rows.Comparison(dataset)
+        file = stack.enter_context(default_storage.open(kept))
+        scanning.scan_upload(cast("BinaryIO", file), lease)
+        pixels = None
+        if layout.kind == "image":
+            spool = stack.enter_context(tempfile.TemporaryFile())
+            pixels = PixelFile(cast("BinaryIO", spool), height=layout.height, width=layout.width)
+        upload = open_upload(file, kept, layout)
+        apart = import_parts.open_parts(dataset, upload, cast("BinaryIO", file), size=file.size)
+        if apart and not import_parts.read_parts(dataset, lease, partial(_tell_parts, lease, file.size, on_progress)):
+            import_parts.discard_parts(dataset)
+            apart = False
+        if not apart:
+            file.seek(0)
+            upload = open_upload(file, kept, layout)
+        stack.enter_context(transaction.atomic())
+        if apart:
+            rows, found = import_parts.collected(dataset, comparison)
+            report.count, report.kept = found.count, found.kept
+            import_parts.forget_parts(dataset)
+        else:
+            rows = _copy(upload, dataset, lease, report, pixels, comparison, partial(_tell, lease, file, on_progress))
+        if report.count and dataset.bad_rows == BadRows.REFUSE_ALL:
+            raise UploadRefused(say("Nothing was stored: {reason}.", reason=report.sentence()))
+        if not rows:
+            raise UploadRefused(
+                say(
+                    "No row can be used: {reason}.",
+                    reason=report.sentence() if report.count else say("the file holds none"),
+                )
+            )
+        if dataset.role == DatasetRole.CHARGED_START and not _has_labels(dataset):
+            raise UploadRefused("No row has a label, so no first model can be learned from them.")
+        if pixels:
+            pixels.close()
+            dataset.pixels_sha256 = hashlib.file_digest(spool, "sha256").hexdigest()
+            dataset.pixels.name = _keep_pixels(dataset, job, File(spool))
+        shared_rows.refuse_shared(dataset, comparison)
+        declared.refuse_more_than_declared(dataset)
+        _finish(dataset, job, rows, report, file.size)
+
+
+def _has_labels(dataset: Dataset) -> bool:
+    return Record.objects.filter(dataset=dataset, label__isnull=False).exists()
+
+
+def _copy(
+    upload: Upload,
+    dataset: Dataset,
+    lease: work.Lease,
+    report: BadRowReport,
+    pixels: PixelFile | None,
+    comparison: shared_rows.Comparison,
+    tell: Callable[[int], None],
+) -> int:
+    """Stream the rows into the open transaction and return how many were stored."""
+    with collector_paused(), connection.cursor() as cursor, cursor.copy(RECORD_COPY) as copy:
+        writer = RecordWriter(copy, dataset_id=dataset.pk)
+        for batch in upload.batches():
+            lease.check()
+            report.add(batch.bad)
+            if report.count and dataset.bad_rows == BadRows.REFUSE_ALL:
+                continue  # nothing will be stored, but all bad rows are counted
+            writer.write(batch)
+            comparison.add(batch)
+            if pixels and batch.pixels is not None:
+                pixels.append(batch.pixels)
+            tell(writer.rows)
+            # Of the young alone, should a reader ever leave a cycle behind.
+            gc.collect(0)
+        writer.close()
+        return writer.rows
+
+
+def _rows_read(rows: int) -> str:
+    return say_many("{n:,} row read", "{n:,} rows read", n=rows)
+
+
+def _tell(lease: work.Lease, file: "File[bytes]", on_progress: Progress | None, rows: int) -> None:
+    done = file.tell()
+    lease.report(progress_done=done, progress_total=file.size, message=_rows_read(rows))
+    if on_progress:
+        on_progress(rows, done, file.size)
+
+
+def _tell_parts(
+    lease: work.Lease, size: int, on_progress: Progress | None, rows: int, parts_done: int, parts: int
+) -> None:
+    done = size * parts_done // parts
+    lease.report(progress_done=done, progress_total=size, message=_rows_read(rows))
+    if on_progress:
+        on_progress(rows, done, size)
+
+
+def _finish(dataset: Dataset, job: Job, rows: int, report: BadRowReport, size: int) -> None:
+    """Mark dataset and job done in the transaction that holds the rows."""
+    dataset.state = DatasetState.READY
+    dataset.row_count = rows
+    _write_report(dataset, report)
+    dataset.save(update_fields=["state", "row_count", "bad_row_count", "bad_row_report", "pixels", "pixels_sha256"])
+    stored = say_many("{n:,} row stored", "{n:,} rows stored", n=rows)
+    left_out = say_many("{n:,} bad row left out", "{n:,} bad rows left out", n=report.count) if report.count else ""
+    message = said_together(", ", [stored, left_out])
+    work.finish_work(row=job, progress_done=size, progress_total=size, message=message)
+    if dataset.role != DatasetRole.POOL:
+        return
+    if dataset.project.oracle == Oracle.CROWD:
+        gate.start_gate(dataset=dataset)
+    else:
+        jobs.send_project_changed(dataset.project_id)
+
+
+def _refuse(dataset: Dataset, job: Job, report: BadRowReport, reason: str, *, told_uploader: str = "") -> None:
+    with transaction.atomic():
+        import_parts.discard_parts(dataset)
+        dataset.state = DatasetState.REFUSED
+        _write_report(dataset, report)
+        dataset.told_uploader = told_uploader
+        dataset.save(update_fields=["state", "bad_row_count", "bad_row_report", "told_uploader"])
+        work.fail_work(row=job, error=reason)
+
+
+def _write_report(dataset: Dataset, report: BadRowReport) -> None:
+    dataset.bad_row_count = report.count
+    dataset.bad_row_report = [asdict(row) for row in report.kept]
+
+
+def _keep_pixels(dataset: Dataset, job: Job, spool: "File[bytes]") -> str:
+    """Store the pixel file under a name of this attempt, and remove what killed attempts left."""
+    folder = str(dataset.upload.name).rpartition("/")[0]
+    for attempt in range(1, job.attempt):
+        files.delete(f"{folder}/pixels-{attempt}.npy")
+    return default_storage.save(f"{folder}/pixels-{job.attempt}.npy", spool)
+
+
+def forget_upload(*, dataset_id: int) -> None:
+    """Delete the file as sent: it holds contributors by name and columns nobody asked for."""
+    dataset = Dataset.objects.get(pk=dataset_id)
+    if dataset.state != DatasetState.RECEIVING and dataset.upload:
+        default_storage.delete(str(dataset.upload.name))
+        Dataset.objects.filter(pk=dataset_id).update(upload="")
+
+
+def read_again(*, dataset: Dataset, owner: AbstractBaseUser | None = None) -> Job | None:
+    """Open another job for an upload whose reading was cancelled; None where there is nothing to read."""
+    with transaction.atomic():
+        locked = Dataset.objects.select_for_update(of=("self",)).select_related("job", "project").get(pk=dataset.pk)
+        if locked.state != DatasetState.RECEIVING or locked.job.state != WorkState.FAILED or not locked.upload:
+            return None
+        job = jobs.open_job(project=locked.project, kind=jobs.IMPORT, owner=owner)
+        Dataset.objects.filter(pk=locked.pk).update(job=job)
+    return job
+
+
+def forget_read_uploads() -> int:
+    """Delete files whose worker died after reading them, and those cancelled long ago; return how many those were."""
+    long_ago = models.ExpressionWrapper(Now() - CANCELLED_KEPT, output_field=models.DateTimeField())
+    cancelled = Dataset.objects.filter(state=DatasetState.RECEIVING, job__finished_at__lt=long_ago)
+    cancelled.filter(job__state=WorkState.FAILED).update(state=DatasetState.REFUSED)
+    left = Dataset.objects.exclude(state=DatasetState.RECEIVING).exclude(upload="").values_list("pk", flat=True)
+    for dataset_id in left:
+        forget_upload(dataset_id=dataset_id)
+    return len(left)
+
+
+def forget_unowned_files(*, older_than: timedelta = UNOWNED_AFTER) -> int:
+    """Delete files no upload knows: whoever received them died before the upload was stored; return how many.
+
+    They may name contributors, and nobody will ever read them.
+    """
+    owned = {name for pair in Dataset.objects.values_list("upload", "pixels").iterator() for name in pair if name}
+    owned |= set(UploadDraft.objects.values_list("upload", flat=True))
+    deleted = 0
+    for name in _kept_files():
+        if name in owned or timezone.now() - default_storage.get_modified_time(name) < older_than:
+            continue
+        # Its upload may have been stored since the others were listed.
+        stored = Dataset.objects.filter(Q(upload=name) | Q(pixels=name)).exists()
+        if not stored and not UploadDraft.objects.filter(upload=name).exists():
+            default_storage.delete(name)
+            deleted += 1
+    return deleted
+
+
+def _kept_files() -> Iterator[str]:
+    """Yield the names under which uploads and their pixels are kept."""
+    for name in files.names_in(FOLDER):
+        _, folder, file = name.rsplit("/", 2)
+        if folder == DRAFTS or file.startswith(("upload", "pixels-")):
+            yield name

@@ -1,0 +1,66 @@
+"""A project of a population holds no more records of one person than its owner declared.
+
+What people of a population lose is charged for so many records (`PeopleEvent`), so more of them would lose more than
+anybody paid for. The database refuses them as well (`annotation_check_declared`). Why a file is refused tells of other
+records of its people, so only who brought it learns of it.
+"""
+
+from django.db.models import Count, Q
+
+from annotation.data.services.references import reference_of
+from annotation.errors import NamedTooOften
+from annotation.models import Dataset, DatasetRole, DatasetState, Project, Record
+from annotation.models.forgetting import Forgetting
+from privacy.models import BudgetAccount
+from privacy.selectors import quota_of
+from privacy.wording import say
+
+HIDDEN = say("Nothing was stored; whoever uploaded the file is told why.")
+
+
+def names_more_than(project: Project, number: int, *, with_dataset: Dataset | None = None) -> bool:
+    """Say whether the private uploads that take part, and one more of them, name a person in more records than that."""
+    taking_part = Q(dataset__state=DatasetState.READY) | Q(dataset=with_dataset)
+    named = Record.objects.filter(
+        taking_part, dataset__project=project, dataset__role=DatasetRole.POOL, contributor__isnull=False
+    )
+    more = named.order_by().values("contributor").annotate(number=Count("pk")).filter(number__gt=number)
+    return more.exists()
+
+
+def refuse_more_than_declared(dataset: Dataset) -> None:
+    """Raise `NamedTooOften` before an upload becomes ready, in the transaction that holds its rows.
+
+    Somebody whose records were forgotten has had their share: a series that counted these would hold them twice.
+    """
+    if dataset.role != DatasetRole.POOL:
+        return
+    project = dataset.project
+    # Whoever joins, or ends another upload, waits here, and so do we.
+    account = BudgetAccount.objects.select_for_update(no_key=True).get(pk=project.pool_account_id)
+    quota = quota_of(account)
+    if quota is None or account.unit != "record":
+        return
+    reason = ""
+    if names_more_than(project, quota.records_per_person, with_dataset=dataset):
+        reason = say(
+            "Nothing was stored: with this file the project would name a person in more records than the {number} that "
+            "were declared to its population. Bring at most so many of each person.",
+            number=quota.records_per_person,
+        )
+    elif _names_somebody_forgotten(dataset):
+        reason = say(
+            "Nothing was stored: the file names a person whose records were forgotten here, and who has had all that "
+            "was declared to the population. Leave them out."
+        )
+    if reason:
+        raise NamedTooOften(HIDDEN, told=reason)
+
+
+def _names_somebody_forgotten(dataset: Dataset) -> bool:
+    references = set(Forgetting.objects.filter(project=dataset.project_id).values_list("reference", flat=True))
+    if not references:
+        return False
+    named = Record.objects.filter(dataset=dataset, contributor__isnull=False)
+    people = named.order_by().values_list("contributor", flat=True).distinct().iterator()
+    return any(reference_of(project=dataset.project, contributor=bytes(each or b"")) in references for each in people)

@@ -1,0 +1,122 @@
+"""Uploads with a look before: kept, shown as they would be read, then uploaded, thrown away, or forgotten."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+from django.contrib.auth.models import User
+from django.core.files import File
+from django.core.files.storage import default_storage
+from django.db import models, transaction
+from django.db.models.functions import Now
+
+from annotation.data.parsers.preview import PREVIEW_ROWS, Preview, preview_of
+from annotation.data.parsers.rows import Look
+from annotation.data.parsers.shapes import Shape
+from annotation.data.services import charged_start, datasets, mappings
+from annotation.models import Dataset, DatasetRole, Project
+from annotation.models.drafts import UploadDraft
+from annotation.work.services import jobs
+
+KEPT_HOURS = 24
+
+
+def keep_draft(
+    *,
+    project: Project,
+    file: "File[bytes]",
+    name: str,
+    role: str,
+    bad_rows: str,
+    owner: User,
+    start_epsilon: float | None = None,
+    reading: Mapping[str, Any] | None = None,
+) -> UploadDraft:
+    """Keep a file for a day, with the mapping it suggests; `InvalidUpload` if no mapping could make it readable."""
+    datasets.check_upload(project=project, role=role, bad_rows=bad_rows, size=file.size)
+    jobs.refuse_when_busy()
+    if role == DatasetRole.CHARGED_START:
+        charged_start.check_start(project, start_epsilon)
+    reading = reading or {}
+    shape = mappings.look_at(file, name, reading)
+    mapping = mappings.suggested_mapping(project=project, role=role, shape=shape, reading=reading)
+    file.seek(0)
+    kept = datasets.keep_file(file, f"{datasets.FOLDER}/{project.pk}/{datasets.DRAFTS}/{uuid4()}{shape.format}")
+    try:
+        return UploadDraft.objects.create(
+            project=project,
+            owner=owner,
+            upload=kept,
+            name=name[:200],
+            role=role,
+            bad_rows=bad_rows,
+            start_epsilon=start_epsilon,
+            mapping=mapping,
+        )
+    except BaseException:
+        default_storage.delete(kept)
+        raise
+
+
+def shape_of_draft(draft: UploadDraft, reading: Mapping[str, Any] | None = None) -> Shape:
+    """Return what the file has to offer, read as its mapping says or as `reading` does."""
+    with draft.upload.open() as file:
+        return mappings.look_at(file, draft.name, draft.mapping if reading is None else reading)
+
+
+def preview_draft(draft: UploadDraft) -> Preview:
+    """Return the first rows as they would be read; `InvalidUpload` if a column is not there or not named yet."""
+    layout = mappings.layout_of(draft.project, draft.role, draft.mapping)
+    with draft.upload.open() as file:
+        return preview_of(datasets.open_upload(file, draft.name, layout, look=Look(PREVIEW_ROWS)), layout)
+
+
+def map_draft(*, draft: UploadDraft, mapping: Mapping[str, Any]) -> UploadDraft:
+    """Note which column is which."""
+    mappings.check_mapping(mapping)
+    draft.mapping = dict(mapping)
+    draft.save(update_fields=["mapping"])
+    return draft
+
+
+def read_draft_as(*, draft: UploadDraft, reading: Mapping[str, Any]) -> UploadDraft:
+    """Read the file another way and start over with what it suggests then."""
+    shape = shape_of_draft(draft, reading)
+    mapping = mappings.suggested_mapping(project=draft.project, role=draft.role, shape=shape, reading=reading)
+    return map_draft(draft=draft, mapping=mapping)
+
+
+def upload_draft(*, draft: UploadDraft, by: User) -> Dataset:
+    """Upload what was looked at, once however often it is asked for; the second time there is no draft."""
+    with transaction.atomic():
+        held = UploadDraft.objects.select_for_update().get(pk=draft.pk)
+        with held.upload.open() as file:
+            dataset = datasets.receive_upload(
+                project=held.project,
+                file=file,
+                name=held.name,
+                role=held.role,
+                bad_rows=held.bad_rows,
+                mapping=held.mapping,
+                uploaded_by=by,
+                start_epsilon=held.start_epsilon,
+            )
+        held.delete()
+    default_storage.delete(str(draft.upload.name))
+    return dataset
+
+
+def discard_draft(*, draft: UploadDraft) -> None:
+    """Throw a file away."""
+    UploadDraft.objects.filter(pk=draft.pk).delete()
+    default_storage.delete(str(draft.upload.name))
+
+
+def forget_old_drafts() -> int:
+    """Throw away what nobody came back to; return how many those were."""
+    limit = models.ExpressionWrapper(Now() - timedelta(hours=KEPT_HOURS), output_field=models.DateTimeField())
+    old = list(UploadDraft.objects.filter(created_at__lt=limit))
+    for draft in old:
+        discard_draft(draft=draft)
+    return len(old)

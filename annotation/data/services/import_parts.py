@@ -1,0 +1,256 @@
+"""A large file read by many workers, with the rows, numbers and bad rows that one worker would have found.
+
+Whoever runs the import reads parts as well, so one worker alone gets through, and others help as they are free. A part
+is held by the lock on its row while it is read. Its rows are numbered on from those of the parts before it: a worker
+that is ahead keeps its rows until these are counted. Rows of parts lie among the records of an upload that is not
+ready; the upload becomes ready, or they go, in one transaction. What cannot be settled part by part, such as a file
+that is damaged half-way, is read anew in one piece, so that it ends as it always did.
+"""
+
+import logging
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import asdict
+from datetime import timedelta
+from itertools import pairwise
+from typing import Any, BinaryIO, cast
+
+from celery import current_app
+from django.conf import settings
+from django.core.files.storage import default_storage
+from django.db import connection, models, transaction
+from django.db.models import Q, QuerySet, Sum
+from django.db.models.functions import Now
+
+from annotation.data.parsers.parts import PartReader, find_cuts
+from annotation.data.parsers.reading import Upload
+from annotation.data.parsers.rows import BadRow
+from annotation.data.services import mappings
+from annotation.data.services.bad_rows import BadRowReport
+from annotation.data.services.record_copy import RECORD_COPY, RecordWriter, RowSpool
+from annotation.data.services.shared_rows import Comparison
+from annotation.errors import InvalidUpload
+from annotation.models import BadRows, Dataset, DatasetState, WorkState
+from annotation.models.imports import ImportPart
+from annotation.work.services import work
+from annotation.work.services.garbage_collection import collector_paused
+
+logger = logging.getLogger(__name__)
+# A worker reads so much in a few seconds; handing smaller pieces around costs more than it saves.
+PART_BYTES = 2**25
+LOOK_AGAIN_SECONDS = 0.1
+READ_TASK = "annotation.tasks.read_import_parts_task"
+# More messages would wait for workers that nobody has.
+MOST_HELPERS = 64
+Check = Callable[[], None]
+Tell = Callable[[int, int, int], None]
+
+
+class PartNotWhole(Exception):
+    """A cut lies within a field."""
+
+
+def open_parts(dataset: Dataset, upload: Upload, file: BinaryIO, *, size: int) -> bool:
+    """Cut a file that nobody has cut yet and say whether there are parts to read; a small one is read in one piece."""
+    standing = ImportPart.objects.filter(dataset=dataset)
+    if not standing.exists():
+        cuts = find_cuts(upload, file, size=size, part_bytes=PART_BYTES)
+        if len(cuts) < 3:
+            return False
+        ImportPart.objects.bulk_create(
+            ImportPart(dataset=dataset, number=number, first=first, stop=stop)
+            for number, (first, stop) in enumerate(pairwise(cuts))
+        )
+    helping = current_app.signature(READ_TASK, kwargs={"dataset_id": dataset.pk})
+    for _ in range(min(MOST_HELPERS, standing.filter(stored=False).count() - 1)):
+        transaction.on_commit(helping.apply_async, robust=True)
+    return True
+
+
+def read_parts(dataset: Dataset, lease: work.Lease, tell: Tell) -> bool:
+    """Return once all parts are stored; false where the file has to be read in one piece."""
+    parts = ImportPart.objects.filter(dataset=dataset)
+    while left := parts.filter(stored=False).count():
+        lease.check()
+        if parts.filter(odd=True).exists() or _unpacks_to_too_much(parts):
+            return False
+        rows = parts.aggregate(rows=Sum("row_count", default=0))["rows"]
+        tell(int(rows), parts.count() - left, parts.count())
+        if not read_part(dataset_id=dataset.pk, check=lease.check):
+            time.sleep(LOOK_AGAIN_SECONDS)
+    return True
+
+
+def help_reading(*, dataset_id: int) -> None:
+    """Read parts until none is free."""
+    while read_part(dataset_id=dataset_id):
+        pass
+
+
+def read_part(*, dataset_id: int, before: int | None = None, check: Check | None = None) -> bool:
+    """Read the first part that nobody holds, of those before a number if one is given; false where none is free."""
+    part: ImportPart | None = None
+    with ExitStack() as stack:
+        try:
+            with transaction.atomic():
+                part = _take(dataset_id, before)
+                if part is None:
+                    return False
+                first_row = _rows_before(part)
+                # Here, since it asks the database, which cannot answer within a COPY.
+                comparison = Comparison(part.dataset, keep=False)
+                if first_row is not None:
+                    _store(part, comparison, first_row, check)
+                    return True
+                spool = RowSpool(cast(BinaryIO, stack.enter_context(tempfile.TemporaryFile())))
+                _read(part, comparison, spool, check, followed=_is_followed(part))
+                part.held_until = _hold_end()
+                part.save()
+        except (InvalidUpload, PartNotWhole):
+            assert part is not None
+            ImportPart.objects.filter(pk=part.pk, stored=False).update(odd=True)
+            return True
+        _store_spooled(part, spool, check)
+    return True
+
+
+def collected(dataset: Dataset, comparison: Comparison) -> tuple[int, BadRowReport]:
+    """Return the rows of all parts and what was wrong with others, by the lines of the whole file.
+
+    The comparison learns what the workers found: with whose rows each part was compared, and whether one was shared.
+    """
+    report, rows, lines = BadRowReport(), 0, 0
+    parts = list(ImportPart.objects.filter(dataset=dataset).order_by("number"))
+    if not parts or not all(part.stored for part in parts):
+        raise LookupError("parts of the upload are gone")
+    for part in parts:
+        kept = [BadRow(**{**row, "line": row["line"] + lines}) for row in part.bad_row_report]
+        report.add(kept, count=part.bad_row_count)
+        rows += part.row_count or 0
+        lines += part.line_count or 0
+        comparison.compared &= set(part.compared)
+        comparison.shared |= part.shared
+    return rows, report
+
+
+def forget_parts(dataset: Dataset) -> None:
+    """Delete the parts and leave their rows, in the transaction in which these become the upload's."""
+    ImportPart.objects.filter(dataset=dataset).delete()
+
+
+def discard_parts(dataset: Dataset) -> None:
+    """Delete the parts and all rows they stored; waits for whoever is storing some at this moment."""
+    with transaction.atomic():
+        deleted, _ = ImportPart.objects.filter(dataset=dataset).delete()
+        if deleted:
+            with connection.cursor() as cursor:
+                cursor.execute("DELETE FROM annotation_record WHERE dataset_id = %s", [dataset.pk])
+
+
+def _take(dataset_id: int, before: int | None) -> ImportPart | None:
+    """Lock the first free part of an upload that is still being read."""
+    # Whoever keeps its rows looks after it until its hold lapses.
+    free = _parts_under_way(dataset_id).filter(Q(held_until=None) | Q(held_until__lt=Now()), stored=False)
+    if before is not None:
+        free = free.filter(number__lt=before)
+    locked = free.select_for_update(of=("self",), skip_locked=True).select_related("dataset__project")
+    return locked.order_by("number").first()
+
+
+def _parts_under_way(dataset_id: int) -> QuerySet[ImportPart]:
+    parts = ImportPart.objects.filter(dataset=dataset_id, dataset__state=DatasetState.RECEIVING)
+    stopped = ImportPart.objects.filter(dataset=dataset_id, odd=True)
+    return parts.filter(~models.Exists(stopped), dataset__job__state=WorkState.RUNNING, dataset__job__cancelled_by="")
+
+
+def _rows_before(part: ImportPart) -> int | None:
+    """Count the rows of the parts before this one; None while one of them is not counted."""
+    earlier = ImportPart.objects.filter(dataset=part.dataset_id, number__lt=part.number)
+    if earlier.filter(row_count=None).exists():
+        return None
+    return int(earlier.aggregate(rows=Sum("row_count", default=0))["rows"])
+
+
+def _store(part: ImportPart, comparison: Comparison, first_row: int, check: Check | None) -> None:
+    """Read a part straight into the records, in the caller's transaction."""
+    followed = _is_followed(part)
+    with connection.cursor() as cursor, cursor.copy(RECORD_COPY) as copy:
+        # Nothing else can be asked of the database until the COPY ends.
+        writer = RecordWriter(copy, dataset_id=part.dataset_id, first_row=first_row)
+        _read(part, comparison, writer, check, followed=followed)
+        writer.close()
+    part.stored = True
+    part.save()
+
+
+def _store_spooled(part: ImportPart, spool: RowSpool, check: Check | None) -> None:
+    """Store rows that were kept once it is known where they begin; reads parts before them that nobody holds."""
+    while (first_row := _rows_before(part)) is None:
+        if check:
+            check()
+        held = _parts_under_way(part.dataset_id).filter(pk=part.pk, stored=False)
+        if not held.update(held_until=_hold_end()):
+            return
+        if not read_part(dataset_id=part.dataset_id, before=part.number, check=check):
+            time.sleep(LOOK_AGAIN_SECONDS)
+    with transaction.atomic():
+        mine = _parts_under_way(part.dataset_id).filter(pk=part.pk, stored=False)
+        # Somebody else may have taken it for lost.
+        if mine.select_for_update(of=("self",), skip_locked=True).first() is None:
+            return
+        if not _is_refused(part):
+            with connection.cursor() as cursor, cursor.copy(RECORD_COPY) as copy:
+                writer = RecordWriter(copy, dataset_id=part.dataset_id, first_row=first_row)
+                spool.copy_into(writer)
+                writer.close()
+        ImportPart.objects.filter(pk=part.pk).update(stored=True, held_until=None)
+
+
+def _read(
+    part: ImportPart, comparison: Comparison, sink: RecordWriter | RowSpool, check: Check | None, *, followed: bool
+) -> None:
+    """Read a part, which another one follows or none, into a sink and note on it what was found."""
+    dataset = part.dataset
+    layout = mappings.layout_of(dataset.project, dataset.role, dataset.mapping)
+    kept = str(dataset.upload.name)
+    rows, report = 0, BadRowReport()
+    with collector_paused(), default_storage.open(kept) as stored:
+        file = cast(BinaryIO, stored)
+        upload = Upload(file, kept, layout, maximum_bytes=settings.UPLOAD_MAX_BYTES)
+        reader = PartReader(upload, file, first=part.first, stop=part.stop)
+        for batch in reader.batches():
+            if check:
+                check()
+            report.add(batch.bad)
+            rows += batch.count
+            if report.count and dataset.bad_rows == BadRows.REFUSE_ALL:
+                continue  # nothing will be kept, but all bad rows are counted
+            sink.write(batch)
+            comparison.add(batch)
+    if followed and not reader.is_whole:
+        raise PartNotWhole(f"part {part.pk} of dataset {dataset.pk} ends within a row")
+    part.row_count, part.line_count, part.unpacked_bytes = rows, reader.lines, reader.unpacked_bytes
+    part.compared, part.shared = sorted(comparison.compared), comparison.shared
+    part.bad_row_count, part.bad_row_report = report.count, [asdict(row) for row in report.kept]
+
+
+def _is_followed(part: ImportPart) -> bool:
+    return ImportPart.objects.filter(dataset=part.dataset_id, number__gt=part.number).exists()
+
+
+def _is_refused(part: ImportPart) -> bool:
+    """Say whether bad rows found so far let no row in, so that storing this part's would be in vain."""
+    bad = ImportPart.objects.filter(dataset=part.dataset_id, bad_row_count__gt=0)
+    return part.dataset.bad_rows == BadRows.REFUSE_ALL and bad.exists()
+
+
+def _unpacks_to_too_much(parts: QuerySet[ImportPart]) -> bool:
+    return bool(parts.aggregate(bytes=Sum("unpacked_bytes", default=0))["bytes"] > settings.UPLOAD_MAX_BYTES)
+
+
+def _hold_end() -> "models.ExpressionWrapper[Any]":
+    return models.ExpressionWrapper(
+        Now() + timedelta(seconds=settings.WORK_LEASE_SECONDS), output_field=models.DateTimeField()
+    )

@@ -1,0 +1,137 @@
+"""Which column of a file is which: checked, suggested from what is known, and turned into what a reader takes."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, BinaryIO, cast, get_args
+
+from django.conf import settings
+
+from annotation.data.parsers.guessing import guess_columns, remembered
+from annotation.data.parsers.reading import Format, detect_format
+from annotation.data.parsers.rows import Answers, Layout
+from annotation.data.parsers.shapes import Shape, shape_of
+from annotation.errors import InvalidUpload
+from annotation.models import DataKind, Dataset, DatasetRole, PrivacyUnit, Project
+from privacy.wording import say
+
+READING_KEYS = frozenset({"has_header", "columns", "delimiter", "quoting"})
+NAME_KEYS = ("text", "contributor", "label", "id", "pixels", "annotator")
+MAPPING_KEYS = READING_KEYS | {*NAME_KEYS, "features", "answers"}
+
+
+def check_mapping(mapping: Mapping[str, Any]) -> None:
+    """Refuse what cannot be a mapping; `InvalidUpload` names the key and the rule.
+
+    `text`, `contributor`, `label` (a pool's are never read), `pixels` (a list) and `id` (known, not stored) name
+    columns; `features` says for declared columns what the file calls them. Of delimited files `has_header`, the
+    `columns` where there is none, `delimiter` and `quoting` say how they are written. Of Label Studio's tasks `label`
+    names a control, `answers` whether the majority counts or only what is marked as true, `annotator` whose count.
+    """
+    if unknown := mapping.keys() - MAPPING_KEYS:
+        raise InvalidUpload(say("mapping: knows no {unknown}", unknown=", ".join(sorted(map(str, unknown)))))
+    for key in NAME_KEYS:
+        if key in mapping and not (isinstance(mapping[key], str) and mapping[key]):
+            if key == "annotator":
+                raise InvalidUpload(say("{key}: must be a name", key=key))
+            raise InvalidUpload(say("{key}: must be the name of a column", key=key))
+    for key in ("has_header", "quoting"):
+        if not isinstance(mapping.get(key, True), bool):
+            raise InvalidUpload(say("{key}: must be true or false", key=key))
+    columns = mapping.get("columns", [])
+    if not isinstance(columns, list | tuple) or not all(isinstance(name, str) for name in columns):
+        raise InvalidUpload("columns: must be a list of names")
+    delimiter = mapping.get("delimiter", ",")
+    if not (isinstance(delimiter, str) and len(delimiter) == 1 and delimiter not in '"\r\n'):
+        raise InvalidUpload("delimiter: must be one character, neither a quote nor a line end")
+    features = mapping.get("features", {})
+    if not isinstance(features, Mapping) or not all(isinstance(one, str) and one for one in features.values()):
+        raise InvalidUpload("features: must name a column of the file for each declared column")
+    if mapping.get("answers", "majority") not in get_args(Answers):
+        raise InvalidUpload(say("answers: must be one of {possible}", possible=", ".join(get_args(Answers))))
+
+
+def layout_of(project: Project, role: str, mapping: Mapping[str, Any]) -> Layout:
+    """Return what is read of a file for this project; columns of no use to it are never looked at."""
+    check_mapping(mapping)
+    pool = role == DatasetRole.POOL
+    contributor = mapping.get("contributor") if pool else None
+    protected = project.privacy_unit == PrivacyUnit.CONTRIBUTOR
+    if pool and protected and not contributor:
+        raise InvalidUpload("contributor: this project protects contributors, so a column must name them")
+    if pool and ("answers" in mapping or "annotator" in mapping):
+        raise InvalidUpload(
+            "answers: those to a pool are never read, because which tasks were answered may tell of other records; "
+            "bring answered tasks as public examples or as private examples that start the first model"
+        )
+    declared = tuple(project.columns) if project.data_kind == DataKind.TABLE else ()
+    features = dict(mapping.get("features", {}))
+    if unknown := features.keys() - {column["name"] for column in declared}:
+        raise InvalidUpload(
+            say("features: the project declares no column named {unknown!r}", unknown=sorted(unknown)[0])
+        )
+    return Layout(
+        kind=cast("Any", project.data_kind),
+        text=mapping.get("text", "text") if project.data_kind == DataKind.TEXT else None,
+        contributor=contributor,
+        contributor_required=protected,
+        label=None if pool else mapping.get("label", "label"),
+        pixels=mapping.get("pixels"),
+        classes=tuple(project.classes),
+        declared=declared,
+        height=project.image_height or 0,
+        width=project.image_width or 0,
+        has_header=mapping.get("has_header", True),
+        header=tuple(mapping.get("columns", ())),
+        delimiter=mapping.get("delimiter"),
+        quoting=mapping.get("quoting", True),
+        sources=features,
+        answers=mapping.get("answers", "majority"),
+        annotator=mapping.get("annotator"),
+    )
+
+
+def look_at(file: Any, name: str, reading: Mapping[str, Any]) -> Shape:
+    """Return what a file has to offer, read as `reading` says."""
+    file.seek(0)
+    return shape_of(
+        cast("BinaryIO", file),
+        name,
+        maximum_bytes=settings.UPLOAD_MAX_BYTES,
+        has_header=reading.get("has_header", True),
+        delimiter=reading.get("delimiter"),
+        quoting=reading.get("quoting", True),
+    )
+
+
+def suggested_mapping(*, project: Project, role: str, shape: Shape, reading: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the mapping of the last upload of its kind if it fits, else one guessed from the names alone."""
+    kept = {key: value for key, value in reading.items() if key in READING_KEYS}
+    if shape.delimiter:
+        kept.setdefault("delimiter", shape.delimiter)
+    controls = shape.controls
+    last = Dataset.objects.filter(project=project, role=role).exclude(mapping={}).order_by("-pk").first()
+    if last is not None and remembered(last.mapping, shape.columns, controls):
+        return {key: value for key, value in last.mapping.items() if key not in READING_KEYS} | kept
+    return guess_columns(shape.columns, _wanted(project, role), controls=controls) | kept
+
+
+def _wanted(project: Project, role: str) -> Layout:
+    """Return what an upload should have; a contributor only where one is needed, because each is a person's name."""
+    pool = role == DatasetRole.POOL
+    named = pool and project.privacy_unit == PrivacyUnit.CONTRIBUTOR
+    mapping = {"contributor": "contributor"} if named else {}
+    pixels = "pixels" if project.data_kind == DataKind.IMAGE else None
+    return replace(layout_of(project, role, mapping), pixels=pixels)
+
+
+def with_control(project: Project, role: str, file: Any, name: str, mapping: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the mapping with the one control that was answered, where a list of tasks leaves no other choice."""
+    completed = dict(mapping)
+    if role == DatasetRole.POOL or "label" in mapping:
+        return completed
+    file.seek(0)
+    if detect_format(cast("BinaryIO", file), name)[0] is Format.TASKS:
+        controls = look_at(file, name, mapping).controls
+        if len(controls) == 1:
+            completed["label"] = controls[0]
+    return completed

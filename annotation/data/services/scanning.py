@@ -1,0 +1,66 @@
+"""Uploads pass the site's virus scanner, where it has one, before a worker reads a row of them."""
+
+from typing import BinaryIO
+
+from django.conf import settings
+
+from annotation.data import clamd
+from annotation.errors import ScannerAway, UploadRefused
+from annotation.models import Job
+from annotation.work.services import work
+from privacy.wording import say
+
+MAXIMUM_ATTEMPTS = 5
+
+
+def is_on() -> bool:
+    """Say whether this site has a scanner."""
+    return settings.CLAMD_URL not in ("", "none")
+
+
+def is_there() -> bool:
+    """Say whether the scanner answers."""
+    return clamd.is_there(settings.CLAMD_URL)
+
+
+def scan_upload(file: BinaryIO, lease: work.Lease) -> None:
+    """Let a file pass that the scanner read whole without finding anything, and go back to its start.
+
+    `UploadRefused` says what was found, or that the file is too large; `ScannerAway` that nobody knows.
+    """
+    if not is_on():
+        return
+    lease.report(message=say("the virus scanner reads the file"))
+    found = clamd.scan(settings.CLAMD_URL, file, patience_seconds=settings.CLAMD_SECONDS, check=lease.check)
+    if found.name:
+        raise UploadRefused(
+            say(
+                "The virus scanner found {name} in the file. Nothing was read, and the file is deleted here. "
+                "Look where it came from, and upload it again once it is clean.",
+                name=found.name,
+            )
+        )
+    if found.too_large:
+        raise UploadRefused(
+            "The file is larger, or packed deeper, than the virus scanner reads, so nothing was read. Split it, "
+            "or have the administrator raise the scanner's limits."
+        )
+    file.seek(0)
+
+
+def put_off(job: Job, away: ScannerAway) -> None:
+    """Have a file wait for the scanner: the next attempt follows once the lease has lapsed, and the last one fails."""
+    if job.attempt < MAXIMUM_ATTEMPTS:
+        work.note_interruption(
+            row=job, error=say("The virus scanner gives no answer: {reason}. It is asked again.", reason=away)
+        )
+        return
+    work.fail_work(
+        row=job,
+        error=say(
+            "The virus scanner gave no answer in {attempts} attempts: {reason}. Nothing was read. The file is kept; "
+            "start it again once the scanner answers.",
+            reason=away,
+            attempts=MAXIMUM_ATTEMPTS,
+        ),
+    )

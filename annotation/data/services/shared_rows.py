@@ -1,0 +1,243 @@
+"""A row of a project stands in data of one role alone: what is private is not public, and what trains is no test.
+
+Nothing is stored for it. Of whichever side is small, rows become keyed digests in memory (8 bytes each), and the rows
+of the other side go by, batch by batch. A private pool is compared while it is read, and only where other data stand;
+anything else is compared with all that stands once its own rows are there. The last word falls in the transaction that
+makes an upload ready, under the project's lock, so that of two uploads at once the later one sees the earlier.
+
+The answer tells whether somebody's row is there, so it goes to nobody who may not read both sides. Behind a gate a
+private file is read by who brought it alone: somebody else's upload beside it is refused before a row is compared,
+whatever it holds, and of a comparison whoever brought the file is told the outcome and the others are not.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from django.db.models import F, QuerySet
+from django.utils.crypto import salted_hmac
+from numpy.typing import NDArray
+
+from annotation.data.parsers.digests import (
+    Digests,
+    image_digests,
+    known_digests,
+    payload_digests,
+    rows_among,
+    text_digests,
+)
+from annotation.data.parsers.rows import RowBatch
+from annotation.data.services import files
+from annotation.errors import InvalidUpload, RowsShared
+from annotation.models import (
+    STREAM_JOB,
+    DataKind,
+    Dataset,
+    DatasetRole,
+    DatasetState,
+    Oracle,
+    Project,
+    Record,
+    RecordPost,
+)
+from privacy.wording import say
+
+KEY_BYTES = 16
+BATCH_ROWS = 8192
+ROWS_NAMED = 10
+# Public examples and tests are small beside pools; the digests of those in use stay in a process.
+SETS_KEPT = 4
+# Read by who brought them alone, where a gate stands before everybody else.
+PRIVATE_ROLES = (DatasetRole.POOL, DatasetRole.CHARGED_START)
+UNREAD = say(
+    "role: somebody else brought private rows to this project. What is brought beside them is compared with them, and "
+    "the outcome would tell of rows that you may not read. Whoever brought them can upload this file; or begin a "
+    "project with the public files"
+)
+HIDDEN = say("Nothing was stored; whoever uploaded the file is told why.")
+RULE = say("a row is private or public, for training or for testing, and never two of these")
+
+
+class Comparison:
+    """What an upload is compared with while its rows are read; other data may come to stand meanwhile.
+
+    With `keep` the digests of its rows are kept where they will be wanted: who reads only a part keeps none.
+    """
+
+    def __init__(self, dataset: Dataset, *, keep: bool = True) -> None:
+        self._dataset = dataset
+        self._digests = _digests_by(dataset.project)
+        pool = dataset.role == DatasetRole.POOL
+        # Of a pool the others are the small side, and of anything else the upload itself is.
+        self.compared = set(others_of(dataset).values_list("pk", flat=True)) if pool else set()
+        self._known = digests_of_sets(self.compared)
+        self._keeps = keep and (not pool or dataset.project.data_kind == DataKind.IMAGE)
+        self._own: list[Digests] = []
+        self.shared = False
+
+    def add(self, batch: RowBatch) -> None:
+        """Compare the rows of a batch, in the order of the upload."""
+        if not self._keeps and (self.shared or not len(self._known)):
+            return
+        if not batch.count:
+            return
+        digests = self._digests(next(rows for rows in (batch.pixels, batch.texts, batch.payloads) if rows is not None))
+        if self._keeps:
+            self._own.append(digests)
+        self.shared = self.shared or len(rows_among(digests, self._known)) > 0
+
+    def own(self) -> Iterable[Digests]:
+        """Return the digests of the upload's rows in their order, read again where they were not kept."""
+        return self._own or stored_digests(self._dataset)
+
+
+def others_of(dataset: Dataset) -> QuerySet[Dataset]:
+    """Return the data of the project that stand in another role."""
+    standing = Dataset.objects.filter(project=dataset.project_id, state=DatasetState.READY)
+    return standing.exclude(role=dataset.role)
+
+
+def refuse_shared(dataset: Dataset, comparison: Comparison) -> None:
+    """Raise `RowsShared` if a row of the upload stands elsewhere, in the transaction that makes the upload ready.
+
+    The rows are stored by then. What stands is compared twice: at leisure first, and what came since under the lock.
+    """
+    seen: dict[int, int] = dict.fromkeys(comparison.compared, -1)
+    overlapping: list[Dataset] = []
+    for locked in (False, True):
+        if locked:
+            # The stream first, as whoever posts records or chooses the project's kind has it.
+            list(others_of(dataset).filter(job__kind=STREAM_JOB).select_for_update(of=("self",)))
+            Project.objects.select_for_update(no_key=True).get(pk=dataset.project_id)
+        refuse_beside_unread(project=dataset.project, role=dataset.role, uploader_id=dataset.uploaded_by_id)
+        for other in others_of(dataset).select_related("project", "job").order_by("pk"):
+            first = seen.get(other.pk, 0)
+            if comparison.shared and other.pk in comparison.compared:
+                first = 0
+            if first < 0 or (locked and first >= other.row_count):
+                continue
+            seen[other.pk] = other.row_count if _is_stream(other) else -1
+            if _overlap(dataset, comparison, other, first):
+                overlapping.append(other)
+        if overlapping:
+            reason = _words(dataset, comparison, overlapping)
+            raise RowsShared(reason) if dataset.project.oracle == Oracle.TRUSTED else RowsShared(HIDDEN, told=reason)
+
+
+def shared_records(*, project: Project, values: Sequence[Any], others: Iterable[int]) -> list[int]:
+    """Return the places of a stream's records that stand in these data of another role."""
+    known = digests_of_sets(others)
+    if not len(known):
+        return []
+    return [int(place) for place in rows_among(_digests_by(project)(values), known)]
+
+
+def digests_of_sets(ids: Iterable[int]) -> Digests:
+    """Return the distinct digests of the rows of whole data sets, in order."""
+    # The job's id is never given twice, not even in a database that was restored.
+    found = Dataset.objects.filter(pk__in=list(ids)).order_by("pk").values_list("job", flat=True)
+    return _kept_digests(tuple(found))
+
+
+@lru_cache(maxsize=SETS_KEPT)
+def _kept_digests(jobs: tuple[UUID, ...]) -> Digests:
+    found = Dataset.objects.filter(job__in=jobs).select_related("project", "job")
+    return known_digests([digests for dataset in found for digests in stored_digests(dataset)])
+
+
+def stored_digests(dataset: Dataset, *, first: int = 0) -> Iterator[Digests]:
+    """Yield the digests of a data set's rows from one on, in their order, at constant memory."""
+    project = dataset.project
+    of = _digests_by(project)
+    if project.data_kind == DataKind.IMAGE:
+        pixels = files.open_stored(str(dataset.pixels.name), dataset.pixels_sha256, _mapped)
+        yield from (of(pixels[start : start + BATCH_ROWS]) for start in range(first, len(pixels), BATCH_ROWS))
+        return
+    field = "text" if project.data_kind == DataKind.TEXT else "payload"
+    rows = Record.objects.filter(dataset=dataset, row_number__gte=first).order_by("row_number")
+    values = rows.values_list(field, flat=True).iterator(chunk_size=BATCH_ROWS)
+    while batch := list(islice(values, BATCH_ROWS)):
+        yield of(batch)
+    if _is_stream(dataset):
+        # What was posted and waits to be examined is no record yet.
+        waiting = RecordPost.objects.filter(project=project, body__isnull=False)
+        later = waiting.filter(first_slot__gt=first - F("record_count")).order_by("first_slot")
+        for body in later.values_list("body", flat=True).iterator(chunk_size=16):
+            yield of(json.loads(bytes(body or b"[]")))
+
+
+def _overlap(dataset: Dataset, comparison: Comparison, other: Dataset, first: int) -> bool:
+    """Say whether an upload and other data share a row; the small side is held, the large one goes by."""
+    if dataset.role == DatasetRole.POOL:
+        held, passing = digests_of_sets([other.pk]), comparison.own()
+    else:
+        held, passing = known_digests(list(comparison.own())), stored_digests(other, first=first)
+    return any(len(rows_among(digests, held)) for digests in passing)
+
+
+def _words(dataset: Dataset, comparison: Comparison, overlapping: Sequence[Dataset]) -> str:
+    """Say that rows are shared and which ones they are; who brought the file may read both sides."""
+    return say(
+        "Nothing was stored: the file shares rows with the {word_role}; {reason}. Leave them out. The first, counted "
+        "without bad ones: {rows}.",
+        word_role=DatasetRole(overlapping[0].role).label,
+        reason=RULE,
+        rows=", ".join(map(str, _shared_rows(dataset, comparison, overlapping))),
+    )
+
+
+def refuse_beside_unread(*, project: Project, role: str, uploader_id: int | None) -> None:
+    """Raise `InvalidUpload` where an upload would be compared with private rows that who brings it may not read.
+
+    It follows from who brought what alone. In a project of experts managers read everything, as the site's commands do.
+    """
+    if project.oracle == Oracle.TRUSTED or uploader_id is None:
+        return
+    private = Dataset.objects.filter(project=project, role__in=PRIVATE_ROLES).exclude(state=DatasetState.REFUSED)
+    if private.exclude(role=role).exclude(uploaded_by=uploader_id).exists():
+        raise InvalidUpload(UNREAD)
+
+
+def _shared_rows(dataset: Dataset, comparison: Comparison, overlapping: Sequence[Dataset]) -> list[int]:
+    """Return the first rows, from 1, that stand elsewhere."""
+    if dataset.role == DatasetRole.POOL:
+        known = digests_of_sets([one.pk for one in overlapping])
+    else:
+        own = known_digests(list(comparison.own()))
+        known = known_digests([part[rows_among(part, own)] for one in overlapping for part in stored_digests(one)])
+    found: list[int] = []
+    first = 1
+    for digests in comparison.own():
+        found += [first + int(place) for place in rows_among(digests, known)]
+        first += len(digests)
+    return found[:ROWS_NAMED]
+
+
+def _is_stream(dataset: Dataset) -> bool:
+    return dataset.job.kind == STREAM_JOB
+
+
+def _digests_by(project: Project) -> Callable[[Any], Digests]:
+    """Return what makes digests of a project's rows, as they are stored."""
+    key = _key_of(project)
+    if project.data_kind == DataKind.IMAGE:
+        return lambda images: image_digests(images, key=key)
+    if project.data_kind == DataKind.TEXT:
+        return lambda texts: text_digests(texts, key=key)
+    names = [column["name"] for column in project.columns]
+    return lambda payloads: payload_digests(payloads, names=names, key=key)
+
+
+def _key_of(project: Project) -> bytes:
+    """Return the key of a project's digests, which nobody has without the site's secret."""
+    return salted_hmac("annotation shared rows", str(project.pk), algorithm="sha256").digest()[:KEY_BYTES]
+
+
+def _mapped(path: Path) -> NDArray[np.uint8]:
+    pixels: NDArray[np.uint8] = np.load(path, mmap_mode="r", allow_pickle=False)
+    return pixels

@@ -1,0 +1,312 @@
+"""Records that arrive one by one: checked, given their slot in the order they came, and kept until they are examined.
+
+A post is stored whole or not at all. Its slots are handed out under the lock of the stream's row, so that they follow
+one another without gaps in the order of the commits, which no record's content influences.
+"""
+
+import hashlib
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+from django.conf import settings
+from django.db import IntegrityError, connection, transaction
+from django.db.models import DateTimeField, ExpressionWrapper, F, Min
+from django.db.models.functions import Now
+
+from annotation.data.parsers.checks import all_texts_pass, check_rows
+from annotation.data.parsers.rows import BadRow, Layout, RawBatch
+from annotation.data.services import shared_rows
+from annotation.data.services.record_copy import RECORD_COPY, RECORD_TYPES
+from annotation.errors import IdempotencyKeyReused, InvalidRecords, NotAStream, StreamFull
+from annotation.models import (
+    STREAM_JOB,
+    Arrival,
+    DataKind,
+    Dataset,
+    DatasetRole,
+    DatasetState,
+    Job,
+    Project,
+    RecordPost,
+    WorkState,
+)
+from annotation.work.services import jobs
+from privacy.wording import say, say_many
+
+BAD_ROWS_NAMED = 100
+NOT_AN_OBJECT = say("is not a JSON object")
+NO_FIELD = say("is missing")
+UNKNOWN_FIELD = say("is not a field of this project")
+NO_STREAM = say("This project takes uploads; only a stream takes records one by one.")
+# Long enough for any sender that tries again; the rows of posts that were examined are of no other use.
+KEYS_KEPT = timedelta(days=7)
+
+ASK_RECORDS = """
+INSERT INTO annotation_query (project_id, record_id, state, round_number, priority, overlap, open_slots, guess)
+SELECT %(project)s, record.id, 'open', asked.batch, asked.slot, 1, 1, asked.guess
+FROM unnest(%(slots)s::bigint[], %(batches)s::int[], %(guesses)s::smallint[]) AS asked (slot, batch, guess)
+JOIN annotation_record record ON record.dataset_id = %(dataset)s AND record.row_number = asked.slot
+RETURNING priority, id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What the sender is told: the slots its records took, which are public, and whether they had come before."""
+
+    accepted: int
+    first_slot: int
+    repeated: bool
+
+
+def open_stream(*, project: Project) -> Dataset:
+    """Make the dataset whose rows are the stream's slots; in the transaction that opens the project."""
+    job = Job.objects.create(project=project, kind=STREAM_JOB, state=WorkState.DONE, finished_at=Now())
+    return Dataset.objects.create(
+        project=project, job=job, name="stream", role=DatasetRole.POOL, state=DatasetState.READY
+    )
+
+
+def stream_of(project: Project) -> Dataset:
+    """Return the dataset of the project's stream."""
+    if project.arrival != Arrival.STREAM:
+        raise NotAStream(NO_STREAM)
+    return Dataset.objects.get(project=project, role=DatasetRole.POOL)
+
+
+def post_records(*, project: Project, records: Sequence[Any], key: str = "") -> Receipt:
+    """Store records in the order given, each in a slot of its own; the same `key` stores them once.
+
+    Raises `InvalidRecords`, which names every bad row, field and rule, and then nothing is stored.
+    """
+    stream = stream_of(project)
+    values = _stored_values(project, records)
+    body = _as_json(values)
+    post = RecordPost(
+        project=project,
+        key=hashlib.sha256(key.encode()).digest() if key else secrets.token_bytes(32),
+        body_digest=hashlib.blake2b(body, digest_size=32, key=settings.PSEUDONYM_KEY.encode()[:64]).digest(),
+        record_count=len(records),
+        body=body,
+    )
+    earlier = _standing(post)
+    if earlier is not None:
+        return earlier
+    try:
+        with transaction.atomic():
+            _append(stream, post, values)
+    except IntegrityError:
+        # Sent twice at once: the other one was stored.
+        earlier = _standing(post)
+        if earlier is None:
+            raise
+        return earlier
+    return Receipt(post.record_count, post.first_slot, repeated=False)
+
+
+def _append(stream: Dataset, post: RecordPost, values: Sequence[Any]) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE annotation_dataset SET row_count = row_count + %s WHERE id = %s RETURNING row_count",
+            [post.record_count, stream.pk],
+        )
+        found = cursor.fetchone()
+    if found is None:
+        raise NotAStream(NO_STREAM)
+    # From here on no public upload becomes ready unseen: it waits for the stream's row.
+    _refuse_shared(stream, values)
+    next_slot = found[0]
+    waiting = waiting_posts(stream.project_id).aggregate(first=Min("first_slot"))["first"]
+    if waiting is not None and next_slot - waiting > settings.STREAM_BACKLOG_RECORDS:
+        raise StreamFull(
+            say(
+                "{most:,} records wait to be examined; send these again later.",
+                most=settings.STREAM_BACKLOG_RECORDS,
+            )
+        )
+    post.first_slot = next_slot - post.record_count
+    post.save(force_insert=True)
+    if waiting is None:
+        # While others wait, somebody has been told of the stream already.
+        jobs.send_project_changed(stream.project_id)
+
+
+def _refuse_shared(stream: Dataset, values: Sequence[Any]) -> None:
+    """Refuse records that stand in public data of the project; who posts brings them, and manages it."""
+    others = list(shared_rows.others_of(stream).values_list("pk", flat=True))
+    if not others:
+        return
+    places = shared_rows.shared_records(project=stream.project, values=values, others=others)
+    if places:
+        named = [{"row": place + 1, "field": "", "rule": shared_rows.RULE} for place in places[:BAD_ROWS_NAMED]]
+        raise InvalidRecords(
+            named,
+            say_many(
+                "{bad} of {n} record stands in other data of the project, so none was stored.",
+                "{bad} of {n} records stand in other data of the project, so none was stored.",
+                bad=len(places),
+                n=len(values),
+            ),
+        )
+
+
+def next_records(*, project: Project, next_slot: int, most: int) -> list[Any]:
+    """Return up to `most` waiting records from `next_slot` on, as they were stored; from the first slot not examined.
+
+    Posts become visible in the order of their slots, so what is read here has no gap.
+    """
+    waiting = waiting_posts(project.pk).filter(first_slot__lt=next_slot + most).order_by("first_slot")
+    posts = list(waiting.values_list("first_slot", "body"))
+    records: list[Any] = [record for _, body in posts for record in json.loads(bytes(body))]
+    passed = next_slot - posts[0][0] if posts else 0
+    return records[passed : passed + most]
+
+
+def store_records(*, project: Project, first_slot: int, records: Sequence[Any], selected: Sequence[int]) -> None:
+    """Keep the selected of consecutive records and, unless the project drops them, the others, too."""
+    stream = stream_of(project)
+    kept = selected if project.drop_unselected else range(len(records))
+    text = project.data_kind == DataKind.TEXT
+    with connection.cursor() as cursor, cursor.copy(RECORD_COPY) as copy:
+        copy.set_types(RECORD_TYPES)
+        for place in kept:
+            record = records[place]
+            copy.write_row(
+                (stream.pk, first_slot + place, record if text else None, None if text else record, None, None)
+            )
+
+
+def ask_records(
+    *, project: Project, slots: Sequence[int], batches: Sequence[int], guesses: Sequence[int] | None = None
+) -> dict[int, int]:
+    """Open a question for each of these slots in the batch given beside it; return slots to ids of questions.
+
+    Asked in the order of arrival. `guesses` are the classes to confirm, where a project asks that.
+    """
+    values: dict[str, Any] = {
+        "project": project.pk,
+        "dataset": stream_of(project).pk,
+        "slots": list(slots),
+        "batches": list(batches),
+        "guesses": [None] * len(slots) if guesses is None else list(guesses),
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(ASK_RECORDS, values)
+        asked: dict[int, int] = dict(cursor.fetchall())
+    return asked
+
+
+def waiting_posts(project_id: int) -> Any:
+    """Return the posts whose records were not all examined."""
+    return RecordPost.objects.filter(project=project_id, body__isnull=False)
+
+
+def forget_old_posts() -> int:
+    """Delete what is left of posts that were examined long ago; return how many those were."""
+    long_ago = ExpressionWrapper(Now() - KEYS_KEPT, output_field=DateTimeField())
+    forgotten, _ = RecordPost.objects.filter(body=None, created_at__lt=long_ago).delete()
+    return forgotten
+
+
+def forget_examined(*, project: Project, next_slot: int) -> None:
+    """Drop the bodies of posts all of whose records lie before `next_slot`, in the transaction that examined them."""
+    passed = waiting_posts(project.pk).filter(first_slot__lt=next_slot)
+    passed.filter(first_slot__lte=next_slot - F("record_count")).update(body=None)
+
+
+def _standing(post: RecordPost) -> Receipt | None:
+    """Return the receipt of the post that came before under the same key, once it is known to hold the same records."""
+    earlier = RecordPost.objects.filter(project=post.project, key=post.key).defer("body").first()
+    if earlier is None:
+        return None
+    if bytes(earlier.body_digest) != post.body_digest:
+        raise IdempotencyKeyReused("This Idempotency-Key was used for other records.")
+    return Receipt(earlier.record_count, earlier.first_slot, repeated=True)
+
+
+def _stored_values(project: Project, records: Sequence[Any]) -> list[Any]:
+    """Return the checked records as they wait: the texts, or the declared fields."""
+    if not records:
+        raise InvalidRecords([], "Send at least one record.")
+    if len(records) > settings.STREAM_POST_RECORDS:
+        raise InvalidRecords(
+            [],
+            say(
+                "Send at most {most:,} records at once.",
+                most=settings.STREAM_POST_RECORDS,
+            ),
+        )
+    layout = _layout_of(project)
+    if _all_pass(records, layout):
+        return [record["text"] for record in records] if layout.text else list(records)
+    names = layout.columns()
+    required = {*names} - {column["name"] for column in layout.declared if column.get("missing") is not None}
+    bad = [
+        fault for row, record in enumerate(records, start=1) if (fault := _shape_fault(row, record, names, required))
+    ]
+    if not bad:
+        columns: dict[str, list[Any]] = {name: [record.get(name) for record in records] for name in names}
+        checked = check_rows(RawBatch(list(range(1, len(records) + 1)), columns), layout)
+        bad = checked.bad
+    if bad:
+        named = [{"row": fault.line, "field": fault.column, "rule": fault.reason} for fault in bad[:BAD_ROWS_NAMED]]
+        raise InvalidRecords(
+            named,
+            say_many(
+                "{bad} of {n} record cannot be read, so none was stored.",
+                "{bad} of {n} records cannot be read, so none was stored.",
+                bad=len(bad),
+                n=len(records),
+            ),
+        )
+    return list((checked.texts if layout.text else checked.payloads) or [])
+
+
+def _as_json(values: Sequence[Any]) -> bytes:
+    return json.dumps(values, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _all_pass(records: Sequence[Any], layout: Layout) -> bool:
+    """Say whether every record is plainly good, all at once, because nearly all are; False says nothing yet."""
+    names = set(layout.columns())
+    if not all(type(record) is dict and record.keys() == names for record in records):
+        return False
+    if layout.text:
+        return all_texts_pass([record["text"] for record in records])
+    return all(_column_passes([record[column["name"]] for record in records], column) for column in layout.declared)
+
+
+def _column_passes(cells: list[Any], column: Mapping[str, Any]) -> bool:
+    types = set(map(type, cells))
+    if "categories" in column:
+        return types == {str} and set(cells) <= {str(category) for category in column["categories"]}
+    if not types <= {int, float}:
+        return False
+    try:
+        return bool(np.isfinite(np.array(cells, dtype=np.float64)).all())
+    except OverflowError:
+        return False
+
+
+def _layout_of(project: Project) -> Layout:
+    text = project.data_kind == DataKind.TEXT
+    return Layout(
+        kind="text" if text else "table",
+        text="text" if text else None,
+        declared=() if text else tuple(project.columns),
+    )
+
+
+def _shape_fault(row: int, record: Any, names: Sequence[str], required: set[str]) -> BadRow | None:
+    """Say what is wrong with a record's fields; the name of one that is unknown might be content, so it is not said."""
+    if not isinstance(record, Mapping):
+        return BadRow(row, "", NOT_AN_OBJECT)
+    missing = next((name for name in names if name in required and name not in record), None)
+    if missing is not None:
+        return BadRow(row, missing, NO_FIELD)
+    return None if len(record) == sum(name in record for name in names) else BadRow(row, "", UNKNOWN_FIELD)

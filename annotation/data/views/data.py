@@ -1,0 +1,127 @@
+"""Uploading pools and public test sets, and how each upload went."""
+
+import json
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from annotation.access import managed_project
+from annotation.data import selectors
+from annotation.data.forms.uploads import UploadForm
+from annotation.data.parsers.checks import MAXIMUM_TEXT_LENGTH
+from annotation.data.services import bad_rows, datasets, drafts, mappings
+from annotation.errors import InvalidUpload
+from annotation.gates import gate_plan
+from annotation.gates.services import gate
+from annotation.models import Arrival, Dataset, DatasetRole, Project
+from annotation.people.identity import note_nothing, person_of
+from annotation.statement import charges
+from annotation.statement.label_budget import label_budget as budget_of_labels
+from annotation.wording import told
+
+
+@login_required
+def data(request: HttpRequest, slug: str) -> HttpResponse:
+    """The uploads of a project, and one more."""
+    project = managed_project(request, slug)
+    form = UploadForm(request.POST or None, request.FILES or None, project=project)
+    if request.method == "POST" and form.is_valid():
+        try:
+            return _receive(request, project, form)
+        except InvalidUpload as error:
+            form.add_error("file", told(str(error)))
+    context = {"project": project, "form": form, "labels": budget_of_labels(project)} | _uploads(project)
+    context |= {"megabytes": settings.UPLOAD_MAX_BYTES // 1_000_000, "characters": MAXIMUM_TEXT_LENGTH}
+    context |= {"listed": bad_rows.BAD_ROWS_KEPT, "kept_hours": drafts.KEPT_HOURS}
+    if project.arrival == Arrival.STREAM:
+        context |= _stream(request, project)
+    return render(request, "annotation/data.html", context, status=422 if form.errors else 200)
+
+
+def _receive(request: HttpRequest, project: Project, form: UploadForm) -> HttpResponse:
+    """Keep the file for a look at its first rows, or take it as it is."""
+    file, values = form.cleaned_data["file"], form.cleaned_data
+    asked = {"role": values["role"], "bad_rows": values["bad_rows"], "start_epsilon": values.get("start_epsilon")}
+    person = person_of(request)
+    charge = charges.upload_charge(project, values["role"])
+    if "look" in request.POST or not charges.is_agreed(request.POST, charge):
+        draft = drafts.keep_draft(
+            project=project, file=file, name=file.name, owner=person, reading=form.reading(), **asked
+        )
+        if "look" not in request.POST:
+            messages.info(request, _("This upload is charged. Its price stands on the button; nothing is paid yet."))
+        return redirect("annotation:preview", slug=project.slug, draft_id=draft.pk)
+    mapping = form.named() | form.reading()
+    if not form.named():
+        shape = mappings.look_at(file, file.name, form.reading())
+        mapping = mappings.suggested_mapping(project=project, role=values["role"], shape=shape, reading=form.reading())
+    datasets.receive_upload(project=project, file=file, name=file.name, mapping=mapping, uploaded_by=person, **asked)
+    messages.success(request, _("Upload received; its rows are being read."))
+    return redirect("annotation:data", slug=project.slug)
+
+
+def _stream(request: HttpRequest, project: Project) -> dict[str, Any]:
+    """Return how many records came, which is public, and how to post more."""
+    example = {"records": [selectors.example_record(project)]}
+    return {
+        "slots": selectors.slots_of(project),
+        "posting_url": request.build_absolute_uri(reverse("api:post_records", args=[project.slug])),
+        "example": json.dumps(example, ensure_ascii=False),
+    }
+
+
+def _in_progress(upload: Dataset) -> bool:
+    return any(job is not None and job.finished_at is None for job in (upload.job, upload.gate_job))
+
+
+def _uploads(project: Project) -> dict[str, Any]:
+    uploads = list(selectors.uploads_of(project))
+    nothing_passed = any(run.passed_count == 0 for upload in uploads for run in upload.gate_runs.all())
+    charge = charges.upload_charge(project, DatasetRole.POOL)
+    return {
+        "charge": charge,
+        "agreed": charges.token_of(charge) if charge else "",
+        "gate_delta": max(charge.delta, gate_plan.SMALLEST_DELTA) if charge else 0,
+        "gates": gate_plan.gates_like(project.settings) if nothing_passed else None,
+        "uploads": uploads,
+        "running": any(_in_progress(upload) for upload in uploads),
+        "nothing_passed": nothing_passed,
+        "gate_url": reverse("annotation:gate", args=[project.slug]),
+    }
+
+
+@login_required
+def uploads(request: HttpRequest, slug: str) -> HttpResponse:
+    """The list of uploads alone, fetched again while something is running."""
+    project = managed_project(request, slug)
+    return render(request, "annotation/_uploads.html", {"project": project} | _uploads(project))
+
+
+@login_required
+@require_POST
+def start_gate(request: HttpRequest, slug: str, dataset_id: int) -> HttpResponse:
+    """Send an upload through the gate again after an attempt that failed."""
+    project = managed_project(request, slug)
+    found = get_object_or_404(selectors.uploads_of(project), pk=dataset_id)
+    if not charges.is_agreed(request.POST, charges.upload_charge(project, found.role)):
+        messages.error(request, _("The price is another one than stood on the button. Nothing was charged."))
+        note_nothing(request)
+    elif gate.start_gate(dataset=found, owner=person_of(request)) is None:
+        messages.error(request, _("This upload has gone through the gate, or is in it."))
+        note_nothing(request)
+    return redirect("annotation:data", slug=slug)
+
+
+@login_required
+def dataset(request: HttpRequest, slug: str, dataset_id: int) -> HttpResponse:
+    """One upload and its bad rows."""
+    project = managed_project(request, slug)
+    found = get_object_or_404(selectors.uploads_of(project), pk=dataset_id)
+    return render(request, "annotation/dataset.html", {"project": project, "dataset": found})

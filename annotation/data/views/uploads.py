@@ -1,0 +1,113 @@
+"""A look at an upload before it is one, and the bad rows of one that was."""
+
+import csv
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+
+from annotation.access import managed_project
+from annotation.data import selectors
+from annotation.data.forms.uploads import DELIMITED, MappingForm, reading_of
+from annotation.data.services import drafts
+from annotation.errors import InvalidUpload
+from annotation.gates import gate_plan
+from annotation.models import DatasetRole
+from annotation.models.drafts import UploadDraft
+from annotation.people.identity import person_of
+from annotation.statement import charges
+from annotation.statement.spending import Echo, safe_cell
+from annotation.wording import told
+
+BAD_ROW_COLUMNS = ("line", "column", "reason")
+
+
+@login_required
+@never_cache
+def preview(request: HttpRequest, slug: str, draft_id: UUID) -> HttpResponse:
+    """The first rows of a file as they would be read, which column is which, and the word to upload it."""
+    project = managed_project(request, slug)
+    draft = get_object_or_404(project.upload_drafts, pk=draft_id, owner=person_of(request))
+    if request.method == "POST":
+        return _decide(request, draft)
+    shape = drafts.shape_of_draft(draft)
+    form = MappingForm(project=project, role=draft.role, shape=shape, mapping=draft.mapping)
+    return _page(request, draft, form)
+
+
+def _decide(request: HttpRequest, draft: UploadDraft) -> HttpResponse:
+    """Upload the file, throw it away, or show it as the form says."""
+    project = draft.project
+    if "discard" in request.POST:
+        drafts.discard_draft(draft=draft)
+        messages.success(request, _("The file was thrown away."))
+        return redirect("annotation:data", slug=project.slug)
+    shape = drafts.shape_of_draft(draft)
+    reading = reading_of(request.POST)
+    same = {"has_header": True, "quoting": True, "delimiter": shape.delimiter} | draft.mapping
+    if shape.format in DELIMITED and any(same[key] != value for key, value in reading.items()):
+        # Other columns, so what was chosen among the old ones says nothing.
+        drafts.read_draft_as(draft=draft, reading=reading)
+        return redirect("annotation:preview", slug=project.slug, draft_id=draft.pk)
+    form = MappingForm(request.POST, project=project, role=draft.role, shape=shape, mapping=draft.mapping)
+    if not form.is_valid():
+        return _page(request, draft, form)
+    drafts.map_draft(draft=draft, mapping=form.mapping())
+    if "upload" not in request.POST:
+        return redirect("annotation:preview", slug=project.slug, draft_id=draft.pk)
+    if not charges.is_agreed(request.POST, charges.upload_charge(project, draft.role)):
+        form.add_error(None, _("Uploading is charged, at the price on the button. Nothing was uploaded yet."))
+        return _page(request, draft, form)
+    try:
+        drafts.upload_draft(draft=draft, by=person_of(request))
+    except InvalidUpload as error:
+        form.add_error(None, told(str(error)))
+        return _page(request, draft, form)
+    messages.success(request, _("Upload received; its rows are being read."))
+    return redirect("annotation:data", slug=project.slug)
+
+
+def _page(request: HttpRequest, draft: UploadDraft, form: MappingForm) -> HttpResponse:
+    charge = charges.upload_charge(draft.project, draft.role)
+    context: dict[str, Any] = {
+        "charge": charge,
+        "gates": gate_plan.gates_like(draft.project.settings) if charge else None,
+        "gate_delta": max(charge.delta, gate_plan.SMALLEST_DELTA) if charge else 0,
+        "agreed": charges.token_of(charge) if charge else "",
+        "project": draft.project,
+        "draft": draft,
+        "form": form,
+        "role": DatasetRole(draft.role).label,
+        "passed_over": _passed_over(draft),
+    }
+    try:
+        context["preview"] = drafts.preview_draft(draft)
+    except InvalidUpload as error:
+        context["problem"] = told(str(error))
+    return render(request, "annotation/preview.html", context, status=422 if form.errors else 200)
+
+
+def _passed_over(draft: UploadDraft) -> list[str]:
+    """Return the columns of the file nobody will look at."""
+    mapping = draft.mapping
+    used = {value for value in mapping.values() if isinstance(value, str)} | {*mapping.get("features", {}).values()}
+    return [name for name in drafts.shape_of_draft(draft).columns if name and name not in used]
+
+
+@login_required
+@never_cache
+def bad_rows(request: HttpRequest, slug: str, dataset_id: int) -> StreamingHttpResponse:
+    """The bad rows of an upload as CSV: where and why, never what stood there."""
+    project = managed_project(request, slug)
+    found = get_object_or_404(selectors.uploads_of(project), pk=dataset_id)
+    write = csv.writer(Echo()).writerow
+    rows = ([safe_cell(row[name]) for name in BAD_ROW_COLUMNS] for row in found.bad_row_report)
+    pieces = (write(row) for row in (BAD_ROW_COLUMNS, *rows))
+    response = StreamingHttpResponse(pieces, content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{project.slug}-bad-rows-{found.pk}.csv"'
+    return response

@@ -1,0 +1,8 @@
+"""What is kept of a secret that a link or a program brings."""
+
+import hashlib
+
+
+def digest_of(secret: str) -> str:
+    """Return what such a secret is looked up by; it is made of random bits, so there is nothing to guess."""
+    return hashlib.sha256(secret.encode()).hexdigest()

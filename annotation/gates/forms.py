@@ -1,0 +1,99 @@
+"""Forms of the gate's planner."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from annotation.choices.gates import GATE_FIELDS, GATES
+from annotation.gates.gate_plan import SMALLEST_DELTA, Offer, offers
+from annotation.models import Dataset, PrivacyUnit, Project
+from annotation.wording import told
+from privacy.normalizers import Normalizer
+from privacy.source_planning import PublicSource
+
+
+class GatePlanForm(forms.Form):
+    """At what price gates are compared, and on what."""
+
+    SYNTHETIC = "synthetic"
+    NUMBERS = "numbers"
+
+    epsilon = forms.FloatField(min_value=0.01, max_value=20, label=_("Epsilon of one upload"))
+    delta = forms.FloatField(min_value=SMALLEST_DELTA, max_value=0.1, label=_("Delta of one upload"))
+    source = forms.ChoiceField(required=False, label=_("Show what would pass"))
+    records = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=10**10,
+        label=_("How many records there will be"),
+        help_text=_("These three from what is published about a source like yours, never counted in your records."),
+    )
+    different_texts = forms.IntegerField(
+        required=False, min_value=1, max_value=10**10, label=_("How many different texts are among them")
+    )
+    most_frequent = forms.IntegerField(
+        required=False, min_value=1, max_value=10**10, label=_("How often the most frequent text is said")
+    )
+
+    def __init__(self, *args: Any, project: Project, uploads: Sequence[Dataset], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.project = project
+        self.offers: list[Offer] = []
+        self.numbers: PublicSource | None = None
+        source = self.fields["source"]
+        assert isinstance(source, forms.ChoiceField)
+        source.choices = [
+            ("", _("no: compare by price alone")),
+            (self.SYNTHETIC, _("of a made-up log")),
+            (self.NUMBERS, _("of a source with the public numbers below")),
+            *((str(upload.pk), f"{upload.name}: {upload.get_role_display()}") for upload in uploads),
+        ]
+
+    def clean(self) -> dict[str, Any]:
+        """Find the gates at the price, or say why there are none."""
+        if self.errors:
+            return self.cleaned_data
+        contributor = self.project.privacy_unit == PrivacyUnit.CONTRIBUTOR
+        try:
+            self.offers = offers(
+                self.cleaned_data["epsilon"],
+                self.cleaned_data["delta"],
+                unit="contributor" if contributor else "record",
+                texts_per_contributor=self.project.texts_per_contributor if contributor else None,
+            )
+        except ValueError as error:
+            self.add_error("epsilon", told(str(error)))
+        if self.cleaned_data["source"] == self.NUMBERS:
+            self._take_numbers()
+        return self.cleaned_data
+
+    def _take_numbers(self) -> None:
+        numbers = {name: self.cleaned_data.get(name) for name in ("records", "different_texts", "most_frequent")}
+        given = {name: number for name, number in numbers.items() if number is not None}
+        for name in numbers.keys() - given.keys():
+            self.add_error(name, _("Give all three numbers."))
+        if numbers.keys() == given.keys():
+            try:
+                self.numbers = PublicSource(**given)
+            except ValueError as error:
+                self.add_error("records", told(str(error)))
+
+
+class GateChoiceForm(forms.Form):
+    """The numbers of one gate, as the planner's buttons send them."""
+
+    gate_kind = forms.ChoiceField(choices=[(name, name) for name in GATES])
+    gate_k = forms.IntegerField(required=False, max_value=2**31 - 1)
+    gate_sampling_rate = forms.FloatField(required=False)
+    gate_epsilon = forms.FloatField()
+    gate_delta = forms.FloatField(required=False)
+    gate_floor = forms.IntegerField(required=False, max_value=2**31 - 1)
+    normalizer = forms.ChoiceField(required=False, choices=[(rule.value, rule.value) for rule in Normalizer])
+
+    def settings(self) -> dict[str, Any]:
+        """Return the fields of the kind that was chosen, and the rule for equal texts where one was."""
+        kind = self.cleaned_data["gate_kind"]
+        rule = {"normalizer": self.cleaned_data["normalizer"]} if self.cleaned_data["normalizer"] else {}
+        return rule | {field: self.cleaned_data[field] for field in ("gate_kind", "gate_epsilon", *GATE_FIELDS[kind])}

@@ -1,0 +1,36 @@
+"""The privacy receipt of a question: why somebody is shown it, and what protects whom, in plain numbers."""
+
+import math
+from dataclasses import dataclass
+
+from annotation.models import Project
+from privacy.selectors import promise
+
+# Above this a factor says nothing to anybody that its epsilon does not.
+LARGEST_FACTOR_SHOWN = 1000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What the project's pool is promised: the limit of its account, not what is spent so far."""
+
+    epsilon: float
+    delta: float
+    factor: float | None
+    sampling_percent: float | None
+    # Whose answers the account of a crowd's answers protects; empty where they are declared not to be secret.
+    answers_unit: str = ""
+
+
+def receipt_of(project: Project) -> Receipt:
+    """Return the numbers behind every question of a project."""
+    epsilon, delta = promise(project.pool_account)
+    factor = math.exp(min(epsilon, 700.0))
+    rate = project.gate_sampling_rate
+    return Receipt(
+        epsilon=epsilon,
+        delta=delta,
+        factor=factor if factor <= LARGEST_FACTOR_SHOWN else None,
+        sampling_percent=None if rate is None else 100 * rate,
+        answers_unit=project.labels_account.unit if project.labels_account is not None else "",
+    )

@@ -1,0 +1,175 @@
+"""The gate of a crowd project: one upload goes through once, and what passes becomes questions.
+
+Of what does not pass, nothing is kept: no count, no id, no text, here or in a log.
+"""
+
+import hashlib
+import json
+from uuid import UUID, uuid5
+
+import pyarrow as pa
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import connection, transaction
+from django.db.models import Model
+
+from annotation.choices.gates import gate_event, gate_from
+from annotation.errors import WorkCancelled
+from annotation.gates.services import gate_parts
+from annotation.models import (
+    Dataset,
+    DatasetRole,
+    DatasetState,
+    GateRun,
+    GateState,
+    Job,
+    Oracle,
+    Project,
+    WorkState,
+)
+from annotation.work.services import interruptions, jobs, work
+from privacy.errors import PrivacyError
+from privacy.gate import KAnonymityGate, ThresholdGate
+from privacy.models import SETTLEMENTS, LedgerEntry
+from privacy.services import ledger
+from privacy.wording import said_together, say
+
+# A killed attempt stays charged, so what kills its worker each time must not eat the budget.
+MAXIMUM_ATTEMPTS = 3
+
+
+def gate_of(project: Project) -> KAnonymityGate | ThresholdGate:
+    """Return the gate as the project configures it."""
+    return gate_from(project.settings)
+
+
+def start_gate(*, dataset: Dataset, owner: AbstractBaseUser | None = None) -> Job | None:
+    """Open the gate job of a ready pool in a crowd project; None where there is nothing to gate or one stands.
+
+    A job that failed, for want of budget say, may be followed by another; it draws and pays anew.
+    """
+    with transaction.atomic():
+        locked = (
+            Dataset.objects.select_for_update(of=("self",)).select_related("project", "gate_job").get(pk=dataset.pk)
+        )
+        gated = locked.project.oracle == Oracle.CROWD and locked.role == DatasetRole.POOL
+        standing = locked.gate_job is not None and locked.gate_job.state != WorkState.FAILED
+        if not gated or standing or locked.state != DatasetState.READY:
+            return None
+        job = jobs.open_job(project=locked.project, kind=jobs.GATE, owner=owner)
+        Dataset.objects.filter(pk=locked.pk).update(gate_job=job)
+    dataset.gate_job = job
+    return job
+
+
+def run_gate(*, job_id: UUID | str) -> None:
+    """Reserve, read the upload through the gate, and commit questions and ledger entry together; once per upload.
+
+    An attempt that was killed stays charged: what it drew is lost, and the next one draws and pays anew.
+    """
+    job = Job.objects.select_related("gated_dataset__project__pool_account").get(pk=job_id, kind=jobs.GATE)
+    with work.attempt_at(job, GateEnding()) as lease:
+        if lease is not None:
+            _attempt(job, lease)
+
+
+class GateEnding(work.Ending):
+    """What an attempt at a gate reserved is charged, whatever becomes of it, and what it drew is lost."""
+
+    maximum = MAXIMUM_ATTEMPTS
+    refusals = (PrivacyError, WorkCancelled)
+
+    def settle_earlier(self, row: Model) -> None:
+        assert isinstance(row, Job)
+        _lose(row, range(1, row.attempt))
+
+    def killed_words(self, row: Model) -> str:
+        return say("Given up: {attempts} attempts were killed, each stays charged.", attempts=self.maximum)
+
+    def give_up(self, row: Model, reason: str) -> None:
+        assert isinstance(row, Job)
+        _lose(row, range(1, row.attempt + 1))
+        work.fail_work(row=row, error=reason)
+
+    def failed(self, row: Model, error: Exception) -> None:
+        reason = interruptions.reason_of(error)
+        self.give_up(row, said_together(" ", [reason, say("What the gate reserved stays charged.")]))
+
+
+def _attempt(job: Job, lease: work.Lease) -> None:
+    dataset = job.gated_dataset
+    project = dataset.project
+    gate = gate_of(project)
+    assert project.gate_epsilon is not None
+    # Cancelled before this line, it costs nothing.
+    lease.check()
+    reservation = ledger.reserve(
+        account=project.pool_account,
+        event=gate_event(gate, project.gate_epsilon),
+        purpose=f"gate over upload {dataset.pk}",
+        subject=f"dataset:{dataset.pk}",
+        key=key_of(job, job.attempt),
+    )
+    run = GateRun.objects.create(project=project, dataset=dataset, reservation=reservation)
+    passed = gate_parts.release(run, gate, lease)
+    with transaction.atomic():
+        entry = ledger.commit(reservation=reservation, output_digest=digest_of(passed))
+        run.state = GateState.COMMITTED
+        run.committed_entry = entry
+        run.passed_count = passed.num_rows
+        run.save(update_fields=["state", "committed_entry", "passed_count"])
+        _store_queries(run, project, passed)
+        gate_parts.forget_parts(dataset=dataset)
+        work.finish_work(
+            row=job, progress_done=dataset.row_count, progress_total=dataset.row_count, message=say("The gate is done.")
+        )
+        jobs.send_project_changed(project.pk)
+
+
+def key_of(job: Job, attempt: int) -> UUID:
+    """Return the idempotency key of one attempt: the next one draws new coins, so it pays anew."""
+    return uuid5(job.pk, str(attempt))
+
+
+def digest_of(passed: pa.Table) -> str:
+    """Return the SHA-256 of the whole output: one JSON array [text, count] a line, sorted by text."""
+    digest = hashlib.sha256()
+    for batch in passed.to_batches():
+        columns = (column.to_pylist() for column in batch.columns)
+        lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in zip(*columns, strict=True))
+        digest.update("".join(lines).encode())
+    return digest.hexdigest()
+
+
+def _store_queries(run: GateRun, project: Project, passed: pa.Table) -> None:
+    """Add the texts as candidates; one that passed with an earlier upload stays the question it is.
+
+    Which texts passed before is gate output as well, so leaving them out is post-processing.
+    """
+    sampled = "sample_count" in passed.column_names
+    counts, count_type = ("sample_count", "int8") if sampled else ("noisy_count", "float8")
+    with connection.cursor() as cursor:
+        cursor.execute(f"CREATE TEMPORARY TABLE gate_output (text text, counted {count_type}) ON COMMIT DROP")
+        with cursor.copy("COPY pg_temp.gate_output (text, counted) FROM STDIN (FORMAT BINARY)") as copy:
+            copy.set_types(("text", count_type))
+            for batch in passed.to_batches():
+                columns = (column.to_pylist() for column in batch.columns)
+                for row in zip(*columns, strict=True):
+                    copy.write_row(row)
+        cursor.execute(
+            "INSERT INTO annotation_query"  # noqa: S608 - a column's name, no value
+            f" (project_id, gate_run_id, text, {counts}, state, priority, overlap, open_slots)"
+            " SELECT %s, %s, text, counted, 'candidate', 0, %s, 0 FROM pg_temp.gate_output ORDER BY text"
+            " ON CONFLICT (project_id, md5(text)) DO NOTHING",
+            [project.pk, run.pk, project.overlap],
+        )
+
+
+def _lose(job: Job, attempts: range) -> None:
+    """Charge what these attempts reserved and never settled, and mark their runs lost."""
+    keys = [key_of(job, attempt) for attempt in attempts]
+    with transaction.atomic():
+        reserved = LedgerEntry.objects.filter(idempotency_key__in=keys, kind="reserve")
+        for reservation in reserved.exclude(children__kind__in=SETTLEMENTS).select_related("account"):
+            ledger.charge(reservation=reservation, reason=say("the attempt ended without an output"))
+        GateRun.objects.filter(dataset=job.gated_dataset, state=GateState.RUNNING).update(state=GateState.LOST)
+        gate_parts.forget_parts(dataset=job.gated_dataset)

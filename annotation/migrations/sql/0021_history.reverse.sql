@@ -1,8 +1,0 @@
-DROP TRIGGER annotation_action_kept_whole ON annotation_action;
-DROP TRIGGER annotation_action_kept ON annotation_action;
-DROP TRIGGER annotation_change_kept_whole ON annotation_projectchange;
-DROP TRIGGER annotation_change_kept ON annotation_projectchange;
-DROP TRIGGER annotation_project_noted ON annotation_project;
-DROP FUNCTION annotation_note_project_change();
-DROP TRIGGER annotation_project_guarantee_fixed ON annotation_project;
-DROP FUNCTION annotation_check_guarantee_change();

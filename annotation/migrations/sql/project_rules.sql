@@ -1,0 +1,76 @@
+-- Settings that can never stand together, wherever each of them is stored. Comparing with what is absent is unknown, and
+-- what is unknown is broken.
+CREATE FUNCTION annotation_broken_rules(settings jsonb) RETURNS SETOF text LANGUAGE sql STABLE AS $$
+    SELECT rule FROM (
+        SELECT settings ->> 'oracle' = 'crowd' AS crowd, settings ->> 'gate_kind' AS gate,
+            settings ->> 'selection' AS selection, settings ->> 'update_policy' AS policy,
+            settings ->> 'selection' = 'secret_sample' OR settings ->> 'update_policy' = 'flsw_hidden' AS secret
+    ) chosen, LATERAL (VALUES
+        -- What a document may hold of each number, its declaration says: a floor under 2, for one, is none.
+        ('crowd_has_gate', CASE WHEN crowd
+            THEN settings ->> 'data_kind' = 'text' AND settings ->> 'gate_epsilon' IS NOT NULL
+                AND num_nonnulls(settings ->> 'gate_k', settings ->> 'gate_sampling_rate')
+                    = CASE gate WHEN 'k_anonymity' THEN 2 WHEN 'threshold' THEN 0 END
+                AND num_nonnulls(settings ->> 'gate_delta', settings ->> 'gate_floor')
+                    = CASE gate WHEN 'k_anonymity' THEN 0 WHEN 'threshold' THEN 2 END
+            ELSE coalesce(gate, '') = '' AND settings ->> 'labels_account_id' IS NULL END),
+        -- How many a secret block or a hidden window asks is secret, and stopping at a limit would tell.
+        ('limit_tells_nothing',
+            NOT secret OR num_nonnulls(settings ->> 'labels_limit', settings ->> 'money_limit') = 0),
+        -- Nor may one of its records keep another from being answered, as it would where a person stops at a limit.
+        ('secrets_bind_nothing', NOT secret OR num_nonnulls(
+            settings ->> 'answers_per_person', settings ->> 'answers_per_day', settings ->> 'encounter_limit') = 0),
+        -- Which selections are sound in front of which oracle, `annotation_project_within_proof` says.
+        ('selection_fits_oracle', CASE
+            WHEN selection IN ('exposure_capped_screen', 'bernoulli_screen', 'version_space_screen')
+                THEN (settings ->> 'screen_high')::float8 >= (settings ->> 'screen_low')::float8
+            WHEN selection = 'exponential_screen'
+                THEN num_nulls(settings ->> 'selection_epsilon', settings ->> 'exponential_threshold') = 0
+            WHEN selection = 'top_c' THEN settings ->> 'selection_epsilon' IS NOT NULL
+            WHEN selection = 'secret_sample' THEN settings ->> 'selection_rate' IS NOT NULL
+            ELSE selection <> '' END),
+        -- Which policies a stream or a pool has, `annotation_project_within_proof` says, and of their numbers their ranges.
+        ('stream', CASE settings ->> 'arrival'
+            WHEN 'stream' THEN settings ->> 'oracle' = 'trusted' AND settings ->> 'overlap' = '1'
+                AND num_nulls(settings ->> 'window_hours', settings ->> 'windows_ahead',
+                    settings ->> 'updates_per_release') = 0
+                AND num_nulls(settings ->> 'window_length') = CASE policy WHEN 'immediate' THEN 1 ELSE 0 END
+                AND num_nulls(settings ->> 'window_denominator') = CASE policy WHEN 'flsw_hidden' THEN 0 ELSE 1 END
+                AND policy <> ''
+            ELSE settings ->> 'question_kind' IN ('choose', 'rating') AND settings ->> 'window_length' IS NULL
+                AND policy <> '' END),
+        -- Only principal directions look at records, so only they cost anything.
+        ('features_fit_data',
+            (settings ->> 'features' = 'principal') = (settings ->> 'features_epsilon' IS NOT NULL)
+                AND settings ->> 'features' <> ''),
+        -- Which estimators are sound, and what they need, `annotation_project_within_proof` says; one there must be.
+        ('estimator_fits_oracle', settings ->> 'estimator' <> ''),
+        ('release_plan', settings ->> 'labels_per_release' IS NOT NULL),
+        -- What asks for confirmations learns from them, and nothing else can.
+        ('confirm_is_bandit', (settings ->> 'question_kind' = 'confirm') = (settings ->> 'estimator' = 'bandit_ogd')),
+        -- Only a stream with two rates has updates and a slab that they can make narrower.
+        ('screen_shrinks', settings -> 'screen_shrinks' IS DISTINCT FROM 'true'
+            OR settings ->> 'arrival' = 'stream' AND selection = 'bernoulli_screen'),
+        ('scale_has_keys', settings ->> 'question_kind' <> 'rating' OR jsonb_array_length(settings -> 'classes') <= 11)
+    ) rules (rule, holds)
+    WHERE holds IS NOT TRUE
+$$;
+
+CREATE FUNCTION annotation_check_rules() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    broken CONSTANT text := (
+        SELECT min(rule) FROM annotation_broken_rules(to_jsonb(NEW) || annotation_settings(NEW.configuration_id)) rule
+    );
+BEGIN
+    IF broken IS NOT NULL THEN
+        RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = 'annotation_project_' || broken,
+            MESSAGE = format('these settings never stand together: annotation_project_%s', broken);
+    END IF;
+    RETURN NEW;
+END $$;
+
+-- Triggers fire in the order of their names: a choice without a proof is refused as such before.
+CREATE TRIGGER annotation_project_works_together
+    BEFORE INSERT OR UPDATE OF oracle, arrival, data_kind, question_kind, classes, labels_account_id, configuration_id,
+        overlap, labels_limit, money_limit, answers_per_person, answers_per_day, encounter_limit
+    ON annotation_project FOR EACH ROW EXECUTE FUNCTION annotation_check_rules();

@@ -1,0 +1,50 @@
+"""What annotation stores, one module a noun, and what must never be false about it."""
+
+# Django finds what this module imports.
+from annotation.models import (
+    configurations,
+    deletions,
+    drafts,
+    forgetting,
+    groups,
+    history,
+    idempotency,
+    imports,
+    joining,
+    limits,
+    machines,
+    marks,
+    populations,
+    quality,
+    retention,
+)
+from annotation.models.configurations import Configuration
+from annotation.models.data import BadRows, Dataset, DatasetRole, DatasetState, Record, RecordPost
+from annotation.models.gates import GatePart, GatePiece, GateRun, GateStage, GateState, Survey
+from annotation.models.jobs import STREAM_JOB, Job, WorkState
+from annotation.models.kinds import (
+    Arrival,
+    DataKind,
+    Estimator,
+    Features,
+    Oracle,
+    PrivacyUnit,
+    ProjectState,
+    QuestionKind,
+    Selection,
+    UpdatePolicy,
+)
+from annotation.models.people import ApiToken, Membership, Role
+from annotation.models.projects import Project
+from annotation.models.questions import (
+    Assignment,
+    AssignmentState,
+    Consensus,
+    Encounter,
+    Guidelines,
+    Label,
+    Query,
+    QueryState,
+    Report,
+    ReportKind,
+)

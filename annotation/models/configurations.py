@@ -1,0 +1,89 @@
+"""A project's configuration as documents: each version is a row, and a row never changes."""
+
+import json
+import uuid
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+SCHEMA_VERSION = 1
+# Documents that this process has read, by the key of their row.
+MOST_KNOWN: Final = 4096
+KNOWN: Final[dict[uuid.UUID, Mapping[str, Any]]] = {}
+
+
+class Configuration(models.Model):
+    """One version of what a project chose: a document of sections, each with its settings."""
+
+    # Not a number: what a transaction that was taken back had stored must not be found under a later row's key.
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    project = models.ForeignKey("annotation.Project", models.PROTECT, related_name="configurations", db_index=False)
+    version = models.PositiveIntegerField()
+    schema_version = models.PositiveSmallIntegerField(default=SCHEMA_VERSION)
+    document = models.JSONField(help_text="By section: settings and their values.")
+    digest = models.CharField(max_length=64, help_text="SHA-256 of the document as canonical JSON.")
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", null=True, blank=True, db_index=False
+    )
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("project", "version"), name="annotation_configuration_version"),
+            models.CheckConstraint(
+                name="annotation_configuration_shape",
+                condition=Q(version__gte=1, schema_version__gte=1, digest__regex="^[0-9a-f]{64}$"),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"configuration {self.version} of project {self.project_id}"
+
+
+class KnownChoice(models.Model):
+    """What the database knows of a declared choice; `migrate` writes these rows from the declarations."""
+
+    kind = models.CharField(max_length=20)
+    name = models.CharField(max_length=40)
+    section = models.CharField(max_length=20)
+    key = models.CharField(max_length=30, blank=True, help_text="Setting that names the chosen one.")
+    oracles = ArrayField(models.CharField(max_length=10))
+    arrivals = ArrayField(models.CharField(max_length=10))
+    data_kinds = ArrayField(models.CharField(max_length=10))
+    parameters = models.JSONField(help_text="By name: the JSON schema of its value.")
+    stays = models.BooleanField(help_text="Whether its parameters stay after the first charge.")
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("kind", "name"), name="annotation_known_choice"),)
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
+
+def settings_in(configuration_id: uuid.UUID) -> Mapping[str, Any]:
+    """Return the settings of a document by their names; it never changes, so a process reads it once."""
+    found = KNOWN.get(configuration_id)
+    if found is None:
+        document = Configuration.objects.values_list("document", flat=True).get(pk=configuration_id)
+        found = remember(configuration_id, document)
+    return found
+
+
+def remember(configuration_id: uuid.UUID, document: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Keep a document that is being stored: a row of this key has this document or does not exist."""
+    if len(KNOWN) >= MOST_KNOWN:
+        KNOWN.clear()
+    # As it will be read.
+    found = KNOWN[configuration_id] = MappingProxyType(flattened(json.loads(json.dumps(document))))
+    return found
+
+
+def flattened(document: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the settings of all sections by their names, which no two sections share."""
+    return {name: value for section in document.values() for name, value in section.items()}

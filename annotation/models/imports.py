@@ -1,0 +1,44 @@
+"""What is stored of a large file while several workers read it."""
+
+from django.db import models
+from django.db.models import Q
+
+from privacy.models.messages import MessagesInField
+
+
+class ImportPart(models.Model):
+    """A piece of a file, between two of its line ends or row groups, that one worker reads; gone when all are read.
+
+    Its rows wait among the records of an upload that is not ready, which nobody looks at. Where they begin is known
+    once all parts before it are counted.
+    """
+
+    dataset = models.ForeignKey("annotation.Dataset", models.CASCADE, related_name="import_parts", db_index=False)
+    number = models.PositiveIntegerField()
+    first = models.BigIntegerField(help_text="Byte, or row group of a Parquet file.")
+    stop = models.BigIntegerField()
+    row_count = models.BigIntegerField(null=True, help_text="Rows that can be used; null until they are counted.")
+    line_count = models.BigIntegerField(null=True)
+    unpacked_bytes = models.BigIntegerField(default=0)
+    bad_row_count = models.BigIntegerField(default=0)
+    bad_row_report = MessagesInField(
+        default=list, inside="$[*].reason", help_text="Lines are counted from the beginning of the part."
+    )
+    compared = models.JSONField(default=list, help_text="Data of another role that its rows were compared with.")
+    shared = models.BooleanField(default=False, help_text="A row of it stands in those data.")
+    held_until = models.DateTimeField(null=True, help_text="Until then its rows wait with the worker that read them.")
+    stored = models.BooleanField(default=False)
+    odd = models.BooleanField(default=False, help_text="It cannot be read by itself; the file is read in one piece.")
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("dataset", "number"), name="annotation_import_part_once"),
+            models.CheckConstraint(
+                name="annotation_import_part_counted",
+                condition=Q(row_count=None, line_count=None, stored=False)
+                | Q(row_count__isnull=False, line_count__isnull=False),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"import part {self.pk}"

@@ -1,0 +1,96 @@
+"""How people come to a project: invitation links, links for crowd platforms, and who came by them."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
+
+
+class Invitation(models.Model):
+    """A link into a project or a group for whoever holds it; stored as a digest, limited in time and number."""
+
+    project = models.ForeignKey("annotation.Project", models.CASCADE, related_name="invitations", null=True, blank=True)
+    group = models.ForeignKey(
+        "annotation.PeopleGroup", models.CASCADE, related_name="invitations", null=True, blank=True
+    )
+    role = models.CharField(max_length=10, blank=True)
+    digest = models.CharField(max_length=64, unique=True)
+    note = models.CharField(max_length=80, blank=True)
+    maximum_uses = models.PositiveIntegerField(default=1)
+    uses = models.PositiveIntegerField(default=0)
+    expires_at = models.DateTimeField()
+    revoked_at = models.DateTimeField(null=True, blank=True)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = (
+            models.CheckConstraint(name="annotation_invitation_uses", condition=Q(uses__lte=F("maximum_uses"))),
+            models.CheckConstraint(
+                name="annotation_invitation_into_one",
+                condition=Q(project__isnull=False, group=None) & ~Q(role="")
+                | Q(project=None, group__isnull=False, role=""),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"invitation {self.pk}"
+
+
+class Platform(models.TextChoices):
+    """Whose address parameters a crowd link understands."""
+
+    PROLIFIC = "prolific", _("Prolific")
+    MECHANICAL_TURK = "mturk", _("Mechanical Turk")
+
+
+class CrowdLink(models.Model):
+    """An address for a crowd platform, stored as a digest; who comes by it gets an account and, at last, a code."""
+
+    project = models.ForeignKey("annotation.Project", models.CASCADE, related_name="crowd_links")
+    digest = models.CharField(max_length=64, unique=True)
+    platform = models.CharField(max_length=10, choices=Platform.choices)
+    study = models.CharField(max_length=64, blank=True, help_text=_("Study or HIT the link is for; empty allows any."))
+    answers_wanted = models.PositiveIntegerField()
+    completion_code = models.CharField(max_length=40)
+    maximum_participants = models.PositiveIntegerField()
+    expires_at = models.DateTimeField()
+    revoked_at = models.DateTimeField(null=True, blank=True)
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = (models.CheckConstraint(name="annotation_crowdlink_wanted", condition=Q(answers_wanted__gte=1)),)
+
+    def __str__(self) -> str:
+        return f"crowd link {self.pk}"
+
+
+class CrowdParticipant(models.Model):
+    """Somebody a platform sent; the platform's id is kept as a keyed hash only."""
+
+    link = models.ForeignKey(CrowdLink, models.PROTECT, related_name="participants")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="crowd_participations")
+    pid_digest = models.BinaryField(max_length=16)
+    completed_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("link", "pid_digest"), name="annotation_participant_once_per_link"),
+        )
+
+    def __str__(self) -> str:
+        return f"participant {self.pk}"
+
+
+class RateCount(models.Model):
+    """How often something was tried within a window of time."""
+
+    key = models.CharField(max_length=64, primary_key=True)
+    tries = models.PositiveIntegerField()
+    ends_at = models.DateTimeField(db_index=True)
+
+    def __str__(self) -> str:
+        return f"rate count {self.pk}"

@@ -1,0 +1,109 @@
+"""Raised limits and further managers that wait for a second manager."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
+
+
+class RequestKind(models.TextChoices):
+    """What is asked for."""
+
+    LIMIT = "limit", _("a higher limit")
+    ALONE = "alone", _("one manager deciding alone")
+    MANAGER = "manager", _("a further manager")
+
+
+class RequestState(models.TextChoices):
+    """What became of it."""
+
+    OPEN = "open", _("open")
+    APPROVED = "approved", _("approved")
+    REFUSED = "refused", _("refused")
+    WITHDRAWN = "withdrawn", _("withdrawn")
+    EXPIRED = "expired", _("expired")
+
+
+class LimitRequest(models.Model):
+    """One manager's wish that another has to grant; an approval is used up by the entry or the change it allows."""
+
+    project = models.ForeignKey("annotation.Project", models.PROTECT, related_name="limit_requests")
+    kind = models.CharField(max_length=7, choices=RequestKind.choices)
+    account = models.ForeignKey("privacy.BudgetAccount", models.PROTECT, related_name="+", null=True, blank=True)
+    epsilon_limit_nano = models.BigIntegerField(null=True, blank=True)
+    delta_limit_atto = models.BigIntegerField(null=True, blank=True)
+    appointee = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", null=True, blank=True)
+    reason = models.CharField(max_length=300)
+    state = models.CharField(max_length=9, choices=RequestState.choices, default=RequestState.OPEN)
+    requested_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
+    requested_at = models.DateTimeField(db_default=Now())
+    expires_at = models.DateTimeField()
+    decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", null=True, blank=True)
+    decided_at = models.DateTimeField(null=True, blank=True)
+    used_at = models.DateTimeField(null=True, blank=True, help_text=_("When the change it allows was made."))
+
+    class Meta:
+        constraints = (
+            models.CheckConstraint(
+                name="annotation_limitrequest_shape",
+                condition=Q(
+                    kind=RequestKind.LIMIT,
+                    account__isnull=False,
+                    epsilon_limit_nano__isnull=False,
+                    delta_limit_atto__isnull=False,
+                    appointee=None,
+                )
+                | Q(
+                    kind=RequestKind.ALONE, account=None, epsilon_limit_nano=None, delta_limit_atto=None, appointee=None
+                )
+                | Q(
+                    ~Q(appointee=F("requested_by")),
+                    kind=RequestKind.MANAGER,
+                    account=None,
+                    epsilon_limit_nano=None,
+                    delta_limit_atto=None,
+                    appointee__isnull=False,
+                ),
+            ),
+            models.CheckConstraint(name="annotation_limitrequest_reason", condition=~Q(reason="")),
+            # Who asked for it may take it back and nothing else.
+            models.CheckConstraint(
+                name="annotation_limitrequest_second_person",
+                condition=Q(state=RequestState.OPEN, decided_by=None, decided_at=None)
+                | Q(state=RequestState.EXPIRED, decided_by=None, decided_at__isnull=False)
+                | Q(state=RequestState.WITHDRAWN, decided_by=F("requested_by"), decided_at__isnull=False)
+                | Q(
+                    ~Q(decided_by=F("requested_by")),
+                    state__in=(RequestState.APPROVED, RequestState.REFUSED),
+                    decided_by__isnull=False,
+                    decided_at__isnull=False,
+                ),
+            ),
+            models.CheckConstraint(
+                name="annotation_limitrequest_in_time",
+                condition=~Q(state=RequestState.APPROVED) | Q(decided_at__lte=F("expires_at")),
+            ),
+            models.CheckConstraint(
+                name="annotation_limitrequest_used",
+                condition=Q(used_at=None) | Q(state=RequestState.APPROVED),
+            ),
+            models.UniqueConstraint(
+                fields=("account",),
+                condition=Q(state=RequestState.OPEN, kind=RequestKind.LIMIT),
+                name="annotation_limitrequest_one_open",
+            ),
+            models.UniqueConstraint(
+                fields=("project",),
+                condition=Q(state=RequestState.OPEN, kind=RequestKind.ALONE),
+                name="annotation_limitrequest_one_alone",
+            ),
+            models.UniqueConstraint(
+                fields=("project", "appointee"),
+                condition=Q(state=RequestState.OPEN, kind=RequestKind.MANAGER),
+                name="annotation_limitrequest_one_person",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"limit request {self.pk}"

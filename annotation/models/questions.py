@@ -1,0 +1,309 @@
+"""Questions, who holds them, what was answered and agreed on, and what people report."""
+
+import uuid
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import MD5
+from django.utils.translation import gettext_lazy as _
+
+from annotation.models.data import Record
+from annotation.models.gates import GateRun
+from annotation.models.projects import Project
+
+
+class QueryState(models.TextChoices):
+    """How far a question is."""
+
+    CANDIDATE = "candidate", _("may be asked")
+    OPEN = "open", _("being asked")
+    GOLD = "gold", _("hidden check with a known answer")
+    CLOSED = "closed", _("answered")
+    DISPUTED = "disputed", _("answered without a majority")
+    WITHDRAWN = "withdrawn", _("not agreed on when its block closed")
+    SET_ASIDE = "set_aside", _("set aside for a manager to look at")
+
+
+class Query(models.Model):
+    """What an annotator sees. In a crowd project: gate output only, never a record."""
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="queries", db_index=False)
+    record = models.OneToOneField(Record, models.PROTECT, null=True, blank=True, related_name="query")
+    gate_run = models.ForeignKey(GateRun, models.PROTECT, null=True, blank=True, related_name="queries")
+    text = models.TextField(null=True, blank=True)  # null says: look at the record
+    sample_count = models.BigIntegerField(null=True, blank=True)
+    noisy_count = models.FloatField(null=True, blank=True, help_text=_("What the threshold gate hands out instead."))
+    guess = models.PositiveSmallIntegerField(
+        null=True, blank=True, help_text=_("The class the annotator is asked to confirm.")
+    )
+    state = models.CharField(max_length=10, choices=QueryState.choices)
+    round_number = models.PositiveIntegerField(null=True, blank=True)
+    priority = models.BigIntegerField(default=0, help_text=_("Smaller is asked first."))
+    overlap = models.PositiveSmallIntegerField(default=1)
+    open_slots = models.SmallIntegerField(default=0)
+    suggested = models.PositiveSmallIntegerField(
+        null=True, blank=True, help_text=_("What a released model took it for when it was opened.")
+    )
+    suggested_percent = models.PositiveSmallIntegerField(
+        null=True, blank=True, help_text=_("How sure the model was of that.")
+    )
+    suggestion_shown = models.BooleanField(
+        null=True, blank=True, help_text=_("Whether annotators see it; a share of questions goes without.")
+    )
+    assigned_to = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        db_index=False,
+        help_text=_("Who is asked before anybody else; nobody once they were shown it."),
+    )
+    emptied = models.BooleanField(
+        db_default=False, help_text=_("What was answered is erased; the question counts as one with an empty slot.")
+    )
+
+    class Meta:
+        verbose_name_plural = "queries"
+        constraints = (
+            models.CheckConstraint(
+                name="annotation_query_emptied",
+                condition=Q(emptied=False) | Q(state="withdrawn", open_slots=0, suggested=None, assigned_to=None),
+            ),
+            # What came through a gate goes to whoever comes.
+            models.CheckConstraint(
+                name="annotation_query_assigned", condition=Q(assigned_to=None) | Q(record__isnull=False)
+            ),
+            models.CheckConstraint(
+                name="annotation_query_suggestion_whole",
+                condition=Q(suggested=None, suggested_percent=None, suggestion_shown=None)
+                | Q(suggested__isnull=False, suggested_percent__lte=100, suggestion_shown__isnull=False),
+            ),
+            models.CheckConstraint(
+                name="annotation_query_overlap", condition=Q(open_slots__gte=0, open_slots__lte=F("overlap"))
+            ),
+            models.CheckConstraint(
+                name="annotation_query_one_source",
+                condition=Q(record__isnull=False, gate_run=None, text=None, sample_count=None, noisy_count=None)
+                | Q(
+                    Q(sample_count__isnull=False, sample_count__gte=2, noisy_count=None)
+                    | Q(sample_count=None, noisy_count__isnull=False),
+                    record=None,
+                    gate_run__isnull=False,
+                    text__isnull=False,
+                    guess=None,
+                )
+                | Q(
+                    state="gold",
+                    record=None,
+                    gate_run=None,
+                    text__isnull=False,
+                    sample_count=None,
+                    noisy_count=None,
+                    guess=None,
+                ),
+            ),
+            # Over the digest, because an index entry holds at most 2,704 bytes and a text may be longer.
+            models.UniqueConstraint(F("project"), MD5("text"), name="annotation_query_text_once"),
+            models.CheckConstraint(
+                name="annotation_query_asked_in_round", condition=Q(state="candidate") ^ Q(round_number__isnull=False)
+            ),
+        )
+        indexes = (
+            models.Index(
+                fields=("project", "priority", "id"),
+                condition=Q(state="open", open_slots__gt=0),
+                name="annotation_query_queue",
+            ),
+            models.Index(fields=("project", "state"), name="annotation_query_state"),
+            models.Index(
+                fields=("assigned_to", "project", "priority", "id"),
+                condition=Q(assigned_to__isnull=False),
+                name="annotation_query_assigned_to",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"query {self.pk}"
+
+
+class AssignmentState(models.TextChoices):
+    """How one person's turn at a question ended."""
+
+    LEASED = "leased", _("leased")
+    LABELLED = "labelled", _("labelled")
+    SKIPPED = "skipped", _("skipped")
+    EXPIRED = "expired", _("expired")
+
+
+class Assignment(models.Model):
+    """A lease of one question to one person; never the same question to the same person twice."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    project = models.ForeignKey(Project, models.CASCADE, related_name="assignments")
+    query = models.ForeignKey(Query, models.CASCADE, related_name="assignments", db_index=False)
+    annotator = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="assignments")
+    state = models.CharField(max_length=10, choices=AssignmentState.choices, default=AssignmentState.LEASED)
+    leased_until = models.DateTimeField()
+    skip_reason = models.CharField(max_length=200, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("query", "annotator"), name="annotation_assignment_once_per_person"),
+            models.UniqueConstraint(
+                fields=("annotator", "project"), condition=Q(state="leased"), name="annotation_assignment_one_lease"
+            ),
+        )
+        indexes = (
+            models.Index(
+                fields=("annotator", "project", "finished_at"),
+                condition=Q(state="labelled"),
+                name="annotation_assignment_done",
+            ),
+            models.Index(
+                fields=("annotator", "project", "finished_at"),
+                condition=Q(state="skipped"),
+                name="annotation_assignment_skipped",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"assignment {self.pk}"
+
+
+class Label(models.Model):
+    """One answer; a changed mind adds a row and supersedes the old one, nothing is rewritten."""
+
+    assignment = models.ForeignKey(Assignment, models.PROTECT, related_name="labels", db_index=False)
+    query = models.ForeignKey(Query, models.PROTECT, related_name="labels")
+    annotator = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="labels")
+    choice = models.PositiveSmallIntegerField(null=True, help_text=_("Null once the question was emptied."))
+    key = models.UUIDField(null=True, blank=True, help_text=_("Of the page that sent it, so that it is stored once."))
+    supersedes = models.OneToOneField("self", models.PROTECT, null=True, blank=True, related_name="superseded_by")
+    superseded_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                fields=("assignment",), condition=Q(superseded_at=None), name="annotation_label_one_current"
+            ),
+            models.UniqueConstraint(fields=("assignment", "key"), name="annotation_label_key_once"),
+        )
+
+    def __str__(self) -> str:
+        return f"label {self.pk}"
+
+
+class Consensus(models.Model):
+    """What the annotators of one question agree on; learning uses these and nothing else."""
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="consensuses", db_index=False)
+    query = models.OneToOneField(Query, models.PROTECT, related_name="consensus")
+    choice = models.PositiveSmallIntegerField()
+    votes = models.PositiveSmallIntegerField()
+    agreeing = models.PositiveSmallIntegerField()
+    settled_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        verbose_name_plural = "consensuses"
+        constraints = (
+            models.CheckConstraint(
+                name="annotation_consensus_majority",
+                condition=Q(agreeing__lte=F("votes")) & (Q(agreeing__gte=1) | Q(settled_by__isnull=False))
+                # Of an emptied question: it still counts, and says nothing.
+                | Q(votes=0, agreeing=0, choice=0, settled_by=None),
+            ),
+        )
+        indexes = (models.Index(fields=("project", "id"), name="annotation_consensus_project"),)
+
+    def __str__(self) -> str:
+        return f"consensus {self.pk}"
+
+
+class Guidelines(models.Model):
+    """One version of what annotators are told; a change is a new version. The examples are made up, never records."""
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="guideline_versions", db_index=False)
+    version = models.PositiveIntegerField()
+    text = models.TextField(blank=True)
+    examples = models.JSONField(default=list, help_text=_("Objects with text, choice and reason."))
+    author = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        verbose_name_plural = "guidelines"
+        constraints = (models.UniqueConstraint(fields=("project", "version"), name="annotation_guidelines_version"),)
+
+    def __str__(self) -> str:
+        return f"guidelines {self.version} of {self.project}"
+
+
+class ReportKind(models.TextChoices):
+    """What somebody says about a question beside an answer."""
+
+    BROKEN = "broken", _("broken")
+    SENSITIVE = "sensitive", _("sensitive")
+    COMMENT = "comment", _("comment")
+    # The other way: a manager asks whoever answered to look again.
+    RETURNED = "returned", _("sent back")
+
+
+class Report(models.Model):
+    """A flag or a comment on a question, for the project's managers."""
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="reports", db_index=False)
+    query = models.ForeignKey(Query, models.CASCADE, related_name="reports")
+    annotator = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
+    kind = models.CharField(max_length=10, choices=ReportKind.choices)
+    comment = models.CharField(max_length=1000, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    resolved_at = models.DateTimeField(null=True, blank=True)
+    resolved_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", null=True, blank=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(
+                fields=("query", "annotator", "kind"),
+                condition=~Q(kind="comment") & Q(resolved_at=None),
+                name="annotation_report_flag_once",
+            ),
+            models.CheckConstraint(
+                name="annotation_report_resolved",
+                condition=Q(resolved_at=None, resolved_by=None)
+                | Q(resolved_at__isnull=False, resolved_by__isnull=False),
+            ),
+            models.CheckConstraint(
+                name="annotation_report_comment_says_something",
+                condition=~Q(kind__in=("comment", "returned"), comment=""),
+            ),
+        )
+        indexes = (
+            models.Index(fields=("project", "id"), condition=Q(resolved_at=None), name="annotation_report_open"),
+        )
+
+    def __str__(self) -> str:
+        return f"report {self.pk}"
+
+
+class Encounter(models.Model):
+    """A contributor whose records a person was shown; kept where a project limits how many those may be.
+
+    A record without a contributor counts as one of its own.
+    """
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
+    annotator = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+", db_index=False)
+    contributor = models.BinaryField(max_length=16)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("project", "annotator", "contributor"), name="annotation_encounter_once"),
+        )
+
+    def __str__(self) -> str:
+        return f"encounter {self.pk}"

@@ -1,0 +1,98 @@
+"""Settings of a project as its rows are read: each by its name, typed, out of the configuration that stands."""
+
+import uuid
+from typing import Any, ClassVar, Generic, NoReturn, TypeVar, overload
+
+from annotation.models.configurations import settings_in
+
+T = TypeVar("T")
+
+
+class Setting(Generic[T]):
+    """A setting that stands in the configuration document; only another version of the document changes it.
+
+    Parameters
+    ----------
+    absent : T
+        What is read where the document does not hold it, since nothing that is chosen uses it.
+    """
+
+    def __init__(self, absent: T) -> None:
+        self.absent = absent
+        self.name = ""
+
+    def __set_name__(self, owner: type["Settings"], name: str) -> None:
+        self.name = name
+        owner.absent = {**owner.absent, name: self.absent}
+
+    @overload
+    def __get__(self, project: None, owner: type[Any]) -> "Setting[T]": ...
+
+    @overload
+    def __get__(self, project: "Settings", owner: type[Any]) -> T: ...
+
+    def __get__(self, project: "Settings | None", owner: type[Any]) -> "Setting[T] | T":
+        if project is None:
+            return self
+        value: T = settings_in(project.configuration_id).get(self.name, self.absent)
+        return value
+
+    def __set__(self, project: "Settings", value: T) -> NoReturn:
+        raise AttributeError(f"{self.name} stands in the configuration document: store another version of it")
+
+
+class Settings:
+    """What a project chose, by the name of each setting; what no choice declares is a column of the project."""
+
+    absent: ClassVar[dict[str, Any]] = {}
+    configuration_id: uuid.UUID
+
+    gate_kind = Setting("")
+    gate_k = Setting[int | None](None)
+    gate_sampling_rate = Setting[float | None](None)
+    gate_epsilon = Setting[float | None](None)
+    gate_delta = Setting[float | None](None)
+    gate_floor = Setting[int | None](None)
+    texts_per_contributor = Setting[int | None](None)
+    normalizer = Setting("")
+
+    selection = Setting("")
+    uncertainty_measure = Setting("entropy")
+    repeat_votes = Setting(False)
+    screen_high = Setting(0.1)
+    screen_low = Setting(0.05)
+    screen_reach = Setting(0.1)
+    screen_shrinks = Setting(False)
+    exponential_threshold = Setting(0.5)
+    half_angle = Setting(0.2)
+    exposures = Setting(3)
+    screened_blocks = Setting(False)
+    selection_epsilon = Setting(0.0)
+    selection_rate = Setting[float | None](None)
+    block_hours = Setting(168)
+
+    features = Setting("standard")
+    feature_dimension = Setting(64)
+    features_epsilon = Setting[float | None](None)
+
+    estimator = Setting("logistic")
+    smoothing = Setting(0.5)
+    training_epsilon = Setting(1.0)
+    training_delta = Setting(0.0)
+    regularization = Setting(1.0)
+    step_size = Setting[float | None](None)
+    weight_radius = Setting[float | None](None)
+    average_iterates = Setting(True)
+    noise_sigma = Setting[float | None](None)
+    expected_answers = Setting[int | None](None)
+
+    update_policy = Setting("per_round")
+    window_length = Setting[int | None](None)
+    window_denominator = Setting[int | None](None)
+    window_hours = Setting(24)
+    windows_ahead = Setting(1)
+    updates_per_release = Setting(1)
+    drop_unselected = Setting(False)
+
+    labels_per_release = Setting(40)
+    maximum_releases = Setting[int | None](None)

@@ -1,0 +1,94 @@
+"""Forms of the pages people are taken into a project by, and join by."""
+
+from datetime import timedelta
+from typing import Any
+
+from django import forms
+from django.contrib.auth.models import User
+from django.core.validators import RegexValidator
+from django.utils.translation import gettext_lazy as _
+
+from annotation.models import Role
+from annotation.models.joining import Platform
+
+
+class MemberForm(forms.Form):
+    """Somebody who has an account here, and what they may do."""
+
+    username = forms.CharField(max_length=150, label=_("User name"))
+    role = forms.ChoiceField(choices=Role.choices, label=_("Role"))
+
+    def clean_username(self) -> User:
+        """Find the person; managers may know who has an account."""
+        user = User.objects.filter(username=self.cleaned_data["username"], is_active=True).first()
+        if user is None:
+            raise forms.ValidationError(_("Nobody has an account under this name."))
+        return user
+
+
+class InvitationForm(forms.Form):
+    """A new invitation."""
+
+    role = forms.ChoiceField(choices=Role.choices, label=_("Role"))
+    maximum_uses = forms.IntegerField(min_value=1, max_value=1000, initial=1, label=_("People at most"))
+    days = forms.IntegerField(min_value=1, max_value=90, initial=7, label=_("Days until it ends"))
+    note = forms.CharField(required=False, max_length=80, label=_("Note"), help_text=_("For you: whom it is for."))
+
+    def values(self) -> dict[str, Any]:
+        """Return what the service takes."""
+        cleaned = dict(self.cleaned_data)
+        return cleaned | {"lifetime": timedelta(days=cleaned.pop("days"))}
+
+
+class CrowdLinkForm(forms.Form):
+    """A new link for a platform."""
+
+    platform = forms.ChoiceField(choices=Platform.choices, label=_("Platform"))
+    study = forms.RegexField(
+        r"^[A-Za-z0-9_-]*$",
+        required=False,
+        max_length=64,
+        label=_("Study id or HIT id"),
+        help_text=_("Empty lets participants of any study in."),
+    )
+    answers_wanted = forms.IntegerField(
+        min_value=1, max_value=10_000, initial=20, label=_("Answers until the completion code is shown")
+    )
+    maximum_participants = forms.IntegerField(
+        min_value=1, max_value=100_000, initial=50, label=_("Participants at most")
+    )
+    days = forms.IntegerField(min_value=1, max_value=90, initial=14, label=_("Days until it ends"))
+
+    def values(self) -> dict[str, Any]:
+        """Return what the service takes."""
+        cleaned = dict(self.cleaned_data)
+        return cleaned | {"lifetime": timedelta(days=cleaned.pop("days"))}
+
+
+PARAMETERS = {
+    Platform.PROLIFIC: {"pid": "PROLIFIC_PID", "study": "STUDY_ID", "session": "SESSION_ID"},
+    Platform.MECHANICAL_TURK: {"pid": "workerId", "study": "hitId", "session": "assignmentId"},
+}
+PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
+ID = RegexValidator(r"^[A-Za-z0-9_-]{1,64}$")
+
+
+class ArrivalForm(forms.Form):
+    """What a platform says about whoever it sends, under the names each platform uses."""
+
+    pid = forms.CharField(validators=[ID])
+    study = forms.CharField(required=False, validators=[ID])
+    session = forms.CharField(required=False, validators=[ID])
+
+    def __init__(self, query: Any, *, platform: str) -> None:
+        self.names = PARAMETERS[Platform(platform)]
+        super().__init__({field: query.get(name, "") for field, name in self.names.items()})
+
+    @property
+    def is_preview(self) -> bool:
+        """Say whether the platform only shows the task to somebody who has not taken it."""
+        return self.data.get("session") == PREVIEW
+
+    def parameters(self) -> dict[str, str]:
+        """Return what came, under the platform's names, to be sent on."""
+        return {name: self.data[field] for field, name in self.names.items()}

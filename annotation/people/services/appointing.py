@@ -1,0 +1,36 @@
+"""Who becomes a manager where one does not decide alone: else a second account of one's own would be enough."""
+
+from django.contrib.auth.models import User
+from django.db.models.functions import Now
+
+from annotation.errors import RoleRefused
+from annotation.models import Membership, Project, Role
+from annotation.models.limits import LimitRequest, RequestKind, RequestState
+
+ALONE = (
+    "Another manager has to agree to a further manager of this project: give the role to a person on the page People, "
+    "where it waits for that."
+)
+
+
+def needs_second(project: Project, role: str) -> bool:
+    """Say whether giving the role takes two managers."""
+    return role == Role.MANAGER and Project.objects.filter(pk=project.pk, second_manager=True).exists()
+
+
+def refuse_alone(*, project: Project, role: str, user: User | None = None) -> None:
+    """Refuse to make somebody a manager whom no second manager agreed to; without a person, whoever it would be."""
+    if not needs_second(project, role):
+        return
+    if user is not None and (_is_manager(project, user) or _is_agreed(project, user)):
+        return
+    raise RoleRefused(ALONE)
+
+
+def _is_manager(project: Project, user: User) -> bool:
+    return Membership.objects.filter(project=project, user=user, role=Role.MANAGER).exists()
+
+
+def _is_agreed(project: Project, user: User) -> bool:
+    approved = LimitRequest.objects.filter(project=project, appointee=user, kind=RequestKind.MANAGER)
+    return approved.filter(state=RequestState.APPROVED, used_at=None, expires_at__gte=Now()).exists()

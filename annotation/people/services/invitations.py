@@ -1,0 +1,100 @@
+"""Invitation links: made by a manager, shown once, good for so many people until a day."""
+
+import secrets
+from datetime import timedelta
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import F, QuerySet
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from annotation import access
+from annotation.digests import digest_of
+from annotation.errors import LinkEnded
+from annotation.models import Membership, Project
+from annotation.models.groups import PeopleGroup
+from annotation.models.joining import Invitation
+from annotation.people.services import appointing, groups, members
+
+MAXIMUM_LIFETIME = timedelta(days=90)
+
+
+def create_invitation(
+    *,
+    project: Project | None = None,
+    group: PeopleGroup | None = None,
+    role: str = "",
+    maximum_uses: int,
+    lifetime: timedelta,
+    owner: User,
+    note: str = "",
+) -> tuple[Invitation, str]:
+    """Make an invitation into a project with a role, or into a group; return it with the only copy of its secret."""
+    if not timedelta(0) < lifetime <= MAXIMUM_LIFETIME:
+        raise ValueError(f"lifetime must be above 0 and at most 90 days, got {lifetime}")
+    if project is not None:
+        appointing.refuse_alone(project=project, role=role)
+    secret = secrets.token_urlsafe(32)
+    invitation = Invitation.objects.create(
+        project=project,
+        group=group,
+        role=role,
+        digest=digest_of(secret),
+        note=note,
+        maximum_uses=maximum_uses,
+        expires_at=timezone.now() + lifetime,
+        created_by=owner,
+    )
+    return invitation, secret
+
+
+def live_invitations() -> QuerySet[Invitation]:
+    """Return the invitations that still let somebody in."""
+    live = Invitation.objects.filter(revoked_at=None, expires_at__gt=Now(), uses__lt=F("maximum_uses"))
+    return live.exclude(project__state__in=access.CLOSED)
+
+
+def find_invitation(*, secret: str) -> Invitation:
+    """Return the live invitation behind a link; a wrong, ended or used one is told apart by nobody."""
+    found = live_invitations().select_related("project", "group", "created_by").filter(digest=digest_of(secret)).first()
+    if found is None:
+        raise LinkEnded("This invitation does not exist or has ended. Ask whoever sent it for a new one.")
+    return found
+
+
+def is_live(invitation_id: int | None) -> bool:
+    """Say whether the invitation a visitor came by still lets somebody in."""
+    return invitation_id is not None and live_invitations().filter(pk=invitation_id).exists()
+
+
+def accept_invitation(*, invitation: Invitation, user: User) -> bool:
+    """Make the person a member and say so; who is one already uses nothing up."""
+    with transaction.atomic():
+        if invitation.group is not None:
+            # In the order in which a group is deleted, with its invitations.
+            groups.lock(invitation.group)
+        # One after another: else the last place goes to many, or one person takes two.
+        own = Invitation.objects.select_for_update(no_key=True).filter(pk=invitation.pk)
+        if own.first() is not None and _is_in(invitation, user):
+            return False
+        if not live_invitations().filter(pk=invitation.pk).exists():
+            raise LinkEnded("This invitation has ended. Ask whoever sent it for a new one.")
+        own.update(uses=F("uses") + 1)
+        if invitation.group is not None:
+            groups.add_people(group=invitation.group, people=[user], actor=user.get_username())
+        elif invitation.project is not None:
+            members.add_member(project=invitation.project, user=user, role=invitation.role)
+    return True
+
+
+def _is_in(invitation: Invitation, user: User) -> bool:
+    if invitation.group is not None:
+        return invitation.group.members.filter(user=user).exists()
+    held = Membership.objects.filter(project=invitation.project_id, user=user, role=invitation.role, is_direct=True)
+    return held.exists()
+
+
+def revoke_invitation(*, invitation: Invitation) -> None:
+    """End an invitation; who came by it stays."""
+    Invitation.objects.filter(pk=invitation.pk, revoked_at=None).update(revoked_at=Now())

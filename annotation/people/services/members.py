@@ -1,0 +1,48 @@
+"""Who takes part in a project: giving a person a role and taking it away."""
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from annotation import selectors
+from annotation.errors import RoleRefused
+from annotation.models import (
+    Assignment,
+    AssignmentState,
+    Membership,
+    Project,
+    Role,
+)
+from annotation.people.services import appointing, groups
+from annotation.work.services import leases
+from privacy.wording import say
+
+STRANGER = say("Whoever came by a crowd platform is a stranger and takes no other role.")
+
+
+def add_member(*, project: Project, user: User, role: str) -> Membership:
+    """Give a person a role, by themselves even where a group gives it, too; giving it twice changes nothing."""
+    if not selectors.may_take_role(user, project, role):
+        raise RoleRefused(STRANGER)
+    appointing.refuse_alone(project=project, user=user, role=role)
+    membership, _ = Membership.objects.update_or_create(
+        project=project, user=user, role=role, defaults={"is_direct": True}
+    )
+    return membership
+
+
+def remove_member(*, project: Project, user: User, role: str) -> None:
+    """Take a role from a person, unless a group gives it, too; what they labelled stays, what they hold goes back."""
+    own = Membership.objects.filter(project=project, user=user, role=role)
+    with transaction.atomic():
+        # Locked first: a group that gives or takes the role at this moment is seen, or waits.
+        locked = own.select_for_update().first()
+        if locked is None:
+            return
+        if own.filter(groups.by_group()).exists():
+            own.update(is_direct=False)
+            return
+        locked.delete()
+        if role == Role.ANNOTATOR:
+            held = Assignment.objects.filter(project=project, annotator=user, state=AssignmentState.LEASED)
+            leases.give_back(held)
+            leases.free_assigned(project_id=project.pk, user_id=user.pk)

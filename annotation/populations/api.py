@@ -1,0 +1,225 @@
+"""REST routes of populations: what several projects share, opening one, joining it, and its limit."""
+
+from typing import Annotated, Any, Literal
+
+from django.core.exceptions import PermissionDenied
+from django.forms import ValidationError
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404
+from ninja import Field, Router, Schema, Status
+
+from annotation.access import may_open
+from annotation.errors import LimitRequestRefused
+from annotation.models import Role
+from annotation.people.identity import person_of
+from annotation.people.services.tokens import Scope
+from annotation.populations import selectors, services
+from annotation.populations.forms import person_named
+from annotation.rest.base import project_for, require_scope
+from annotation.rest.idempotency import idempotent
+from annotation.rest.responses import responses, written
+from annotation.statement.api import DOCUMENT, Account, CheckpointOut, ConsistencyOut, Old, Size, consistency_of
+from annotation.statement.downloads import statement_response
+from privacy.accounting.events_people import MOST_RECORDS_PER_PERSON
+from privacy.models import BudgetAccount, Population
+from privacy.services.checkpoints import log_of
+
+router = Router()
+Epsilon = Annotated[float, Field(ge=0, le=100_000)]
+Delta = Annotated[float, Field(ge=0, le=0.5)]
+
+
+class ShareOut(Schema):
+    """An account of a project in a population: its own limit, its quota of the common one, and what it took of that."""
+
+    account: str
+    project: str
+    records_per_person: int
+    epsilon_limit: float
+    epsilon_spent: float
+    quota: float = Field(description="Its limit for a person with as many records as were declared, in epsilon.")
+    taken: float = Field(description="In the currency of the population's filter: epsilon, or rho under zcdp.")
+    forecast: str
+
+
+class PopulationOut(Schema):
+    """People of several projects under one limit."""
+
+    population: str
+    name: str
+    unit: str
+    filter: str
+    epsilon_limit: float
+    delta_limit: float
+    epsilon_spent: float
+    delta_spent: float
+    waiting: int = Field(description="Wishes that wait for another manager.")
+    members: list[ShareOut]
+
+
+class PopulationIn(Schema):
+    """A population to open; its second manager is named here, and neither raises the limit alone."""
+
+    name: str = Field(min_length=1, max_length=120)
+    unit: Literal["contributor", "record"]
+    filter: Literal["pure", "zcdp"]
+    epsilon_limit: Epsilon
+    delta_limit: Delta
+    second_manager: str = Field(max_length=150)
+
+
+class MemberIn(Schema):
+    """The population that a project joins for good, and how many records of one person it holds at most."""
+
+    population: str = Field(max_length=60)
+    records_per_person: int | None = Field(None, ge=1, le=MOST_RECORDS_PER_PERSON)
+
+
+class CommonLimitIn(Schema):
+    """Another common limit, with a reason that stays in the ledger."""
+
+    epsilon_limit: Epsilon
+    delta_limit: Delta
+    reason: str = Field(min_length=1, max_length=300)
+
+
+class CommonLimitOut(Schema):
+    """Whether the limit stands, or waits for another manager."""
+
+    state: Literal["changed", "waiting"]
+
+
+@router.get("populations", response=list[PopulationOut], summary="The populations one manages")
+def list_populations(request: HttpRequest) -> Any:
+    require_scope(request, Scope.LEDGER_READ)
+    return [_population(each) for each in selectors.populations_of(request.user)]
+
+
+@router.get("populations/{slug:population}", response=PopulationOut, summary="A population and what its projects took")
+def get_population(request: HttpRequest, population: str) -> Any:
+    require_scope(request, Scope.LEDGER_READ)
+    return _population(_managed(request, population))
+
+
+@router.get(
+    "populations/{slug:population}/ledger/checkpoints",
+    response=list[CheckpointOut],
+    summary="A signed checkpoint of the common account, for a witness",
+    openapi_extra=responses(409),
+)
+def list_population_checkpoints(request: HttpRequest, population: str) -> Any:
+    require_scope(request, Scope.LEDGER_READ)
+    account = _managed(request, population).account
+    return [{"account": account.scope, "checkpoint": log_of(account).checkpoint()}]
+
+
+@router.get(
+    "populations/{slug:population}/ledger/consistency",
+    response=ConsistencyOut,
+    summary="What shows that the common account's log grew from one checkpoint to another",
+    openapi_extra=responses(409),
+)
+def get_population_consistency(
+    request: HttpRequest, population: str, account: Account = "", old: Old = 0, size: Size = 0
+) -> Any:
+    require_scope(request, Scope.LEDGER_READ)
+    accounts = BudgetAccount.objects.filter(population=_managed(request, population))
+    return consistency_of(accounts, account, old=old, size=size)
+
+
+@router.get(
+    "populations/{slug:population}/ledger/statement",
+    summary="Every entry of the common account with the audit's verdict, for an auditor",
+    openapi_extra=responses(responses=DOCUMENT),
+)
+def get_population_statement(request: HttpRequest, population: str) -> HttpResponseBase:
+    require_scope(request, Scope.LEDGER_READ)
+    return statement_response(_managed(request, population))
+
+
+@router.post(
+    "populations",
+    response={201: PopulationOut},
+    summary="Open a population",
+    openapi_extra=written(201, problems=(403, 409)),
+)
+@idempotent
+def open_population(request: HttpRequest, body: PopulationIn) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    if not may_open(request):
+        raise PermissionDenied("You may not open populations.")
+    values = body.dict()
+    try:
+        second = person_named(values.pop("second_manager"))
+    except ValidationError as error:
+        raise LimitRequestRefused("Nobody who can log in has this name.") from error
+    if body.filter == "zcdp" and body.delta_limit == 0:
+        raise LimitRequestRefused("Sums of rho need a delta above 0.")
+    opened = services.open_population(owner=person_of(request), second=second, **values)
+    return Status(201, _population(opened))
+
+
+@router.post(
+    "projects/{slug:slug}/population",
+    response={201: PopulationOut},
+    summary="Let a project join a population for good, with what it has spent",
+    openapi_extra=written(201, problems=(402, 409)),
+)
+@idempotent
+def join_population(request: HttpRequest, slug: str, body: MemberIn) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    project = project_for(request, slug, Role.MANAGER)
+    found = _managed(request, body.population)
+    services.add_project(
+        population=found, project=project, records_per_person=body.records_per_person, actor=person_of(request)
+    )
+    return Status(201, _population(found))
+
+
+@router.post(
+    "populations/{slug:population}/limit",
+    response=CommonLimitOut,
+    summary="Lower the common limit, or ask another manager for a higher one",
+    openapi_extra=written(200, problems=(402, 409)),
+)
+@idempotent
+def change_common_limit(request: HttpRequest, population: str, body: CommonLimitIn) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    found = _managed(request, population)
+    asked = services.change_limit(population=found, actor=person_of(request), **body.dict())
+    return {"state": "changed" if asked is None else "waiting"}
+
+
+def _managed(request: HttpRequest, slug: str) -> Population:
+    found: Population = get_object_or_404(selectors.populations_of(request.user), slug=slug)
+    return found
+
+
+def _population(population: Population) -> dict[str, Any]:
+    sheet = selectors.sheet_of(population)
+    now = sheet.guarantee
+    return {
+        "population": population.slug,
+        "name": population.name,
+        "unit": now.unit,
+        "filter": now.filter,
+        "epsilon_limit": now.epsilon_limit,
+        "delta_limit": now.delta_limit,
+        "epsilon_spent": now.epsilon_spent,
+        "delta_spent": now.delta_spent,
+        "waiting": selectors.requests_of(population).count(),
+        "members": [
+            {
+                "account": share.title,
+                "project": share.project,
+                "records_per_person": share.records_per_person,
+                "epsilon_limit": share.epsilon_limit,
+                "epsilon_spent": share.epsilon_spent,
+                "quota": share.quota,
+                "taken": share.taken,
+                "forecast": share.forecast,
+            }
+            for share in sheet.shares
+        ],
+    }

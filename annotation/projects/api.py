@@ -1,0 +1,204 @@
+"""REST routes of choices and configurations: what may be chosen, what a project chose, and choosing anew."""
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
+from ninja import Field, Query, Router, Schema, Status
+from ninja.errors import HttpError
+
+from annotation import access, selectors
+from annotation.choices.catalogue import CATALOGUE, declared
+from annotation.choices.configuration import frozen_settings
+from annotation.choices.services import configurations
+from annotation.errors import InvalidConfiguration
+from annotation.models import Project, Role
+from annotation.people.identity import note_about, person_of
+from annotation.people.services.tokens import Scope
+from annotation.populations.selectors import populations_of
+from annotation.projects.configuration_file import checked_form, differences, file_of, read_file
+from annotation.projects.services import configuring, projects
+from annotation.rest.base import ProjectOut, require_scope
+from annotation.rest.base import router as projects_router
+from annotation.rest.idempotency import idempotent
+from annotation.rest.responses import written
+from privacy.accounting.events_people import MOST_RECORDS_PER_PERSON
+from privacy.choices import Kind
+from privacy.wording import rules_together, say
+
+router = Router()
+
+
+class ChoiceOut(Schema):
+    """Something a project may choose: where it has a proof, and the JSON schema of its part of the configuration."""
+
+    kind: str
+    section: str
+    name: str
+    label: str
+    help: str
+    oracles: list[str]
+    arrivals: list[str]
+    data_kinds: list[str]
+    missing: str = Field(description="What this site lacks for it; empty where nothing is lacking.")
+    parameters: dict[str, Any]
+
+
+class ConfigurationOut(Schema):
+    """What a project chose, by section; `fixed` says which settings stay by now, and why."""
+
+    version: int
+    digest: str
+    document: dict[str, dict[str, Any]]
+    fixed: dict[str, str]
+
+
+class SettingsIn(Schema):
+    """Settings to change by their names; the others stay."""
+
+    settings: dict[str, Any] = Field(max_length=200)
+
+
+@router.get("choices", response=list[ChoiceOut], summary="What projects may choose, with parameters and proofs")
+def list_choices(request: HttpRequest, kind: Query[Kind | None] = None) -> Any:
+    require_scope(request, Scope.PROJECTS_READ)
+    found = CATALOGUE.all() if kind is None else CATALOGUE.of_kind(kind)
+    return [
+        {
+            "kind": choice.kind.value,
+            "section": choice.kind.section,
+            "name": choice.name,
+            "label": choice.label,
+            "help": choice.help,
+            "oracles": sorted(choice.sound.oracles),
+            "arrivals": sorted(choice.sound.arrivals),
+            "data_kinds": sorted(choice.sound.data_kinds),
+            "missing": choice.missing(),
+            "parameters": choice.json_schema(),
+        }
+        for choice in found
+    ]
+
+
+@router.get("projects/{slug:slug}/configuration", response=ConfigurationOut, summary="What a project chose")
+def get_configuration(request: HttpRequest, slug: str) -> Any:
+    require_scope(request, Scope.PROJECTS_READ)
+    return _configuration(_project(request, slug))
+
+
+@router.patch(
+    "projects/{slug:slug}/configuration",
+    response=ConfigurationOut,
+    summary="Choose anew, as far as nothing that was paid for rests on it",
+    openapi_extra=written(200, problems=(409,)),
+)
+@idempotent
+def change_configuration(request: HttpRequest, slug: str, body: SettingsIn) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    project = _project(request, slug)
+    broken = {name: rule for name, value in body.settings.items() if (rule := _broken(name, value))}
+    if broken:
+        raise InvalidConfiguration(rules_together(broken))
+    stored = configuring.configure_project(project=project, changes=body.settings, actor=person_of(request))
+    return _configuration(stored)
+
+
+class ConfigurationFileIO(Schema):
+    """A configuration as a file: what opens a project like another one, here or on another site."""
+
+    format: str = Field(description='Always "dpal-configuration".')
+    format_version: int
+    preset: str
+    settings: dict[str, Any] = Field(max_length=200)
+
+
+class ProjectIn(ConfigurationFileIO):
+    """A project to open; with a population it is one of its projects from the start, or is not opened."""
+
+    population: str | None = Field(None, max_length=60, description="One the token's person manages; none without.")
+    records_per_person: int | None = Field(
+        None,
+        ge=1,
+        le=MOST_RECORDS_PER_PERSON,
+        description="How many records of one person it holds at most; needed where the unit is one record.",
+    )
+
+
+class DifferenceOut(Schema):
+    """A setting in which two projects differ."""
+
+    setting: str
+    here: Any
+    other: Any
+
+
+@router.get(
+    "projects/{slug:slug}/configuration/file",
+    response=ConfigurationFileIO,
+    summary="A project's configuration as a file",
+)
+def get_configuration_file(request: HttpRequest, slug: str) -> Any:
+    require_scope(request, Scope.PROJECTS_READ)
+    return file_of(_project(request, slug))
+
+
+@router.get(
+    "projects/{slug:slug}/configuration/differences/{slug:other}",
+    response=list[DifferenceOut],
+    summary="In which settings two projects differ",
+)
+def get_differences(request: HttpRequest, slug: str, other: str) -> Any:
+    require_scope(request, Scope.PROJECTS_READ)
+    found = differences(_project(request, slug), _project(request, other))
+    return [{"setting": name, "here": here, "other": there} for name, here, there in found]
+
+
+@projects_router.post(
+    "projects",
+    response={201: ProjectOut},
+    summary="Open a project from a configuration file",
+    openapi_extra=written(201, problems=(403, 404, 409)),
+)
+@idempotent
+def open_project(request: HttpRequest, body: ProjectIn) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    if not request.user.has_perm("annotation.add_project"):
+        raise HttpError(403, "Your account may not open projects.")
+    sent = body.dict()
+    slug, number = sent.pop("population"), sent.pop("records_per_person")
+    file = read_file(sent)
+    values = checked_form(file).project_values()
+    if slug is not None:
+        found = get_object_or_404(populations_of(request.user), slug=slug)
+        values |= {"population": found, "records_per_person": number}
+    project = projects.create_project(preset=file.preset.key, owner=person_of(request), **values)
+    note_about(request, project.pk)
+    return Status(201, project)
+
+
+def _broken(name: str, value: Any) -> str:
+    """Return the rule that a value breaks before the project is looked at: what is declared, in its type and range."""
+    known = declared(name)
+    if known is not None:
+        return known.broken(value) if known.type not in (int, float) else known.mistyped(value)
+    kind = CATALOGUE.kind_of(name)
+    if kind is None:
+        return say("No choice declares this setting.")
+    return "" if isinstance(value, str) else say("Must be the name of a choice.")
+
+
+def _project(request: HttpRequest, slug: str) -> Project:
+    project = get_object_or_404(selectors.projects_of(request.user, roles=(Role.MANAGER,)), slug=slug)
+    if request.method != "GET":
+        access.refuse_if_closed(project)
+    return project
+
+
+def _configuration(project: Project) -> dict[str, Any]:
+    document = configurations.whole_document(project.settings)
+    return {
+        "version": project.changes.count() + 1,
+        "digest": configurations.digest_of(document),
+        "document": document,
+        "fixed": frozen_settings(project),
+    }

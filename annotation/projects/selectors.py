@@ -1,0 +1,109 @@
+"""The cards of a person's projects."""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from annotation.models import (
+    Membership,
+    Oracle,
+    Project,
+    ProjectState,
+    Role,
+)
+from annotation.selectors import Person, projects_of
+from annotation.statement.presenters import share_of
+from privacy.selectors import Guarantee, guarantees
+
+# Who may read of every project they are in what it spent and what it released.
+INSIDE: Final = frozenset({Role.MANAGER, Role.ENGINEER})
+
+
+@dataclass(frozen=True, slots=True)
+class CardBudget:
+    """An account as a card draws it."""
+
+    guarantee: Guarantee
+
+    @property
+    def percent_spent(self) -> float:
+        """Share of the limit that is spent or reserved, 0 to 100."""
+        return share_of(self.guarantee.epsilon_spent, self.guarantee.epsilon_limit)
+
+    @property
+    def percent_settled(self) -> float:
+        """Share of the limit that is spent for good, 0 to 100."""
+        settled = self.guarantee.epsilon_spent - self.guarantee.epsilon_reserved
+        return share_of(settled, self.guarantee.epsilon_limit)
+
+
+@dataclass(frozen=True, slots=True)
+class CardModel:
+    """The newest release of a project: how often it and one answer for all are right on public examples.
+
+    Shares from 0 to 1, None without public examples.
+    """
+
+    version: int
+    accuracy: float | None
+    constant: float | None
+
+
+# Who knows the models adds a function from projects to their newest releases, in a fixed number of statements.
+MODEL_SOURCES: Final[list[Callable[[Collection[int]], Mapping[int, CardModel]]]] = []
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectCard:
+    """A project with what the person may do in it, and where it stands for who may know."""
+
+    project: Project
+    roles: tuple[str, ...]
+    budgets: tuple[CardBudget, ...] = ()
+    model: CardModel | None = None
+
+    @property
+    def words(self) -> list[str]:
+        """What the project and the person's part in it are called."""
+        return [
+            str(Oracle(self.project.oracle).label).partition(":")[0],
+            *(str(Role(role).label) for role in self.roles),
+        ]
+
+    @property
+    def stands(self) -> bool:
+        """Whether the person may know what the project spent and released."""
+        return bool(self.budgets)
+
+
+def project_cards(*, user: Person, closed: bool = False) -> list[ProjectCard]:
+    """Return the person's projects, newest first: those at work, or those put away or deleted.
+
+    The number of statements does not grow with that of the projects.
+    """
+    roles: dict[int, list[str]] = defaultdict(list)
+    for project_id, role in Membership.objects.filter(user=user.pk).order_by("role").values_list("project", "role"):
+        roles[project_id].append(role)
+    states = (ProjectState.ARCHIVED, ProjectState.DELETED) if closed else (ProjectState.ACTIVE, ProjectState.PAUSED)
+    found = projects_of(user).filter(state__in=states).order_by("-pk")
+    projects = list(found.select_related("pool_account", "labels_account"))
+    inside = [project for project in projects if INSIDE.intersection(roles[project.pk])]
+    budgets = _budgets(inside)
+    models = {key: model for source in MODEL_SOURCES if inside for key, model in source([p.pk for p in inside]).items()}
+    return [
+        ProjectCard(project, tuple(roles[project.pk]), budgets.get(project.pk, ()), models.get(project.pk))
+        for project in projects
+    ]
+
+
+def _budgets(projects: Iterable[Project]) -> dict[int, tuple[CardBudget, ...]]:
+    """Return the accounts of each project, that of the pool first."""
+    accounts = {
+        project.pk: [account for account in (project.pool_account, project.labels_account) if account is not None]
+        for project in projects
+    }
+    if not accounts:
+        return {}
+    known = guarantees(account for each in accounts.values() for account in each)
+    return {key: tuple(CardBudget(known[account.pk]) for account in each) for key, each in accounts.items()}

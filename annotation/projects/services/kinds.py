@@ -1,0 +1,137 @@
+"""Choosing anew who is protected from whom, while nothing rests on the choice that was made at a project's opening."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import IntegrityError, transaction
+
+from annotation.choices import kinds
+from annotation.choices.catalogue import default_of
+from annotation.choices.gates import gate_event, gate_from
+from annotation.choices.preset import Preset
+from annotation.choices.presets import PRESETS, broken_rules
+from annotation.choices.services import configurations
+from annotation.data.services import streams
+from annotation.errors import ConfigurationFrozen, InvalidConfiguration
+from annotation.models import STREAM_JOB, Arrival, Dataset, Oracle, Project
+from annotation.projects.services import answers_accounts, configuring
+from annotation.work.services import jobs
+from privacy.wording import rules_together, said_together, say
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """Another kind for a project: what would change and which rules that would break, by field; nothing is stored."""
+
+    changes: Mapping[str, Any]
+    broken: Mapping[str, str]
+
+
+def propose_kind(*, project: Project, preset: Preset, unit: str, labels_epsilon: float | None) -> Proposal:
+    """Return what another kind would change, limits excepted: these stay, and a kind they cannot pay for is refused."""
+    wanted = kinds.settings_of_kind(project, preset, unit)
+    limits = configuring.limits_of(project)
+    if preset.oracle == Oracle.CROWD:
+        limits["labels_epsilon"] = _labels_limit(project, preset, labels_epsilon)
+    broken = _blame_limits(broken_rules(project.settings | limits | wanted), preset, limits)
+    broken |= kinds.broken_by_data(project, wanted)
+    standing = project.settings
+    return Proposal(
+        {name: value for name, value in wanted.items() if standing.get(name, default_of(name)) != value}, broken
+    )
+
+
+def _blame_limits(broken: Mapping[str, str], preset: Preset, limits: Mapping[str, Any]) -> dict[str, str]:
+    """Say of a gate that the limits cannot pay for that they have to be raised: nobody chooses its numbers here."""
+    unpaid = ("gate_delta", "gate_k", "pool_epsilon", "pool_delta")
+    if preset.oracle != Oracle.CROWD or not any(name in broken for name in unpaid):
+        return dict(broken)
+    gate = gate_from(preset.defaults)
+    cost = gate_event(gate, preset.defaults["gate_epsilon"]).cost()
+    if cost.epsilon <= limits["pool_epsilon"] and cost.delta <= limits["pool_delta"]:
+        return dict(broken)
+    rule = say(
+        "One upload through the gate of this kind costs epsilon {epsilon:.2g} and delta {delta:.2g}, and the pool's "
+        "limits are {most_epsilon:.2g} and {most_delta:.2g}. Raise them first, then choose this kind again.",
+        epsilon=cost.epsilon,
+        delta=cost.delta,
+        most_epsilon=limits["pool_epsilon"],
+        most_delta=limits["pool_delta"],
+    )
+    return {name: reason for name, reason in broken.items() if name not in unpaid} | {"pool_delta": rule}
+
+
+def change_kind(
+    *, project: Project, preset: str, unit: str, labels_epsilon: float | None = None, actor: AbstractBaseUser
+) -> Mapping[str, Any]:
+    """Make a project one of another kind and return the settings that changed.
+
+    The limits stay; `labels_epsilon` is that of the account of the answers, which a crowd project has and which is
+    opened here where the project never had one. Raises `ConfigurationFrozen` where something rests on the present
+    kind, `InvalidConfiguration` where the new one has no proof; nothing is stored then.
+    """
+    chosen = PRESETS[preset]
+    try:
+        with transaction.atomic():
+            # The stream first, as whoever posts records does; then whoever stores anything of the project waits.
+            stream = Dataset.objects.select_for_update(of=("self",)).filter(project=project, job__kind=STREAM_JOB)
+            list(stream)
+            locked = Project.objects.select_for_update().get(pk=project.pk)
+            arrival = chosen.defaults.get("arrival", Arrival.POOL.value)
+            if stuck := kinds.hindrances(locked, oracle=chosen.oracle, arrival=arrival, preset=preset):
+                raise ConfigurationFrozen(said_together(" ", stuck))
+            proposal = propose_kind(project=locked, preset=chosen, unit=unit, labels_epsilon=labels_epsilon)
+            if proposal.broken:
+                raise InvalidConfiguration(rules_together(proposal.broken))
+            _store(locked, chosen, proposal.changes, labels_epsilon, actor)
+    except IntegrityError as error:
+        raise ConfigurationFrozen("Something came to rest on this kind of project meanwhile, so it stays.") from error
+    return proposal.changes
+
+
+def _store(
+    project: Project,
+    preset: Preset,
+    changes: Mapping[str, Any],
+    labels_epsilon: float | None,
+    actor: AbstractBaseUser,
+) -> None:
+    accounts: dict[str, Any] = {}
+    settings = {**project.settings, **configuring.limits_of(project), **changes}
+    kind = configuring.kind_of_account(project, settings)
+    if "privacy_unit" in changes or kind != project.pool_account.filter:
+        accounts["pool_account"] = configuring.account_of_terms(project, settings["privacy_unit"], kind, actor)
+    labels = answers_accounts.account_under(
+        project,
+        {**project.settings, **changes},
+        epsilon_limit=_labels_limit(project, preset, labels_epsilon),
+        actor=actor,
+        reason=say("answers are protected since a crowd gives them"),
+    )
+    if labels != project.labels_account:
+        accounts["labels_account"] = labels
+    if "arrival" in changes and project.arrival == Arrival.STREAM:
+        _close_stream(project)
+    if changes:
+        project.save(
+            update_fields=configurations.set_settings(project=project, changes={**changes, **accounts}, actor=actor)
+        )
+        if "arrival" in changes and project.arrival == Arrival.STREAM:
+            streams.open_stream(project=project)
+        jobs.send_project_changed(project.pk)
+
+
+def _close_stream(project: Project) -> None:
+    """Take away the empty rows of a stream, which no pool has."""
+    for dataset in Dataset.objects.filter(project=project, job__kind=STREAM_JOB, row_count=0):
+        job = dataset.job
+        dataset.delete()
+        job.delete()
+
+
+def _labels_limit(project: Project, preset: Preset, labels_epsilon: float | None) -> float:
+    """Return the limit of the answers' account; that of an earlier one stays, and trusted presets have none."""
+    limit = answers_accounts.earlier_limit(project) or labels_epsilon or preset.defaults.get("labels_epsilon", 0.0)
+    return float(limit)

@@ -1,0 +1,167 @@
+"""Opening projects with their accounts, describing, pausing and comparing them."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils.text import slugify
+
+from annotation.choices.account_kind import DELTA_SHARE, filter_of
+from annotation.choices.answers_unit import answers_unit
+from annotation.choices.gates import ALL_GATE_FIELDS
+from annotation.choices.presets import PRESETS, broken_rules, epsilon_of_kind
+from annotation.choices.refusals import refuse_broken
+from annotation.choices.selection_rules import GAUSSIAN, POOL_ESTIMATORS
+from annotation.choices.services import configurations
+from annotation.data.services import streams
+from annotation.models import (
+    Arrival,
+    Features,
+    Oracle,
+    Project,
+    ProjectState,
+    Role,
+    UpdatePolicy,
+)
+from annotation.people.services.members import add_member
+from annotation.populations import services as memberships
+from annotation.projects.services import answers_accounts
+from privacy.models import Population
+from privacy.services import ledger
+from privacy.wording import say
+
+# Whoever chooses one of these gives the delta of the preset's estimator up.
+WITHOUT_DELTA = tuple(name for name in POOL_ESTIMATORS if name not in GAUSSIAN)
+ACCOUNT_FIELDS = ("pool_epsilon", "pool_delta", "labels_epsilon")
+
+
+def create_project(
+    *,
+    name: str,
+    preset: str,
+    owner: User,
+    data_kind: str,
+    classes: list[str],
+    question: str,
+    population: Population | None = None,
+    records_per_person: int | None = None,
+    **settings: Any,
+) -> Project:
+    """Open a project and its accounts from a preset; `settings` override the preset's fields one by one.
+
+    With a `population` it is opened as one of its projects or not at all: it never stands outside the common limit.
+
+    Raises `InvalidConfiguration` naming each field and the rule it breaks, `UnsoundCombination` where a population has
+    no conversion for it; nothing is stored then.
+    """
+    chosen = PRESETS[preset]
+    values: dict[str, Any] = {
+        "labels_epsilon": None,
+        "gate_kind": "k_anonymity",
+        "features": Features.STANDARD.value,
+        "update_policy": UpdatePolicy.PER_ROUND.value,
+        **dict.fromkeys(ALL_GATE_FIELDS),
+        **chosen.defaults,
+        **settings,
+        "oracle": chosen.oracle,
+        "data_kind": data_kind,
+        "classes": classes,
+    }
+    if values.get("estimator") in WITHOUT_DELTA and "training_delta" not in settings:
+        values["training_delta"] = 0.0
+    if "gate_epsilon" not in settings and values["gate_kind"] != chosen.defaults.get("gate_kind", values["gate_kind"]):
+        values["gate_epsilon"] = epsilon_of_kind(chosen, values)
+    refuse_broken(broken_rules(values))
+    kind = filter_of(values)
+    if chosen.oracle == Oracle.TRUSTED:
+        values["gate_kind"] = ""
+    limits = {field: values.pop(field) for field in ACCOUNT_FIELDS}
+    with transaction.atomic():
+        slug = _free_slug(name)
+        pool = ledger.open_account(
+            scope=f"project:{slug}:pool",
+            label=f"{slug} pool",
+            unit=values["privacy_unit"],
+            filter=kind,
+            epsilon_limit=limits["pool_epsilon"],
+            delta_limit=limits["pool_delta"],
+            delta_share=DELTA_SHARE if kind == "zcdp" else None,
+            actor=owner,
+            reason=say("project opened"),
+        )
+        labels = None
+        if chosen.oracle == "crowd":
+            unit = answers_unit(values)
+            if unit is not None:
+                labels = answers_accounts.open_answers_account(
+                    slug, limits["labels_epsilon"], unit=unit, actor=owner, reason=say("project opened")
+                )
+        columns = {field: value for field, value in values.items() if not configurations.in_document(field)}
+        described = {"slug": slug, "name": name, "preset": preset, "question": question, "created_by": owner}
+        project = configurations.store_project(
+            settings={**columns, **described, "pool_account": pool, "labels_account": labels},
+            document=configurations.document_of(values),
+        )
+        add_member(project=project, user=owner, role=Role.MANAGER)
+        if project.arrival == Arrival.STREAM:
+            streams.open_stream(project=project)
+        if population is not None:
+            memberships.add_project(
+                population=population, project=project, records_per_person=records_per_person, actor=owner
+            )
+    return project
+
+
+@contextmanager
+def rehearsed_project(*, preset: str, owner: User, **settings: Any) -> Iterator[Project]:
+    """Open a project until the end of the block and take all of it back then: what is asked of it, it would answer so.
+
+    Nothing of it is ever committed, so nobody else sees it and no task is sent.
+    """
+    with transaction.atomic():
+        yield create_project(preset=preset, owner=owner, **settings)
+        transaction.set_rollback(True)
+
+
+def _free_slug(name: str) -> str:
+    """Return a slug nobody uses; two people opening the same name at once are told apart by the unique index."""
+    base = slugify(name)[:50] or "project"
+    # The address of a project named like the page that opens one would be that page.
+    taken = {"new", *Project.objects.filter(slug__startswith=base).values_list("slug", flat=True)}
+    return next(slug for n in range(1, len(taken) + 3) if (slug := base if n == 1 else f"{base}-{n}") not in taken)
+
+
+def set_description(*, project: Project, **fields: Any) -> Project:
+    """Set the name, the question or the time for one; none of them is part of a guarantee."""
+    unknown = set(fields) - {"name", "question", "lease_seconds"}
+    if unknown:
+        raise ValueError(f"no such fields: {sorted(unknown)}")
+    for name, value in fields.items():
+        setattr(project, name, value)
+    project.save(update_fields=[*fields])
+    return project
+
+
+def compare_with(*, project: Project, other: Project | None) -> Project:
+    """Show the releases of a project that asks at random beside this one's; None shows this one alone."""
+    project.compared_with = other
+    project.save(update_fields=["compared_with"])
+    return project
+
+
+def pause_project(*, project: Project) -> Project:
+    """Stop handing out questions and starting rounds."""
+    return _set_state(project, ProjectState.PAUSED)
+
+
+def resume_project(*, project: Project) -> Project:
+    """Hand out questions again."""
+    return _set_state(project, ProjectState.ACTIVE)
+
+
+def _set_state(project: Project, state: str) -> Project:
+    project.state = state
+    project.save(update_fields=["state"])
+    return project

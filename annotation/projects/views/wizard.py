@@ -1,0 +1,258 @@
+"""A new project step by step; what was typed waits in the person's session, so no step loses it."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required, permission_required
+from django.forms import BooleanField
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from annotation import selectors
+from annotation.access import managed_project
+from annotation.choices.presets import PRESETS
+from annotation.models import Arrival, Project, Role, Selection
+from annotation.people.identity import note_about, note_nothing, person_of
+from annotation.populations.forms import MembershipForm
+from annotation.populations.selectors import membership_like
+from annotation.projects import protection_words
+from annotation.projects.beside import can_stand_beside_random, draft_of_random
+from annotation.projects.forms.choosing import ChoosingForm
+from annotation.projects.forms.wizard import (
+    FIELDS,
+    OWN_LIMIT,
+    TITLES,
+    BudgetLevelForm,
+    ProtectionForm,
+    Step,
+    draft_form,
+    errors_of,
+    fields_of,
+    shown_settings,
+    step_of,
+    terms_of,
+    typed_in,
+)
+from annotation.projects.services import projects
+from annotation.statement import budget_levels
+
+DRAFTS = "new_projects"
+# Where the button under the budget leads, which is no step of its own.
+PLAN = "plan"
+
+
+@login_required
+@permission_required("annotation.add_project", raise_exception=True)
+def wizard(request: HttpRequest, preset: str, step: str) -> HttpResponse:
+    """One step of a new project."""
+    if preset not in PRESETS or step not in set(Step):
+        raise Http404
+    if step != Step.CHECK or "go" in request.POST or "forget" in request.POST:
+        # What was typed waits in the session; nothing is opened before the last step.
+        note_nothing(request)
+    if "forget" in request.POST:
+        keep_draft(request, preset, {})
+        return redirect("annotation:wizard", preset=preset, step=Step.PROTECTION)
+    if step == Step.PROTECTION:
+        return _protection(request, preset)
+    return _check(request, preset) if step == Step.CHECK else _settings(request, preset, Step(step))
+
+
+@require_POST
+@login_required
+@permission_required("annotation.add_project", raise_exception=True)
+def open_beside(request: HttpRequest, slug: str) -> HttpResponse:
+    """Fill the steps with a project's settings and random choice, for its manager to look over and open."""
+    project = managed_project(request, slug)
+    if not can_stand_beside_random(project):
+        raise Http404
+    # What is under one limit beside it stays under it: whose records are in both loses the sum.
+    keep_draft(request, project.preset, draft_of_random(project) | membership_like(project, person_of(request)))
+    return redirect("annotation:wizard", preset=project.preset, step=Step.CHECK)
+
+
+def _protection(request: HttpRequest, key: str) -> HttpResponse:
+    """Who is protected from whom, which decides the preset; what was typed about the task moves along."""
+    draft = draft_of(request, key)
+    form = ProtectionForm(request.POST or None, preset=PRESETS[key], draft=draft)
+    if request.method == "POST" and form.is_valid():
+        chosen = form.chosen_preset()
+        if chosen.key != key:
+            task = {name: draft[name] for name in FIELDS[Step.TASK] if name in draft}
+            if task.get("data_kind") not in (None, *chosen.data_kinds):
+                del task["data_kind"]
+            draft = draft_of(request, chosen.key) | task
+        draft |= {"privacy_unit": form.cleaned_data["privacy_unit"]}
+        keep_draft(request, chosen.key, draft)
+        return redirect("annotation:wizard", preset=chosen.key, step=_wanted(request, Step.TASK))
+    context = {"fields": list(form), "forms_with_errors": [form] if form.errors else []}
+    return _page(request, key, Step.PROTECTION, context, status=422 if form.errors else 200)
+
+
+def _settings(request: HttpRequest, key: str, step: Step) -> HttpResponse:
+    """One step's settings: going on checks them, going elsewhere only keeps them."""
+    draft = draft_of(request, key)
+    level = BudgetLevelForm(request.POST or None, draft=draft) if step == Step.BUDGET else None
+    if request.method != "POST":
+        form = draft_form(PRESETS[key], draft, assumed=True)
+        asked = {"level": level, "membership": _membership(request, form, draft, asked=level)}
+        return _page(request, key, step, {"fields": _unchecked(key, draft, step), "form": form} | asked)
+    shown = {bound.name for bound in fields_of(draft_form(PRESETS[key], draft), step)}
+    draft = draft | typed_in(draft_form(PRESETS[key], draft), step, request.POST)
+    if level is not None:
+        draft |= {name: request.POST.get(name) for name in (*level.fields, *MembershipForm.base_fields)}
+        named = next((named for named in budget_levels.LEVELS if named.key == draft["level"]), None)
+        if named is not None:
+            draft["pool_epsilon"] = f"{named.epsilon:g}"
+    keep_draft(request, key, draft)
+    if request.POST.get("go") == PLAN:
+        return redirect("learner:draft_plan", preset=key)
+    if "go" in request.POST:
+        return redirect("annotation:wizard", preset=key, step=_wanted(request, step))
+    # Without JavaScript a new choice brings its settings with the next page, which must be seen before going on.
+    if {bound.name for bound in fields_of(draft_form(PRESETS[key], draft), step)} - shown:
+        messages.info(request, _("These are the settings of your choices. Nothing is opened yet."))
+        return redirect("annotation:wizard", preset=key, step=step)
+    form = draft_form(PRESETS[key], draft, assumed=step != Step.TASK)
+    membership = _membership(request, form, draft, asked=level, typed=True)
+    wrong = [part for part in (level, membership) if part is not None and not part.is_valid()]
+    if errors_of(form, step) or wrong:
+        context: dict[str, Any] = {
+            "fields": fields_of(form, step),
+            "level": level,
+            "membership": membership,
+            "form": form,
+            "forms_with_errors": wrong,
+            "errors": errors_of(form, step),
+        }
+        return _page(request, key, step, context, status=422)
+    return redirect("annotation:wizard", preset=key, step=_after(step))
+
+
+def _check(request: HttpRequest, key: str) -> HttpResponse:
+    """Everything on one page, and opening the project."""
+    form = draft_form(PRESETS[key], draft_of(request, key))
+    if request.method == "POST" and "go" in request.POST:
+        return redirect("annotation:wizard", preset=key, step=_wanted(request, Step.CHECK))
+    membership = MembershipForm(draft_of(request, key), person=request.user, terms=terms_of(form))
+    if request.method == "POST" and form.is_valid() and membership.is_valid():
+        values = form.project_values() | membership.cleaned_data
+        project = projects.create_project(preset=key, owner=person_of(request), **values)
+        note_about(request, project.pk)
+        if (compared := _compared(request, key)) is not None and project.selection == Selection.RANDOM:
+            projects.compare_with(project=compared, other=project)
+        keep_draft(request, key, {})
+        stream = project.arrival == Arrival.STREAM
+        messages.success(
+            request,
+            _("Project opened. Post its records next.") if stream else _("Project opened. Upload a pool next."),
+        )
+        return redirect("annotation:data", slug=project.slug)
+    form.is_valid()
+    wrong = [
+        {"step": step_of(name), "label": form[name].label, "errors": errors}
+        for name, errors in form.errors.items()
+        if name in form.fields
+    ]
+    wrong += [
+        {"step": Step.BUDGET, "label": membership[name].label, "errors": errors}
+        for name, errors in membership.errors.items()
+    ]
+    context = {
+        "form": form,
+        "membership": membership,
+        "groups": [
+            {"step": step, "title": TITLES[step], "settings": list(shown_settings(form, step))}
+            for step in (Step.TASK, Step.QUESTIONS, Step.MODEL, Step.BUDGET)
+        ],
+        "wrong": wrong,
+        "other_errors": form.non_field_errors(),
+    }
+    return _page(request, key, Step.CHECK, context, status=422 if request.method == "POST" else 200)
+
+
+def _page(request: HttpRequest, key: str, step: Step, context: dict[str, Any], *, status: int = 200) -> HttpResponse:
+    draft, preset = draft_of(request, key), PRESETS[key]
+    form = draft_form(preset, draft, assumed=True)
+    steps = list(Step)
+    place = steps.index(step)
+    settings = form.values() if form.is_valid() else None
+    return render(
+        request,
+        "annotation/wizard.html",
+        context
+        | {
+            "preset": preset,
+            "step": step,
+            "title": TITLES[step],
+            "number": place + 1,
+            "steps": [{"key": one, "title": TITLES[one]} for one in steps],
+            "before": steps[place - 1] if place else None,
+            "who": protection_words.who_is_protected(preset, draft.get("privacy_unit"), settings),
+            "compared": _compared(request, key),
+            "cost": protection_words.what_it_costs(step, settings),
+            "levels": budget_levels.described_levels(
+                float(form.cleaned_data.get("pool_delta") or 0.0) if form.is_valid() else 0.0
+            ),
+            "meaning": _meaning(form, draft) if step in (Step.BUDGET, Step.CHECK) and form.is_valid() else None,
+        },
+        status=status,
+    )
+
+
+def _membership(
+    request: HttpRequest, form: ChoosingForm, draft: dict[str, Any], *, asked: Any, typed: bool = False
+) -> MembershipForm | None:
+    """Return what a step asks about the limit shared with other projects, where it asks for limits at all."""
+    if asked is None:
+        return None
+    return MembershipForm(draft if typed else None, person=request.user, terms=terms_of(form), chosen=draft)
+
+
+def _compared(request: HttpRequest, key: str) -> Project | None:
+    """Return the project that this one is opened to stand beside, if the person still manages it."""
+    mine = selectors.projects_of(request.user, roles=(Role.MANAGER,))
+    return mine.filter(pk=draft_of(request, key).get("beside", 0)).first()
+
+
+def _meaning(form: Any, draft: dict[str, Any]) -> dict[str, str]:
+    """Say what the limit means, and what becomes of delta against the number that was named."""
+    epsilon, delta = form.cleaned_data["pool_epsilon"], form.cleaned_data["pool_delta"]
+    people = str(draft.get("people") or "")
+    return {
+        "words": budget_levels.plain_words(epsilon, delta),
+        "delta": budget_levels.delta_advice(delta, int(people)) if people.isdecimal() and int(people) else "",
+    }
+
+
+def _unchecked(key: str, draft: dict[str, Any], step: Step) -> list[Any]:
+    """Return the fields of a step with what was typed, and nothing marked wrong before it was looked at."""
+    bound = draft_form(PRESETS[key], draft)
+    blank = type(bound)(preset=PRESETS[key], initial={name: bound.data[name] for name in bound.fields})
+    for name, field in blank.fields.items():
+        if isinstance(field, BooleanField):
+            blank.initial[name] = bound.data[name] == "on"
+    return fields_of(blank, step)
+
+
+def _after(step: Step) -> Step:
+    steps = list(Step)
+    return steps[steps.index(step) + 1]
+
+
+def _wanted(request: HttpRequest, default: Step) -> Step:
+    go = request.POST.get("go", "")
+    return Step(go) if go in set(Step) else default
+
+
+def draft_of(request: HttpRequest, key: str) -> dict[str, Any]:
+    """Return what was typed so far for a project of this preset."""
+    return dict(request.session.get(DRAFTS, {}).get(key, {"level": OWN_LIMIT}))
+
+
+def keep_draft(request: HttpRequest, key: str, draft: dict[str, Any]) -> None:
+    """Keep what was typed for a project of this preset, in the session of whom typed it."""
+    drafts = request.session.get(DRAFTS, {})
+    request.session[DRAFTS] = drafts | {key: draft}

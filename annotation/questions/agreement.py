@@ -1,0 +1,149 @@
+"""How far answers can be believed: intervals, agreement beyond chance, and what models of annotators make of them."""
+
+import math
+import warnings
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from annotation.choices.label_types.base import LabelType
+
+Method = Literal["majority", "dawid_skene", "mace"]
+MACE_RESTARTS = 5
+# The answer of a model is a function of the answers alone, so that a report can be made again.
+MACE_SEED = 20_130_609
+
+
+def wilson_interval(right: int, answered: int, *, z: float = 1.959964) -> tuple[float, float]:
+    """Return the Wilson score interval of a proportion.
+
+    Parameters
+    ----------
+    right, answered : int
+        Successes and trials, 0 <= right <= answered.
+    z : float
+        Quantile of the standard normal law; the default gives 95 %.
+
+    Returns
+    -------
+    tuple of float
+        Lower and upper end in [0, 1]; (0, 1) where nothing was answered.
+
+    Raises
+    ------
+    ValueError
+        If `right` is not in [0, answered].
+
+    References
+    ----------
+    .. [1] Wilson, "Probable inference, the law of succession, and statistical inference", JASA 22, 1927.
+    """
+    if not 0 <= right <= answered:
+        raise ValueError(f"right must be in [0, {answered}], got {right}")
+    if answered == 0:
+        return 0.0, 1.0
+    share, weight = right / answered, z * z / answered
+    middle = (share + weight / 2) / (1 + weight)
+    half = z / (1 + weight) * math.sqrt(share * (1 - share) / answered + weight / (4 * answered))
+    # At the ends the exact value is 0 or 1, which the sum misses by a rounding.
+    low = 0.0 if right == 0 else middle - half
+    return low, 1.0 if right == answered else middle + half
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer: by whom, to what, and which class; all three are ids without an order."""
+
+    task: int
+    person: int
+    choice: int
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What a model makes of all answers.
+
+    Attributes
+    ----------
+    opinions : mapping of int to (int, float)
+        For each task the class the model takes it for, and its probability in [0, 1].
+    skills : mapping of int to float
+        For each person the share of their answers equal to the model's, in [0, 1].
+    alpha : float or None
+        Krippendorff's alpha, by the type of label: 1 where all agree, 0 for chance; None where no task has two answers.
+    """
+
+    opinions: Mapping[int, tuple[int, float]]
+    skills: Mapping[int, float]
+    alpha: float | None
+
+
+def compare_answers(answers: Sequence[Answer], *, method: Method, kind: LabelType) -> Comparison:
+    """Weigh answers against each other.
+
+    Parameters
+    ----------
+    answers : sequence of Answer
+        At most one answer per person and task, shape (n_answers,), at least one.
+    method : {"majority", "dawid_skene", "mace"}
+        `majority` takes the most frequent answer, the smaller one at a tie, with its share as probability.
+    kind : LabelType
+        What was asked; its coefficient is `alpha`.
+
+    Raises
+    ------
+    ValueError
+        If there is no answer.
+
+    References
+    ----------
+    .. [1] Dawid and Skene, "Maximum likelihood estimation of observer error-rates using the EM algorithm", 1979.
+    .. [2] Hovy, Berg-Kirkpatrick, Vaswani, Hovy, "Learning whom to trust with MACE", NAACL 2013.
+    .. [3] Krippendorff, "Computing Krippendorff's alpha-reliability", 2011.
+    """
+    if not answers:
+        raise ValueError("answers must hold at least one answer, got none")
+    opinions = _majority(answers) if method == "majority" else _modelled(answers, method)
+    given: Counter[int] = Counter(answer.person for answer in answers)
+    equal: Counter[int] = Counter(answer.person for answer in answers if opinions[answer.task][0] == answer.choice)
+    skills = {person: equal[person] / number for person, number in given.items()}
+    return Comparison(opinions=opinions, skills=skills, alpha=kind.alpha(_by_task(answers)))
+
+
+def _majority(answers: Sequence[Answer]) -> dict[int, tuple[int, float]]:
+    votes: dict[int, Counter[int]] = {}
+    for answer in answers:
+        votes.setdefault(answer.task, Counter())[answer.choice] += 1
+    best = {task: max(counted, key=lambda choice: (counted[choice], -choice)) for task, counted in votes.items()}
+    return {task: (best[task], counted[best[task]] / counted.total()) for task, counted in votes.items()}
+
+
+def _modelled(answers: Sequence[Answer], method: Method) -> dict[int, tuple[int, float]]:
+    from crowdkit.aggregation import MACE, DawidSkene  # noqa: PLC0415  # slow import
+
+    mace = MACE(n_restarts=MACE_RESTARTS, random_state=MACE_SEED)
+    model = DawidSkene(n_iter=100) if method == "dawid_skene" else mace
+    with warnings.catch_warnings():
+        # Rare classes leave empty cells, which the library divides by and mends; and it calls pandas by older names.
+        warnings.simplefilter("ignore")
+        probabilities = model.fit_predict_proba(_frame(answers))
+    best, sure = probabilities.idxmax(axis=1), probabilities.max(axis=1)
+    return {
+        int(task): (int(choice), min(1.0, float(probability)))
+        for task, choice, probability in zip(probabilities.index, best, sure, strict=True)
+    }
+
+
+def _by_task(answers: Sequence[Answer]) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = {}
+    for answer in answers:
+        found.setdefault(answer.task, []).append(answer.choice)
+    return found
+
+
+def _frame(answers: Sequence[Answer]) -> Any:
+    import pandas as pd  # noqa: PLC0415  # slow import
+
+    rows = [(answer.task, answer.person, answer.choice) for answer in answers]
+    return pd.DataFrame(rows, columns=["task", "worker", "label"])

@@ -1,0 +1,198 @@
+"""The questions a project asked, as managers look through them: narrowed down, a page at a time, one with its history.
+
+Managers are inside and may know what was answered. What a question shows they read only where they may: gate output, or
+records they are asked about themselves; where they may not, no text is searched either, for whether a row comes up
+would tell. Hidden checks are on a page of their own, and candidates were not asked. How many rows fit is counted
+nowhere: a page ends where the next begins.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.utils import timezone
+
+from annotation import selectors
+from annotation.models import (
+    Assignment,
+    AssignmentState,
+    Consensus,
+    Label,
+    Project,
+    Query,
+    QueryState,
+    Report,
+)
+from annotation.models.marks import Tagged
+from annotation.questions.answers import answer_name, counted
+
+PAGE = 50
+ASKED = (QueryState.OPEN, QueryState.CLOSED, QueryState.DISPUTED, QueryState.SET_ASIDE, QueryState.WITHDRAWN)
+# Shorter ones fit nearly everything.
+SHORTEST_SEARCH = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which questions are asked for; what is empty narrows nothing."""
+
+    state: str = ""
+    choice: int | None = None
+    annotator: int | None = None
+    agreement: str = ""
+    round_number: int | None = None
+    newer_days: int | None = None
+    older_days: int | None = None
+    flag: str = ""
+    tag: int | None = None
+    assigned: int | None = None
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One question with what was answered, as its managers see it."""
+
+    query: Query
+    shown: selectors.Question | None
+    answers: Sequence[tuple[str, int]]
+    people: Sequence[str]
+    agreed: str | None
+    reports: Sequence[Report]
+    answered_at: datetime | None
+    tags: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Rows, newest questions first, and where the next page begins; None where there is none."""
+
+    rows: Sequence[Row]
+    before: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened to a question."""
+
+    when: datetime
+    who: str
+    kind: str
+    value: str = ""
+    comment: str = ""
+
+
+def questions(project: Project, wanted: Wanted, *, readable: bool, before: int | None = None) -> Page:
+    """Return one page of the questions that fit, in five statements however many there are."""
+    found = _narrowed(project, wanted, readable=readable)
+    if before is not None:
+        found = found.filter(pk__lt=before)
+    if readable:
+        found = found.select_related("record")
+    queries = list(found.select_related("assigned_to").order_by("-pk")[: PAGE + 1])
+    more, queries = len(queries) > PAGE, queries[:PAGE]
+    ids = [query.pk for query in queries]
+    given: dict[int, list[Label]] = {}
+    current = Label.objects.filter(query__in=ids, superseded_at=None, choice__isnull=False)
+    for label in current.select_related("annotator").order_by("pk"):
+        given.setdefault(label.query_id, []).append(label)
+    agreed = {one.query_id: one for one in Consensus.objects.filter(query__in=ids)}
+    said: dict[int, list[Report]] = {}
+    for report in Report.objects.filter(query__in=ids, resolved_at=None).select_related("annotator").order_by("pk"):
+        said.setdefault(report.query_id, []).append(report)
+    tags = _tags_of(ids)
+    rows = [
+        Row(
+            query=query,
+            shown=selectors.shown_of(project, query, image_url="") if readable and not query.emptied else None,
+            answers=counted(project, [label.choice for label in given.get(query.pk, ()) if label.choice is not None]),
+            people=[label.annotator.get_username() for label in given.get(query.pk, ())],
+            agreed=answer_name(project, agreed[query.pk].choice) if query.pk in agreed and not query.emptied else None,
+            reports=said.get(query.pk, ()),
+            answered_at=max((label.created_at for label in given.get(query.pk, ())), default=None),
+            tags=tags.get(query.pk, ()),
+        )
+        for query in queries
+    ]
+    return Page(rows, queries[-1].pk if more else None)
+
+
+def _narrowed(project: Project, wanted: Wanted, *, readable: bool) -> QuerySet[Query]:
+    found = Query.objects.filter(project=project, state__in=[wanted.state] if wanted.state in ASKED else ASKED)
+    answers = Label.objects.filter(query=OuterRef("pk"), superseded_at=None)
+    if wanted.choice is not None:
+        found = found.filter(Exists(answers.filter(choice=wanted.choice)))
+    if wanted.annotator is not None:
+        found = found.filter(Exists(answers.filter(annotator=wanted.annotator)))
+    if wanted.agreement == "all":
+        found = found.filter(consensus__votes=F("consensus__agreeing"), consensus__votes__gt=1)
+    elif wanted.agreement == "divided":
+        found = found.filter(Q(state=QueryState.DISPUTED) | Q(consensus__votes__gt=F("consensus__agreeing")))
+    if wanted.round_number is not None:
+        found = found.filter(round_number=wanted.round_number)
+    now = timezone.now()
+    if wanted.newer_days is not None:
+        found = found.filter(Exists(answers.filter(created_at__gte=now - timedelta(days=wanted.newer_days))))
+    if wanted.older_days is not None:
+        found = found.filter(~Exists(answers.filter(created_at__gte=now - timedelta(days=wanted.older_days))))
+    if wanted.flag:
+        open_reports = Report.objects.filter(query=OuterRef("pk"), resolved_at=None)
+        found = found.filter(Exists(open_reports if wanted.flag == "any" else open_reports.filter(kind=wanted.flag)))
+    if wanted.tag is not None:
+        found = found.filter(Exists(Tagged.objects.filter(query=OuterRef("pk"), tag=wanted.tag)))
+    if wanted.assigned is not None:
+        found = found.filter(assigned_to=wanted.assigned, state=QueryState.OPEN)
+    if readable and len(wanted.text) >= SHORTEST_SEARCH:
+        found = found.filter(Q(text__icontains=wanted.text) | Q(record__text__icontains=wanted.text), emptied=False)
+    return found
+
+
+def _tags_of(ids: Sequence[int]) -> dict[int, list[str]]:
+    found: dict[int, list[str]] = {}
+    for query_id, name in Tagged.objects.filter(query__in=ids).order_by("tag__name").values_list("query", "tag__name"):
+        found.setdefault(query_id, []).append(name)
+    return found
+
+
+def tags_of(query: Query) -> Sequence[str]:
+    """Return what managers tagged a question with."""
+    return _tags_of([query.pk]).get(query.pk, ())
+
+
+def asked_questions(project: Project) -> QuerySet[Query]:
+    """Return the questions that managers may open one by one."""
+    return Query.objects.filter(project=project, state__in=ASKED)
+
+
+def history_of(project: Project, query: Query) -> list[Event]:
+    """Return what happened to a question, oldest first."""
+    events: list[Event] = []
+    labels = Label.objects.filter(query=query).select_related("annotator")
+    for label in labels:
+        value = "" if label.choice is None else answer_name(project, label.choice)
+        kind = "corrected" if label.supersedes_id else "answered"
+        events.append(Event(label.created_at, label.annotator.get_username(), kind, value))
+    taken = labels.filter(superseded_at__isnull=False, superseded_by=None)
+    events += [
+        Event(one.superseded_at, one.annotator.get_username(), "taken_back") for one in taken if one.superseded_at
+    ]
+    turns = Assignment.objects.filter(query=query).select_related("annotator")
+    for turn in turns.filter(state=AssignmentState.SKIPPED, finished_at__isnull=False):
+        if turn.finished_at is not None:
+            events.append(Event(turn.finished_at, turn.annotator.get_username(), "skipped", turn.skip_reason))
+    for turn in turns.filter(state=AssignmentState.LEASED):
+        events.append(Event(turn.created_at, turn.annotator.get_username(), "held"))
+    for report in Report.objects.filter(query=query).select_related("annotator", "resolved_by"):
+        who = report.annotator.get_username()
+        events.append(Event(report.created_at, who, str(report.kind), comment=report.comment))
+        if report.resolved_at is not None and report.resolved_by is not None:
+            events.append(Event(report.resolved_at, report.resolved_by.get_username(), "resolved", str(report.kind)))
+    consensus: Any = Consensus.objects.filter(query=query).select_related("settled_by").first()
+    if consensus is not None and not query.emptied:
+        who = consensus.settled_by.get_username() if consensus.settled_by else ""
+        events.append(Event(consensus.created_at, who, "agreed", answer_name(project, consensus.choice)))
+    for action in project.actions.filter(target__query_id=query.pk):
+        events.append(Event(action.created_at, action.actor, "action", action.route))
+    return sorted(events, key=lambda event: event.when)

@@ -1,0 +1,217 @@
+"""REST routes of the table of questions: narrowed down, changed several at once, views kept under names."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Literal
+
+from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
+from ninja import Field, Query, Router, Schema, Status
+
+from annotation.errors import InvalidConfiguration
+from annotation.models import Membership, Project, QueryState, ReportKind, Role
+from annotation.models.marks import SavedView, Tag
+from annotation.people.identity import person_of
+from annotation.people.services.tokens import Scope
+from annotation.questions import browsing
+from annotation.questions.answers import names_of
+from annotation.questions.forms.browsing import QuestionFilter
+from annotation.questions.report_selectors import may_read_questions
+from annotation.questions.services import saved_views
+from annotation.questions.services.changing import Change, change_chosen
+from annotation.rest.base import project_for, require_scope
+from annotation.rest.idempotency import idempotent
+from annotation.rest.responses import written
+
+router = Router()
+LARGEST_ID = 2**63 - 1
+
+
+class QuestionsIn(Schema):
+    """Which questions; what is absent narrows nothing. People, classes and tags go by their names."""
+
+    state: Literal["", "open", "closed", "disputed", "withdrawn", "set_aside"] = ""
+    choice: str = Field("", description="An answer that somebody gave.")
+    annotator: str = Field("", description="Somebody who answered.")
+    agreement: Literal["", "all", "divided"] = ""
+    round_number: int | None = Field(None, ge=1, le=2**31 - 1)
+    age: Literal["", "new1", "new7", "old7", "old30"] = ""
+    flag: Literal["", "any", "broken", "sensitive", "comment", "returned"] = ""
+    tag: str = ""
+    assigned: str = Field("", description="For whom it waits.")
+    text: str = Field("", max_length=200, description="Searched where the caller may read what questions show.")
+    before: int | None = Field(None, ge=1, le=LARGEST_ID, description="The `before` of the page read last.")
+
+
+class CountOut(Schema):
+    """How often something was answered."""
+
+    answer: str
+    count: int
+
+
+class QuestionRowOut(Schema):
+    """One question with what was answered; `text` and `fields` where the caller may read them."""
+
+    id: int
+    state: QueryState
+    round_number: int | None
+    answers: list[CountOut]
+    annotators: list[str]
+    agreed: str | None
+    reports: list[ReportKind]
+    answered_at: datetime | None
+    tags: list[str]
+    assigned_to: str | None
+    text: str | None
+    fields: dict[str, Any] | None
+
+
+class QuestionsOut(Schema):
+    """At most 50 questions, newest first, and where the next page begins."""
+
+    questions: list[QuestionRowOut]
+    before: int | None
+
+
+class ChangeIn(Schema):
+    """What to do with questions: `comment` to send back, `tag` to tag and untag, `person` (a name) to assign."""
+
+    action: Literal["set_aside", "send_back", "tag", "untag", "assign", "unassign"]
+    questions: list[int] = Field(min_length=1, max_length=browsing.PAGE)
+    comment: str = Field("", max_length=1000)
+    tag: str = Field("", max_length=200)
+    person: str = Field("", max_length=150)
+
+
+class ChangedOut(Schema):
+    """The questions that changed; the others were not in a state for it."""
+
+    changed: list[int]
+
+
+class ViewIn(Schema):
+    """A view to keep; the same name again takes the place of the earlier one. Words searched for are not kept."""
+
+    name: str = Field(min_length=1, max_length=saved_views.LONGEST_NAME)
+    shared: bool = False
+    chosen: dict[str, str] = Field(
+        max_length=20, description="As in the address of the page: a person, an answer or a tag by number."
+    )
+
+
+class ViewOut(Schema):
+    """A kept view of the table of questions."""
+
+    id: int
+    name: str
+    owner: str
+    shared: bool
+    chosen: dict[str, str]
+
+
+@router.get("projects/{slug:slug}/questions", response=QuestionsOut, summary="What was asked, narrowed down")
+def list_questions(request: HttpRequest, slug: str, wanted: Query[QuestionsIn]) -> Any:
+    require_scope(request, Scope.LABELS_READ)
+    project = project_for(request, slug, Role.MANAGER)
+    readable = may_read_questions(project, request.user)
+    form = QuestionFilter(_by_number(project, wanted), project=project, readable=readable)
+    if not form.is_valid():
+        raise InvalidConfiguration("The project has no such class, annotator or tag, or the text is too short.")
+    page = browsing.questions(project, form.wanted(), readable=readable, before=wanted.before)
+    return {"questions": [_row(row) for row in page.rows], "before": page.before}
+
+
+@router.post(
+    "projects/{slug:slug}/questions/changes",
+    response=ChangedOut,
+    summary="Do something with several questions at once",
+    openapi_extra=written(200, problems=(409,)),
+)
+@idempotent
+def change_questions(request: HttpRequest, slug: str, body: ChangeIn) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    project = project_for(request, slug, Role.MANAGER)
+    person = _people(project).get(body.person)
+    wanted = Change(action=body.action, comment=body.comment, tag=body.tag, person=person)
+    # No other number names a row.
+    ids = [each for each in body.questions if 0 < each <= LARGEST_ID]
+    done = change_chosen(project=project, query_ids=ids, wanted=wanted, actor=person_of(request).get_username())
+    return {"changed": done}
+
+
+@router.get("projects/{slug:slug}/views", response=list[ViewOut], summary="Kept views: the caller's and shared ones")
+def list_views(request: HttpRequest, slug: str) -> Any:
+    require_scope(request, Scope.LABELS_READ)
+    project = project_for(request, slug, Role.MANAGER)
+    return [_view(view) for view in saved_views.views_for(project, request.user.pk)]
+
+
+@router.post(
+    "projects/{slug:slug}/views",
+    response=ViewOut,
+    summary="Keep a view under a name",
+    openapi_extra=written(200, problems=(409,)),
+)
+@idempotent
+def keep_view(request: HttpRequest, slug: str, body: ViewIn) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    project = project_for(request, slug, Role.MANAGER)
+    chosen = {name: value for name, value in body.chosen.items() if name in QuestionFilter.base_fields}
+    owner = person_of(request)
+    return _view(saved_views.keep_view(project=project, owner=owner, name=body.name, chosen=chosen, shared=body.shared))
+
+
+@router.delete("projects/{slug:slug}/views/{view_id}", response={204: None}, summary="Drop a view of one's own")
+def drop_view(request: HttpRequest, slug: str, view_id: str) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    own = SavedView.objects.filter(project=project_for(request, slug, Role.MANAGER), owner=person_of(request))
+    saved_views.drop_view(
+        view=get_object_or_404(own, pk=int(view_id) if view_id.isdecimal() and len(view_id) < 19 else 0)
+    )
+    return Status(204, None)
+
+
+def _by_number(project: Project, wanted: QuestionsIn) -> Mapping[str, Any]:
+    """Return what is wanted as the page's form takes it; a name that is not there stays one, and fits no choice."""
+    chosen = {name: value for name, value in wanted.dict().items() if value not in ("", None)}
+    numbers = {
+        "choice": {str(name): place for place, name in enumerate(names_of(project))},
+        "annotator": _people(project),
+        "assigned": _people(project),
+        "tag": {name: pk for pk, name in Tag.objects.filter(project=project).values_list("pk", "name")},
+    }
+    return {name: numbers.get(name, {}).get(value, value) for name, value in chosen.items()}
+
+
+def _people(project: Project) -> dict[str, int]:
+    members = Membership.objects.filter(project=project, role=Role.ANNOTATOR)
+    return dict(members.values_list("user__username", "user"))
+
+
+def _row(row: browsing.Row) -> dict[str, Any]:
+    waiting = row.query.assigned_to if row.query.state == QueryState.OPEN else None
+    return {
+        "id": row.query.pk,
+        "state": row.query.state,
+        "round_number": row.query.round_number,
+        "answers": [{"answer": name, "count": number} for name, number in row.answers],
+        "annotators": row.people,
+        "agreed": row.agreed,
+        "reports": [report.kind for report in row.reports],
+        "answered_at": row.answered_at,
+        "tags": row.tags,
+        "assigned_to": waiting and waiting.get_username(),
+        "text": row.shown and row.shown.text,
+        "fields": dict(row.shown.fields) if row.shown and row.shown.fields is not None else None,
+    }
+
+
+def _view(view: SavedView) -> dict[str, Any]:
+    return {
+        "id": view.pk,
+        "name": view.name,
+        "owner": view.owner.get_username(),
+        "shared": view.shared,
+        "chosen": view.chosen,
+    }

@@ -1,0 +1,86 @@
+"""The classes of a project as annotators look them up: each with a short code to type and what belongs to it."""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import combinations, product
+from string import ascii_lowercase
+
+# So many have a key of their own, 1 to 9 and 0; more are found by typing.
+MOST_KEYED = 10
+ALTERNATIVES = re.compile(r"\{([^{}|]*)\|[^{}]*\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One class: its number in answers, what to type for it, and what its project's owner says about it."""
+
+    value: int
+    name: str
+    code: str
+    words: tuple[str, ...]
+
+
+def is_many(names: Sequence[str]) -> bool:
+    """Say whether there are more classes than keys."""
+    return len(names) > MOST_KEYED
+
+
+@lru_cache(maxsize=256)
+def listed(names: tuple[str, ...], descriptions: tuple[str, ...]) -> tuple[Listed, ...]:
+    """Return the classes in their order.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Distinct names.
+    descriptions : tuple of str
+        Lines like ``class: words``; ``{one|two}`` stands for either, of which the first is shown.
+    """
+    said: dict[str, list[str]] = {}
+    for line in descriptions:
+        name, _, words = line.partition(":")
+        if words.strip():
+            said.setdefault(name.strip().casefold(), []).append(ALTERNATIVES.sub(r"\1", words.strip()))
+    codes = codes_of(names) if is_many(names) else [""] * len(names)
+    return tuple(
+        Listed(value, name, code, tuple(said.get(name.strip().casefold(), ())))
+        for value, (name, code) in enumerate(zip(names, codes, strict=True))
+    )
+
+
+def codes_of(names: Sequence[str]) -> list[str]:
+    """Return a short code of letters for each name, no two alike: two letters wherever two are left."""
+    taken: set[str] = set()
+    codes = []
+    for name in names:
+        code = next(code for code in _wanted(name) if code not in taken)
+        taken.add(code)
+        codes.append(code)
+    return codes
+
+
+def _wanted(name: str) -> Iterator[str]:
+    """Yield codes for a name, the easiest to guess first; without end, so that one is always free."""
+    words = _words(name)
+    letters = "".join(words)
+    initials = "".join(word[0] for word in words)
+    yield from (initials[0] + other for other in initials[1:])
+    if len(letters) > 1:
+        yield letters[:2]
+    yield from _pairs(letters)
+    for length in range(2, 99):
+        yield from map("".join, product(ascii_lowercase, repeat=length))
+
+
+def _pairs(letters: str) -> Iterable[str]:
+    # In the order of the first letter, which people try first.
+    return (first + second for first, second in combinations(letters, 2))
+
+
+def _words(name: str) -> list[str]:
+    """Return the words of a name in small letters without accents, as they are typed."""
+    plain = "".join(sign for sign in unicodedata.normalize("NFKD", name.casefold()) if not unicodedata.combining(sign))
+    return re.findall(r"[^\W\d_]+", plain)

@@ -1,0 +1,111 @@
+"""What managers look for among the questions, and what they do with those they chose."""
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from annotation.models import Membership, Project, QueryState, ReportKind, Role
+from annotation.models.marks import Tag
+from annotation.questions.answers import names_of
+from annotation.questions.browsing import ASKED, PAGE, SHORTEST_SEARCH, Wanted
+from annotation.questions.services import assigning
+from annotation.questions.services.reports import MAX_COMMENT_LENGTH
+from annotation.questions.services.saved_views import LONGEST_NAME
+
+AGREEMENT = (("", _("any")), ("all", _("all the same")), ("divided", _("divided")))
+AGES = (
+    ("", _("any")),
+    ("new1", _("answered in a day")),
+    ("new7", _("answered in seven days")),
+    ("old7", _("no answer for seven days")),
+    ("old30", _("no answer for thirty days")),
+)
+FLAGS = [("", _("any")), ("any", _("with any open report")), *((kind.value, kind.label) for kind in ReportKind)]
+
+
+ACTIONS = ("set_aside", "send_back", "tag", "untag", "assign", "unassign")
+
+
+class QuestionFilter(forms.Form):
+    """Which questions; an empty field narrows nothing, and the address of the answer is the view to keep."""
+
+    state = forms.ChoiceField(required=False, label=_("State"))
+    choice = forms.TypedChoiceField(required=False, coerce=int, empty_value=None, label=_("Answer"))
+    annotator = forms.TypedChoiceField(required=False, coerce=int, empty_value=None, label=_("Annotator"))
+    agreement = forms.ChoiceField(required=False, choices=AGREEMENT, label=_("Agreement"))
+    round_number = forms.IntegerField(required=False, min_value=1, max_value=2**31 - 1, label=_("Round"))
+    age = forms.ChoiceField(required=False, choices=AGES, label=_("Age"))
+    flag = forms.ChoiceField(required=False, choices=FLAGS, label=_("Reported"))
+    tag = forms.TypedChoiceField(required=False, coerce=int, empty_value=None, label=_("Tag"))
+    assigned = forms.TypedChoiceField(required=False, coerce=int, empty_value=None, label=_("Waits for"))
+    text = forms.CharField(
+        required=False,
+        max_length=200,
+        min_length=SHORTEST_SEARCH,
+        label=_("Text"),
+        help_text=_("Three letters or more."),
+    )
+
+    def __init__(self, data: object, *, project: Project, readable: bool) -> None:
+        super().__init__(data)  # type: ignore[arg-type]
+        states = [(state.value, state.label) for state in QueryState if state in ASKED]
+        members = Membership.objects.filter(project=project, role=Role.ANNOTATOR).order_by("user__username")
+        people = list(members.values_list("user", "user__username"))
+        named = {
+            "state": states,
+            "choice": list(enumerate(names_of(project))),
+            "annotator": people,
+            "tag": list(Tag.objects.filter(project=project).order_by("name").values_list("pk", "name")),
+            "assigned": people,
+        }
+        for name, choices in named.items():
+            field = self.fields[name]
+            assert isinstance(field, forms.ChoiceField)
+            field.choices = [("", _("any")), *list(choices)]  # type: ignore[call-overload]
+        if not readable:
+            del self.fields["text"]
+        if assigning.refusal(project) is not None:
+            del self.fields["assigned"]
+
+    def wanted(self) -> Wanted:
+        """Return what was chosen; what cannot be read narrows nothing."""
+        chosen: dict[str, Any] = {}
+        if self.is_bound:
+            self.is_valid()
+            chosen = dict(self.cleaned_data)
+        age = chosen.pop("age", "")
+        days = int(age[3:]) if age else None
+        return Wanted(
+            newer_days=days if age.startswith("new") else None,
+            older_days=days if age.startswith("old") else None,
+            **chosen,
+        )
+
+
+class ChosenForm(forms.Form):
+    """What to do with the questions that were ticked."""
+
+    action = forms.ChoiceField(choices=[(name, "") for name in ACTIONS])
+    comment = forms.CharField(required=False, max_length=MAX_COMMENT_LENGTH)
+    tag = forms.CharField(required=False)
+    person = forms.TypedChoiceField(required=False, coerce=int, empty_value=None)
+    question = forms.TypedMultipleChoiceField(coerce=int)
+
+    def __init__(self, data: Any, *, project: Project) -> None:
+        super().__init__(data)
+        people = self.fields["person"]
+        assert isinstance(people, forms.ChoiceField)
+        people.choices = list(assigning.annotators_of(project).values_list("user", "user__username"))
+        # Those of one page; whether they are the project's the service sees.
+        sent = [each for each in data.getlist("question")[:PAGE] if each.isdecimal() and len(each) < 19]
+        field = self.fields["question"]
+        assert isinstance(field, forms.MultipleChoiceField)
+        field.choices = [(each, each) for each in sent]
+
+
+class ViewForm(forms.Form):
+    """A name to keep what the table is narrowed down to, for oneself or for all managers."""
+
+    name = forms.CharField(max_length=LONGEST_NAME, label=_("Name of this view"))
+    shared = forms.BooleanField(required=False, label=_("For all managers of the project"))

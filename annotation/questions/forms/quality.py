@@ -1,0 +1,103 @@
+"""Forms of the pages about the quality of answers."""
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from annotation.models import Dataset, DatasetRole, DatasetState, Oracle, Project
+from annotation.models.quality import Aggregation
+
+PERCENT = 100
+
+
+class QualityForm(forms.Form):
+    """What a manager sets; shares are asked for in percent."""
+
+    gold_share = forms.IntegerField(
+        min_value=0,
+        max_value=50,
+        label=_("Percent of questions that are hidden checks"),
+        help_text=_("Questions with known answers among the others. 0 turns checks off."),
+    )
+    gold_minimum = forms.IntegerField(
+        min_value=1, max_value=1000, label=_("Checks before anybody is judged"), help_text=_("Ten or more are fair.")
+    )
+    gold_warn_below = forms.IntegerField(
+        required=False, min_value=1, max_value=100, label=_("Warn below this percent right")
+    )
+    gold_pause_below = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=100,
+        label=_("Pause below this percent right"),
+        help_text=_("Somebody is paused once even the upper end of the 95 % interval lies below."),
+    )
+    overlap_limit = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=50,
+        label=_("Where answers disagree, ask up to so many people"),
+        help_text=_("Empty leaves it at once to a manager."),
+    )
+    aggregation = forms.ChoiceField(
+        choices=Aggregation.choices,
+        label=_("Compare answers by"),
+        help_text=_(
+            "For your eyes and exports. Trainings always take the majority of each question's own answers: with a "
+            "model one answer would move many labels, and the privacy budget pays for one."
+        ),
+    )
+
+    def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
+        kwargs.setdefault("initial", {name: _shown(getattr(project, name)) for name in self.base_fields})
+        super().__init__(*args, **kwargs)
+        self.fields["overlap_limit"].min_value = project.overlap  # type: ignore[attr-defined]
+        if project.oracle == Oracle.CROWD:
+            # Whoever is asked as one more would know that the others disagreed.
+            del self.fields["overlap_limit"]
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse a pause that comes before the warning."""
+        warn, pause = self.cleaned_data.get("gold_warn_below"), self.cleaned_data.get("gold_pause_below")
+        if warn is not None and pause is not None and pause > warn:
+            self.add_error("gold_pause_below", _("Pause below the percentage that warns, or at it."))
+        return self.cleaned_data
+
+    def values(self) -> dict[str, Any]:
+        """Return the fields as the project stores them."""
+        shares = ("gold_share", "gold_warn_below", "gold_pause_below")
+        given = self.cleaned_data
+        return given | {name: None if given[name] is None else given[name] / PERCENT for name in shares}
+
+
+def _shown(value: Any) -> Any:
+    return round(PERCENT * value) if isinstance(value, float) else value
+
+
+class ChecksForm(forms.Form):
+    """From which public examples checks are made."""
+
+    dataset = forms.ModelChoiceField(
+        Dataset.objects.none(), label=_("Public examples"), empty_label=_("choose an upload")
+    )
+    most = forms.IntegerField(min_value=1, max_value=2000, initial=50, label=_("Checks at most"))
+
+    def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        public = project.datasets.filter(role=DatasetRole.PUBLIC_TEST, state=DatasetState.READY)
+        self.fields["dataset"].queryset = public  # type: ignore[attr-defined]
+
+
+class SettleForm(forms.Form):
+    """A manager's decision about a disputed question."""
+
+    choice = forms.TypedChoiceField(coerce=int, label=_("Class"))
+    keep_as_check = forms.BooleanField(required=False, label=_("Use it as a hidden check from now on"))
+
+    def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["choice"].choices = list(enumerate(project.classes))  # type: ignore[attr-defined]
+        if project.oracle == Oracle.CROWD:
+            # Seen once more, it would tell whoever compares notes that it was disputed.
+            del self.fields["keep_as_check"]

@@ -1,0 +1,71 @@
+"""When answers and money run out if people go on as they did lately, and how many rounds are left until then."""
+
+import math
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Final
+
+from django.db.models import Count, Min
+from django.utils import timezone
+
+from annotation.models import Label, Project
+from annotation.statement.label_budget import label_budget, questions_left
+
+# Long enough to hold a weekend, short enough to follow a change.
+LOOKED_BACK: Final = timedelta(days=7)
+SHORTEST: Final = timedelta(hours=1)
+# Beyond ten years a date says nothing.
+FARTHEST_DAYS: Final = 3650
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What the pace of the last days leads to.
+
+    Attributes
+    ----------
+    per_day : float
+        Answers a day over the last week, or since the first answer where that is shorter.
+    ends_on : datetime or None
+        When the limit is reached at this pace; None without a limit or a pace, and after ten years.
+    days : int or None
+        Whole days until then.
+    rounds, questions : int or None
+        Rounds and questions that may still be asked in full; None without a limit.
+    cost_per_week : Decimal or None
+        What answers cost at this pace; None without a price.
+    """
+
+    per_day: float
+    ends_on: datetime | None
+    days: int | None
+    rounds: int | None
+    questions: int | None
+    cost_per_week: Decimal | None
+
+
+def forecast(project: Project, *, now: datetime | None = None) -> Forecast:
+    """Return where the label budget of a project goes."""
+    now = now or timezone.now()
+    budget = label_budget(project)
+    answers = Label.objects.filter(query__project=project, superseded_at=None, created_at__gt=now - LOOKED_BACK)
+    lately = answers.aggregate(count=Count("pk"), first=Min("created_at"))
+    per_day = 0.0
+    if lately["count"]:
+        # A project that began today is not as slow as a week of it would be.
+        began_before = Label.objects.filter(query__project=project, created_at__lte=now - LOOKED_BACK).exists()
+        span = LOOKED_BACK if began_before else max(SHORTEST, now - lately["first"])
+        per_day = lately["count"] / (span / timedelta(days=1))
+    left = None if budget.limit is None else max(0, budget.limit - budget.given)
+    days = None if left is None or not per_day else left / per_day
+    within = days is not None and days <= FARTHEST_DAYS
+    questions = questions_left(project)
+    return Forecast(
+        per_day=per_day,
+        ends_on=now + timedelta(days=days) if days is not None and within else None,
+        days=math.floor(days) if days is not None and within else None,
+        rounds=None if questions is None else math.ceil(questions / project.round_size),
+        questions=questions,
+        cost_per_week=None if budget.price is None else budget.price * Decimal(repr(round(per_day * 7, 6))),
+    )

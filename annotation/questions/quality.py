@@ -1,0 +1,274 @@
+"""What is known about people's answers: their checks, their agreement with others, what is accepted and paid."""
+
+import csv
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db.models import Avg, Count, F, Q, QuerySet
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from annotation import selectors
+from annotation.models import Assignment, AssignmentState, Label, Membership, Oracle, Project, Query, QueryState, Role
+from annotation.models.quality import GoldQuery, Opinion
+from annotation.questions.agreement import wilson_interval
+from annotation.questions.answers import answer_name
+from annotation.questions.machine_sheet import machine_users
+from annotation.statement.spending import Echo, safe_cell
+
+# People see their own checks in steps, so that no single answer shows which question was one.
+OWN_STEP = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """How a person answered questions whose answers are known, with the 95 % interval of their accuracy."""
+
+    right: int
+    answered: int
+
+    @property
+    def accuracy(self) -> float | None:
+        """Share answered right; None before the first."""
+        return self.right / self.answered if self.answered else None
+
+    @property
+    def low(self) -> float:
+        """Lower end of the interval."""
+        return wilson_interval(self.right, self.answered)[0]
+
+    @property
+    def high(self) -> float:
+        """Upper end of the interval."""
+        return wilson_interval(self.right, self.answered)[1]
+
+    @property
+    def percent(self) -> int | None:
+        """Accuracy in percent."""
+        return None if self.accuracy is None else round(100 * self.accuracy)
+
+    @property
+    def interval(self) -> str:
+        """The interval in percent."""
+        return f"{100 * self.low:.0f}-{100 * self.high:.0f} %"
+
+
+def checks_of(*, project: Project, user_id: int) -> Checks:
+    """Return the checks of one person that count: none from before a manager let them go on."""
+    return _counted(_checks(project).filter(annotator=user_id), _judged_from(project).get(user_id))
+
+
+def _counted(labels: QuerySet[Label], since: Any) -> Checks:
+    rows = labels if since is None else labels.filter(created_at__gt=since)
+    counted = rows.aggregate(answered=Count("pk"), right=Count("pk", filter=Q(choice=F("query__gold__choice"))))
+    return Checks(right=counted["right"], answered=counted["answered"])
+
+
+def _checks(project: Project) -> QuerySet[Label]:
+    return Label.objects.filter(
+        query__project=project, query__state=QueryState.GOLD, query__gold__retired_at=None, superseded_at=None
+    )
+
+
+def checks_in_use(project: Project) -> QuerySet[Any]:
+    """Return the checks still shown, those answered wrongly most often first, with how often they were answered."""
+    counted = Q(query__labels__superseded_at=None, query__labels__isnull=False)
+    wrong = counted & ~Q(query__labels__choice=F("choice"))
+    return (
+        GoldQuery.objects.filter(query__project=project, retired_at=None)
+        .annotate(answered=Count("query__labels", filter=counted), wrong=Count("query__labels", filter=wrong))
+        .select_related("query__project", "query__record")
+        .order_by("-wrong", "-answered", "pk")
+    )
+
+
+def _judged_from(project: Project) -> dict[int, Any]:
+    rows = Membership.objects.filter(project=project, role=Role.ANNOTATOR).exclude(judged_from=None)
+    return dict(rows.values_list("user", "judged_from"))
+
+
+@dataclass(frozen=True, slots=True)
+class PersonSheet:
+    """One annotator as a manager, or they themselves, see them."""
+
+    membership: Membership
+    answers: int
+    accepted: int
+    refused: int
+    checks: Checks
+    missed: int = 0
+    skill: float | None = None
+
+    @property
+    def waiting(self) -> int:
+        """Answers nothing is decided about yet."""
+        return self.answers - self.accepted - self.refused
+
+    def judged_by_checks(self) -> "PersonSheet":
+        """Return what a stranger is paid by: every answer is accepted but those that missed a check.
+
+        Whoever is paid by how often they agree with others learns what those answered.
+        """
+        return replace(self, accepted=self.answers - self.missed, refused=self.missed)
+
+    @property
+    def skill_percent(self) -> int | None:
+        """Agreement with the model of the last report, in percent."""
+        return None if self.skill is None else round(100 * self.skill)
+
+
+# An answer to a retired check is paid for whatever it was: the check, not the person, may have been wrong. So is one
+# that was erased since: nobody can say any more what it was.
+CHECK_HOLDS = Q(query__gold__retired_at=None)
+ACCEPTED = Q(query__state=QueryState.GOLD) & (Q(choice=F("query__gold__choice")) | ~CHECK_HOLDS) | (
+    ~Q(query__state=QueryState.GOLD) & (Q(choice=F("query__consensus__choice")) | Q(query__emptied=True))
+)
+MISSED = Q(query__state=QueryState.GOLD) & CHECK_HOLDS & ~Q(choice=F("query__gold__choice"))
+REFUSED = MISSED | (
+    Q(query__emptied=False)
+    & ~Q(query__state=QueryState.GOLD)
+    & Q(query__consensus__isnull=False)
+    & ~Q(choice=F("query__consensus__choice"))
+)
+
+
+def people_of(project: Project, *, only: Sequence[User] | None = None) -> list[PersonSheet]:
+    """Return everybody who is or was an annotator with what became of their answers, in five statements.
+
+    With `only` these people alone, of whom nothing is asked: a process that knows but who asks may not look them up.
+    """
+    members = Membership.objects.filter(project=project, role=Role.ANNOTATOR)
+    labels = Label.objects.filter(query__project=project, superseded_at=None)
+    checks = _checks(project)
+    if only is None:
+        known = {member.user_id: member for member in members.select_related("user")}
+    else:
+        given = {user.pk: user for user in only}
+        known = {member.user_id: member for member in members.filter(user__in=given)}
+        for user_id, member in known.items():
+            member.user = given[user_id]
+        labels, checks = labels.filter(annotator__in=given), checks.filter(annotator__in=given)
+    counts = {
+        row["annotator"]: row
+        for row in labels.order_by()
+        .values("annotator")
+        .annotate(
+            answers=Count("pk"),
+            accepted=Count("pk", filter=ACCEPTED),
+            refused=Count("pk", filter=REFUSED),
+            missed=Count("pk", filter=MISSED),
+        )
+    }
+    found = {
+        row["annotator"]: Checks(right=row["right"], answered=row["answered"])
+        for row in checks.order_by()
+        .values("annotator")
+        .annotate(answered=Count("pk"), right=Count("pk", filter=Q(choice=F("query__gold__choice"))))
+    }
+    for user_id, since in _judged_from(project).items():
+        if user_id in found:
+            found[user_id] = _counted(checks.filter(annotator=user_id), since)
+    report = getattr(project, "quality_report", None)
+    skills = report.skills if report else {}
+    none = {"answers": 0, "accepted": 0, "refused": 0, "missed": 0}
+    sheets = []
+    left = set(counts) - set(known)
+    gone = User.objects.filter(pk__in=left) if only is None else [user for user in only if user.pk in left]
+    known |= {user.pk: Membership(project=project, user=user, role="") for user in gone}
+    for user_id, member in sorted(known.items(), key=lambda item: item[1].user.username):
+        row = counts.get(user_id, none)
+        sheets.append(
+            PersonSheet(
+                membership=member,
+                answers=row["answers"],
+                accepted=row["accepted"],
+                refused=row["refused"],
+                checks=found.get(user_id, Checks(0, 0)),
+                missed=row["missed"],
+                skill=skills.get(str(user_id)),
+            )
+        )
+    return sheets
+
+
+@dataclass(frozen=True, slots=True)
+class OwnStatistics:
+    """What a person sees about themselves."""
+
+    sheet: PersonSheet
+    today: int
+    week: int
+    skipped: int
+    seconds: float | None
+    earned: Decimal | None
+
+
+def own_statistics(*, project: Project, user: User) -> OwnStatistics:
+    """Return a person's own numbers; their checks move in steps, so that none can be told from other questions.
+
+    In front of a crowd nothing here depends on what others answered.
+    """
+    sheets = [sheet for sheet in people_of(project, only=[user]) if sheet.membership.user_id == user.pk]
+    sheet = sheets[0] if sheets else PersonSheet(Membership(project=project, user=user), 0, 0, 0, Checks(0, 0))
+    done = Assignment.objects.filter(project=project, annotator=user, state=AssignmentState.LABELLED)
+    took = done.filter(finished_at__gte=Now() - timedelta(days=7)).aggregate(
+        seconds=Avg(F("finished_at") - F("created_at"))
+    )["seconds"]
+    skipped = Assignment.objects.filter(project=project, annotator=user, state=AssignmentState.SKIPPED).count()
+    shown = sheet.checks.answered - sheet.checks.answered % OWN_STEP
+    right = round(shown * (sheet.checks.accuracy or 0.0))
+    sheet = replace(sheet, checks=Checks(right=right, answered=shown))
+    if project.oracle == Oracle.CROWD:
+        sheet = replace(sheet, missed=shown - right).judged_by_checks()
+    return OwnStatistics(
+        sheet=sheet,
+        today=done.filter(finished_at__gte=selectors.midnight()).count(),
+        week=done.filter(finished_at__gte=timezone.now() - timedelta(days=7)).count(),
+        skipped=skipped,
+        seconds=took.total_seconds() if took else None,
+        earned=None if project.price_per_label is None else project.price_per_label * sheet.accepted,
+    )
+
+
+def payments_csv(project: Project) -> Iterator[str]:
+    """Return who earned what by accepted answers, as lines of CSV whose cells no spreadsheet takes for a formula.
+
+    Whoever is paid reads this, so in front of a crowd answers are accepted by checks alone.
+    """
+    writer = csv.writer(Echo())
+    yield writer.writerow(["person", "answers", "accepted", "not accepted", "undecided", "price", "amount", "currency"])
+    price = project.price_per_label
+    machines = machine_users(project)
+    for person in people_of(project):
+        if person.membership.user_id in machines:
+            continue
+        sheet = person.judged_by_checks() if project.oracle == Oracle.CROWD else person
+        amount = "" if price is None else str(price * sheet.accepted)
+        counts = (sheet.answers, sheet.accepted, sheet.refused, sheet.waiting)
+        cells = [safe_cell(sheet.membership.user.username), *counts, price or "", amount, safe_cell(project.currency)]
+        yield writer.writerow(cells)
+
+
+def opinions_csv(project: Project) -> Iterator[str]:
+    """Return what the last report takes each question for."""
+    writer = csv.writer(Echo())
+    yield writer.writerow(["question", "class", "probability", "method"])
+    opinions = Opinion.objects.filter(report__project=project).order_by("query").select_related("report")
+    for opinion in opinions.iterator(chunk_size=2000):
+        name = safe_cell(answer_name(project, opinion.choice))
+        yield writer.writerow([opinion.query_id, name, f"{opinion.probability:.6f}", opinion.report.method])
+
+
+def disputed_queries(project: Project) -> QuerySet[Query]:
+    """Return the questions whose answers have no majority, in the order they were asked."""
+    return Query.objects.filter(project=project, state=QueryState.DISPUTED).order_by("priority", "pk")
+
+
+def votes_of(query: Query) -> list[tuple[str, int]]:
+    """Return how many named each class, by name, most first."""
+    rows = Label.objects.filter(query=query, superseded_at=None).values_list("choice").annotate(n=Count("pk"))
+    return [(answer_name(query.project, choice), n) for choice, n in sorted(rows, key=lambda row: (-row[1], row[0]))]

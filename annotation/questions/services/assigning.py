@@ -1,0 +1,73 @@
+"""Asking a person of a manager's choice: what is assigned to somebody comes first in their queue.
+
+The last slot of such a question waits for them. It is theirs until they are shown it; what they do not answer then goes
+to whoever comes.
+"""
+
+from collections.abc import Sequence
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from annotation import access
+from annotation.errors import InvalidConfiguration
+from annotation.models import (
+    Assignment,
+    AssignmentState,
+    Membership,
+    Oracle,
+    Project,
+    Query,
+    QueryState,
+    Role,
+)
+from privacy.choices import Kind
+from privacy.wording import Message, say
+
+IN_A_CROWD = say("In front of a crowd nothing is assigned: who is asked next must not follow what others answered.")
+RANDOMISED = say("Where answers are randomised nothing is assigned: who is asked must not follow what was answered.")
+SECRET = say("Where the choice is secret nothing is assigned: one record could then wait because of another.")
+
+
+def refusal(project: Project) -> Message | None:
+    """Return the rule by which a project assigns nothing, None where it may."""
+    if project.oracle == Oracle.CROWD:
+        return IN_A_CROWD
+    if project.settings.get(Kind.RANDOMIZER.key):
+        return RANDOMISED
+    return SECRET if project.hides_selection else None
+
+
+def annotators_of(project: Project) -> QuerySet[Membership]:
+    """Return whom questions may be assigned to: people, not the machine, who are not paused."""
+    members = Membership.objects.filter(project=project, role=Role.ANNOTATOR, paused_at=None, user__machine=None)
+    return members.order_by("user__username")
+
+
+def assign_chosen(*, project: Project, query_ids: Sequence[int], person_id: int | None) -> list[int]:
+    """Assign open questions to an annotator, or to nobody any more; return the questions that changed hands.
+
+    A question that the person has, or has answered or skipped, is left alone, and one without a free slot.
+    """
+    rule = refusal(project)
+    if rule is not None:
+        raise InvalidConfiguration(rule)
+    with transaction.atomic():
+        access.refuse_if_closed(Project.objects.select_for_update(no_key=True).get(pk=project.pk))
+        if person_id is not None:
+            # Who leaves or is paused at this moment waits, and takes the questions along to everybody.
+            members = Membership.objects.select_for_update().filter(project=project, role=Role.ANNOTATOR)
+            if not members.filter(pk__in=annotators_of(project), user=person_id).exists():
+                raise InvalidConfiguration("Only an annotator of the project who is not paused can be assigned to.")
+        found = Query.objects.select_for_update(no_key=True).filter(
+            project=project, pk__in=query_ids, state=QueryState.OPEN, open_slots__gt=0
+        )
+        if person_id is None:
+            found = found.filter(assigned_to__isnull=False)
+        else:
+            met = Assignment.objects.filter(project=project, annotator=person_id, query=OuterRef("pk"))
+            had = Exists(met.exclude(state=AssignmentState.EXPIRED))
+            found = found.filter(~had).filter(Q(assigned_to=None) | ~Q(assigned_to=person_id))
+        ids = [query.pk for query in found.order_by("pk")]
+        Query.objects.filter(pk__in=ids).update(assigned_to=person_id)
+    return ids

@@ -1,0 +1,66 @@
+"""Comparing all answers of a project by a model of its annotators: shown and exported, never trained on.
+
+A model such as Dawid-Skene lets every answer move the class of many questions. A training pays for one record, whose
+answers change its own class and no other; with such a model behind it, that would no longer be true. So trainings read
+the majority of each question's own answers, and what is made here goes to people only.
+"""
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models.functions import Now
+
+from annotation.models import Job, Label, Project
+from annotation.models.quality import Opinion, QualityReport
+from annotation.questions.agreement import Answer, compare_answers
+from annotation.questions.answers import label_type
+from annotation.work.services import jobs, work
+from privacy.wording import say
+
+
+def start_report(*, project: Project, owner: User) -> QualityReport:
+    """Have a worker compare the answers as they stand; the report that was there gives way."""
+    jobs.refuse_when_busy()
+    with transaction.atomic():
+        Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+        QualityReport.objects.filter(project=project).delete()
+        job = jobs.open_job(project=project, kind=jobs.COMPARE, owner=owner)
+        return QualityReport.objects.create(project=project, job=job, method=project.aggregation)
+
+
+def make_report(*, job_id: str) -> None:
+    """Compare and store; a report that gave way meanwhile is not made."""
+    job = Job.objects.get(pk=job_id)
+    with work.attempt_at(job) as lease:
+        if lease is None:
+            return
+        report = QualityReport.objects.filter(job=job).first()
+        if report is None:
+            work.fail_work(row=job, error=say("A newer comparison took this one's place."))
+            return
+        _compare(report, job, lease)
+
+
+def _compare(report: QualityReport, job: Job, lease: work.Lease) -> None:
+    labels = Label.objects.filter(query__project=report.project_id, query__emptied=False, superseded_at=None)
+    rows = labels.values_list("query", "annotator", "choice").iterator()
+    answers = [Answer(task, person, choice) for task, person, choice in rows if choice is not None]
+    if not answers:
+        work.fail_work(row=job, error=say("Nobody has answered anything yet."))
+        return
+    lease.check()
+    comparison = compare_answers(answers, method=report.method, kind=label_type(job.project))  # type: ignore[arg-type]
+    lease.check()
+    with transaction.atomic():
+        opinions = (
+            Opinion(report=report, query_id=task, choice=choice, probability=probability)
+            for task, (choice, probability) in comparison.opinions.items()
+        )
+        Opinion.objects.bulk_create(opinions, batch_size=2000)
+        QualityReport.objects.filter(pk=report.pk).update(
+            answers=len(answers),
+            questions=len(comparison.opinions),
+            alpha=comparison.alpha,
+            skills={str(person): skill for person, skill in comparison.skills.items()},
+            made_at=Now(),
+        )
+        work.finish_work(row=job)

@@ -1,0 +1,285 @@
+"""Labels as files: CSV, JSON lines, Parquet, Croissant, Label Studio's JSON; read by a cursor as they are sent."""
+
+import csv
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from enum import StrEnum
+from itertools import groupby
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from django.db import connection
+from django.utils import timezone
+
+from annotation.choices.label_types.base import LabelType
+from annotation.models import Project
+from annotation.questions.answers import label_type
+from annotation.questions.croissant import DESCRIPTION, LABELS, described
+from annotation.statement.spending import Echo, safe_cell
+
+CHUNK = 5000
+# A piece for each task would be a write to the network for each.
+PIECE_CHARACTERS = 64 * 1024
+COLUMNS = (
+    "question",
+    "text",
+    "fields",
+    "dataset",
+    "row",
+    "answer",
+    "annotator",
+    "answered_at",
+    "current",
+    "consensus",
+    "votes",
+    "agreeing",
+    "suggestion",
+    "suggestion_percent",
+    "suggestion_shown",
+    "annotator_kind",
+    "tags",
+)
+SCHEMA = pa.schema(
+    [
+        ("question", pa.int64()),
+        ("text", pa.string()),
+        ("fields", pa.string()),
+        ("dataset", pa.int64()),
+        ("row", pa.int64()),
+        ("answer", pa.string()),
+        ("annotator", pa.string()),
+        ("answered_at", pa.timestamp("us", tz="UTC")),
+        ("current", pa.bool_()),
+        ("consensus", pa.string()),
+        ("votes", pa.int16()),
+        ("agreeing", pa.int16()),
+        ("suggestion", pa.string()),
+        ("suggestion_percent", pa.int16()),
+        ("suggestion_shown", pa.bool_()),
+        ("annotator_kind", pa.string()),
+        ("tags", pa.string()),
+    ]
+)
+# Checks with a known answer stay out: their answers are no labels, and a file would tell which questions are checks.
+SELECT = """
+SELECT query.id, coalesce(query.text, record.text), record.payload::text, record.dataset_id, record.row_number,
+       query.guess, label.choice, person.username, label.created_at, label.superseded_at IS NULL,
+       consensus.choice, consensus.votes, consensus.agreeing,
+       query.suggested, query.suggested_percent, query.suggestion_shown,
+       CASE WHEN machine.id IS NULL THEN 'person' ELSE 'machine' END,
+       (SELECT json_agg(tag.name ORDER BY tag.name)::text FROM annotation_tagged tagged
+        JOIN annotation_tag tag ON tag.id = tagged.tag_id WHERE tagged.query_id = query.id)
+FROM annotation_query query
+JOIN annotation_label label ON label.query_id = query.id
+JOIN auth_user person ON person.id = label.annotator_id
+LEFT JOIN annotation_machineannotator machine ON machine.user_id = person.id
+LEFT JOIN annotation_record record ON record.id = query.record_id
+LEFT JOIN annotation_consensus consensus ON consensus.query_id = query.id
+WHERE query.project_id = %(project)s AND query.state <> 'gold' AND NOT query.emptied
+  AND (%(history)s OR label.superseded_at IS NULL)
+ORDER BY query.id, label.id
+"""
+Row = tuple[Any, ...]
+
+
+class ExportFormat(StrEnum):
+    """How a file of labels is written."""
+
+    CSV = "csv"
+    JSON_LINES = "jsonl"
+    PARQUET = "parquet"
+    LABEL_STUDIO = "label_studio"
+    CROISSANT = "croissant"
+
+
+MEDIA_TYPES = {
+    ExportFormat.CSV: "text/csv; charset=utf-8",
+    ExportFormat.JSON_LINES: "application/x-ndjson",
+    ExportFormat.PARQUET: "application/vnd.apache.parquet",
+    ExportFormat.LABEL_STUDIO: "application/json",
+    ExportFormat.CROISSANT: "application/zip",
+}
+ENDINGS = {
+    ExportFormat.CSV: "csv",
+    ExportFormat.JSON_LINES: "jsonl",
+    ExportFormat.PARQUET: "parquet",
+    ExportFormat.LABEL_STUDIO: "label-studio.json",
+    ExportFormat.CROISSANT: "croissant.zip",
+}
+
+
+def export_labels(*, project: Project, format: str, history: bool = False) -> Iterator[bytes]:  # noqa: A002
+    """Return the project's answers as pieces of a file; with `history` those that were changed, too.
+
+    Memory does not grow with the number of answers.
+    """
+    pieces = {
+        ExportFormat.CSV: _csv,
+        ExportFormat.JSON_LINES: _json_lines,
+        ExportFormat.PARQUET: _parquet,
+        ExportFormat.LABEL_STUDIO: _label_studio,
+        ExportFormat.CROISSANT: _croissant,
+    }[ExportFormat(format)]
+    return pieces(project, _chunks(project, history=history))
+
+
+def _chunks(project: Project, *, history: bool) -> Iterator[Sequence[Row]]:
+    """Yield rows in the order of `COLUMNS`, a bounded number at once."""
+    classes, kind = [str(name) for name in project.classes], label_type(project)
+    with connection.chunked_cursor() as cursor:
+        cursor.execute(SELECT, {"project": project.pk, "history": history})
+        while rows := cursor.fetchmany(CHUNK):
+            yield [_row(row, classes, kind) for row in rows]
+
+
+def _row(row: Row, classes: list[str], asked: LabelType) -> Row:
+    """Put names in place of positions; an answer to "is it right" names the class that was guessed, or its absence."""
+    query, text, fields, dataset, number, guess, choice, person, when, current, agreed, votes, agreeing, *told = row
+    suggested, percent, shown, kind, tags = told
+
+    def name(position: int | None) -> str | None:
+        return None if position is None else asked.cell(position, classes, guess)
+
+    answered = (name(choice), person, when, current, name(agreed), votes, agreeing)
+    suggestion = None if suggested is None else classes[suggested]
+    return (query, text, fields, dataset, number, *answered, suggestion, percent, shown, kind, tags)
+
+
+def _csv(project: Project, chunks: Iterator[Sequence[Row]]) -> Iterator[bytes]:
+    yield csv.writer(Echo()).writerow(COLUMNS).encode()
+    for rows in chunks:
+        piece = io.StringIO(newline="")
+        csv.writer(piece).writerows([[safe_cell(cell) for cell in row] for row in rows])
+        yield piece.getvalue().encode()
+
+
+def _json_lines(project: Project, chunks: Iterator[Sequence[Row]]) -> Iterator[bytes]:
+    dump = json.JSONEncoder(ensure_ascii=False, default=datetime.isoformat).encode
+    for rows in chunks:
+        yield "".join(f"{dump(_object(row))}\n" for row in rows).encode()
+
+
+def _object(row: Row) -> dict[str, Any]:
+    named = dict(zip(COLUMNS, row, strict=True))
+    named["fields"] = json.loads(named["fields"]) if named["fields"] else None
+    named["tags"] = json.loads(named["tags"] or "[]")
+    return named
+
+
+def _parquet(project: Project, chunks: Iterator[Sequence[Row]]) -> Iterator[bytes]:
+    sent = _Pieces()
+    with pq.ParquetWriter(sent, SCHEMA, compression="zstd") as writer:
+        for rows in chunks:
+            columns = list(zip(*rows, strict=True))
+            writer.write_table(
+                pa.table(
+                    [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)],
+                    schema=SCHEMA,
+                )
+            )
+            yield sent.take()
+    yield sent.take()
+
+
+def _croissant(project: Project, chunks: Iterator[Sequence[Row]]) -> Iterator[bytes]:
+    """Write a zip of the Parquet file and of its description, which comes last since it names the file's digest."""
+    sent, digest, size = _Pieces(), hashlib.sha256(), 0
+    moment = timezone.now()
+    stamp = (moment.year, moment.month, moment.day, 0, 0, 0)
+    with zipfile.ZipFile(sent, "w") as archive:
+        with archive.open(zipfile.ZipInfo(LABELS, stamp), "w", force_zip64=True) as member:
+            for piece in _parquet(project, chunks):
+                digest.update(piece)
+                size += len(piece)
+                member.write(piece)
+                yield sent.take()
+        document = described(
+            name=project.name,
+            slug=project.slug,
+            question=project.question,
+            classes=[str(name) for name in project.classes],
+            made_on=moment.date().isoformat(),
+            sha256=digest.hexdigest(),
+            size=size,
+        )
+        text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+        archive.writestr(zipfile.ZipInfo(DESCRIPTION, stamp), text)
+    yield sent.take()
+
+
+class _Pieces(io.RawIOBase):
+    """A file without a back: what was written can be taken away and is then forgotten."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._held: list[bytes] = []
+        self._position = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def write(self, data: Any) -> int:
+        piece = bytes(data)
+        self._held.append(piece)
+        self._position += len(piece)
+        return len(piece)
+
+    def take(self) -> bytes:
+        """Return what was written since the last time."""
+        held, self._held = b"".join(self._held), []
+        return held
+
+
+def _label_studio(project: Project, chunks: Iterator[Sequence[Row]]) -> Iterator[bytes]:
+    """Write tasks with their annotations, as Label Studio exports and imports them."""
+    dump = json.JSONEncoder(ensure_ascii=False).encode
+    before, piece = "[", ""
+    for _query, answers in groupby((row for rows in chunks for row in rows), key=lambda row: row[0]):
+        piece += f"{before}{dump(_task(list(answers)))}"
+        before = ",\n"
+        if len(piece) > PIECE_CHARACTERS:
+            yield piece.encode()
+            piece = ""
+    yield f"{piece}]\n".encode() if before != "[" else b"[]\n"
+
+
+def _task(answers: list[Row]) -> dict[str, Any]:
+    question, text, fields, dataset, number, *_rest = answers[0]
+    data: dict[str, Any] = {"text": text} if text is not None else dict(json.loads(fields)) if fields else {}
+    return {
+        "id": question,
+        "data": data,
+        "meta": {
+            "dataset": dataset,
+            "row": number,
+            "consensus": answers[0][9],
+            "tags": json.loads(answers[0][16] or "[]"),
+            **dict(zip(COLUMNS[12:15], answers[0][12:15], strict=True)),
+        },
+        "annotations": [
+            {
+                "created_at": answer[7].isoformat(),
+                # An answer that was changed since is no annotation of the task any more.
+                "was_cancelled": not answer[8],
+                "result": [
+                    {
+                        "from_name": "class",
+                        "to_name": "record",
+                        "type": "choices",
+                        "value": {"choices": [answer[5]]},
+                        # Its importer takes `completed_by` for the address of one of its own users, so not there.
+                        "meta": {"annotator": answer[6], "annotator_kind": answer[15]},
+                    }
+                ],
+            }
+            for answer in answers
+        ],
+    }

@@ -1,0 +1,92 @@
+"""How questions are handed out, answered, checked and paid for: what a manager may set of it at any time."""
+
+from decimal import Decimal
+from typing import Any
+
+from django.db import connection, transaction
+
+from annotation.choices.refusals import refuse_broken
+from annotation.choices.selection_rules import broken_crowd_rules, broken_secrecy_rules
+from annotation.errors import InvalidConfiguration
+from annotation.models import (
+    Oracle,
+    Project,
+)
+from annotation.questions.services import queue
+from annotation.work.services import jobs
+
+LABELLING_FIELDS = (
+    "confirm_answers",
+    "skips_to_set_aside",
+    "answers_per_person",
+    "answers_per_day",
+    "encounter_limit",
+    "quiet_from",
+    "quiet_until",
+)
+QUALITY_FIELDS = {
+    "gold_share",
+    "gold_minimum",
+    "gold_warn_below",
+    "gold_pause_below",
+    "overlap_limit",
+    "aggregation",
+}
+
+
+def set_label_budget(
+    *,
+    project: Project,
+    labels_limit: int | None,
+    money_limit: Decimal | None,
+    price_per_label: Decimal | None,
+    currency: str,
+) -> Project:
+    """Say how many answers may be asked for, and at what price; a limit under what was asked starts no new round."""
+    if project.hides_selection and not (labels_limit is None and money_limit is None):
+        raise InvalidConfiguration("labels_limit: how many are asked in secret is secret, and a limit would tell.")
+    if money_limit is not None and not price_per_label:
+        raise InvalidConfiguration("price_per_label: a limit in money needs the price of an answer.")
+    if price_per_label is not None and price_per_label <= 0:
+        raise InvalidConfiguration("price_per_label: must be above 0.")
+    project.labels_limit, project.money_limit = labels_limit, money_limit
+    project.price_per_label, project.currency = price_per_label, currency
+    with transaction.atomic():
+        project.save(update_fields=["labels_limit", "money_limit", "price_per_label", "currency"])
+        jobs.send_project_changed(project.pk)
+    return project
+
+
+def set_labelling(*, project: Project, **settings: Any) -> Project:
+    """Say how questions are handed out and answered; of `LABELLING_FIELDS`, those that change."""
+    assert set(settings) <= set(LABELLING_FIELDS)
+    with transaction.atomic():
+        locked = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+        refuse_broken(broken_secrecy_rules({**locked.settings, **settings}))
+        newly_limited = settings.get("encounter_limit") is not None and locked.encounter_limit is None
+        for field, value in settings.items():
+            setattr(locked, field, value)
+        locked.save(update_fields=list(settings))
+    # After the commit: from now on every claim notes by itself whom it meets.
+    if newly_limited:
+        _note_encounters(locked)
+    return locked
+
+
+def _note_encounters(project: Project) -> None:
+    """Note whom each person has met so far, since nothing is noted while a project has no limit."""
+    if project.oracle != Oracle.CROWD:
+        with connection.cursor() as cursor:
+            cursor.execute(queue.NOTE_ALL_ENCOUNTERS, {"project": project.pk})
+
+
+def set_quality(*, project: Project, **fields: Any) -> Project:
+    """Set how answers are checked and compared."""
+    unknown = set(fields) - QUALITY_FIELDS
+    if unknown:
+        raise ValueError(f"no such fields: {sorted(unknown)}")
+    refuse_broken(broken_crowd_rules({**project.settings, **fields}))
+    for name, value in fields.items():
+        setattr(project, name, value)
+    project.save(update_fields=[*fields])
+    return project

@@ -1,0 +1,352 @@
+"""Handing questions out: opening them for a round, leasing one to one person, taking back what was not answered.
+
+For each question, free slots, live leases and current answers add up to its overlap, so it never reaches more people.
+The order is that of the rounds and, within one, of their choice: what comes back goes to the front again, so nothing
+that was asked for earlier waits for something later.
+"""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Any
+from uuid import uuid4
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import IntegrityError, connection, transaction
+
+from annotation import selectors
+from annotation.errors import InvalidConfiguration
+from annotation.models import Assignment, Membership, Oracle, Project, ProjectState, Query, QueryState, Role
+from annotation.models.prepared import fetch_one
+from annotation.models.rows import Columns
+from annotation.questions import work_limits
+from annotation.questions.services import gold
+from annotation.questions.work_limits import WorkLimit
+from annotation.selectors import RECORD
+from annotation.statement import label_budget
+from privacy.wording import say_many
+
+# Ranks of a round stay below this, so a later round never overtakes an earlier one.
+PRIORITY_PER_ROUND = 10**9
+CLAIM_ATTEMPTS = 3
+# How far from the front somebody who may meet nobody new is looked for a question about whom they know already.
+KNOWN_WITHIN = 2000
+
+# An empty slot is chosen like any other and asks nobody. The lock waits for whoever empties records at this moment.
+# Each record is looked up by its id: statistics taken while an upload came in say that there are none, and a join might
+# then go through all of them for each question.
+OPEN_RECORDS = """
+INSERT INTO annotation_query (project_id, record_id, state, round_number, priority, overlap, open_slots)
+SELECT %(project)s, record.id, CASE WHEN record.emptied THEN 'withdrawn' ELSE 'open' END, %(round)s,
+       %(base)s + asked.rank - 1, %(overlap)s, CASE WHEN record.emptied THEN 0 ELSE %(overlap)s END
+FROM unnest(%(ids)s::bigint[]) WITH ORDINALITY AS asked (id, rank)
+CROSS JOIN LATERAL (
+    SELECT found.id, found.dataset_id, found.emptied FROM annotation_record found WHERE found.id = asked.id FOR SHARE
+) record
+JOIN annotation_dataset dataset ON dataset.id = record.dataset_id
+WHERE dataset.project_id = %(project)s AND dataset.role = 'pool' AND dataset.state = 'ready'
+ORDER BY asked.rank
+"""
+
+OPEN_CANDIDATES = """
+UPDATE annotation_query query
+SET state = 'open', round_number = %(round)s, priority = %(base)s + asked.rank - 1,
+    overlap = %(overlap)s, open_slots = %(overlap)s
+FROM unnest(%(ids)s::bigint[]) WITH ORDINALITY AS asked (id, rank)
+WHERE query.id = asked.id AND query.project_id = %(project)s AND query.state = 'candidate'
+"""
+
+ASSIGNMENT = Columns(Assignment, "held")
+# Whose record it is and how many slots are left is nobody's business at the page, and the latter has just changed.
+QUERY = Columns(Query, "query", without=("open_slots", "noisy_count", "assigned_to_id"))
+
+# An encounter names the record; the database puts its contributor in that place, for whoever asks may not know them.
+WHOSE = "int8send(query.record_id)"
+IN_FRONT = """
+      AND query.id IN (
+          SELECT front.id FROM annotation_query front
+          WHERE front.project_id = %(project)s AND front.state = 'open' AND front.open_slots > 0
+          ORDER BY front.priority, front.id LIMIT %(known_within)s
+      )"""
+KNOWN_CONTRIBUTORS = f"""{IN_FRONT}
+      AND annotation_has_met(query.record_id, %(project)s, %(user)s)"""
+# Somebody who may answer nothing new may still answer anew what they took back.
+ANSWERED_BEFORE = """
+      AND EXISTS (
+          SELECT 1 FROM annotation_label given WHERE given.query_id = query.id AND given.annotator_id = %(user)s
+      )"""
+KNOWN_TEXTS = f"""{IN_FRONT}
+      AND EXISTS (
+          SELECT 1 FROM annotation_assignment met WHERE met.query_id = query.id AND met.annotator_id = %(user)s
+      )"""  # noqa: S608 - no values
+NOTE_ENCOUNTER = f""", met AS (
+    INSERT INTO annotation_encounter (project_id, annotator_id, contributor)
+    SELECT %(project)s, %(user)s, {WHOSE}
+    FROM leased JOIN annotation_query query ON query.id = leased.query_id
+    WHERE query.record_id IS NOT NULL
+    ON CONFLICT DO NOTHING
+)"""  # noqa: S608 - no values
+
+NOTE_ALL_ENCOUNTERS = f"""
+INSERT INTO annotation_encounter (project_id, annotator_id, contributor)
+SELECT DISTINCT assignment.project_id, assignment.annotator_id, {WHOSE}
+FROM annotation_assignment assignment
+JOIN annotation_query query ON query.id = assignment.query_id
+WHERE assignment.project_id = %(project)s AND query.record_id IS NOT NULL
+ON CONFLICT DO NOTHING
+"""  # noqa: S608 - no values
+
+
+# The last slot of a question that was assigned waits for whom it was assigned to.
+FOR_ALL = "(query.assigned_to_id IS NULL OR query.open_slots > 1)"
+
+
+def _free(which: str) -> str:
+    """Return the first question in the queue that the person may be shown, among some, locked."""
+    return f"""
+    SELECT query.id FROM annotation_query query
+    WHERE query.project_id = %(project)s AND query.state = 'open' AND query.open_slots > 0
+      AND {which}
+      AND coalesce((
+          SELECT earlier.state FROM annotation_assignment earlier
+          WHERE earlier.query_id = query.id AND earlier.annotator_id = %(user)s
+      ), 'expired') = 'expired'
+      AND NOT EXISTS (
+          SELECT 1 FROM annotation_membership member
+          WHERE member.project_id = %(project)s AND member.user_id = %(user)s AND member.role = 'annotator'
+            AND member.paused_at IS NOT NULL)
+    ORDER BY query.priority, query.id
+    LIMIT 1
+    FOR NO KEY UPDATE OF query SKIP LOCKED"""  # noqa: S608 - no values
+
+
+def claim_statement(*, only: str = "", note: str = "") -> str:
+    """Return the statement that leases the next question; `only` narrows the choice, `note` writes beside the lease.
+
+    What was assigned to the person comes before anything else.
+
+    One statement, so that no crash can fall between the slot and the lease. The slot is taken from what was inserted,
+    not the other way round: where a second click of the same person came first, nothing is inserted and no slot is
+    lost. The scalar subquery is one index probe a row; as NOT EXISTS the planner may read all assignments of the
+    person. The answer is always one row: the question with what a page shows around it, or nulls.
+    """
+    return f"""
+WITH mine AS (
+    UPDATE annotation_assignment SET leased_until = now() + make_interval(secs => %(seconds)s)
+    WHERE annotator_id = %(user)s AND project_id = %(project)s AND state = 'leased'
+    RETURNING *
+), own AS ({_free(f"query.assigned_to_id = %(user)s AND NOT EXISTS (SELECT 1 FROM mine){only}")}
+), other AS ({_free(f"{FOR_ALL} AND NOT EXISTS (SELECT 1 FROM mine UNION ALL SELECT 1 FROM own){only}")}
+), chosen AS (
+    SELECT id FROM own UNION ALL SELECT id FROM other
+), leased AS (
+    INSERT INTO annotation_assignment AS held
+        (id, project_id, query_id, annotator_id, state, leased_until, skip_reason, created_at)
+    SELECT %(id)s, %(project)s, chosen.id, %(user)s, 'leased', now() + make_interval(secs => %(seconds)s), '', now()
+    FROM chosen
+    ON CONFLICT (query_id, annotator_id) DO UPDATE
+        SET state = 'leased', leased_until = excluded.leased_until, finished_at = NULL
+        WHERE held.state = 'expired'
+    RETURNING *
+), taken AS (
+    UPDATE annotation_query query
+    SET open_slots = query.open_slots - 1, assigned_to_id = nullif(query.assigned_to_id, %(user)s)
+    FROM leased WHERE query.id = leased.query_id
+), held AS (
+    SELECT * FROM mine UNION ALL SELECT * FROM leased
+){note}
+SELECT {ASSIGNMENT.sql}, {QUERY.sql}, {RECORD.sql},
+    EXISTS (SELECT 1 FROM chosen),
+    (SELECT count(*) FROM annotation_assignment done
+     WHERE done.annotator_id = %(user)s AND done.project_id = %(project)s AND done.state = 'labelled'
+       AND done.finished_at >= %(midnight)s),
+    (SELECT CASE WHEN count(*) >= %(pace_from)s THEN
+         (3600 * (count(*) - 1)
+          / greatest(1, extract(epoch FROM max(recent.finished_at) - min(recent.finished_at))))::int
+     END FROM annotation_assignment recent
+     WHERE recent.annotator_id = %(user)s AND recent.project_id = %(project)s AND recent.state = 'labelled'
+       AND recent.finished_at >= now() - make_interval(mins => %(pace_minutes)s)),
+    (SELECT count(*) FROM (
+        SELECT 1 FROM annotation_query free
+        WHERE free.project_id = %(project)s AND free.state = 'open' AND free.open_slots > 0
+          AND free.id <> coalesce(held.query_id, 0)
+          AND (free.assigned_to_id IS NULL OR free.open_slots > 1 OR free.assigned_to_id = %(user)s)
+        ORDER BY free.priority, free.id LIMIT %(counted)s) counted),
+    (SELECT member.guidelines_seen FROM annotation_membership member
+     WHERE member.project_id = %(project)s AND member.user_id = %(user)s AND member.role = 'annotator')
+FROM (SELECT) one
+LEFT JOIN held ON true
+LEFT JOIN annotation_query query ON query.id = held.query_id
+LEFT JOIN LATERAL annotation_asked_record(query.record_id) record ON true
+"""  # noqa: S608 - names of columns, no values
+
+
+CLAIM = claim_statement()
+CLAIM_AND_NOTE = claim_statement(note=NOTE_ENCOUNTER)
+CLAIM_OF_KNOWN = claim_statement(only=KNOWN_CONTRIBUTORS, note=NOTE_ENCOUNTER)
+CLAIM_KNOWN_TEXT = claim_statement(only=KNOWN_TEXTS)
+CLAIM_ANSWERED_BEFORE = claim_statement(only=ANSWERED_BEFORE)
+
+# Locks are taken question first, as everywhere, and skipped where somebody answers at this moment.
+RETURN_EXPIRED = """
+WITH lapsed AS (
+    SELECT assignment.id, assignment.query_id
+    FROM annotation_assignment assignment JOIN annotation_query query ON query.id = assignment.query_id
+    WHERE assignment.state = 'leased' AND assignment.leased_until < now()
+    FOR NO KEY UPDATE OF query, assignment SKIP LOCKED
+), ended AS (
+    UPDATE annotation_assignment assignment SET state = 'expired', finished_at = now()
+    FROM lapsed WHERE assignment.id = lapsed.id
+), freed AS (
+    UPDATE annotation_query query SET open_slots = query.open_slots + per_query.leases
+    FROM (SELECT query_id, count(*) AS leases FROM lapsed GROUP BY query_id) per_query
+    WHERE query.id = per_query.query_id
+)
+SELECT count(*) FROM lapsed
+"""
+
+
+class QueueState(StrEnum):
+    """Why a person has no question right now."""
+
+    NOT_MEMBER = "not_member"
+    PAUSED = "paused"
+    PERSON_PAUSED = "person_paused"
+    QUIET_HOURS = "quiet_hours"
+    ANSWERS_PER_PERSON = "answers_per_person"
+    ANSWERS_PER_DAY = "answers_per_day"
+    ENCOUNTERS = "encounters"
+    PROTECTED_ANSWERS = "protected_answers"
+    WAITING_FOR_FIRST = "waiting_for_first"
+    ANSWERED_ALL = "answered_all"
+    LABELS_SPENT = "labels_spent"
+    BUDGET_SPENT = "budget_spent"
+    MORE_COMING = "more_coming"
+
+
+def open_queries(
+    *,
+    project: Project,
+    round_number: int,
+    record_ids: Sequence[int] | None = None,
+    query_ids: Sequence[int] | None = None,
+    overlap: int | None = None,
+) -> int:
+    """Ask records (trusted) or candidates of the gate (crowd) in the given order; all of them or, refusing, none."""
+    trusted = project.oracle == Oracle.TRUSTED
+    ids = record_ids if trusted else query_ids
+    if ids is None or (query_ids if trusted else record_ids) is not None:
+        raise InvalidConfiguration("A trusted project asks records, a crowd project only what its gate let through.")
+    values: dict[str, Any] = {
+        "project": project.pk,
+        "round": round_number,
+        "base": round_number * PRIORITY_PER_ROUND,
+        "overlap": overlap or project.overlap,
+        "ids": [int(identifier) for identifier in ids],
+    }
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(OPEN_RECORDS if trusted else OPEN_CANDIDATES, values)
+        opened: int = cursor.rowcount
+        if opened != len(ids):
+            raise InvalidConfiguration(
+                say_many(
+                    "Only {opened} of {n} question may be asked in project {pk}.",
+                    "Only {opened} of {n} questions may be asked in project {pk}.",
+                    opened=opened,
+                    n=len(ids),
+                    pk=project.pk,
+                )
+            )
+    return opened
+
+
+def claim_next(*, project: Project, user: AbstractBaseUser) -> Assignment | None:
+    """Return the question the person still holds, its lease renewed, else lease them the next free one, or None.
+
+    The assignment carries what a page shows around the question: `done_today` and `an_hour`, the person's own answers
+    and pace, `waiting`, other free questions as far as `selectors.WAITING_SHOWN` counts them, and `guidelines_seen`,
+    the version the person knows. Membership is the caller's to check, with `selectors.projects_of`.
+    """
+    if project.state != ProjectState.ACTIVE:
+        return None
+    limit = work_limits.limit_reached(project, user)
+    if limit not in (None, WorkLimit.ENCOUNTERS, WorkLimit.PROTECTED_ANSWERS):
+        return None
+    if limit is None:
+        gold.lease_sometimes(project=project, user_id=user.pk)
+    statement = _claim_statement_for(project, limit)
+    for _ in range(CLAIM_ATTEMPTS):
+        assignment, somebody_was_faster = _claim(statement, project, user)
+        if not somebody_was_faster:
+            return assignment
+    return None
+
+
+def _claim_statement_for(project: Project, limit: WorkLimit | None) -> str:
+    """Return the statement for what the person may still be shown."""
+    if limit == WorkLimit.PROTECTED_ANSWERS:
+        return CLAIM_ANSWERED_BEFORE
+    if limit == WorkLimit.ENCOUNTERS:
+        return CLAIM_KNOWN_TEXT if project.oracle == Oracle.CROWD else CLAIM_OF_KNOWN
+    # What a gate let through is counted by assignment, so there is nothing to note.
+    return CLAIM if project.encounter_limit is None or project.oracle == Oracle.CROWD else CLAIM_AND_NOTE
+
+
+def _claim(statement: str, project: Project, user: AbstractBaseUser) -> tuple[Assignment | None, bool]:
+    """Try once; the flag says that a second claim of the same person came in between."""
+    values: dict[str, Any] = {
+        "project": project.pk,
+        "user": user.pk,
+        "seconds": project.lease_seconds,
+        "id": uuid4(),
+        "midnight": selectors.midnight(),
+        "pace_minutes": selectors.PACE_MINUTES,
+        "pace_from": selectors.PACE_FROM_ANSWERS,
+        "counted": selectors.WAITING_SHOWN + 1,
+        "known_within": KNOWN_WITHIN,
+    }
+    try:
+        row = iter(fetch_one(statement, values) or ())
+    except IntegrityError:
+        # The person leased another question meanwhile: `annotation_assignment_one_lease`.
+        if connection.in_atomic_block:
+            raise
+        return None, True
+    assignment, query, record = ASSIGNMENT.build(row), QUERY.build(row), RECORD.build(row)
+    was_chosen, done_today, an_hour, waiting, guidelines_seen = row
+    if assignment is None or query is None:
+        return None, was_chosen
+    query.record = record
+    assignment.project, assignment.query = project, query
+    vars(assignment).update(done_today=done_today, an_hour=an_hour, waiting=waiting, guidelines_seen=guidelines_seen)
+    return assignment, False
+
+
+def return_expired_leases() -> int:
+    """Take back every lapsed lease and offer its slot again; return how many there were."""
+    with connection.cursor() as cursor:
+        cursor.execute(RETURN_EXPIRED)
+        returned: int = cursor.fetchone()[0]
+    return returned
+
+
+def queue_state(*, project: Project, user: AbstractBaseUser) -> QueueState:
+    """Say why `claim_next` has nothing for this person."""
+    if not selectors.projects_of(user, roles=(Role.ANNOTATOR,)).filter(pk=project.pk).exists():
+        return QueueState.NOT_MEMBER
+    if project.state != ProjectState.ACTIVE:
+        return QueueState.PAUSED
+    if Membership.objects.filter(project=project, user=user.pk, role=Role.ANNOTATOR).exclude(paused_at=None).exists():
+        return QueueState.PERSON_PAUSED
+    limit = work_limits.limit_reached(project, user)
+    if limit is not None:
+        return QueueState(limit.value)
+    queries = Query.objects.filter(project=project)
+    if queries.filter(state=QueryState.OPEN).exists():
+        return QueueState.ANSWERED_ALL
+    if label_budget.questions_left(project) == 0:
+        return QueueState.LABELS_SPENT
+    if selectors.budget_is_spent(project):
+        return QueueState.BUDGET_SPENT
+    if queries.exclude(state__in=(QueryState.CANDIDATE, QueryState.GOLD)).exists():
+        return QueueState.MORE_COMING
+    return QueueState.WAITING_FOR_FIRST

@@ -1,0 +1,92 @@
+"""Questions whose answers disagree: one more person is asked, and at last a manager decides."""
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import F
+
+from annotation.choices.answers_unit import randomizes
+from annotation.errors import InvalidConfiguration
+from annotation.models import Consensus, Label, Oracle, Project, Query, QueryState
+from annotation.questions.answers import refuse_no_answer
+from annotation.questions.services import gold
+from annotation.statement.label_budget import label_budget
+from annotation.work.services import jobs
+
+
+def ask_one_more(*, project: Project, query: Query) -> bool:
+    """Give a question without a majority to one more person, up to the project's limit; call it with its row locked."""
+    if project.overlap_limit is None or query.overlap >= project.overlap_limit:
+        return False
+    left = label_budget(project).left
+    if left is not None and left < 1:
+        return False
+    Query.objects.filter(pk=query.pk).update(overlap=F("overlap") + 1, open_slots=F("open_slots") + 1)
+    return True
+
+
+def settle(*, project: Project, query_id: int, choice: int, manager: User, keep_as_check: bool = False) -> Consensus:
+    """Decide a disputed question; the consensus says who did."""
+    if keep_as_check:
+        _refuse_in_front_of_a_crowd(project)
+    _refuse_where_chance_settles(project)
+    refuse_no_answer(project, choice)
+    with transaction.atomic():
+        query = _locked(project, query_id)
+        votes = list(Label.objects.filter(query=query, superseded_at=None).values_list("choice", flat=True))
+        consensus = Consensus.objects.create(
+            project=project,
+            query=query,
+            choice=choice,
+            votes=len(votes),
+            agreeing=votes.count(choice),
+            settled_by=manager,
+        )
+        query.state = QueryState.CLOSED
+        query.save(update_fields=["state"])
+        if keep_as_check:
+            gold.keep_as_check(query=query, choice=choice, owner=manager, answered=len(votes))
+        jobs.send_project_changed(project.pk)
+    return consensus
+
+
+def ask_again(*, project: Project, query_id: int) -> Query:
+    """Give a disputed question to one more person, whatever the limit."""
+    _refuse_in_front_of_a_crowd(project)
+    with transaction.atomic():
+        query = _locked(project, query_id)
+        query.state, query.overlap, query.open_slots = QueryState.OPEN, query.overlap + 1, query.open_slots + 1
+        query.save(update_fields=["state", "overlap", "open_slots"])
+    return query
+
+
+def leave_out(*, project: Project, query_id: int) -> Query:
+    """Give a disputed question up."""
+    _refuse_where_chance_settles(project)
+    with transaction.atomic():
+        query = _locked(project, query_id)
+        query.state, query.open_slots = QueryState.WITHDRAWN, 0
+        query.save(update_fields=["state", "open_slots"])
+        jobs.send_project_changed(project.pk)
+    return query
+
+
+def _refuse_in_front_of_a_crowd(project: Project) -> None:
+    if project.oracle == Oracle.CROWD:
+        raise InvalidConfiguration(
+            "In front of a crowd a disputed question is shown to nobody again: they would know that answers differ."
+        )
+
+
+def _refuse_where_chance_settles(project: Project) -> None:
+    """Keep a question's response a function of its own answers: what a manager decides would not be charged."""
+    if randomizes(project.settings):
+        raise InvalidConfiguration(
+            "Where answers are randomised a coin decides between classes named equally often, and nobody else."
+        )
+
+
+def _locked(project: Project, query_id: int) -> Query:
+    query = Query.objects.select_for_update(no_key=True).filter(pk=query_id, project=project).first()
+    if query is None or query.state != QueryState.DISPUTED:
+        raise InvalidConfiguration("This question is not disputed any more.")
+    return query

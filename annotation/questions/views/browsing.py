@@ -1,0 +1,206 @@
+"""The questions of a project in a table, what managers do with several at once, and one with its history."""
+
+from dataclasses import fields
+from urllib.parse import parse_qsl
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.http import urlencode
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST
+
+from annotation import selectors
+from annotation.access import managed_project
+from annotation.models import Oracle, Project, QueryState
+from annotation.models.marks import SavedView, Tag
+from annotation.people.identity import note_nothing, person_of
+from annotation.questions import browsing
+from annotation.questions.forms.browsing import ChosenForm, QuestionFilter, ViewForm
+from annotation.questions.report_selectors import may_read_questions
+from annotation.questions.services import assigning, saved_views
+from annotation.questions.services.changing import Change, change_chosen
+from privacy.choices import Kind
+
+# Views people come for most; any other is an address to keep.
+VIEWS = (
+    ("", gettext_lazy("All")),
+    ("agreement=divided", gettext_lazy("Divided")),
+    ("state=open&age=old7", gettext_lazy("Waiting for a week")),
+    ("flag=any", gettext_lazy("Reported")),
+    ("state=set_aside", gettext_lazy("Set aside")),
+)
+# Why not all that were ticked changed.
+NOT_OPEN = gettext_lazy("The others were not open, or a training may have used their answers.")
+OTHERS = {
+    "set_aside": NOT_OPEN,
+    "send_back": NOT_OPEN,
+    "tag": gettext_lazy("The others had the tag already."),
+    "untag": gettext_lazy("The others did not have the tag."),
+    "assign": gettext_lazy("The others were not open, or the person has had them or waits for them already."),
+    "unassign": gettext_lazy("The others were assigned to nobody."),
+}
+LONGEST_ADDRESS = 2000
+HAPPENED = {
+    "answered": gettext_lazy("answered"),
+    "corrected": gettext_lazy("answered anew"),
+    "taken_back": gettext_lazy("took the answer back"),
+    "skipped": gettext_lazy("skipped"),
+    "held": gettext_lazy("has it now"),
+    "agreed": gettext_lazy("agreed on"),
+    "resolved": gettext_lazy("settled a report"),
+    "broken": gettext_lazy("flagged as broken"),
+    "sensitive": gettext_lazy("flagged as sensitive"),
+    "comment": gettext_lazy("commented"),
+    "returned": gettext_lazy("was asked to look again"),
+    "action": gettext_lazy("a manager acted"),
+}
+
+
+@login_required
+@never_cache
+def questions(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show the questions that fit, a page at a time."""
+    project = managed_project(request, slug)
+    readable = may_read_questions(project, request.user)
+    form = QuestionFilter(request.GET, project=project, readable=readable)
+    before = request.GET.get("before", "")
+    found = browsing.questions(
+        project, form.wanted(), readable=readable, before=int(before) if _is_number(before) else None
+    )
+    chosen = {name: str(value) for name in form.fields if (value := request.GET.get(name))}
+    assigns = assigning.refusal(project)
+    context = {
+        "project": project,
+        "form": form,
+        "rows": found.rows,
+        "readable": readable,
+        "views": [(address, words, address == urlencode(chosen)) for address, words in VIEWS],
+        "view": urlencode(chosen),
+        "older": urlencode({**chosen, "before": str(found.before)}) if found.before else "",
+        "is_later": _is_number(before),
+        "may_change": not project.settings.get(Kind.RANDOMIZER.key),
+        "may_send_back": _may_send_back(project),
+        "saved": _saved_views(project, person_of(request), urlencode(chosen)),
+        "keeping": ViewForm(),
+        "may_assign": assigns is None,
+        "assigns_nothing": assigns,
+        "people": assigning.annotators_of(project).values_list("user", "user__username") if assigns is None else (),
+        "tags": Tag.objects.filter(project=project).order_by("name").values_list("name", flat=True),
+    }
+    return render(request, "annotation/questions.html", context)
+
+
+@login_required
+@require_POST
+def change_questions(request: HttpRequest, slug: str) -> HttpResponse:
+    """Do something with the chosen questions at once."""
+    project = managed_project(request, slug)
+    form = ChosenForm(request.POST, project=project)
+    if not form.is_valid():
+        unread = _("Choose the annotator first.") if "person" in form.errors else _("Tick the questions first.")
+        messages.error(request, unread)
+        note_nothing(request)
+        return _back(request, slug)
+    wanted = Change(**{each.name: form.cleaned_data[each.name] for each in fields(Change)})
+    done = change_chosen(
+        project=project, query_ids=form.cleaned_data["question"], wanted=wanted, actor=person_of(request).get_username()
+    )
+    messages.success(request, _told(wanted.action, len(done)))
+    if len(done) < len(form.cleaned_data["question"]):
+        messages.warning(request, OTHERS[wanted.action])
+    return _back(request, slug)
+
+
+def _told(action: str, number: int) -> str:
+    told = {
+        "send_back": ngettext("%(n)d question was sent back.", "%(n)d questions were sent back.", number),
+        "set_aside": ngettext("%(n)d question was set aside.", "%(n)d questions were set aside.", number),
+        "tag": ngettext("%(n)d question was tagged.", "%(n)d questions were tagged.", number),
+        "untag": ngettext("%(n)d question lost the tag.", "%(n)d questions lost the tag.", number),
+        "assign": ngettext("%(n)d question was assigned.", "%(n)d questions were assigned.", number),
+        "unassign": ngettext("%(n)d question is for everybody.", "%(n)d questions are for everybody.", number),
+    }
+    return told[action] % {"n": number}
+
+
+@login_required
+@require_POST
+def keep_view(request: HttpRequest, slug: str) -> HttpResponse:
+    """Keep what the table is narrowed down to under a name."""
+    project = managed_project(request, slug)
+    form = ViewForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, _("A view needs a name."))
+        note_nothing(request)
+        return _back(request, slug)
+    view = saved_views.keep_view(
+        project=project,
+        owner=person_of(request),
+        chosen=dict(_chosen_in(request.POST.get("view", ""))),
+        **form.cleaned_data,
+    )
+    messages.success(request, _("The view “%(name)s” is kept.") % {"name": view.name})
+    return _back(request, slug)
+
+
+@login_required
+@require_POST
+def drop_view(request: HttpRequest, slug: str, view_id: int) -> HttpResponse:
+    """Forget a view of one's own."""
+    project = managed_project(request, slug)
+    own = SavedView.objects.filter(project=project, owner=person_of(request))
+    saved_views.drop_view(view=get_object_or_404(own, pk=view_id))
+    messages.success(request, _("The view is kept no more."))
+    return redirect("annotation:questions", slug=slug)
+
+
+@login_required
+@never_cache
+def question(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
+    """One question with all that happened to it."""
+    project = managed_project(request, slug)
+    query = get_object_or_404(browsing.asked_questions(project).select_related("record", "assigned_to"), pk=query_id)
+    readable = may_read_questions(project, request.user)
+    events = [(event, HAPPENED[event.kind]) for event in browsing.history_of(project, query)]
+    context = {
+        "project": project,
+        "query": query,
+        "shown": selectors.shown_of(project, query, image_url="") if readable and not query.emptied else None,
+        "events": events,
+        "disputed": query.state == QueryState.DISPUTED,
+        "tags": browsing.tags_of(query),
+        "waits_for": query.assigned_to if query.state == QueryState.OPEN else None,
+    }
+    return render(request, "annotation/question.html", context)
+
+
+def _may_send_back(project: Project) -> bool:
+    return project.oracle != Oracle.CROWD and not project.settings.get(Kind.RANDOMIZER.key)
+
+
+def _is_number(text: str) -> bool:
+    return text.isdecimal() and len(text) < 19
+
+
+def _back(request: HttpRequest, slug: str) -> HttpResponse:
+    response = redirect("annotation:questions", slug=slug)
+    view = request.POST.get("view", "")
+    if view:
+        response["Location"] += "?" + urlencode(_chosen_in(view))
+    return response
+
+
+def _chosen_in(view: str) -> list[tuple[str, str]]:
+    """Return what an address of the table chose, none of it but its fields."""
+    return [(name, value) for name, value in parse_qsl(view[:LONGEST_ADDRESS]) if name in QuestionFilter.base_fields]
+
+
+def _saved_views(project: Project, viewer: User, current: str) -> list[tuple[SavedView, str, bool, bool]]:
+    """Return each view with its address, whether it is the one that is shown, and whether it is the viewer's own."""
+    found = [(view, urlencode(view.chosen)) for view in saved_views.views_for(project, viewer.pk)]
+    return [(view, address, address == current, view.owner_id == viewer.pk) for view, address in found]

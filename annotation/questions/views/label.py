@@ -1,0 +1,305 @@
+"""The annotator's page: one question after the other, without a wait between them."""
+
+from base64 import b64encode
+from collections.abc import Callable
+from datetime import time
+from functools import wraps
+from http import HTTPStatus
+from typing import Any
+from uuid import UUID
+
+from django.contrib.auth.views import redirect_to_login
+from django.http import Http404, HttpRequest, HttpResponse
+from django.middleware.csrf import get_token
+from django.shortcuts import get_object_or_404, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST
+from django_htmx.http import HttpResponseClientRedirect, HttpResponseClientRefresh
+
+from annotation import selectors
+from annotation.choices.suggestions import suggests
+from annotation.data.services.pixels import image_of
+from annotation.errors import NotMember
+from annotation.gates import receipts
+from annotation.models import Assignment, Project, QuestionKind, ReportKind
+from annotation.questions import answers, work_limits
+from annotation.questions.class_list import is_many
+from annotation.questions.forms.labels import CommentForm, FlagForm, LabelForm, SkipForm
+from annotation.questions.services import guidelines, labels, queue, reports, undoing
+from annotation.questions.views import label_parts
+from annotation.questions.views.participations import end_of_task
+
+View = Callable[..., HttpResponse]
+NOT_INVITED = "annotation/not_invited.html"
+# A picture up to this size comes with its question, so that the next one is there at once, too.
+IMAGE_IN_PAGE_BYTES = 48 * 1024
+
+
+def annotator_page(view: View) -> View:
+    """Ask for a login, also where only a part of a page was wanted, and keep what is shown out of every cache."""
+
+    @never_cache
+    @wraps(view)
+    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if request.user.is_authenticated:
+            return view(request, *args, **kwargs)
+        part = request.htmx  # type: ignore[attr-defined]
+        login = redirect_to_login((part and part.current_url_abs_path) or request.get_full_path())
+        return HttpResponseClientRedirect(login.url) if part else login
+
+    return guarded
+
+
+@annotator_page
+def label(request: HttpRequest, slug: str) -> HttpResponse:
+    """The question the person holds, else the next one, else why there is none."""
+    is_waiting = request.htmx and request.GET.get("shown") == queue.QueueState.NOT_MEMBER  # type: ignore[attr-defined]
+    try:
+        project = _desk(request, slug)
+    except (Http404, NotMember) as refusal:
+        # The same words whether there is such a project or not; somebody with another role knows that there is.
+        told = {"reason": str(refusal) if isinstance(refusal, NotMember) else ""}
+        status = HTTPStatus.FORBIDDEN if told["reason"] else HTTPStatus.NOT_FOUND
+        return HttpResponse(status=204) if is_waiting else render(request, NOT_INVITED, told, status=status)
+    if is_waiting:
+        return HttpResponseClientRefresh()
+    return _next_question(request, project, last=answers.last_done(project))
+
+
+@annotator_page
+def submit(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
+    """Store an answer and show the next question."""
+    assignment = _own(request, assignment_id)
+    project = assignment.project
+    if request.method != "POST":
+        return _see_other(project)
+    form = LabelForm(request.POST, project=project)
+    if not form.is_valid():
+        return _next_question(request, project, problem=_first_error(form))
+    choice = form.cleaned_data["choice"]
+    labels.submit_label(assignment=assignment, choice=choice, key=form.cleaned_data["key"])
+    if request.htmx:  # type: ignore[attr-defined]
+        return _next_question(request, project, last=answers.answer_name(project, choice))
+    return _see_other(project)
+
+
+@annotator_page
+def skip(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
+    """Give a question back, with a reason."""
+    assignment = _own(request, assignment_id)
+    if request.method != "POST":
+        return _see_other(assignment.project)
+    form = SkipForm(request.POST)
+    if not form.is_valid():
+        return _next_question(request, assignment.project, problem=_("Choose one of the reasons to skip."))
+    labels.skip_assignment(assignment=assignment, reason=form.cleaned_data["reason"])
+    return label(request, assignment.project.slug) if request.htmx else _see_other(assignment.project)  # type: ignore[attr-defined]
+
+
+@annotator_page
+def flag(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
+    """Report a question as broken or sensitive instead of answering it."""
+    assignment = _own(request, assignment_id)
+    project = assignment.project
+    if request.method != "POST":
+        return _see_other(project)
+    form = FlagForm(request.POST)
+    if not form.is_valid():
+        return _next_question(request, project, problem=_first_error(form))
+    kind = ReportKind(form.cleaned_data["kind"])
+    reports.flag_question(assignment=assignment, kind=kind, comment=form.cleaned_data["comment"])
+    if not request.htmx:  # type: ignore[attr-defined]
+        return _see_other(project)
+    notice = _("Reported. Nobody is asked about it before a manager has looked.")
+    if kind == ReportKind.BROKEN:
+        notice = _("Reported. A manager sees it.")
+    last = answers.last_done(_desk(request, project.slug))
+    return _next_question(request, project, last=last, notice=notice)
+
+
+@annotator_page
+def comment(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
+    """Tell the managers something about a question, which stays to be answered."""
+    assignment = _own(request, assignment_id)
+    project = assignment.project
+    if request.method != "POST":
+        return _see_other(project)
+    form = CommentForm(request.POST)
+    if not form.is_valid():
+        return _next_question(request, project, problem=_first_error(form))
+    reports.comment_on(assignment=assignment, comment=form.cleaned_data["comment"])
+    if not request.htmx:  # type: ignore[attr-defined]
+        return _see_other(project)
+    last = answers.last_done(_desk(request, project.slug))
+    return _next_question(request, project, last=last, notice=_("Your comment is with the managers."))
+
+
+@annotator_page
+@require_POST
+def undo(request: HttpRequest, slug: str) -> HttpResponse:
+    """Take back the last answer, skip or flag and show its question again."""
+    project = _desk(request, slug)
+    undone = undoing.undo_last(project=project, user=request.user)  # type: ignore[arg-type]
+    earlier = selectors.earlier_choice(undone)
+    if not request.htmx:  # type: ignore[attr-defined]
+        return _see_other(project)
+    last = answers.last_done(_desk(request, slug))
+    return _next_question(request, project, last=last, earlier=earlier)
+
+
+@annotator_page
+@require_POST
+def read_guidelines(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show guidelines that changed, and note that the person has seen them."""
+    project = _desk(request, slug)
+    guidelines.mark_guidelines_seen(project=project, user=request.user)  # type: ignore[arg-type]
+    if not request.htmx:  # type: ignore[attr-defined]
+        return _see_other(project, "?guidelines=open#guidelines")
+    return _next_question(request, project, last=answers.last_done(project), with_guidelines=True)
+
+
+@annotator_page
+def why(request: HttpRequest, slug: str) -> HttpResponse:
+    """Say why the person is shown what they are shown, and what it cannot tell about anybody."""
+    project = _desk(request, slug)
+    template = "annotation/_why.html" if request.htmx else "annotation/why.html"  # type: ignore[attr-defined]
+    return render(request, template, {"project": project, "receipt": receipts.receipt_of(project)})
+
+
+@annotator_page
+def question_image(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
+    """The image a question is about."""
+    mine = selectors.assignments_of(request.user).select_related("query")
+    query = get_object_or_404(mine, pk=assignment_id).query
+    if query.record_id is None or not (record := selectors.asked_record(query)).dataset.pixels:
+        raise Http404
+    return HttpResponse(image_of(record), content_type="image/png")
+
+
+def _desk(request: HttpRequest, slug: str) -> Any:
+    project: Any = get_object_or_404(selectors.desks_of(request.user), slug=slug)
+    if not project.is_annotator:
+        raise NotMember(_("Only annotators of this project are asked. Its manager can make you one."))
+    return project
+
+
+def _own(request: HttpRequest, assignment_id: UUID) -> Assignment:
+    try:
+        return selectors.held_by(request.user, assignment_id)
+    except Assignment.DoesNotExist as absent:
+        raise Http404 from absent
+
+
+def _first_error(form: Any) -> str:
+    return str(next(iter(form.errors.values()))[0])
+
+
+def _see_other(project: Project, suffix: str = "") -> HttpResponse:
+    # 303, so that the browser asks for the next question by GET and a reload stores nothing again.
+    page = reverse("annotation:label", args=(project.slug,)) + suffix
+    return HttpResponse(status=HTTPStatus.SEE_OTHER, headers={"Location": page})
+
+
+def _next_question(
+    request: HttpRequest,
+    project: Project,
+    *,
+    last: str | None = None,
+    earlier: int | None = None,
+    problem: str = "",
+    notice: str = "",
+    with_guidelines: bool = False,
+) -> HttpResponse:
+    if (end := end_of_task(request, project)) is not None:
+        return end
+    assignment: Any = queue.claim_next(project=project, user=request.user)  # type: ignore[arg-type]
+    if assignment is None:
+        return _empty(request, project, notice)
+    if assignment.guidelines_seen is None:
+        # Who comes for the first time is not told of a change.
+        guidelines.mark_guidelines_seen(project=project, user=request.user)  # type: ignore[arg-type]
+    question = selectors.question_of(assignment)
+    whole = not request.htmx  # type: ignore[attr-defined]
+    parts = label_parts.parts_of(assignment, token=get_token(request), earlier=earlier, last=last, with_list=whole)
+    context = {
+        "project": project,
+        "assignment": assignment,
+        "question": question,
+        "image_source": _image_in_page(assignment) if question.image_url else None,
+        "guess": selectors.guess_of(assignment),
+        "suggestion": selectors.suggestion_of(assignment),
+        "is_many": parts.is_many,
+        "answer": parts.answer,
+        "instead": parts.instead,
+        "undo": parts.undo,
+        "done_today": assignment.done_today,
+        "an_hour": _rounded(assignment.an_hour),
+        "waiting": assignment.waiting,
+        "goal": assignment.done_today + assignment.waiting + 1,
+        "more_than": assignment.waiting > selectors.WAITING_SHOWN and selectors.WAITING_SHOWN,
+        "problem": problem,
+        "notice": notice,
+        "guidelines_changed": not with_guidelines
+        and (assignment.guidelines_seen or project.guidelines_version) < project.guidelines_version,
+        "with_guidelines": with_guidelines,
+    }
+    return _page(request, context, HTTPStatus.UNPROCESSABLE_ENTITY if problem else HTTPStatus.OK)
+
+
+def _rounded(an_hour: int | None) -> int | None:
+    """Return a pace that does not flicker from one answer to the next."""
+    return an_hour and (10 * round(an_hour / 10) or an_hour)
+
+
+def _image_in_page(assignment: Assignment) -> str | None:
+    """Return the picture itself where it is small, else None: then the browser fetches it."""
+    record = assignment.query.record
+    if record is None or not record.dataset.pixels:
+        return None
+    height, width = assignment.project.image_height or 0, assignment.project.image_width or 0
+    if height * width > IMAGE_IN_PAGE_BYTES:
+        return None
+    return "data:image/png;base64," + b64encode(image_of(record)).decode()
+
+
+def _empty(request: HttpRequest, project: Project, notice: str = "") -> HttpResponse:
+    state = queue.queue_state(project=project, user=request.user)  # type: ignore[arg-type]
+    if request.GET.get("shown") == state:
+        return HttpResponse(status=HTTPStatus.NO_CONTENT)
+    desk = _desk(request, project.slug)
+    context = {
+        "project": project,
+        "state": str(state),
+        "done_today": desk.done_today,
+        "undo": label_parts.undo_of(project.slug, last=answers.last_done(desk), token=get_token(request)),
+        "notice": notice,
+        "zone": timezone.get_current_timezone_name(),
+        "midnight": work_limits.next_time(time.min),
+        "answers_cap": work_limits.answers_cap(project),
+    }
+    if state == queue.QueueState.QUIET_HOURS and project.quiet_from and project.quiet_until:
+        context |= {
+            "quiet_from": work_limits.next_time(project.quiet_from),
+            "quiet_until": work_limits.next_time(project.quiet_until),
+        }
+    return _page(request, context, HTTPStatus.OK)
+
+
+def _page(request: HttpRequest, context: dict[str, Any], status: int) -> HttpResponse:
+    part = bool(request.htmx)  # type: ignore[attr-defined]
+    if not part or context.get("with_guidelines"):
+        project = context["project"]
+        context["guidelines"] = told = guidelines.current_guidelines(project)
+        context["examples"] = [example | {"class": project.classes[example["choice"]]} for example in told.examples]
+        if sent_back := getattr(project, "sent_back", 0):
+            context["sent_back"] = sent_back
+        finds_classes = answers.label_type(project).finds_classes
+        if not part and project.question_kind != QuestionKind.CONFIRM:
+            context |= label_parts.list_of(project)
+        context["is_many"] = finds_classes and is_many(project.classes)
+        context["suggests"] = suggests(project.settings) is not None
+        context["guidelines_open"] = part or request.GET.get("guidelines") == "open"
+    return render(request, "annotation/_label.html" if part else "annotation/label.html", context, status=status)

@@ -1,0 +1,178 @@
+"""The parts of the label page that are the same for every question of a project, rendered once.
+
+Rendering them anew would take most of the time of an answer. What differs from click to click has a stand-in, drawn by
+every process for itself, so that nothing a person wrote can be taken for one. All that a part shows is in the key it is
+kept under.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from hashlib import sha256
+from typing import Any
+from uuid import UUID, uuid4
+
+from django.conf import settings
+from django.template.loader import render_to_string
+from django.utils import translation
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
+
+from annotation import selectors
+from annotation.models import Project, QuestionKind
+from annotation.questions.answers import label_type, names_of
+from annotation.questions.class_list import is_many, listed
+from annotation.questions.forms.labels import FLAGS, SKIP_REASONS
+
+# The last is for the eleventh step of a scale.
+KEYS = "1234567890-"
+# Takes what the model suggests; with a list of classes, where letters find one, together with Shift.
+ACCEPT = "a"
+ASSIGNMENT, KEY, TOKEN = (str(uuid4()) for _number in range(3))
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """All that decides how a question of a project is answered and what protects whom it is about."""
+
+    language: str
+    kind: str
+    widget: str
+    finds_classes: bool
+    answers: tuple[str, ...]
+    confirm_answers: bool
+    oracle: str
+    privacy_unit: str
+    gate_kind: str
+    gate_floor: int | None
+    gate_k: int | None
+    has_guess: bool
+    suggested: int | None
+    earlier: int | None
+    # For who has no scripts; with them a page has the list once, and each question comes without it.
+    with_list: bool
+
+    @property
+    def is_many(self) -> bool:
+        """Whether classes are found by typing."""
+        return self.finds_classes and is_many(self.answers)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Finished parts of one page."""
+
+    answer: SafeString
+    instead: SafeString
+    undo: SafeString
+    is_many: bool
+
+
+def parts_of(assignment: Any, *, token: str, earlier: int | None, last: str | None, with_list: bool = True) -> Parts:
+    """Return the parts of the page of an assignment for the person whose form token it is."""
+    project: Project = assignment.project
+    language = translation.get_language() or settings.LANGUAGE_CODE
+    suggestion = selectors.suggestion_of(assignment)
+    kind = label_type(project)
+    asked = Asked(
+        language=language,
+        kind=project.question_kind,
+        widget=kind.widget,
+        finds_classes=kind.finds_classes,
+        answers=tuple(names_of(project)),
+        confirm_answers=project.confirm_answers,
+        oracle=project.oracle,
+        privacy_unit=project.privacy_unit,
+        gate_kind=project.gate_kind,
+        gate_floor=project.gate_floor,
+        gate_k=project.gate_k,
+        has_guess=assignment.query.guess is not None,
+        suggested=None if suggestion is None else suggestion.choice,
+        earlier=earlier,
+        with_list=with_list,
+    )
+    pk = str(assignment.pk)
+    answer = _answer(asked).replace(ASSIGNMENT, pk).replace(KEY, str(uuid4()))
+    instead = _instead(language).replace(ASSIGNMENT, pk)
+    return Parts(
+        _with_token(answer, token),
+        _with_token(instead, token),
+        undo_of(project.slug, last=last, token=token),
+        asked.is_many,
+    )
+
+
+def undo_of(slug: str, *, last: str | None, token: str) -> SafeString:
+    """Return the button that takes back what was done last, if anything was."""
+    language = translation.get_language() or settings.LANGUAGE_CODE
+    return SafeString() if last is None else _with_token(_undo(language, slug, last), token)
+
+
+def _with_token(part: str, token: str) -> SafeString:
+    # Letters, digits and hyphens, made by us, take the places of stand-ins in what a template escaped.
+    return mark_safe(part.replace(TOKEN, token))  # noqa: S308
+
+
+@lru_cache(maxsize=512)
+def _answer(asked: Asked) -> str:
+    keys = _keys(asked)
+    with translation.override(asked.language):
+        choices = [
+            (value, key, _shortcuts(value, key, asked), name)
+            for value, (key, name) in enumerate(zip(keys, asked.answers, strict=True))
+        ]
+        context = {
+            "asked": asked,
+            "choices": choices,
+            "classes_mark": mark_of(asked.answers),
+            "assignment_id": UUID(ASSIGNMENT),
+            "key": KEY,
+            "token": TOKEN,
+        }
+        return render_to_string("annotation/_label_answer.html", context)
+
+
+def list_of(project: Project) -> dict[str, Any]:
+    """Return what a whole page shows of the classes beside the question: nothing where their buttons say it all."""
+    found = listed(tuple(project.classes), tuple(project.settings.get("class_descriptions") or ()))
+    typed = label_type(project).finds_classes
+    classes = found if typed else [replace(one, code="") for one in found]
+    if not (typed and is_many(project.classes)) and not any(one.words for one in classes):
+        return {}
+    return {"class_list": classes, "classes_mark": mark_of(project.classes)}
+
+
+def mark_of(answers: Sequence[str]) -> str:
+    """Return what changes with the classes, so that a page notices that its list is an old one."""
+    return sha256("\n".join(answers).encode()).hexdigest()[:12]
+
+
+def _keys(asked: Asked) -> list[str]:
+    """Return the key of each answer: its place in the row, or its own digit on a scale of digits."""
+    if asked.kind == QuestionKind.RATING and all(name in (*KEYS[:-1], "10") for name in asked.answers):
+        return [name if len(name) == 1 else KEYS[-1] for name in asked.answers]
+    return [KEYS[value : value + 1] for value in range(len(asked.answers))]
+
+
+def _shortcuts(value: int, key: str, asked: Asked) -> str:
+    """Return the keys that give an answer, apart by spaces: its own, the letter of a yes, a no or a suggestion."""
+    keys = [key]
+    if asked.kind == QuestionKind.CONFIRM:
+        keys.append((_("Y"), _("N"))[value].lower())
+    if value == asked.suggested:
+        keys.append(ACCEPT)
+    return " ".join(key for key in keys if key)
+
+
+@lru_cache(maxsize=64)
+def _instead(language: str) -> str:
+    """Return the forms for skipping, flagging and commenting."""
+    context = {"assignment_id": UUID(ASSIGNMENT), "token": TOKEN, "reasons": SKIP_REASONS, "flags": FLAGS}
+    with translation.override(language):
+        return render_to_string("annotation/_label_instead.html", context)
+
+
+@lru_cache(maxsize=2048)
+def _undo(language: str, slug: str, last: str) -> str:
+    with translation.override(language):
+        return render_to_string("annotation/_label_undo.html", {"slug": slug, "last_answer": last, "token": TOKEN})

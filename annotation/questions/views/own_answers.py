@@ -1,0 +1,59 @@
+"""A person's own answers: read again, and changed until a training may have used them."""
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST
+
+from annotation import selectors
+from annotation.models import Assignment, Project, Role
+from annotation.people.identity import person_of
+from annotation.questions import own_answers as presenters
+from annotation.questions.answers import names_of
+from annotation.questions.forms.labels import LabelForm
+from annotation.questions.services import correcting
+
+
+def _project(request: HttpRequest, slug: str) -> Project:
+    return get_object_or_404(selectors.projects_of(request.user, roles=(Role.ANNOTATOR,)), slug=slug)
+
+
+@login_required
+@never_cache
+def own_answers(request: HttpRequest, slug: str) -> HttpResponse:
+    """The viewer's answers, newest first; what came back alone where that is asked for."""
+    project = _project(request, slug)
+    before = request.GET.get("before", "")
+    sent_back = request.GET.get("only") == "sent-back"
+    page = presenters.own_answers(
+        project,
+        person_of(request),
+        before=int(before) if before.isdecimal() and len(before) < 19 else None,
+        sent_back=sent_back,
+    )
+    choices = list(enumerate(names_of(project)))
+    context = {"project": project, "page": page, "choices": choices, "only": "sent-back" if sent_back else ""}
+    return render(request, "annotation/own_answers.html", context)
+
+
+@login_required
+@require_POST
+def correct_answer(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
+    """Put another answer in the place of the viewer's own, or confirm it."""
+    project = _project(request, slug)
+    get_object_or_404(Assignment, project=project, query=query_id, annotator=person_of(request))
+    form = LabelForm(request.POST, project=project)
+    if form.is_valid():
+        correcting.correct_answer(
+            project=project, user=person_of(request), query_id=query_id, choice=form.cleaned_data["choice"]
+        )
+        messages.success(request, _("Stored. This answer counts now."))
+    else:
+        messages.error(request, _("Choose one of the classes."))
+    response = redirect("annotation:own_answers", slug=slug)
+    if request.POST.get("only") == "sent-back":
+        response["Location"] += "?only=sent-back"
+    return response

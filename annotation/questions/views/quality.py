@@ -1,0 +1,212 @@
+"""How good answers are: checks, people, disputed questions, payment; and what an annotator sees of themselves."""
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST
+
+from annotation import selectors
+from annotation.access import managed_project
+from annotation.data.services.pixels import image_of
+from annotation.models import Membership, Query, QueryState, Role
+from annotation.models.quality import GoldQuery, PauseReason
+from annotation.people.identity import note_nothing, person_of
+from annotation.questions import quality as presenters
+from annotation.questions.answers import answer_name, label_type
+from annotation.questions.forms.quality import ChecksForm, QualityForm, SettleForm
+from annotation.questions.machine_sheet import machine_sheet
+from annotation.questions.services import comparing, gold, labelling, review
+from annotation.questions.suggestion_effect import effect_of
+
+REVIEWED_AT_ONCE = 20
+# Each comes with the whole list of classes.
+REVIEWED_OPTIONS = 2000
+CHECKS_AT_ONCE = 50
+
+
+@login_required
+def quality(request: HttpRequest, slug: str) -> HttpResponse:
+    """Everybody's answers with their checks, the last comparison, and the settings."""
+    project = managed_project(request, slug)
+    form = QualityForm(request.POST or None, project=project)
+    if request.method == "POST" and form.is_valid():
+        labelling.set_quality(project=project, **form.values())
+        messages.success(request, _("Saved."))
+        return redirect("annotation:quality", slug=slug)
+    people = presenters.people_of(project)
+    context = {
+        "project": project,
+        "form": form,
+        "checks_form": ChecksForm(project=project),
+        "people": [(sheet, gold.is_warned(project, sheet.checks)) for sheet in people],
+        "checks": GoldQuery.objects.filter(query__project=project, retired_at=None).count(),
+        "coefficient": _(label_type(project).coefficient),
+        "report": getattr(project, "quality_report", None),
+        "disputed": presenters.disputed_queries(project).count(),
+        "effect": effect_of(project),
+        "machine": machine_sheet(project),
+    }
+    return render(request, "annotation/quality.html", context, status=422 if form.errors else 200)
+
+
+@login_required
+@require_POST
+def add_checks(request: HttpRequest, slug: str) -> HttpResponse:
+    """Make checks from public examples."""
+    project = managed_project(request, slug)
+    form = ChecksForm(request.POST, project=project)
+    if form.is_valid():
+        added = gold.add_public_checks(project=project, owner=person_of(request), **form.cleaned_data)
+        messages.success(request, ngettext("%(n)d check was added.", "%(n)d checks were added.", added) % {"n": added})
+    else:
+        messages.error(request, _("Choose a public upload with labels."))
+        note_nothing(request)
+    return redirect("annotation:quality", slug=slug)
+
+
+@login_required
+@never_cache
+def checks(request: HttpRequest, slug: str) -> HttpResponse:
+    """The hidden checks in use, those answered wrongly most often first."""
+    project = managed_project(request, slug)
+    found = presenters.checks_in_use(project)
+    rows = [
+        {
+            "check": check,
+            "right": check.answered - check.wrong,
+            "known": answer_name(project, check.choice),
+            "question": selectors.shown_of(
+                project, check.query, image_url=reverse("annotation:check_image", args=[slug, check.query_id])
+            ),
+        }
+        for check in found[:CHECKS_AT_ONCE]
+    ]
+    context = {"project": project, "rows": rows, "left": max(0, found.count() - CHECKS_AT_ONCE)}
+    return render(request, "annotation/checks.html", context)
+
+
+@login_required
+@never_cache
+def check_image(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
+    """The image a hidden check is about."""
+    found = Query.objects.filter(project=managed_project(request, slug), state=QueryState.GOLD)
+    return _image(get_object_or_404(found.select_related("record__dataset"), pk=query_id))
+
+
+@login_required
+@require_POST
+def retire_check(request: HttpRequest, slug: str, check_id: int) -> HttpResponse:
+    """Show a check to nobody any more."""
+    gold.retire_check(check=get_object_or_404(GoldQuery, pk=check_id, query__project=managed_project(request, slug)))
+    messages.success(request, _("The check is retired. Answers to it count against nobody."))
+    return redirect("annotation:checks", slug=slug)
+
+
+@login_required
+@require_POST
+def compare(request: HttpRequest, slug: str) -> HttpResponse:
+    """Have a worker compare all answers."""
+    comparing.start_report(project=managed_project(request, slug), owner=person_of(request))
+    return redirect("annotation:quality", slug=slug)
+
+
+@login_required
+@require_POST
+def set_pause(request: HttpRequest, slug: str, membership_id: int) -> HttpResponse:
+    """Pause an annotator, or let them go on."""
+    members = Membership.objects.filter(project=managed_project(request, slug), role=Role.ANNOTATOR)
+    membership = get_object_or_404(members, pk=membership_id)
+    if request.POST.get("state") == "paused":
+        gold.pause_member(membership=membership, reason=PauseReason.MANAGER)
+    else:
+        gold.resume_member(membership=membership)
+    return redirect("annotation:quality", slug=slug)
+
+
+@login_required
+@never_cache
+def review_queue(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show questions without a majority, with what was answered."""
+    project = managed_project(request, slug)
+    disputed = presenters.disputed_queries(project)
+    most = max(1, min(REVIEWED_AT_ONCE, REVIEWED_OPTIONS // len(project.classes)))
+    rows = [
+        {
+            "query": query,
+            "question": selectors.shown_of(
+                project, query, image_url=reverse("annotation:review_image", args=[slug, query.pk])
+            ),
+            "votes": presenters.votes_of(query),
+            "form": SettleForm(project=project, auto_id=f"id_{query.pk}_%s"),
+        }
+        for query in disputed.select_related("project", "record")[:most]
+    ]
+    context = {"project": project, "rows": rows, "left": max(0, disputed.count() - most)}
+    return render(request, "annotation/review.html", context)
+
+
+@login_required
+@never_cache
+def review_image(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
+    """The image a disputed question is about."""
+    disputed = presenters.disputed_queries(managed_project(request, slug)).select_related("record__dataset")
+    return _image(get_object_or_404(disputed, pk=query_id))
+
+
+def _image(query: Query) -> HttpResponse:
+    record = query.record
+    if record is None or not record.dataset.pixels:
+        raise Http404
+    return HttpResponse(image_of(record), content_type="image/png")
+
+
+@login_required
+@require_POST
+def settle(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
+    """Decide, ask one more person, or give the question up."""
+    project = managed_project(request, slug)
+    get_object_or_404(Query, pk=query_id, project=project)
+    action, form = request.POST.get("action"), SettleForm(request.POST, project=project)
+    if action == "ask":
+        review.ask_again(project=project, query_id=query_id)
+    elif action == "leave":
+        review.leave_out(project=project, query_id=query_id)
+    elif form.is_valid():
+        review.settle(project=project, query_id=query_id, manager=person_of(request), **form.cleaned_data)
+    else:
+        messages.error(request, _("Choose one of the classes."))
+        note_nothing(request)
+    return redirect("annotation:review", slug=slug)
+
+
+@login_required
+@never_cache
+def own_statistics(request: HttpRequest, slug: str) -> HttpResponse:
+    """What a person did, what was accepted, how their checks went, and why they are paused."""
+    project = get_object_or_404(selectors.projects_of(request.user, roles=(Role.ANNOTATOR,)), slug=slug)
+    own = presenters.own_statistics(project=project, user=person_of(request))
+    context = {"project": project, "own": own, "is_warned": gold.is_warned(project, own.sheet.checks)}
+    return render(request, "annotation/own_statistics.html", context)
+
+
+@login_required
+def payments(request: HttpRequest, slug: str) -> StreamingHttpResponse:
+    """Who is to be paid what, by accepted answers."""
+    return _csv(presenters.payments_csv(managed_project(request, slug)), f"{slug}-payments.csv")
+
+
+@login_required
+def opinions(request: HttpRequest, slug: str) -> StreamingHttpResponse:
+    """What the last comparison takes each question for."""
+    return _csv(presenters.opinions_csv(managed_project(request, slug)), f"{slug}-opinions.csv")
+
+
+def _csv(lines: object, name: str) -> StreamingHttpResponse:
+    response = StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8")  # type: ignore[arg-type]
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response

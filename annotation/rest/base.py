@@ -1,0 +1,53 @@
+"""What routes of every room share: the token that asks, its scopes, and the project it asks about."""
+
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
+from ninja import Router, Schema
+from ninja.security import HttpBearer
+
+from annotation import access, selectors
+from annotation.models import Project, Role
+from annotation.people.services import tokens
+from annotation.people.services.tokens import Scope
+
+router = Router()
+
+
+class BearerToken(HttpBearer):
+    """Authenticate by a token made on the tokens page; its person becomes `request.user`."""
+
+    def authenticate(self, request: HttpRequest, token: str) -> Any:
+        found = tokens.use_token(secret=token, limit=settings.API_REQUESTS_PER_MINUTE)
+        if found is not None:
+            request.user = found.user
+        return found
+
+
+def require_scope(request: HttpRequest, scope: Scope) -> None:
+    """Refuse a token that was not made for this."""
+    if scope not in request.auth.scopes:  # type: ignore[attr-defined]
+        raise PermissionDenied(f"This token lacks the scope {scope}.")
+
+
+class ProjectOut(Schema):
+    """A project as its members see it."""
+
+    slug: str
+    name: str
+    oracle: str
+    data_kind: str
+    classes: list[str]
+    state: str
+    overlap: int
+
+
+def project_for(request: HttpRequest, slug: str, *roles: Role) -> Project:
+    """Return the project if the token's person has one of the roles in it; a closed one can only be read."""
+    project = get_object_or_404(selectors.projects_of(request.user, roles=roles), slug=slug)
+    if request.method != "GET":
+        access.refuse_if_closed(project)
+    return project

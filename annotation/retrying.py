@@ -1,0 +1,28 @@
+"""Opening a job again that failed or was cancelled, where what it needs is still there."""
+
+from django.contrib.auth.models import User
+
+from annotation.data.services import datasets
+from annotation.gates.services import gate, gate_planning
+from annotation.models import Job, WorkState
+from annotation.models.quality import QualityReport
+from annotation.questions.services import comparing
+from annotation.work.services import jobs
+
+
+def retry_job(*, job: Job, owner: User) -> Job | None:
+    """Open another job in the place of one that ended without a result; None where there is nothing to do again.
+
+    A gate that had reserved stays charged, and the new one draws and pays anew.
+    """
+    if job.state != WorkState.FAILED:
+        return None
+    if job.kind == jobs.IMPORT and hasattr(job, "dataset"):
+        return datasets.read_again(dataset=job.dataset, owner=owner)
+    if job.kind == jobs.GATE and hasattr(job, "gated_dataset"):
+        return gate.start_gate(dataset=job.gated_dataset, owner=owner)
+    if job.kind == jobs.SURVEY and hasattr(job, "survey"):
+        return gate_planning.start_survey(dataset=job.survey.dataset, owner=owner)
+    if job.kind == jobs.COMPARE and (report := QualityReport.objects.filter(job=job).first()) is not None:
+        return comparing.start_report(project=report.project, owner=owner).job
+    return None

@@ -1,0 +1,7 @@
+"""What the learner is told within a transaction of ours; this package never imports it."""
+
+from django.dispatch import Signal
+
+# Before a limit changes, in the same transaction: `project`, `account`, `epsilon_limit_nano`, `delta_limit_atto`.
+# Whoever printed a lower limit issues it anew; what a receiver raises keeps the limit as it is.
+limit_changing = Signal()

@@ -1,0 +1,228 @@
+"""REST routes by which others witness a ledger: checkpoints of its accounts, and proofs about them."""
+
+import base64
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404
+from ninja import Field, Query, Router, Schema
+
+from annotation.models import Project, Role
+from annotation.people.services.tokens import Scope
+from annotation.rest.base import project_for, require_scope
+from annotation.rest.pagination import Page, page_of
+from annotation.rest.responses import Moment, paged, responses
+from annotation.statement import presenters
+from annotation.statement.downloads import statement_response
+from privacy import selectors as privacy_selectors
+from privacy.models import BudgetAccount
+from privacy.services.checkpoints import Log, log_of
+
+router = Router()
+AfterSequence = Annotated[int, Field(ge=0, le=2**62, description="Only entries with a larger number.")]
+LARGEST = 2**62
+DOCUMENT = {
+    200: {
+        "description": "The document; docs/statement.md has its schema",
+        "headers": {"Content-Disposition": {"required": True, "schema": {"type": "string"}}},
+        "content": {"application/json": {}},
+    }
+}
+Account = Annotated[str, Field(max_length=200, description="Scope of an account; the project's first one if empty.")]
+Size = Annotated[int, Field(ge=0, le=LARGEST, description="Entries of the tree; all there are if 0.")]
+Old = Annotated[int, Field(ge=0, le=LARGEST, description="Entries of the tree that was seen before.")]
+EntryNumber = Annotated[int, Field(ge=1, le=LARGEST, description="Number of the entry, from 1.")]
+
+
+class CheckpointOut(Schema):
+    """A signed checkpoint of one account's log, as https://c2sp.org/tlog-checkpoint defines it."""
+
+    account: str
+    checkpoint: str
+
+
+class ConsistencyOut(Schema):
+    """What shows that a log grew: hashes in base64, in the order of RFC 9162."""
+
+    account: str
+    old: int
+    size: int
+    hashes: list[str]
+
+
+class InclusionOut(Schema):
+    """What shows that an entry is in a log: its hash is the leaf, the checkpoint is that of the same size."""
+
+    account: str
+    sequence: int
+    size: int
+    hash: str
+    hashes: list[str]
+    checkpoint: str
+
+
+@router.get(
+    "projects/{slug:slug}/ledger/checkpoints",
+    response=list[CheckpointOut],
+    summary="A signed checkpoint of each account, for a witness",
+    openapi_extra=paged(409),
+)
+def list_checkpoints(request: HttpRequest, response: HttpResponse, slug: str, page: Query[Page]) -> Any:
+    found = page_of(presenters.accounts_of(_project(request, slug)), page, request=request, response=response)
+    return [{"account": account.scope, "checkpoint": log_of(account).checkpoint()} for account in found]
+
+
+@router.get(
+    "projects/{slug:slug}/ledger/consistency",
+    response=ConsistencyOut,
+    summary="What shows that an account's log grew from one checkpoint to another",
+    openapi_extra=responses(409),
+)
+def get_consistency(request: HttpRequest, slug: str, account: Account = "", old: Old = 0, size: Size = 0) -> Any:
+    return consistency_of(presenters.accounts_of(_project(request, slug)), account, old=old, size=size)
+
+
+@router.get(
+    "projects/{slug:slug}/ledger/inclusion",
+    response=InclusionOut,
+    summary="What shows that an entry is in an account's log",
+    openapi_extra=responses(409),
+)
+def get_inclusion(
+    request: HttpRequest, slug: str, account: Account = "", sequence: EntryNumber = 1, size: Size = 0
+) -> Any:
+    found, log = _log(presenters.accounts_of(_project(request, slug)), account)
+    size = size or log.size
+    return {
+        "account": found.scope,
+        "sequence": sequence,
+        "size": size,
+        "hashes": _encoded(log.inclusion(sequence, size)),
+        "hash": log.hashes[sequence - 1],
+        "checkpoint": log.checkpoint(size),
+    }
+
+
+def _project(request: HttpRequest, slug: str) -> Project:
+    require_scope(request, Scope.LEDGER_READ)
+    return project_for(request, slug, Role.MANAGER, Role.ENGINEER)
+
+
+def consistency_of(accounts: QuerySet[BudgetAccount], scope: str, *, old: int, size: int) -> dict[str, Any]:
+    """Return what shows that the log of one of the accounts grew from one size to another."""
+    found, log = _log(accounts, scope)
+    size = size or log.size
+    return {"account": found.scope, "old": old, "size": size, "hashes": _encoded(log.consistency(old, size))}
+
+
+def _log(accounts: QuerySet[BudgetAccount], scope: str) -> tuple[BudgetAccount, Log]:
+    account = get_object_or_404(accounts, scope=scope) if scope else accounts.first()
+    if account is None:
+        raise Http404
+    return account, log_of(account)
+
+
+def _encoded(hashes: Sequence[bytes]) -> list[str]:
+    return [base64.b64encode(each).decode() for each in hashes]
+
+
+class EntryOut(Schema):
+    """One entry of the ledger; `account` is the scope of its account."""
+
+    account: str = Field(alias="account.scope")
+    sequence: int
+    kind: str
+    mechanism: str
+    purpose: str
+    subject: str
+    actor: str
+    reason: str
+    epsilon_nano: int | None
+    delta_atto: int
+    rho_nano: int | None
+    parent: int | None
+    created_at: Moment
+    hash: str
+    output_digest: str
+
+    @staticmethod
+    def resolve_parent(entry: Any) -> int | None:
+        """Name the entry this one settles or descends from by its place in the account."""
+        return entry.parent.sequence if entry.parent else None
+
+
+class AccountOut(Schema):
+    """An account: the guarantee is its limit. `entries` counts them; `ledger/entries` has them."""
+
+    scope: str
+    unit: str
+    adjacency: str
+    filter: str
+    epsilon_limit: float
+    epsilon_spent: float
+    delta_limit: float
+    delta_spent: float
+    entries: int
+    chain_head: str
+
+
+@router.get(
+    "projects/{slug:slug}/ledger",
+    response=list[AccountOut],
+    summary="Accounts with limits and spending",
+    openapi_extra=paged(),
+)
+def list_accounts(request: HttpRequest, response: HttpResponse, slug: str, page: Query[Page]) -> Any:
+    require_scope(request, Scope.LEDGER_READ)
+    project = project_for(request, slug, Role.MANAGER, Role.ENGINEER)
+    found = page_of(presenters.accounts_of(project), page, request=request, response=response)
+    return [_account(account) for account in found]
+
+
+@router.get(
+    "projects/{slug:slug}/ledger/entries",
+    response=list[EntryOut],
+    summary="Every entry, oldest first",
+    openapi_extra=paged(),
+)
+def list_entries(
+    request: HttpRequest,
+    response: HttpResponse,
+    slug: str,
+    page: Query[Page],
+    account: str = "",
+    after: AfterSequence = 0,
+) -> Any:
+    require_scope(request, Scope.LEDGER_READ)
+    accounts = presenters.accounts_of(project_for(request, slug, Role.MANAGER, Role.ENGINEER))
+    found = privacy_selectors.entries_of(accounts.filter(scope=account) if account else accounts, after=after)
+    return page_of(found, page, request=request, response=response)
+
+
+@router.get(
+    "projects/{slug:slug}/ledger/statement",
+    summary="Every entry with the audit's verdict, for an auditor",
+    openapi_extra=responses(responses=DOCUMENT),
+)
+def get_statement(request: HttpRequest, slug: str) -> HttpResponseBase:
+    require_scope(request, Scope.LEDGER_READ)
+    return statement_response(project_for(request, slug, Role.MANAGER, Role.ENGINEER))
+
+
+def _account(account: Any) -> dict[str, Any]:
+    guarantee = privacy_selectors.guarantee(account)
+    return {
+        "scope": account.scope,
+        "unit": account.unit,
+        "adjacency": account.adjacency,
+        "filter": account.filter,
+        "epsilon_limit": guarantee.epsilon_limit,
+        "epsilon_spent": guarantee.epsilon_spent,
+        "delta_limit": guarantee.delta_limit,
+        "delta_spent": guarantee.delta_spent,
+        "entries": guarantee.sequence,
+        "chain_head": guarantee.chain_head,
+    }

@@ -1,0 +1,51 @@
+"""What a press of a button has charged, from declared settings alone: it stands on it, and is agreed to by it."""
+
+import math
+from collections.abc import Mapping
+from typing import Final
+
+from annotation.choices.gates import gate_event, gate_from
+from annotation.models import DatasetRole, Oracle, Project
+from privacy.accounting.cost import Cost
+
+AGREED: Final = "agreed"
+# Whatever a person can send that has something charged, and where its price stands. What goes on by itself, as declared
+# when the project was opened, is charged by no button: answers that complete a training, rounds, blocks.
+PRICED: Final[Mapping[str, str]] = {
+    "annotation:data": "an upload that is charged is looked at first, and uploaded by the button of that page",
+    "annotation:preview": "on the button that uploads",
+    "annotation:start_gate": "on the button beside the upload",
+    "annotation:set_state": "on the button that resumes",
+    "learner:train_on_few": "on the button",
+    "learner:close_block": "on the button",
+    "learner:retry_work": "on the button beside the work",
+    "api:upload_dataset": "in the answer; `most_epsilon` refuses more",
+    "api:post_records": "on the data page and the preset: a stream is paid for once, whole, with its first record",
+}
+
+
+def gate_charge(project: Project) -> Cost:
+    """Return what one upload pays for its way through the gate of a crowd project."""
+    assert project.gate_epsilon is not None
+    return gate_event(gate_from(project.settings), project.gate_epsilon).cost()
+
+
+def upload_charge(project: Project, role: str) -> Cost | None:
+    """Return what reading an upload is followed by at once; None where nothing is charged for it."""
+    charged = project.oracle == Oracle.CROWD and role == DatasetRole.POOL and project.gate_epsilon is not None
+    return gate_charge(project) if charged else None
+
+
+def token_of(cost: Cost) -> str:
+    """Return a price as a form sends it back."""
+    return f"{cost.epsilon!r};{cost.delta!r}"
+
+
+def is_agreed(sent: Mapping[str, str], cost: Cost | None) -> bool:
+    """Say whether what was sent agrees to this price, or there is none."""
+    return cost is None or sent.get(AGREED) == token_of(cost)
+
+
+def within(cost: Cost | None, most_epsilon: float | None) -> bool:
+    """Say whether a price is no more than a program is ready to pay."""
+    return cost is None or most_epsilon is None or (not math.isnan(most_epsilon) and cost.epsilon <= most_epsilon)

@@ -1,0 +1,87 @@
+"""What a project may spend on answers, counted in answers and in money; this is no privacy budget."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from django.db.models import Sum
+from django.db.models.functions import Greatest
+
+from annotation.models import Label, Project, Query, QueryState
+
+
+@dataclass(frozen=True, slots=True)
+class LabelBudget:
+    """Answers that may be asked for in all, those that were, and those that came; `limit` is None without a limit."""
+
+    limit: int | None
+    asked: int
+    given: int
+    price: Decimal | None
+    currency: str
+    money_limit: Decimal | None = None
+
+    @property
+    def left(self) -> int | None:
+        """Answers that may still be asked for."""
+        return None if self.limit is None else max(0, self.limit - self.asked)
+
+    @property
+    def spent(self) -> Decimal | None:
+        """Price of the answers that came."""
+        return None if self.price is None else self.given * self.price
+
+    @property
+    def money_left(self) -> Decimal | None:
+        """What is not spent, nor promised to an answer that was asked for; None without a limit in money."""
+        if self.money_limit is None or self.price is None:
+            return None
+        return max(Decimal(0), self.money_limit - self.asked * self.price)
+
+
+def label_budget(project: Project) -> LabelBudget:
+    """Return where the budget of a project stands."""
+    given = Label.objects.filter(query__project=project, superseded_at=None).count()
+    return LabelBudget(
+        limit=answers_limit(project),
+        asked=answers_asked(project),
+        given=given,
+        price=project.price_per_label,
+        currency=project.currency,
+        money_limit=project.money_limit,
+    )
+
+
+def answers_limit(project: Project) -> int | None:
+    """Return the lower of the two limits, in answers."""
+    limits = [] if project.labels_limit is None else [project.labels_limit]
+    if project.money_limit is not None and project.price_per_label:
+        limits.append(int(project.money_limit // project.price_per_label))
+    return min(limits, default=None)
+
+
+def answers_asked(project: Project) -> int:
+    """Count the answers that came or are still wanted: every question that was opened takes as many as its overlap."""
+    return _answers(project, at_least=1)
+
+
+def _answers(project: Project, *, at_least: int) -> int:
+    opened = Query.objects.filter(project=project).exclude(state__in=(QueryState.CANDIDATE, QueryState.GOLD))
+    # A check takes as many answers as it gets, and they are paid like the others.
+    checks = Label.objects.filter(query__project=project, query__state=QueryState.GOLD, superseded_at=None).count()
+    wanted = opened.aggregate(answers=Sum(Greatest("overlap", at_least), default=0))
+    return int(wanted["answers"]) + checks
+
+
+def questions_left(project: Project) -> int | None:
+    """Return how many more questions the budget pays for in full, None where there is no limit.
+
+    A question of which one more person may be asked counts with all it may take. How many were asked shows in rounds,
+    so it must not depend on how often answers disagreed.
+    """
+    limit = answers_limit(project)
+    if limit is None:
+        return None
+    # One answer alone always agrees with itself.
+    most = project.overlap_limit if project.overlap > 1 else None
+    each = max(project.overlap, most or 0)
+    return max(0, limit - _answers(project, at_least=each)) // each

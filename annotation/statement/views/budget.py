@@ -1,0 +1,25 @@
+"""What was spent on what, what is left, and changing a limit."""
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+
+from annotation import selectors
+from annotation.models import Role
+from annotation.statement import presenters
+from annotation.statement.common_limit import common_limit_words
+
+
+@login_required
+def budget(request: HttpRequest, slug: str) -> HttpResponse:
+    """Limits, spending and the statement of a project's accounts."""
+    allowed = selectors.projects_of(request.user, roles=(Role.MANAGER, Role.ENGINEER))
+    project = get_object_or_404(allowed, slug=slug)
+    may_change = selectors.projects_of(request.user, roles=(Role.MANAGER,)).filter(pk=project.pk).exists()
+    context = {
+        "project": project,
+        "sheets": presenters.detailed_sheets(project, compose="compose" in request.GET),
+        "may_change": may_change,
+        "common_limit": common_limit_words(project),
+    }
+    return render(request, "annotation/budget.html", context)

@@ -1,0 +1,89 @@
+"""Long work as people see it: opened with what caused it, sent to a worker, sent again when nobody finishes it."""
+
+import logging
+from datetime import timedelta
+from uuid import UUID
+
+from celery import current_app
+from django.conf import settings
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import models, transaction
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from annotation.errors import SiteBusy
+from annotation.models import Job, Project, ProjectState, WorkState
+from annotation.work.services import broker
+
+logger = logging.getLogger(__name__)
+IMPORT = "import"
+GATE = "gate"
+SURVEY = "survey"
+COMPARE = "compare"
+SIMULATE = "simulate"
+FORGET = "forget"
+DELETE = "delete"
+# By name, because tasks call services and not the other way round.
+TASKS = {
+    IMPORT: "annotation.tasks.import_dataset_task",
+    GATE: "annotation.tasks.run_gate_task",
+    SURVEY: "annotation.tasks.run_survey_task",
+    COMPARE: "annotation.tasks.compare_answers_task",
+    SIMULATE: "learner.tasks.simulate_plan_task",
+    FORGET: "learner.tasks.forget_contributor_task",
+    DELETE: "learner.tasks.delete_project_task",
+}
+
+
+def refuse_when_busy() -> None:
+    """Raise `SiteBusy` where more long work waits than the site takes on; nothing people do by hand asks this."""
+    if is_busy():
+        raise SiteBusy("Much long work waits already, so nothing was taken on. Try again in a few minutes.")
+
+
+def is_busy() -> bool:
+    """Say whether as many jobs wait for a worker as `HEAVY_BACKLOG_LIMIT` allows."""
+    waiting = Job.objects.filter(state=WorkState.WAITING, kind__in=TASKS)
+    return waiting.count() >= settings.HEAVY_BACKLOG_LIMIT
+
+
+def open_job(*, project: Project | None, kind: str, owner: AbstractBaseUser | None = None, send: bool = True) -> Job:
+    """Write a job that waits, in the caller's transaction, and send it to a worker once that commits."""
+    job: Job = Job.objects.create(project=project, kind=kind, owner=owner)  # type: ignore[misc]
+    if send:
+        # No partial: Django names what failed, and a partial has no name.
+        transaction.on_commit(lambda: send_job(job_id=job.pk, kind=kind), robust=True)
+    return job
+
+
+def send_job(*, job_id: UUID, kind: str) -> None:
+    """Hand a job to the broker; sending twice is harmless, because only one worker can take it."""
+    current_app.signature(TASKS[kind], kwargs={"job_id": str(job_id)}).apply_async()
+    Job.objects.filter(pk=job_id).update(sent_at=Now())
+
+
+def send_project_changed(project_id: int) -> None:
+    """Say, once the caller's transaction commits, that the project may be able to take its next step."""
+    changed = current_app.signature(settings.PROJECT_CHANGED_TASK, kwargs={"project_id": project_id})
+    transaction.on_commit(changed.apply_async, robust=True)
+
+
+def resend_stalled_jobs() -> int:
+    """Send again what was never sent, waits for long, or was dropped by its worker; return how many those were."""
+    patience = timedelta(seconds=settings.WORK_LEASE_SECONDS)
+    long_ago = models.ExpressionWrapper(Now() - patience, output_field=models.DateTimeField())
+    # A process whose clock was ahead wrote a time that is still to come.
+    unsent = Q(sent_at=None) & (Q(created_at__lt=long_ago) | Q(created_at__gt=Now())) | Q(sent_at__lt=long_ago)
+    open_work = Q(state=WorkState.WAITING) | Q(state=WorkState.RUNNING, leased_until__lt=Now())
+    # Nothing is scheduled for a project that was put away, but for what it is owed: that people and it are forgotten.
+    closed = Q(project__state__in=(ProjectState.ARCHIVED, ProjectState.DELETED))
+    open_jobs = Job.objects.filter(open_work, kind__in=TASKS).exclude(closed & ~Q(kind__in=(FORGET, DELETE)))
+    stalled = open_jobs.filter(unsent)
+    if not stalled.exists() or not broker.may_have_lost(open_jobs.count()):
+        return 0
+    sent = 0
+    for job_id, kind in stalled.order_by("created_at").values_list("pk", "kind"):
+        logger.info("job %s of kind %s is sent again", job_id, kind)
+        send_job(job_id=job_id, kind=kind)
+        sent += 1
+    return sent

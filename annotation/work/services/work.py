@@ -1,0 +1,298 @@
+"""Long work on one row: whoever takes it holds a lease; when the lease lapses, the next attempt may start.
+
+Works on any model with the fields `state` (`WorkState`), `attempt`, `leased_until`, `started_at`, `cancelled_by`,
+`error` and `finished_at`. The clock is the database's. `attempt` is the fence: only the attempt that holds the row can
+finish it, so call `finish_work` inside the transaction that stores the output and a taken-over worker stores nothing.
+"""
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import DatabaseError, connection, models, transaction
+from django.db.models import F, QuerySet
+from django.db.models.functions import Now
+
+from annotation.errors import WorkCancelled, WorkLost
+from annotation.models import Job, WorkState
+from annotation.work.services import interruptions
+from privacy.errors import AlreadySettled
+from privacy.wording import say
+
+logger = logging.getLogger(__name__)
+MAXIMUM_ATTEMPTS = 5
+REPORT_EVERY_SECONDS = 1.0
+
+
+class Lease:
+    """The hold of one attempt on its row, kept by a thread until the block of `keep_lease` ends."""
+
+    def __init__(self, row: models.Model) -> None:
+        self._row = row
+        self._lost = threading.Event()
+        self._stop = threading.Event()
+        self._news: dict[str, Any] = {}
+        self._cancelled_by: str = row.cancelled_by  # type: ignore[attr-defined]
+        self._renew_every = settings.WORK_LEASE_SECONDS / 3
+        self._thread = threading.Thread(target=self._keep, name=f"lease of {row.pk}", daemon=True)
+
+    def report(self, **fields: Any) -> None:
+        """Note fields of the row (progress, message) for the next write, at most one each second."""
+        self._news = fields
+
+    def check(self) -> None:
+        """Raise `WorkLost` once another attempt has the row, `WorkCancelled` once a manager wants it to stop."""
+        if self._cancelled_by:
+            raise WorkCancelled(cancelled_words(self._cancelled_by))
+        if self._lost.is_set():
+            raise WorkLost(f"{self._row._meta.model_name} {self._row.pk} was taken over by another worker")
+
+    def start(self) -> None:
+        """Begin to renew."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End renewing and wait for the thread to have closed its connection."""
+        self._stop.set()
+        self._thread.join()
+
+    def _keep(self) -> None:
+        waited = 0.0
+        pause = min(REPORT_EVERY_SECONDS, self._renew_every)
+        try:
+            while not self._stop.wait(pause):
+                waited += pause
+                self._listen()
+                if not self._news and waited < self._renew_every:
+                    continue
+                waited = 0.0
+                if not self._renew():
+                    self._lost.set()
+                    return
+        finally:
+            connection.close()
+
+    def _listen(self) -> None:
+        """Hear whether the work is cancelled."""
+        try:
+            self._cancelled_by = _held_rows(self._row).values_list("cancelled_by", flat=True).first() or ""
+        except DatabaseError:
+            connection.close()
+
+    def _renew(self) -> bool:
+        """Write the lease and the news; false once the row belongs to another attempt."""
+        news, self._news = self._news, {}
+        held = _held_rows(self._row)
+        try:
+            with transaction.atomic():
+                # Whoever finishes the work holds the row's lock already; waiting for it would wait for ourselves.
+                if _lock(held, skip_locked=True).first():
+                    held.update(leased_until=_lease_end(), **news)
+                    return True
+            return held.exists()
+        except DatabaseError:
+            logger.warning("lease of %s %s not renewed, trying again", self._row._meta.model_name, self._row.pk)
+            connection.close()
+            return True
+
+
+def take_work(*, row: models.Model) -> bool:
+    """Take a waiting row, or a running one whose lease lapsed, for a new attempt; false if there is nothing to take."""
+    waiting = _rows(row).filter(pk=row.pk, state=WorkState.WAITING)
+    lapsed = _rows(row).filter(pk=row.pk, state=WorkState.RUNNING, leased_until__lt=Now())
+    # Durable: a lease inside somebody's open transaction would be seen by nobody.
+    with transaction.atomic(durable=True):
+        # Who sends the task writes to the row right after: skipping it then would leave the work to the beat. A lapsed
+        # one may be held by its old attempt for as long as that takes to store, or by a host that is gone.
+        taken = _lock(waiting).first() or _lock(lapsed, skip_locked=True).first()
+        if taken is None:
+            return False
+        _rows(row).filter(pk=row.pk).update(
+            state=WorkState.RUNNING, attempt=F("attempt") + 1, leased_until=_lease_end(), started_at=Now()
+        )
+        row.refresh_from_db()
+    return True
+
+
+@contextmanager
+def keep_lease(row: models.Model) -> Iterator[Lease]:
+    """Renew the lease of a taken row every third of it, from a thread with a connection of its own."""
+    lease = Lease(row)
+    lease.start()
+    try:
+        yield lease
+    finally:
+        lease.stop()
+
+
+class Ending:
+    """What becomes of a row whose attempt ends without a result; kinds of work override what differs for them.
+
+    Attributes
+    ----------
+    maximum : int
+        Attempts that may end in a killed worker before the row fails, >= 1.
+    refusals : tuple of exception types
+        What fails the row with its own words: nothing is wrong with the program.
+    """
+
+    maximum: int = MAXIMUM_ATTEMPTS
+    refusals: tuple[type[Exception], ...] = (WorkCancelled,)
+
+    def settle_earlier(self, row: models.Model) -> None:
+        """Write off what killed attempts left before this one does anything."""
+
+    def killed_words(self, row: models.Model) -> str:
+        """Say that no further attempt is made."""
+        return say("Given up: {attempts} attempts were killed.", attempts=self.maximum)
+
+    def give_up(self, row: models.Model, reason: str) -> None:
+        """Fail the row; `WorkLost` where another attempt has it."""
+        fail_work(row=row, error=reason)
+
+    def refused(self, row: models.Model, refusal: Exception) -> None:
+        """Deal with one of the `refusals`."""
+        self.give_up(row, str(refusal))
+
+    def failed(self, row: models.Model, error: Exception) -> None:
+        """Deal with an error that nobody foresaw; it is raised for the log afterwards."""
+        self.give_up(row, interruptions.reason_of(error))
+
+
+CHARGES_NOTHING = Ending()
+
+
+@contextmanager
+def attempt_at(row: models.Model, ending: Ending = CHARGES_NOTHING) -> Iterator[Lease | None]:
+    """Take a row for one attempt; yields None when there is nothing to take, or nothing more to try.
+
+    A refusal or a cancellation fails the row with its reason, and so does any other error, which is raised for the log;
+    where the database went away, the row keeps its lapsing lease for the next attempt. The attempt after the last one
+    fails it, too. Whatever another worker has taken over meanwhile is left to that one.
+    """
+    if not take_work(row=row):
+        yield None
+        return
+    begun = False
+    with keep_lease(row) as lease:
+        try:
+            may_begin = _may_begin(row, ending)
+            begun = True
+            yield lease if may_begin else None
+        except (WorkLost, AlreadySettled):
+            _say_lost(row)
+        except ending.refusals as refusal:
+            with _unless_lost(row):
+                ending.refused(row, refusal)
+        except Exception as error:
+            if interruptions.passes_by_itself(error):
+                logger.warning("%s %s lost the database in attempt %s", *_named(row))
+            else:
+                with _unless_lost(row):
+                    ending.failed(row, error)
+                    raise
+    if not begun:
+        yield None
+
+
+def _may_begin(row: models.Model, ending: Ending) -> bool:
+    """Settle what earlier attempts left, and say whether this one is made."""
+    ending.settle_earlier(row)
+    if row.attempt > ending.maximum:  # type: ignore[attr-defined]
+        ending.give_up(row, ending.killed_words(row))
+        return False
+    if row.cancelled_by:  # type: ignore[attr-defined]
+        # Nothing was reserved yet, so this attempt costs nothing.
+        raise WorkCancelled(cancelled_words(row.cancelled_by))  # type: ignore[attr-defined]
+    return True
+
+
+@contextmanager
+def _unless_lost(row: models.Model) -> Iterator[None]:
+    """Leave the row to the worker that has taken it over, where one has."""
+    try:
+        yield
+    except WorkLost:
+        _say_lost(row)
+
+
+def _say_lost(row: models.Model) -> None:
+    # Nothing of this attempt was stored; whoever took over has written off what it reserved.
+    logger.warning("%s %s was taken over, attempt %s stops", *_named(row))
+
+
+def _named(row: models.Model) -> tuple[str, object, int]:
+    kind = f"{row.kind} job" if isinstance(row, Job) else str(row._meta.model_name)
+    return kind, row.pk, row.attempt  # type: ignore[attr-defined]
+
+
+def finish_work(*, row: models.Model, **fields: Any) -> None:
+    """Mark the row done, with `fields`, in the caller's transaction; `WorkLost` if another attempt holds it by now.
+
+    This is the last point at which cancelling stops the work: what is done is done.
+    """
+    # The update waits for whoever is cancelling at this moment.
+    if not _held_rows(row).filter(cancelled_by="").update(**_ended(state=WorkState.DONE, error="", **fields)):
+        cancelled_by = _held_rows(row).values_list("cancelled_by", flat=True).first()
+        if cancelled_by:
+            raise WorkCancelled(cancelled_words(cancelled_by))
+        raise _lost(row)
+    row.refresh_from_db()
+
+
+def cancel_work(*, row: models.Model, by: str) -> bool:
+    """Have the work stop: at once where it waits, at its next safe point where it runs; false where it has ended."""
+    words = cancelled_words(by)
+    with transaction.atomic():
+        waits = _rows(row).filter(pk=row.pk, state=WorkState.WAITING)
+        stopped = waits.update(state=WorkState.FAILED, finished_at=Now(), cancelled_by=by, error=words)
+        asked = stopped or _rows(row).filter(pk=row.pk, state=WorkState.RUNNING).update(cancelled_by=by)
+    row.refresh_from_db()
+    return bool(asked)
+
+
+def cancelled_words(by: str) -> str:
+    """Say that and by whom work was cancelled."""
+    return say("Cancelled by {by}.", by=by)
+
+
+def fail_work(*, row: models.Model, error: str, **fields: Any) -> None:
+    """Mark the row failed with a sentence a person can act on, free of content; it is not tried again."""
+    if not _held_rows(row).update(**_ended(state=WorkState.FAILED, error=error, **fields)):
+        raise _lost(row)
+    row.refresh_from_db()
+
+
+def note_interruption(*, row: models.Model, error: str) -> None:
+    """Say on the row why this attempt stopped while the next one is awaited; nothing where another one holds it."""
+    _held_rows(row).update(error=error)
+
+
+def _ended(**fields: Any) -> dict[str, Any]:
+    return {"leased_until": None, "finished_at": Now()} | fields
+
+
+def _lost(row: models.Model) -> WorkLost:
+    return WorkLost(f"{row._meta.model_name} {row.pk} was taken over by another worker")
+
+
+def _rows(row: models.Model) -> QuerySet[Any]:
+    return type(row)._default_manager.all()
+
+
+def _held_rows(row: models.Model) -> QuerySet[Any]:
+    return _rows(row).filter(pk=row.pk, state=WorkState.RUNNING, attempt=row.attempt)  # type: ignore[attr-defined]
+
+
+def _lock(rows: QuerySet[Any], *, skip_locked: bool = False) -> QuerySet[Any]:
+    return rows.select_for_update(of=("self",), skip_locked=skip_locked, no_key=True).values_list("pk")
+
+
+def _lease_end() -> "models.ExpressionWrapper[Any]":
+    return models.ExpressionWrapper(
+        Now() + timedelta(seconds=settings.WORK_LEASE_SECONDS), output_field=models.DateTimeField()
+    )

@@ -1,0 +1,122 @@
+"""Public tasks as `manage.py simulate` reads them: files of a data folder, cut into a pool and what is held out."""
+
+import csv
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.datasets import load_digits
+
+from benchmarks.trials.tasks import kdd_task
+from learner.planning.simulation.reading import read_task
+from learner.planning.simulation.task import Task
+
+WORDS = Path(__file__).parents[1] / "descriptions"
+Files = dict[str, Path]
+Rows = list[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class PublicTask:
+    """How a task's files are made, how many labels are looked at, and which preset plays it."""
+
+    files: Callable[[Path, Path], Files]
+    labels: tuple[int, ...]
+    preset: str = "pool-experts"
+    describe: str = ""
+
+    def task(self, folder: Path, data: Path, *, seeds: int, **changes: Any) -> Task:
+        """Read the task; `folder` holds the files made of those in `data`."""
+        described = {"describe": WORDS / self.describe} if self.describe else {}
+        found = self.files(folder, data)
+        values: dict[str, Any] = {"settings": {}, "label_counts": self.labels, "seeds": seeds} | changes
+        return read_task(found.pop("data"), **found, **described, **values)
+
+
+def sms(folder: Path, data: Path) -> Files:
+    """Spam and ham; a fifth is held out by the reader."""
+    lines = (data / "SMSSpamCollection.tsv").read_text("utf-8").split("\n")
+    rows = [line.split("\t", 1) for line in lines if "\t" in line]
+    return {"data": written(folder / "data.csv", [(text, label) for label, text in rows])}
+
+
+def intents(n_classes: int) -> Callable[[Path, Path], Files]:
+    """Return a task of so many intents of CLINC150, drawn once."""
+
+    def files(folder: Path, data: Path) -> Files:
+        with (data / "clinc150_full.csv").open(encoding="utf-8") as file:
+            rows = [row for row in csv.DictReader(file) if row["label"] != "oos"]
+        names = sorted({row["label"] for row in rows})
+        chosen = {names[place] for place in np.random.default_rng(1).permutation(len(names))[:n_classes]}
+        parts = {
+            part: [(row["text"], row["label"]) for row in rows if row["label"] in chosen and row["split"] == part]
+            for part in ("train", "test")
+        }
+        return {
+            "data": written(folder / "data.csv", parts["train"]),
+            "test": written(folder / "test.csv", parts["test"]),
+        }
+
+    return files
+
+
+def requests(*, whole: bool) -> Callable[[Path, Path], Files]:
+    """Return spoken requests by intent or scenario; a text is in one part only, the larger one is the pool."""
+
+    def files(folder: Path, data: Path) -> Files:
+        seen: dict[str, tuple[str, str]] = {}
+        with (data / "slurp_dev_test_utterances.csv").open(encoding="utf-8") as file:
+            for row in csv.DictReader(file):
+                label = row["label"] if whole else row["label"].split("_")[0]
+                seen.setdefault(row["text"], (label, row["split"]))
+        parts = {
+            part: [(text, label) for text, (label, found) in seen.items() if found == part]
+            for part in ("test", "devel")
+        }
+        return {
+            "data": written(folder / "data.csv", parts["test"]),
+            "test": written(folder / "test.csv", parts["devel"]),
+        }
+
+    return files
+
+
+def digits(folder: Path, _data: Path) -> Files:
+    """All ten digits of scikit-learn, as its 64 numbers."""
+    X, y = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    X, y = X[order], y[order]
+    np.savez(folder / "digits.npz", X_train=X[:1437], y_train=y[:1437], X_test=X[1437:], y_test=y[1437:])
+    return {"data": folder / "digits.npz"}
+
+
+def attacks(folder: Path, data: Path) -> Files:
+    """KDD connections by declared bounds, one in twelve."""
+    task = kdd_task(data)
+    parts = {"X_train": task.X, "y_train": task.y, "X_test": task.test_rows, "y_test": task.test_labels}
+    np.savez(folder / "kdd.npz", **parts)
+    return {"data": folder / "kdd.npz"}
+
+
+def written(path: Path, rows: Rows) -> Path:
+    """Write texts and labels under a header."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([("text", "label"), *rows])
+    return path
+
+
+TASKS = {
+    "SMS spam": PublicTask(sms, (470, 1880)),
+    "SMS spam, described": PublicTask(sms, (470, 1880), describe="sms_spam.json"),
+    "MNIST 0/9": PublicTask(lambda _folder, data: {"data": data / "mnist_0_9.npz"}, (500, 2000)),
+    "KDD": PublicTask(attacks, (500, 2000)),
+    "ten digits": PublicTask(digits, (500, 1437)),
+    "CLINC 10": PublicTask(intents(10), (100, 1000)),
+    "CLINC 50": PublicTask(intents(50), (500, 5000)),
+    "CLINC 77": PublicTask(intents(77), (770, 7700)),
+    "CLINC 150": PublicTask(intents(150), (1500, 15000)),
+    "SLURP 18": PublicTask(requests(whole=False), (180, 2900)),
+    "SLURP 18, crowd": PublicTask(requests(whole=False), (60, 120, 180), preset="voice-crowd"),
+}

@@ -1,0 +1,375 @@
+"""`dpal`: a site from a terminal."""
+
+import functools
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from dpal import managing, settings, tables
+from dpal.errors import DpalError, NotAllowed, NotInScope
+from dpal.manifest import verify_folder
+from dpal.mlflow_model import write_folder
+from dpal.model import Model
+from dpal.pushing import push as send_on
+from dpal.releases import LATEST, copy_to, fetch, load, open_folder
+from dpal.site import Site, quoted
+from dpal.uploading import upload as send_file
+
+BATCH = 10_000
+POLL_SECONDS = 1.0
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+site_option = click.option(
+    "--site", envvar="DPAL_SITE", help="Address of the site; DPAL_SITE, else that of the last login."
+)
+version_option = click.option("--version", default=LATEST, show_default=True, help="Number of a version, or a channel.")
+retired_option = click.option("--retired", is_flag=True, help="Take it even if it was retired.")
+key_option = click.option("--public-key", help="The site's signing key; by default the one first met there.")
+
+
+class Sentences(click.Group):
+    """Commands whose refusals are one sentence and the exit code 1."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command."""
+        try:
+            return super().invoke(ctx)
+        except DpalError as error:
+            raise click.ClickException(str(error)) from error
+        except BrokenPipeError:
+            # Whoever read the output has enough of it.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            ctx.exit(1)
+
+
+@click.group(cls=Sentences)
+@click.version_option(package_name="dpal-client")
+def main() -> None:
+    """Work with a DPAL site: its releases, uploads and jobs."""
+
+
+def with_site(command: Command) -> Command:
+    """Add --site and give the command the site it means."""
+
+    @site_option
+    @functools.wraps(command)
+    def run(*args: Any, site: str | None, **kwargs: Any) -> Any:
+        with Site(meant(site), os.environ.get("DPAL_TOKEN")) as opened:
+            return command(*args, site=opened, **kwargs)
+
+    return run  # type: ignore[return-value]
+
+
+def meant(site: str | None) -> str:
+    """Return the address that was named, or that of the last login."""
+    found = site or settings.last_site()
+    if not found:
+        raise NotAllowed("Which site? Name it with --site, or run `dpal login https://…` once.")
+    return settings.site_address(found)
+
+
+def key_of(given: str | None, site: str | None) -> str:
+    """Return the key that was given, or the one known of a site."""
+    named = site or settings.last_site()
+    key = given or (settings.known_of(settings.site_address(named)).public_key if named else "")
+    if not key:
+        raise DpalError("Which key? Pass --public-key from the release page of the site you trust.")
+    return key
+
+
+@main.command()
+@click.argument("site")
+def login(site: str) -> None:
+    """Keep a token of SITE, asked for here or read from standard input."""
+    address = settings.site_address(site)
+    if sys.stdin.isatty():
+        click.echo(f"Make a token at {address}/tokens/ with the scopes you need.", err=True)
+        token = click.prompt("Token", hide_input=True, err=True)
+    else:
+        token = sys.stdin.readline()
+    token = token.strip()
+    if not token:
+        raise NotAllowed("No token was given.")
+    # A token may be good for something else.
+    with Site(address, token) as asked, suppress(NotInScope):
+        next(asked.pages("projects", most=1), None)
+    settings.remember(address, token=token)
+    click.echo(f"Logged in to {address}.")
+
+
+@main.command()
+@click.argument("site")
+@click.argument("public_key")
+def trust(site: str, public_key: str) -> None:
+    """Trust PUBLIC_KEY as the signing key of SITE from now on."""
+    address = settings.site_address(site)
+    settings.remember(address, public_key=public_key)
+    click.echo(f"Releases of {address} are genuine if this key signed them.")
+
+
+@main.command()
+@with_site
+def projects(site: Site) -> None:
+    """List the projects you have a part in."""
+    for one in site.pages("projects"):
+        click.echo(f"{one['slug']:30}  {one['data_kind']:6}  {one['state']:10}  {one['name']}")
+
+
+@main.command()
+@click.argument("project")
+@with_site
+def releases(project: str, site: Site) -> None:
+    """List the versions of PROJECT, newest first."""
+    for one in site.pages(f"projects/{quoted(project)}/models"):
+        limits = ", ".join(f"({terms['limit_epsilon']:g}, {terms['limit_delta']:g})" for terms in one["guarantee"])
+        measured = ", ".join(f"{score['accuracy']:.3f} on {score['dataset']}" for score in one["evaluations"])
+        click.echo(f"{one['version']:4}  {one['state']:9}  {limits:20}  {measured or 'not measured'}")
+
+
+@main.command()
+@click.argument("project")
+@click.argument("folder", type=click.Path(path_type=Path))
+@version_option
+@retired_option
+@key_option
+@click.option("--offline", is_flag=True, help="From the cache, without a network.")
+@click.option("--for", "form", type=click.Choice(["dpal", "mlflow"]), default="dpal", help="Who reads the folder.")
+@click.option("--with-encoder", is_flag=True, help="Add the public sentence encoder it reads, 90 MB.")
+@site_option
+def download(
+    project: str,
+    folder: Path,
+    version: str,
+    retired: bool,
+    public_key: str | None,
+    offline: bool,
+    form: str,
+    with_encoder: bool,
+    site: str | None,
+) -> None:
+    """Put a verified release of PROJECT into a new FOLDER, plain or as `mlflow.pyfunc` loads it."""
+    if folder.exists():
+        raise DpalError(f"{folder} is there already: name a new folder.")
+    with progress_of_files() as progress:
+        fetched = fetch(
+            meant(site),
+            project,
+            version,
+            public_key=public_key,
+            retired=retired,
+            offline=offline,
+            progress=progress,
+        )
+    if form == "mlflow":
+        write_folder(fetched, folder, public_key=key_of(public_key, site))
+    else:
+        copy_to(fetched, folder, with_encoder=with_encoder)
+    click.echo(f"Version {fetched.manifest.version} of {project}, genuine, is in {folder}.")
+
+
+@main.command()
+@click.argument("project")
+@click.argument("registry")
+@version_option
+@retired_option
+@key_option
+@click.option("--offline", is_flag=True, help="From the cache, without a network.")
+@site_option
+def push(
+    project: str, registry: str, version: str, retired: bool, public_key: str | None, offline: bool, site: str | None
+) -> None:
+    """Put a verified release of PROJECT into a REGISTRY: mlflow://HOST:PORT/NAME."""
+    with progress_of_files() as progress:
+        fetched = fetch(
+            meant(site), project, version, public_key=public_key, retired=retired, offline=offline, progress=progress
+        )
+    click.echo(send_on(fetched, registry, public_key=key_of(public_key, site)))
+
+
+@main.command()
+@click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@key_option
+@site_option
+def verify(folder: Path, public_key: str | None, site: str | None) -> None:
+    """Check that a downloaded FOLDER is genuine and predicts here what it predicted on its site."""
+    key = key_of(public_key, site)
+    model = open_folder(folder, public_key=key)
+    click.echo(f"genuine: version {model.version} of {model.project}\n{model.guarantee}")
+    for one in verify_folder(folder, public_key=key)[0].checkpoints:
+        click.echo(f"paid in the ledger {one.origin}, of {one.size} entries then, root {one.root}")
+
+
+@main.command()
+@click.argument("project")
+@click.argument("file", default=tables.STANDARD)
+@click.option("--format", "kind", type=click.Choice(tables.FORMATS), help="Of FILE; by default by its name.")
+@click.option("--output", "-o", default=tables.STANDARD, help="Where to write; by default standard output.")
+@click.option("--text-column", help="Column that holds the texts, if it is not called text.")
+@click.option("--probabilities", is_flag=True, help="Add the probability of every class.")
+@click.option("--precision", type=float, help="Leave `predicted` empty where the model is not sure enough for it.")
+@click.option("--batch-size", default=BATCH, show_default=True, type=click.IntRange(1), help="Records at a time.")
+@click.option("--folder", is_flag=True, help="PROJECT is a folder that `dpal download` made.")
+@version_option
+@retired_option
+@key_option
+@click.option("--offline", is_flag=True, help="From the cache, without a network.")
+@site_option
+def predict(
+    project: str,
+    file: str,
+    kind: str | None,
+    output: str,
+    text_column: str | None,
+    probabilities: bool,
+    precision: float | None,
+    batch_size: int,
+    folder: bool,
+    version: str,
+    retired: bool,
+    public_key: str | None,
+    offline: bool,
+    site: str | None,
+) -> None:
+    """Predict the records of FILE, or lines of standard input, and write them with a column `predicted`."""
+    read = tables.format_of(file, kind)
+    made = read if output == tables.STANDARD else tables.format_of(output, None)
+    if folder:
+        model = open_folder(project, public_key=key_of(public_key, site))
+    else:
+        model = load(meant(site), project, version, public_key=public_key, retired=retired, offline=offline)
+    if model.records == "images":
+        raise DpalError("Images are predicted in Python: dpal.load(...).predict(array).")
+    if made == "lines" and probabilities:
+        made = "jsonl"
+    with tables.written(output, made) as write:
+        for rows in tables.read_batches(file, read, batch_size):
+            write(
+                list(predicted(model, rows, text_column=text_column, probabilities=probabilities, precision=precision))
+            )
+
+
+def predicted(
+    model: Model, rows: Sequence[tables.Row], *, text_column: str | None, probabilities: bool, precision: float | None
+) -> Iterator[tables.Row]:
+    """Yield each row with what the model says of it."""
+    records: Any = rows
+    if model.records == "texts":
+        name = tables.column_of_texts(rows[0], text_column)
+        records = [row.get(name) for row in rows]
+    shares = model.predict_proba(records)
+    named = model.predict(records) if precision is None else model.predict_sure(records, precision)
+    leaders = named.tolist()
+    for row, label, share in zip(rows, leaders, shares.tolist(), strict=True):
+        added = {f"probability_{one}": value for one, value in zip(model.classes, share, strict=True)}
+        yield {**row, "predicted": label, **(added if probabilities else {})}
+
+
+@main.command()
+@click.argument("project")
+@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option("--role", default="pool", show_default=True, help="pool, public_test, or what else the site knows.")
+@click.option("--text-column", default="", help="Column of the texts.")
+@click.option("--label-column", default="", help="Column of the classes, in public data.")
+@click.option("--contributor-column", default="", help="Column that tells who a record is from.")
+@click.option("--mapping", default="", help="A JSON object with whatever else must be said of the file.")
+@click.option("--most-epsilon", type=float, help="Refuse the upload if it is charged more than this at once.")
+@click.option("--watch", is_flag=True, help="Wait until the site has read it.")
+@with_site
+def upload(project: str, file: Path, site: Site, watch: bool, most_epsilon: float | None, **fields: str) -> None:
+    """Send FILE to PROJECT."""
+    given = {name: value for name, value in fields.items() if value} | {"name": file.name}
+    if most_epsilon is not None:
+        given["most_epsilon"] = repr(most_epsilon)
+    with click.progressbar(length=file.stat().st_size, label=file.name, file=sys.stderr) as bar:
+        answer = send_file(site, project, file, given, bar.update)
+    if answer["charge"]:
+        click.echo(f"charged: epsilon {answer['charge']['epsilon']:g}, delta {answer['charge']['delta']:g}")
+    click.echo(f"job {answer['job']['id']}")
+    if watch:
+        follow(site, answer["job"]["id"])
+
+
+@main.command()
+@click.argument("job")
+@with_site
+def watch(job: str, site: Site) -> None:
+    """Show the progress of JOB until it has ended."""
+    follow(site, job)
+
+
+def follow(site: Site, job: str) -> None:
+    """Wait for the end of a job; a failed one is an error."""
+    with click.progressbar(length=1, label="waiting", file=sys.stderr) as bar:
+        while True:
+            told = site.get(f"jobs/{quoted(job)}")
+            bar.label, bar.length = told["state"], told["progress_total"] or 1
+            bar.update(told["progress_done"] - bar.pos)
+            if told["state"] not in ("waiting", "running"):
+                break
+            time.sleep(POLL_SECONDS)
+    if told["state"] != "done":
+        raise DpalError(f"The job {told['state']}: {told['error'] or told['message'] or 'no reason given'}")
+    click.echo(told["message"] or "done")
+
+
+@main.command()
+@click.argument("project")
+@with_site
+def budget(project: str, site: Site) -> None:
+    """Show the limit of each account of PROJECT and what is spent of it."""
+    for one in site.pages(f"projects/{quoted(project)}/ledger"):
+        limit = amount_of(one, "limit")
+        spent = amount_of(one, "spent")
+        click.echo(f"{one['scope']}: {spent} of {limit} spent, one {one['unit']}, {one['entries']} entries")
+
+
+def amount_of(account: dict[str, Any], name: str) -> str:
+    """Return an amount of an account as people write it."""
+    return f"({account[f'epsilon_{name}']:g}, {account[f'delta_{name}']:g})"
+
+
+@main.command()
+@click.argument("project")
+@click.option("--records", type=int, help="Records to plan for; by default what the site plans for.")
+@with_site
+def plan(project: str, records: int | None, site: Site) -> None:
+    """Show what the budget of PROJECT still buys."""
+    told = site.get(f"projects/{quoted(project)}/plan", records=records)
+    click.echo(
+        f"{told['releases']} releases, {told['rounds']} rounds of {told['questions']} questions and {told['labels']} "
+        f"labels for {told['records']} records; choosing costs epsilon {told['choosing']:g}, one training "
+        f"{told['training']:g}"
+    )
+
+
+@main.command()
+@click.argument("project")
+@version_option
+@with_site
+def card(project: str, version: str, site: Site) -> None:
+    """Print the model card of PROJECT."""
+    fetched = fetch(site.address, project, version, retired=True, encoder=False)
+    click.echo(fetched.files["card.md"].read_text(encoding="utf-8"))
+
+
+@contextmanager
+def progress_of_files() -> Iterator[Callable[[str, int, int], None]]:
+    """Give a function that is told how much of which file is there; silent where nobody watches."""
+
+    def tell(name: str, have: int, size: int) -> None:
+        if sys.stderr.isatty():
+            click.echo(f"\r{name}: {have:,} of {size:,} bytes", nl=have >= size, err=True)
+
+    yield tell
+
+
+managing.add_to(main, with_site, key_of, key_option)
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""What can go wrong, each with one sentence that says what to do."""
+
+
+class DpalError(Exception):
+    """Whatever this package refuses or could not do; `str` of it is meant for people."""
+
+
+class NotGenuine(DpalError):
+    """A release that is not what the site's key signed, or that predicts something else than it says."""
+
+
+class NotAllowed(DpalError):
+    """The site does not accept the token, or the token not the request."""
+
+
+class NotInScope(NotAllowed):
+    """A token that was made for other things, or a person without the role."""
+
+
+class NotThere(DpalError):
+    """There is no such project, version or file, or the caller has no part in it."""
+
+
+class Retired(DpalError):
+    """A version that the site took back."""
+
+
+class NotReached(DpalError):
+    """No answer of the site: no network, no such host, or nobody listens."""
+
+
+class NotTrusted(DpalError):
+    """The site's certificate is not valid."""
+
+
+class Broken(DpalError):
+    """A download that ended early; it goes on from there with the next try."""
+
+
+class Refused(DpalError):
+    """The site answered that it will not do this, and why."""
+
+
+class NotCached(DpalError):
+    """Asked to work without a network, and what is needed was never downloaded."""
+
+
+class NotFitting(DpalError):
+    """Records that are not of the kind the model reads."""

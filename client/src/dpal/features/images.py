@@ -1,0 +1,108 @@
+"""Grey images to rows: averages over equal areas, then a public projection or released directions."""
+
+import hashlib
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpal.errors import NotFitting
+from dpal.features.base import Featurizer, Rows, clipped, scaled_to
+
+EVEN = 1e-12
+BLOCK_NUMBERS = 2**20
+
+
+class Images(Featurizer):
+    """Pool, project and scale images of one size."""
+
+    records = "images"
+
+    def __init__(self, parameters: Mapping[str, Any]) -> None:
+        self.height, self.width = int(parameters["height"]), int(parameters["width"])
+        self.norm_bound = float(parameters["norm_bound"])
+        self._is_unit = parameters["row_scaling"] == "unit"
+        self._centered = bool(parameters["centered"])
+        self._pooling: tuple[Rows, Rows] | None = None
+        cells = self.height, self.width
+        if parameters["pooled"] is not None:
+            cells = int(parameters["pooled"][0]), int(parameters["pooled"][1])
+            self._pooling = _pooling(self.height, cells[0]), _pooling(self.width, cells[1])
+        self._cells = cells[0] * cells[1]
+        self._signs: Rows | None = None
+        if parameters["projection"] is not None:
+            columns, seed = parameters["projection"]
+            self._signs = sign_matrix(self._cells, int(columns), seed=int(seed))
+
+    @classmethod
+    def from_release(cls, parameters: Mapping[str, Any], files: Mapping[str, Path]) -> "Images":
+        """Build it from its parameters."""
+        return cls(parameters)
+
+    def raw_rows(self, records: ArrayLike) -> Iterator[Rows]:
+        """Yield rows of a block of images each: uint8, shape (n, height, width)."""
+        images = np.asarray(records)
+        if images.dtype != np.uint8 or images.shape[1:] != (self.height, self.width):
+            raise NotFitting(
+                f"This model reads images as uint8 of shape (n, {self.height}, {self.width}), "
+                f"got {images.dtype} of shape {images.shape}."
+            )
+        step = max(1, BLOCK_NUMBERS // (self.height * self.width))
+        for start in range(0, len(images), step):
+            yield self._rows(images[start : start + step])
+
+    def _rows(self, images: NDArray[np.uint8]) -> Rows:
+        grey: Rows = images.astype(np.float64) / 255.0
+        if self._pooling is not None:
+            grey = self._pooling[0] @ grey @ self._pooling[1].T
+        rows = grey.reshape(len(images), self._cells)
+        if self._centered:
+            rows = rows - rows.mean(axis=1, keepdims=True)
+            # What rounding leaves of an even surface must not be stretched to full length.
+            rows[np.abs(rows) < EVEN] = 0.0
+        if self._signs is not None:
+            rows = rows @ self._signs / math.sqrt(self._signs.shape[1])
+        return scaled_to(rows, self.norm_bound) if self._is_unit else rows * (self.norm_bound / math.sqrt(self._cells))
+
+
+class PrincipalImages(Featurizer):
+    """Pooled images along directions that the site released once."""
+
+    records = "images"
+
+    def __init__(self, pixels: Images, components: Rows, norm_bound: float) -> None:
+        self.pixels = pixels
+        self.components = components
+        self.norm_bound = norm_bound
+
+    @classmethod
+    def from_release(cls, parameters: Mapping[str, Any], files: Mapping[str, Path]) -> "PrincipalImages":
+        """Build it from its parameters, the directions among them."""
+        components = np.array(parameters["components"], dtype=np.float64)
+        return cls(Images(parameters["pixels"]), components, float(parameters["norm_bound"]))
+
+    def raw_rows(self, records: ArrayLike) -> Iterator[Rows]:
+        """Yield rows of a block of images each."""
+        for rows in self.pixels.raw_rows(records):
+            yield scaled_to(clipped(rows, self.pixels.norm_bound) @ self.components.T, self.norm_bound)
+
+
+def _pooling(size: int, pooled: int) -> Rows:
+    """Return the matrix, shape (pooled, size), that averages `size` pixels over `pooled` equal lengths."""
+    edges = np.arange(pooled + 1) * (size / pooled)
+    pixels = np.arange(size)
+    overlap = np.minimum(edges[1:, None], pixels + 1) - np.maximum(edges[:-1, None], pixels)
+    weights: Rows = np.maximum(overlap, 0.0) * (pooled / size)
+    return weights
+
+
+def sign_matrix(rows: int, columns: int, *, seed: int) -> Rows:
+    """Return a matrix of +1 and -1 from a public seed, by SHAKE-256."""
+    header = b"dpal sign matrix v1" + seed.to_bytes(8, "big") + rows.to_bytes(8, "big") + columns.to_bytes(8, "big")
+    digest = hashlib.shake_256(header).digest((rows * columns + 7) // 8)
+    bits = np.unpackbits(np.frombuffer(digest, dtype=np.uint8), count=rows * columns)
+    signs: Rows = np.where(bits, 1.0, -1.0).reshape(rows, columns)
+    return signs

@@ -1,0 +1,115 @@
+"""What a release promises, as its signed privacy.json says it."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dpal.errors import DpalError
+
+
+@dataclass(frozen=True)
+class Budget:
+    """An amount of privacy loss, (epsilon, delta)."""
+
+    epsilon: float
+    delta: float
+
+    def __str__(self) -> str:
+        return f"({self.epsilon:g}, {self.delta:g})"
+
+
+@dataclass(frozen=True)
+class Account:
+    """What is protected together, and how well.
+
+    Attributes
+    ----------
+    protects : str
+        What the account is about, in words.
+    limit : Budget
+        The guarantee: it holds for everything the account pays for together, this release among it.
+    spent : Budget
+        What of it was spent when the release was made.
+    unit : str
+        What one neighbouring data set differs in: a record, a contributor.
+    neighbours : str
+        The neighbouring data sets, in words.
+    chain_head : str
+        Hash of the ledger's last entry when the files were written.
+    """
+
+    protects: str
+    limit: Budget
+    spent: Budget
+    unit: str
+    neighbours: str
+    chain_head: str
+
+    def __str__(self) -> str:
+        return f"{self.limit}-differential privacy for {self.neighbours}; {self.spent} of it was spent at the release"
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """All accounts behind a release; with one account, its limit, spending and unit by their own names.
+
+    Attributes
+    ----------
+    accounts : tuple of Account
+    adversary : str
+        Against whom it holds.
+    not_covered : tuple of str
+        What it does not speak about.
+    issued_at : str
+        The day on which these limits stood.
+    """
+
+    accounts: tuple[Account, ...]
+    adversary: str
+    not_covered: tuple[str, ...]
+    issued_at: str
+
+    @classmethod
+    def from_document(cls, body: Mapping[str, Any]) -> "Guarantee":
+        """Read the content of privacy.json."""
+        accounts = tuple(
+            Account(
+                one["protects"],
+                Budget(one["guarantee"]["epsilon"], one["guarantee"]["delta"]),
+                Budget(one["spent_when_released"]["epsilon"], one["spent_when_released"]["delta"]),
+                one["unit_of_privacy"],
+                one["neighbouring_data_sets"],
+                one["chain_head"],
+            )
+            for one in body["accounts"]
+        )
+        return cls(accounts, "; ".join(body["covered"]), tuple(body["not_covered"]), body["issued_at"])
+
+    @property
+    def limit(self) -> Budget:
+        """The guarantee of the only account."""
+        return self._only.limit
+
+    @property
+    def spent(self) -> Budget:
+        """What of the only account was spent."""
+        return self._only.spent
+
+    @property
+    def unit(self) -> str:
+        """What the only account protects one of."""
+        return self._only.unit
+
+    @property
+    def _only(self) -> Account:
+        if len(self.accounts) != 1:
+            named = ", ".join(account.protects for account in self.accounts)
+            raise DpalError(f"This release has several guarantees ({named}): look at each of `guarantee.accounts`.")
+        return self.accounts[0]
+
+    def __iter__(self) -> Iterator[Account]:
+        return iter(self.accounts)
+
+    def __str__(self) -> str:
+        told = "\n".join(f"{account.protects}: {account}" for account in self.accounts)
+        return f"{told}\nagainst {self.adversary}, as of {self.issued_at}"

@@ -1,0 +1,148 @@
+"""Commands that change something at a site or look into its books: versions, labels, statements."""
+
+import functools
+import sys
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dpal import statement as statements
+from dpal.errors import DpalError, NotGenuine
+from dpal.files import write_whole
+from dpal.rest import Rest
+from dpal.site import Site
+
+REASON = click.option("--reason", prompt=True, help="Stays with it, and webhooks are told.")
+
+
+def add_to(
+    group: click.Group,
+    with_site: Callable[[Any], Any],
+    key_of: Callable[[str | None, str | None], str],
+    key_option: Callable[[Any], Any],
+) -> None:
+    """Put the commands into a group."""
+    for command in (channels, move, rollback, retire, diff, label, statement):
+        group.command(command.__name__)(with_site(command))
+    checked = click.option("--site", envvar="DPAL_SITE", help="Whose key is meant.")(key_option(audit))
+
+    @functools.wraps(checked)
+    def with_key(file: Path, public_key: str | None, site: str | None) -> None:
+        audit(file, key_of(public_key, site))
+
+    group.command("audit")(with_key)
+
+
+@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+def audit(file: Path, public_key: str) -> None:
+    """Check a statement in FILE: signature, chain, sums, limits, checkpoints, and each cost as far as possible here."""
+    done = statements.audit(file.read_bytes(), public_key=public_key)
+    if done.faults:
+        raise NotGenuine(f"{len(done.faults)} things are wrong with {file}: {'; '.join(done.faults[:20])}.")
+    click.echo(f"sound: {done.entries} entries, signed by the key you trust")
+    if done.recomputed:
+        click.echo(f"computed anew from their parameters: the costs of {done.recomputed} entries")
+    for scope, numbers in done.taken.items():
+        click.echo(f"taken as they stand: the costs of {scope}, entries {', '.join(map(str, numbers))}")
+    if done.taken:
+        click.echo(
+            "To compute these anew, name the folder of the site's program in PYTHONPATH, and run it with its Python."
+        )
+
+
+@click.argument("project")
+def channels(project: str, site: Site) -> None:
+    """List which version each channel of PROJECT is."""
+    for one in Rest(site).list_channels(project):
+        back = " (rolled back)" if one["rolled_back"] else ""
+        click.echo(f"{one['channel']:20}  {one['version']:4}{back}  {one['reason']}")
+
+
+@click.argument("project")
+@click.argument("channel")
+@click.argument("version", type=int)
+@REASON
+def move(project: str, channel: str, version: int, reason: str, site: Site) -> None:
+    """Make CHANNEL of PROJECT the VERSION."""
+    done = Rest(site).move_channel(project, channel, {"version": version, "reason": reason}, key=str(uuid.uuid4()))
+    click.echo(f"{done['channel']} is version {done['version']}.")
+
+
+@click.argument("project")
+@click.argument("channel")
+@REASON
+def rollback(project: str, channel: str, reason: str, site: Site) -> None:
+    """Make CHANNEL of PROJECT the version it was before."""
+    done = Rest(site).roll_back_channel(project, channel, {"reason": reason}, key=str(uuid.uuid4()))
+    click.echo(f"{done['channel']} is version {done['version']} again.")
+
+
+@click.argument("project")
+@click.argument("version", type=int)
+@REASON
+def retire(project: str, version: int, reason: str, site: Site) -> None:
+    """Take a VERSION of PROJECT back."""
+    done = Rest(site).retire_model(project, version, {"reason": reason}, key=str(uuid.uuid4()))
+    click.echo(f"Version {done['version']} is {done['state']}.")
+
+
+@click.argument("project")
+@click.argument("before")
+@click.argument("after")
+def diff(project: str, before: str, after: str, site: Site) -> None:
+    """Show what differs between two versions of PROJECT: numbers or channels."""
+    told = Rest(site).get_model_difference(project, after, before)
+    click.echo(f"version {told['before']} and version {told['after']} of {project}")
+    for mark, names in (("+", told["classes_added"]), ("-", told["classes_removed"])):
+        for name in names:
+            click.echo(f"class {mark}{name}")
+    for one in told["accuracy"]:
+        click.echo(f"accuracy on {one['dataset']}: {_interval(one['before'])} -> {_interval(one['after'])}")
+    for change in (*told["guarantee"], *told["configuration"], *told["environment"]):
+        click.echo(f"{change['name']}: {change['before']} -> {change['after']}")
+
+
+def _interval(ends: list[Any] | None) -> str:
+    return "not measured" if ends is None else f"{ends[0]:.3f} ({ends[1]:.3f} to {ends[2]:.3f})"
+
+
+@click.argument("project")
+def label(project: str, site: Site) -> None:
+    """Answer the questions of PROJECT, one after another: a number, s to give a question back, q to end."""
+    rest, answered = Rest(site), 0
+    while (asked := rest.claim_assignment(project)) is not None:
+        if asked["text"] is None and asked["fields"] is None:
+            rest.skip_assignment(asked["id"], {})
+            raise DpalError("Images are labelled in a browser: open the project there.")
+        click.echo(f"\n{asked['question']}")
+        if asked["text"] is not None:
+            click.echo(f"  {asked['text']}")
+        for name, value in (asked["fields"] or {}).items():
+            click.echo(f"  {name}: {value}")
+        for number, name in enumerate(asked["classes"], start=1):
+            click.echo(f"  {number} {name}")
+        known = {str(number) for number in range(1, len(asked["classes"]) + 1)} | {"s", "q"}
+        answer = click.prompt("Answer", type=click.Choice(sorted(known)), show_choices=False)
+        if answer == "q":
+            rest.skip_assignment(asked["id"], {})
+            break
+        if answer == "s":
+            rest.skip_assignment(asked["id"], {})
+            continue
+        # Sent again under the same key it counts once.
+        rest.label_assignment(asked["id"], {"choice": int(answer) - 1}, key=str(uuid.uuid4()))
+        answered += 1
+    else:
+        click.echo("No question is waiting for you.")
+    click.echo(f"{answered} answered.", file=sys.stdout)
+
+
+@click.argument("project")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+def statement(project: str, file: Path, site: Site) -> None:
+    """Write the whole statement of PROJECT into FILE, for `dpal audit`."""
+    write_whole(file, b"".join(Rest(site).get_statement(project)))
+    click.echo(f"The statement of {project} is in {file}.")

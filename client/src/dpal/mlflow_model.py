@@ -1,0 +1,110 @@
+"""A release as MLflow keeps models: a folder that `mlflow.pyfunc` loads, which verifies the release before it is used.
+
+Nothing here imports MLflow; it imports this module, whose name stands in the folder.
+
+References
+----------
+.. [1] MLflow, "MLflow Models", storage format and the python_function flavor.
+"""
+
+import json
+import os
+import platform
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from dpal import __version__
+from dpal.errors import NotFitting
+from dpal.files import sha256_of
+from dpal.model import Model
+from dpal.releases import Fetched, copy_to, folder_in_the_making, open_folder
+
+MLMODEL, RELEASE, KEY = "MLmodel", "release", "public_key"
+TEXT = "text"
+# The key that signs is part of what is trusted: whoever can change the folder could change the one in it.
+KEY_VARIABLE = "DPAL_PUBLIC_KEY"
+
+
+class Predictor:
+    """What `mlflow.pyfunc.load_model` wraps."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+
+    def predict(self, model_input: Any, params: Mapping[str, Any] | None = None) -> Any:
+        """Return the class of each record, or with the parameter `probabilities` those of all classes.
+
+        Texts are the column `text` of a data frame, its only column, or a plain list.
+        """
+        records = model_input
+        if self.model.records == "texts" and hasattr(records, "columns"):
+            names = list(records.columns)
+            if TEXT not in names and len(names) != 1:
+                raise NotFitting(f"This model reads texts: call their column {TEXT}.")
+            records = records[TEXT if TEXT in names else names[0]]
+        if (params or {}).get("probabilities"):
+            return self.model.predict_proba(records)
+        return self.model.predict(records)
+
+
+def _load_pyfunc(path: str) -> Predictor:
+    """Verify the release and load it; MLflow calls this by its name with what the folder calls its data."""
+    key = os.environ.get(KEY_VARIABLE) or (Path(path).parent / KEY).read_text(encoding="utf-8").strip()
+    return Predictor(open_folder(path, public_key=key))
+
+
+def write_folder(fetched: Fetched, folder: Path, *, public_key: str) -> Model:
+    """Write a release as a folder for MLflow, complete or not at all, and return its model."""
+    with folder_in_the_making(folder) as partial:
+        copy_to(fetched, partial / RELEASE, with_encoder=True)
+        model = open_folder(partial / RELEASE, public_key=public_key)
+        files = {
+            KEY: public_key,
+            "requirements.txt": f"dpal-client=={__version__}",
+            "python_env.yaml": json.dumps(
+                {"python": platform.python_version(), "build_dependencies": [], "dependencies": ["-r requirements.txt"]}
+            ),
+            # JSON is YAML, too.
+            MLMODEL: json.dumps(_described(model), indent=1, sort_keys=True),
+        }
+        for name, content in files.items():
+            (partial / name).write_text(f"{content}\n", encoding="utf-8")
+    return model
+
+
+def _described(model: Model) -> dict[str, Any]:
+    parameters = [{"name": "probabilities", "type": "boolean", "default": False, "shape": None}]
+    signature: dict[str, Any] = {"params": json.dumps(parameters), "inputs": None, "outputs": None}
+    if model.records == "texts":
+        signature["inputs"] = json.dumps([{"type": "string", "name": TEXT, "required": True}])
+    return {
+        "artifact_path": "model",
+        "flavors": {
+            "python_function": {
+                "loader_module": __name__,
+                "data": RELEASE,
+                "python_version": platform.python_version(),
+                "env": {"virtualenv": "python_env.yaml"},
+            }
+        },
+        "model_uuid": sha256_of(model.files["weights.json"])[:32],
+        "utc_time_created": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M:%S.%f"),
+        "signature": signature,
+        "metadata": facts_of(model),
+    }
+
+
+def facts_of(model: Model) -> dict[str, str]:
+    """Return what a registry should show of a release, as short texts."""
+    found = {
+        "dpal.project": model.project,
+        "dpal.version": str(model.version),
+        "dpal.classes": json.dumps(model.classes, ensure_ascii=False),
+        "dpal.adversary": model.guarantee.adversary,
+        "dpal.issued_at": model.guarantee.issued_at,
+    }
+    for place, account in enumerate(model.guarantee):
+        found[f"dpal.guarantee.{place}"] = f"{account.protects}: {account}"
+    return found

@@ -1,0 +1,178 @@
+"""A released model: what it predicts from raw records, and what it promises."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpal import encoders
+from dpal.errors import DpalError, NotFitting, NotGenuine
+from dpal.features import read_featurizer
+from dpal.features.base import Rows
+from dpal.files import sha256_of, write_whole
+from dpal.guarantee import Guarantee
+from dpal.settings import stored_file
+
+SCHEMA = "dpal-linear-model/1"
+TOLERANCE = 1e-6
+KEPT_BY_DIGEST = frozenset({"encoder.npz"})
+
+
+class Model:
+    """A released model whose files were verified; predicts as a scikit-learn classifier does.
+
+    Parameters
+    ----------
+    project : str
+    version : int
+    files : mapping of str to Path
+        The verified files of the release.
+
+    Attributes
+    ----------
+    project, version, files
+        As given.
+    classes : tuple of str
+        Names of the classes, in the order of the columns of `predict_proba`.
+    guarantee : Guarantee
+        Limit, spending, unit and adversary of each account.
+    card : str
+        The model card, Markdown.
+    records : {"texts", "rows", "images"}
+        What it predicts from.
+    """
+
+    def __init__(self, project: str, version: int, files: Mapping[str, Path]) -> None:
+        self.project = project
+        self.version = version
+        self.files = dict(files)
+        weights = _json(files["weights.json"])
+        if weights.get("schema") != SCHEMA:
+            raise NotGenuine(
+                "This release is of a form that this version of dpal-client does not know: use a newer one."
+            )
+        self.classes: tuple[str, ...] = tuple(weights["classes"])
+        self._coef: Rows = np.array(weights["coef"], dtype=np.float64).reshape(-1, weights["dimension"])
+        self._intercept: Rows = np.array(weights["intercept"], dtype=np.float64)
+        self._is_softmax = weights["multiclass"] == "softmax"
+        self._featurizer = read_featurizer(files)
+        self.guarantee = Guarantee.from_document(_json(files["privacy.json"]))
+        self.card = files["card.md"].read_text(encoding="utf-8")
+
+    @property
+    def records(self) -> str:
+        """What it predicts from: texts, rows or images."""
+        return self._featurizer.records
+
+    @property
+    def classes_(self) -> NDArray[np.str_]:
+        """The classes as scikit-learn names them."""
+        return np.array(self.classes)
+
+    def predict(self, records: Any) -> NDArray[np.str_]:
+        """Return the likeliest class of each record, shape (n,).
+
+        Parameters
+        ----------
+        records : sequence of str, or sequence of mapping, data frame or mapping of columns, or ndarray of uint8
+            Texts, rows of the declared columns, or images of shape (n, height, width), as the project holds.
+        """
+        leaders = [_leaders(values) for values in self._values(records)]
+        named: NDArray[np.str_] = self.classes_[np.concatenate([np.empty(0, dtype=np.intp), *leaders])]
+        return named
+
+    def predict_proba(self, records: Any) -> Rows:
+        """Return the probability of each class for each record, shape (n, classes); records as in `predict`."""
+        found = [self._probabilities(values) for values in self._values(records)]
+        return np.concatenate([np.empty((0, len(self.classes))), *found])
+
+    def predict_sure(self, records: Any, precision: float) -> NDArray[np.str_]:
+        """Return the likeliest class where the model is sure enough of it, and an empty text elsewhere, shape (n,).
+
+        How sure is enough for this precision of a class was found on the public test sets there were at the release; a
+        class that never reached it is never named. Records as in `predict`.
+        """
+        told = _json(self.files["thresholds.json"]) if "thresholds.json" in self.files else {"wanted": []}
+        places = [place for place, wanted in enumerate(told["wanted"]) if wanted >= precision]
+        if not places or not told["examples"]:
+            known = (
+                ", ".join(map(str, told["wanted"])) if told.get("examples") else "none, for want of public test sets"
+            )
+            raise NotFitting(f"This release has thresholds for other precisions: {known}.")
+        rows = [told["classes"][name][places[0]] for name in self.classes]
+        least = np.array([np.inf if row is None else row["threshold"] for row in rows])
+        shares = self.predict_proba(records)
+        leaders = shares.argmax(axis=1)
+        is_sure = shares.max(axis=1, initial=0.0) >= least[leaders] - TOLERANCE
+        named: NDArray[np.str_] = np.where(is_sure, self.classes_[leaders], "")
+        return named
+
+    def pipeline(self) -> Any:
+        """Return the release as a pipeline of scikit-learn from raw records; needs the extra `sklearn`."""
+        try:
+            import skops.io as skops  # noqa: PLC0415 - an extra
+        except ImportError as error:
+            raise DpalError("A pipeline needs other packages: pip install 'dpal-client[sklearn]'.") from error
+        for name in KEPT_BY_DIGEST & self.files.keys():
+            # It finds its tables there, wherever this folder is later.
+            kept = stored_file(sha256_of(self.files[name]))
+            if not kept.exists():
+                write_whole(kept, self.files[name].read_bytes())
+        encoders.keep({name: self.files[name] for name in encoders.PUBLISHED if name in self.files})
+        return skops.load(self.files["pipeline.skops"], trusted=["dpal.pipeline.Features"])
+
+    def decision_function(self, records: Any) -> Rows:
+        """Return decision values, shape (n,) for two classes and (n, classes) for more; records as in `predict`."""
+        values = np.concatenate([np.empty((0, len(self._coef))), *self._values(records)])
+        return values[:, 0] if len(self._coef) == 1 else values
+
+    def check(self) -> None:
+        """Predict the samples of the release and compare.
+
+        Raises
+        ------
+        NotGenuine
+            If a class or a probability differs from what the site wrote beside them.
+        """
+        told = _json(self.files["samples.json"])
+        records = np.array(told["records"], dtype=np.uint8) if self.records == "images" else told["records"]
+        found = self.predict_proba(records)
+        if np.abs(found - np.array(told["probabilities"])).max() > self._featurizer.tolerance:
+            raise NotGenuine("The model predicts something else here than on the site that released it: do not use it.")
+
+    def _values(self, records: Any) -> Iterator[Rows]:
+        if isinstance(records, (str, bytes)) or not hasattr(records, "__len__"):
+            raise NotFitting(f"This model reads several {self.records} at a time: put a single one into a list.")
+        if hasattr(records, "to_pylist") or (hasattr(records, "tolist") and self.records == "texts"):
+            records = records.to_pylist() if hasattr(records, "to_pylist") else records.tolist()
+        for rows in self._featurizer.blocks(records):
+            yield rows @ self._coef.T + self._intercept
+
+    def _probabilities(self, values: Rows) -> Rows:
+        if len(self._coef) == 1:
+            # Logistic values by their logarithms, which do not overflow.
+            both: Rows = np.exp(-np.logaddexp(0.0, np.concatenate([values, -values], axis=1)))
+            return both
+        logs = values if self._is_softmax else -np.logaddexp(0.0, -values)
+        shares: Rows = np.exp(logs - logs.max(axis=1, keepdims=True))
+        shares /= shares.sum(axis=1, keepdims=True)
+        return shares
+
+    def __repr__(self) -> str:
+        limits = ", ".join(str(account.limit) for account in self.guarantee)
+        return f"<dpal.Model {self.project} version {self.version}: {len(self.classes)} classes, guarantee {limits}>"
+
+
+def _leaders(values: Rows) -> NDArray[np.intp]:
+    if values.shape[1] == 1:
+        return (values[:, 0] > 0).astype(np.intp)
+    leaders: NDArray[np.intp] = values.argmax(axis=1)
+    return leaders
+
+
+def _json(path: Path) -> dict[str, Any]:
+    body: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return body

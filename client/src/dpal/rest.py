@@ -1,0 +1,382 @@
+"""Every route of a site's REST interface as a method with types; written by `python -m tests.typed_client`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from dpal.rest_documents import (
+    AccountOut,
+    AssignmentOut,
+    ChangedOut,
+    ChangeIn,
+    ChannelOut,
+    CheckpointOut,
+    ChoiceOut,
+    CommonLimitIn,
+    CommonLimitOut,
+    ConfigurationFileIO,
+    ConfigurationOut,
+    ConsistencyOut,
+    ContributorIn,
+    DatasetOut,
+    DifferenceOut,
+    EntryOut,
+    EvidenceOut,
+    ForgettingOut,
+    InclusionOut,
+    JobOut,
+    Kind,
+    LabelIn,
+    LabelOut,
+    MemberIn,
+    ModelDifferenceOut,
+    ModelOut,
+    MoveIn,
+    PlanOut,
+    PopulationIn,
+    PopulationOut,
+    PredictIn,
+    PredictOut,
+    ProjectIn,
+    ProjectOut,
+    QuestionsOut,
+    ReasonIn,
+    RecordsOut,
+    RetiredOut,
+    RoundOut,
+    SettingsIn,
+    SkipIn,
+    TracesOut,
+    ViewIn,
+    ViewOut,
+)
+from dpal.site import Site, quoted
+from dpal.uploading import upload
+
+
+class Rest:
+    """A method for each route; `body` is what the route takes, a list comes page by page.
+
+    >>> rest = Rest(Site("https://dpal.example.org"))  # doctest: +SKIP
+    >>> [project["slug"] for project in rest.list_projects()]  # doctest: +SKIP
+    """
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+
+    def list_projects(self, *, closed: bool | None = None) -> Iterator[ProjectOut]:
+        """The caller's projects."""
+        return cast("Iterator[ProjectOut]", self.site.listed("projects", query={"closed": closed}))
+
+    def open_project(self, body: ProjectIn, *, key: str = "") -> ProjectOut:
+        """Open a project from a configuration file."""
+        return cast("ProjectOut", self.site.call("POST", "projects", body=body, key=key))
+
+    def get_project(self, slug: str) -> ProjectOut:
+        """One project."""
+        return cast("ProjectOut", self.site.call("GET", f"projects/{quoted(str(slug))}"))
+
+    def upload_dataset(self, slug: str, file: Path, fields: Mapping[str, str]) -> DatasetOut:
+        """Upload a file; a job reads it."""
+        return cast("DatasetOut", upload(self.site, slug, file, fields, lambda sent: None))
+
+    def list_datasets(self, slug: str) -> Iterator[DatasetOut]:
+        """Uploads of a project."""
+        return cast("Iterator[DatasetOut]", self.site.listed(f"projects/{quoted(str(slug))}/datasets"))
+
+    def post_records(self, slug: str, body: dict[str, Any], *, key: str = "") -> RecordsOut:
+        """Post records to a stream; each is examined once."""
+        return cast("RecordsOut", self.site.call("POST", f"projects/{quoted(str(slug))}/records", body=body, key=key))
+
+    def get_job(self, job_id: str) -> JobOut:
+        """Progress of a job."""
+        return cast("JobOut", self.site.call("GET", f"jobs/{quoted(str(job_id))}"))
+
+    def claim_assignment(self, slug: str, *, key: str = "") -> AssignmentOut | None:
+        """Claim the next question; 204 when there is none."""
+        return cast(
+            "AssignmentOut | None", self.site.call("POST", f"projects/{quoted(str(slug))}/assignments", key=key)
+        )
+
+    def label_assignment(self, assignment_id: str, body: LabelIn, *, key: str = "") -> LabelOut:
+        """Answer a question."""
+        return cast(
+            "LabelOut", self.site.call("POST", f"assignments/{quoted(str(assignment_id))}/label", body=body, key=key)
+        )
+
+    def skip_assignment(self, assignment_id: str, body: SkipIn, *, key: str = "") -> None:
+        """Give a question back."""
+        self.site.call("POST", f"assignments/{quoted(str(assignment_id))}/skip", body=body, key=key)
+
+    def export_labels(
+        self,
+        slug: str,
+        *,
+        format_: Literal["csv", "jsonl", "parquet", "label_studio", "croissant"] | None = None,
+        history: bool | None = None,
+    ) -> Iterator[bytes]:
+        """Every answer as a file, streamed."""
+        return self.site.streamed(f"projects/{quoted(str(slug))}/labels", query={"format": format_, "history": history})
+
+    def list_questions(
+        self,
+        slug: str,
+        *,
+        state: Literal["", "open", "closed", "disputed", "withdrawn", "set_aside"] | None = None,
+        choice: str | None = None,
+        annotator: str | None = None,
+        agreement: Literal["", "all", "divided"] | None = None,
+        round_number: int | None | None = None,
+        age: Literal["", "new1", "new7", "old7", "old30"] | None = None,
+        flag: Literal["", "any", "broken", "sensitive", "comment", "returned"] | None = None,
+        tag: str | None = None,
+        assigned: str | None = None,
+        text: str | None = None,
+        before: int | None | None = None,
+    ) -> QuestionsOut:
+        """What was asked, narrowed down."""
+        return cast(
+            "QuestionsOut",
+            self.site.call(
+                "GET",
+                f"projects/{quoted(str(slug))}/questions",
+                query={
+                    "state": state,
+                    "choice": choice,
+                    "annotator": annotator,
+                    "agreement": agreement,
+                    "round_number": round_number,
+                    "age": age,
+                    "flag": flag,
+                    "tag": tag,
+                    "assigned": assigned,
+                    "text": text,
+                    "before": before,
+                },
+            ),
+        )
+
+    def change_questions(self, slug: str, body: ChangeIn, *, key: str = "") -> ChangedOut:
+        """Do something with several questions at once."""
+        return cast(
+            "ChangedOut", self.site.call("POST", f"projects/{quoted(str(slug))}/questions/changes", body=body, key=key)
+        )
+
+    def list_views(self, slug: str) -> list[ViewOut]:
+        """Kept views: the caller's and shared ones."""
+        return cast("list[ViewOut]", self.site.call("GET", f"projects/{quoted(str(slug))}/views"))
+
+    def keep_view(self, slug: str, body: ViewIn, *, key: str = "") -> ViewOut:
+        """Keep a view under a name."""
+        return cast("ViewOut", self.site.call("POST", f"projects/{quoted(str(slug))}/views", body=body, key=key))
+
+    def drop_view(self, slug: str, view_id: str) -> None:
+        """Drop a view of one's own."""
+        self.site.call("DELETE", f"projects/{quoted(str(slug))}/views/{quoted(str(view_id))}")
+
+    def list_choices(self, *, kind: Kind | None | None = None) -> list[ChoiceOut]:
+        """What projects may choose, with parameters and proofs."""
+        return cast("list[ChoiceOut]", self.site.call("GET", "choices", query={"kind": kind}))
+
+    def get_configuration(self, slug: str) -> ConfigurationOut:
+        """What a project chose."""
+        return cast("ConfigurationOut", self.site.call("GET", f"projects/{quoted(str(slug))}/configuration"))
+
+    def change_configuration(self, slug: str, body: SettingsIn, *, key: str = "") -> ConfigurationOut:
+        """Choose anew, as far as nothing that was paid for rests on it."""
+        return cast(
+            "ConfigurationOut",
+            self.site.call("PATCH", f"projects/{quoted(str(slug))}/configuration", body=body, key=key),
+        )
+
+    def get_configuration_file(self, slug: str) -> ConfigurationFileIO:
+        """A project's configuration as a file."""
+        return cast("ConfigurationFileIO", self.site.call("GET", f"projects/{quoted(str(slug))}/configuration/file"))
+
+    def get_differences(self, slug: str, other: str) -> list[DifferenceOut]:
+        """In which settings two projects differ."""
+        return cast(
+            "list[DifferenceOut]",
+            self.site.call("GET", f"projects/{quoted(str(slug))}/configuration/differences/{quoted(str(other))}"),
+        )
+
+    def list_checkpoints(self, slug: str) -> Iterator[CheckpointOut]:
+        """A signed checkpoint of each account, for a witness."""
+        return cast("Iterator[CheckpointOut]", self.site.listed(f"projects/{quoted(str(slug))}/ledger/checkpoints"))
+
+    def get_consistency(
+        self, slug: str, *, account: str | None = None, old: int | None = None, size: int | None = None
+    ) -> ConsistencyOut:
+        """What shows that an account's log grew from one checkpoint to another."""
+        return cast(
+            "ConsistencyOut",
+            self.site.call(
+                "GET",
+                f"projects/{quoted(str(slug))}/ledger/consistency",
+                query={"account": account, "old": old, "size": size},
+            ),
+        )
+
+    def get_inclusion(
+        self, slug: str, *, account: str | None = None, sequence: int | None = None, size: int | None = None
+    ) -> InclusionOut:
+        """What shows that an entry is in an account's log."""
+        return cast(
+            "InclusionOut",
+            self.site.call(
+                "GET",
+                f"projects/{quoted(str(slug))}/ledger/inclusion",
+                query={"account": account, "sequence": sequence, "size": size},
+            ),
+        )
+
+    def list_accounts(self, slug: str) -> Iterator[AccountOut]:
+        """Accounts with limits and spending."""
+        return cast("Iterator[AccountOut]", self.site.listed(f"projects/{quoted(str(slug))}/ledger"))
+
+    def list_entries(self, slug: str, *, account: str | None = None, after: int | None = None) -> Iterator[EntryOut]:
+        """Every entry, oldest first."""
+        return cast(
+            "Iterator[EntryOut]",
+            self.site.listed(
+                f"projects/{quoted(str(slug))}/ledger/entries", query={"account": account, "after": after}
+            ),
+        )
+
+    def get_statement(self, slug: str) -> Iterator[bytes]:
+        """Every entry with the audit's verdict, for an auditor."""
+        return self.site.streamed(f"projects/{quoted(str(slug))}/ledger/statement")
+
+    def list_populations(self) -> list[PopulationOut]:
+        """The populations one manages."""
+        return cast("list[PopulationOut]", self.site.call("GET", "populations"))
+
+    def open_population(self, body: PopulationIn, *, key: str = "") -> PopulationOut:
+        """Open a population."""
+        return cast("PopulationOut", self.site.call("POST", "populations", body=body, key=key))
+
+    def get_population(self, population: str) -> PopulationOut:
+        """A population and what its projects took."""
+        return cast("PopulationOut", self.site.call("GET", f"populations/{quoted(str(population))}"))
+
+    def list_population_checkpoints(self, population: str) -> list[CheckpointOut]:
+        """A signed checkpoint of the common account, for a witness."""
+        return cast(
+            "list[CheckpointOut]", self.site.call("GET", f"populations/{quoted(str(population))}/ledger/checkpoints")
+        )
+
+    def get_population_consistency(
+        self, population: str, *, account: str | None = None, old: int | None = None, size: int | None = None
+    ) -> ConsistencyOut:
+        """What shows that the common account's log grew from one checkpoint to another."""
+        return cast(
+            "ConsistencyOut",
+            self.site.call(
+                "GET",
+                f"populations/{quoted(str(population))}/ledger/consistency",
+                query={"account": account, "old": old, "size": size},
+            ),
+        )
+
+    def get_population_statement(self, population: str) -> Iterator[bytes]:
+        """Every entry of the common account with the audit's verdict, for an auditor."""
+        return self.site.streamed(f"populations/{quoted(str(population))}/ledger/statement")
+
+    def join_population(self, slug: str, body: MemberIn, *, key: str = "") -> PopulationOut:
+        """Let a project join a population for good, with what it has spent."""
+        return cast(
+            "PopulationOut", self.site.call("POST", f"projects/{quoted(str(slug))}/population", body=body, key=key)
+        )
+
+    def change_common_limit(self, population: str, body: CommonLimitIn, *, key: str = "") -> CommonLimitOut:
+        """Lower the common limit, or ask another manager for a higher one."""
+        return cast(
+            "CommonLimitOut", self.site.call("POST", f"populations/{quoted(str(population))}/limit", body=body, key=key)
+        )
+
+    def list_models(self, slug: str) -> Iterator[ModelOut]:
+        """Released models, newest first."""
+        return cast("Iterator[ModelOut]", self.site.listed(f"projects/{quoted(str(slug))}/models"))
+
+    def get_model(self, slug: str, version: int | str) -> ModelOut:
+        """One released model, or the latest."""
+        return cast("ModelOut", self.site.call("GET", f"projects/{quoted(str(slug))}/models/{quoted(str(version))}"))
+
+    def get_file(self, slug: str, version: int | str, name: str) -> Iterator[bytes]:
+        """A file of a released model."""
+        return self.site.streamed(
+            f"projects/{quoted(str(slug))}/models/{quoted(str(version))}/files/{quoted(str(name))}"
+        )
+
+    def predict(self, slug: str, version: int | str, body: PredictIn) -> PredictOut:
+        """Try a released model on a few records."""
+        return cast(
+            "PredictOut",
+            self.site.call("POST", f"projects/{quoted(str(slug))}/models/{quoted(str(version))}/predict", body=body),
+        )
+
+    def list_rounds(self, slug: str) -> Iterator[RoundOut]:
+        """How questions were chosen, newest first."""
+        return cast("Iterator[RoundOut]", self.site.listed(f"projects/{quoted(str(slug))}/rounds"))
+
+    def list_channels(self, slug: str) -> Iterator[ChannelOut]:
+        """Which version each channel is."""
+        return cast("Iterator[ChannelOut]", self.site.listed(f"projects/{quoted(str(slug))}/channels"))
+
+    def move_channel(self, slug: str, channel: str, body: MoveIn, *, key: str = "") -> ChannelOut:
+        """Move a channel to a version, with a reason."""
+        return cast(
+            "ChannelOut",
+            self.site.call("POST", f"projects/{quoted(str(slug))}/channels/{quoted(str(channel))}", body=body, key=key),
+        )
+
+    def roll_back_channel(self, slug: str, channel: str, body: ReasonIn, *, key: str = "") -> ChannelOut:
+        """Move a channel back to the version it was before, with a reason."""
+        return cast(
+            "ChannelOut",
+            self.site.call(
+                "POST", f"projects/{quoted(str(slug))}/channels/{quoted(str(channel))}/rollback", body=body, key=key
+            ),
+        )
+
+    def retire_model(self, slug: str, version: int | str, body: ReasonIn, *, key: str = "") -> RetiredOut:
+        """Take a version back, with a reason."""
+        return cast(
+            "RetiredOut",
+            self.site.call(
+                "POST", f"projects/{quoted(str(slug))}/models/{quoted(str(version))}/retire", body=body, key=key
+            ),
+        )
+
+    def get_model_difference(self, slug: str, version: int | str, before: int | str) -> ModelDifferenceOut:
+        """What differs between two versions."""
+        return cast(
+            "ModelDifferenceOut",
+            self.site.call(
+                "GET", f"projects/{quoted(str(slug))}/models/{quoted(str(version))}/differences/{quoted(str(before))}"
+            ),
+        )
+
+    def preview_forgetting_of(self, slug: str, body: ContributorIn) -> TracesOut:
+        """What forgetting a contributor would erase."""
+        return cast("TracesOut", self.site.call("POST", f"projects/{quoted(str(slug))}/forgettings/preview", body=body))
+
+    def forget_contributor(self, slug: str, body: ContributorIn, *, key: str = "") -> ForgettingOut:
+        """Forget a contributor; a job erases what there is."""
+        return cast(
+            "ForgettingOut", self.site.call("POST", f"projects/{quoted(str(slug))}/forgettings", body=body, key=key)
+        )
+
+    def list_forgettings(self, slug: str) -> Iterator[ForgettingOut]:
+        """Requests to forget, newest first."""
+        return cast("Iterator[ForgettingOut]", self.site.listed(f"projects/{quoted(str(slug))}/forgettings"))
+
+    def get_plan(self, slug: str, *, records: int | None | None = None) -> PlanOut:
+        """What the accounts still buy."""
+        return cast("PlanOut", self.site.call("GET", f"projects/{quoted(str(slug))}/plan", query={"records": records}))
+
+    def get_evidence(self, slug: str) -> EvidenceOut:
+        """What shows that the promise holds."""
+        return cast("EvidenceOut", self.site.call("GET", f"projects/{quoted(str(slug))}/evidence"))

@@ -1,0 +1,635 @@
+"""What a site's REST interface takes and answers; written by `python -m tests.typed_client`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
+
+if TYPE_CHECKING:
+    from typing_extensions import NotRequired
+
+
+class AccountOut(TypedDict):
+    scope: str
+    unit: str
+    adjacency: str
+    filter: str
+    epsilon_limit: float
+    epsilon_spent: float
+    delta_limit: float
+    delta_spent: float
+    entries: int
+    chain_head: str
+
+
+class AccuracyOut(TypedDict):
+    dataset: str
+    before: list[Any] | None
+    after: list[Any] | None
+
+
+class AskedOut(TypedDict):
+    version: int
+    released_at: str | None
+    checks: dict[str, str]
+    code: str
+    estimator: str
+    asked_at: str | None
+    trials: int | None
+    charged: float | None
+    bound: float | None
+
+
+class AssignmentOut(TypedDict):
+    id: str
+    leased_until: str
+    question: str
+    classes: list[str]
+    guess: str | None
+    suggestion: NotRequired[str | None]
+    suggestion_percent: NotRequired[int | None]
+    text: str | None
+    fields: dict[str, Any] | None
+    image_url: str | None
+
+
+class AuditedFileOut(TypedDict):
+    file: str
+    about: str
+    passed: int
+    failed: int
+    skipped: int
+
+
+class AuditsOut(TypedDict):
+    run: EvidenceRunOut
+    trials: int
+    files: list[AuditedFileOut]
+    canaries: list[CanaryRunOut]
+
+
+class BadRowOut(TypedDict):
+    line: int
+    column: str
+    reason: str
+    reason_as_code: NotRequired[SaidOut | None]
+
+
+BadRows = Literal["keep_good", "refuse_all"]
+
+
+class CanaryRunOut(TypedDict):
+    name: str
+    charged: float | None
+    bound: float | None
+    trials: int
+    sent: int
+    twins: int
+    found: int
+
+
+class ChangeIn(TypedDict):
+    action: Literal["set_aside", "send_back", "tag", "untag", "assign", "unassign"]
+    questions: list[int]
+    comment: NotRequired[str]
+    tag: NotRequired[str]
+    person: NotRequired[str]
+
+
+class ChangeOut(TypedDict):
+    name: str
+    before: Any
+    after: Any
+
+
+class ChangedOut(TypedDict):
+    changed: list[int]
+
+
+class ChannelOut(TypedDict):
+    channel: str
+    version: int
+    reason: str
+    rolled_back: bool
+    moved_at: str
+
+
+class ChargeOut(TypedDict):
+    epsilon: float
+    delta: float
+
+
+class CheckpointOut(TypedDict):
+    account: str
+    checkpoint: str
+
+
+class ChoiceOut(TypedDict):
+    kind: str
+    section: str
+    name: str
+    label: str
+    help: str
+    oracles: list[str]
+    arrivals: list[str]
+    data_kinds: list[str]
+    missing: str
+    parameters: dict[str, Any]
+
+
+class CommonLimitIn(TypedDict):
+    epsilon_limit: float
+    delta_limit: float
+    reason: str
+
+
+class CommonLimitOut(TypedDict):
+    state: Literal["changed", "waiting"]
+
+
+class ConfigurationFileIO(TypedDict):
+    format: str
+    format_version: int
+    preset: str
+    settings: dict[str, Any]
+
+
+class ConfigurationOut(TypedDict):
+    version: int
+    digest: str
+    document: dict[str, dict[str, Any]]
+    fixed: dict[str, str]
+
+
+class ConsistencyOut(TypedDict):
+    account: str
+    old: int
+    size: int
+    hashes: list[str]
+
+
+class ContributorIn(TypedDict):
+    contributor: str
+
+
+class CountOut(TypedDict):
+    answer: str
+    count: int
+
+
+class DatasetOut(TypedDict):
+    id: int
+    name: str
+    role: str
+    state: str
+    row_count: int
+    bad_row_count: int
+    bad_rows: list[BadRowOut]
+    charge: NotRequired[ChargeOut | None]
+    told_uploader: NotRequired[str]
+    told_uploader_as_code: NotRequired[SaidOut | None]
+    job: JobOut
+
+
+DatasetRole = Literal["pool", "public_test", "public_start", "charged_start"]
+
+
+class DifferenceOut(TypedDict):
+    setting: str
+    here: Any
+    other: Any
+
+
+class EncoderFileOut(TypedDict):
+    name: str
+    sha256: str
+    bytes: int
+    url: str
+
+
+class EntryOut(TypedDict):
+    account: str
+    sequence: int
+    kind: str
+    mechanism: str
+    purpose: str
+    subject: str
+    actor: str
+    reason: str
+    epsilon_nano: int | None
+    delta_atto: int
+    rho_nano: int | None
+    parent: int | None
+    created_at: str
+    hash: str
+    output_digest: str
+
+
+class EvaluationOut(TypedDict):
+    dataset: str
+    examples: int
+    correct: int
+    accuracy: float
+    interval: list[Any]
+    constant: float
+    version_0: float | None
+    measures: MeasuresOut
+
+
+class EvidenceOut(TypedDict):
+    code: str
+    readable: bool
+    audits: AuditsOut | None
+    faults: FaultsOut | None
+    releases: list[AskedOut]
+
+
+class EvidenceRunOut(TypedDict):
+    command: str
+    code: str
+    began_at: str
+    ended_at: str
+
+
+ExportFormat = Literal["csv", "jsonl", "parquet", "label_studio", "croissant"]
+
+
+class FaultKindOut(TypedDict):
+    kind: str
+    listed: int
+    planted: int
+    noticed: int
+
+
+class FaultsOut(TypedDict):
+    run: EvidenceRunOut
+    kinds: list[FaultKindOut]
+
+
+class FileOut(TypedDict):
+    name: str
+    sha256: str
+    url: str
+
+
+class ForgettingOut(TypedDict):
+    id: int
+    reference: str
+    actor: str
+    job: str
+    state: str
+    created_at: str
+    finished_at: str | None
+
+
+class InclusionOut(TypedDict):
+    account: str
+    sequence: int
+    size: int
+    hash: str
+    hashes: list[str]
+    checkpoint: str
+
+
+class JobOut(TypedDict):
+    id: str
+    kind: str
+    state: str
+    progress_done: int
+    progress_total: int | None
+    message: str
+    message_as_code: NotRequired[SaidOut | None]
+    error: str
+    error_as_code: NotRequired[SaidOut | None]
+    created_at: str
+    finished_at: str | None
+
+
+Kind = Literal[
+    "gate",
+    "features",
+    "strategy",
+    "estimator",
+    "policy",
+    "randomizer",
+    "classes",
+    "suggestions",
+    "machine",
+    "label_type",
+    "releases",
+    "stream",
+]
+
+
+class LabelIn(TypedDict):
+    choice: int
+
+
+class LabelOut(TypedDict):
+    id: str
+    choice: int
+    created_at: str
+
+
+class LineageOut(TypedDict):
+    account: str
+    sequence: int
+    kind: str
+    purpose: str
+    hash: str
+
+
+class MeasureOut(TypedDict):
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+class MeasuresOut(TypedDict):
+    macro_f1: NotRequired[MeasureOut | None]
+    calibration_error: NotRequired[MeasureOut | None]
+    reliability: NotRequired[list[dict[str, int | float | None]]]
+    confusion: NotRequired[list[list[int]]]
+    recall: NotRequired[list[RecallOut]]
+
+
+class MemberIn(TypedDict):
+    population: str
+    records_per_person: NotRequired[int | None]
+
+
+class ModelDifferenceOut(TypedDict):
+    before: int
+    after: int
+    classes_added: list[str]
+    classes_removed: list[str]
+    guarantee: list[ChangeOut]
+    accuracy: list[AccuracyOut]
+    configuration: list[ChangeOut]
+    environment: list[ChangeOut]
+    weights_moved: float | None
+
+
+class ModelOut(TypedDict):
+    version: int
+    state: str
+    retired_reason: str
+    checks: dict[str, str]
+    checks_as_code: NotRequired[dict[str, SaidOut]]
+    held_back: str
+    held_back_as_code: NotRequired[SaidOut | None]
+    beaten_by: str
+    endorsement: str
+    stopping: StoppingOut | None
+    released_at: str | None
+    estimator: str
+    questions_asked: int | None
+    pool_size: int | None
+    sampling_rate: float | None
+    rounds: list[int]
+    created_at: str
+    guarantee: list[TermsOut]
+    configuration: dict[str, Any]
+    environment: dict[str, str]
+    public_key: str
+    model_signing_key: str
+    evaluations: list[EvaluationOut]
+    files: list[FileOut]
+    encoder: list[EncoderFileOut]
+    lineage: list[LineageOut]
+
+
+class MoveIn(TypedDict):
+    version: int
+    reason: str
+
+
+class PlanOut(TypedDict):
+    records: int
+    uploads: int | None
+    releases: int
+    rounds: int
+    labels: int
+    questions: int
+    label_limit: int | None
+    choosing: float
+    training: float
+    whole: float | None
+
+
+class PopulationIn(TypedDict):
+    name: str
+    unit: Literal["contributor", "record"]
+    filter: Literal["pure", "zcdp"]
+    epsilon_limit: float
+    delta_limit: float
+    second_manager: str
+
+
+class PopulationOut(TypedDict):
+    population: str
+    name: str
+    unit: str
+    filter: str
+    epsilon_limit: float
+    delta_limit: float
+    epsilon_spent: float
+    delta_spent: float
+    waiting: int
+    members: list[ShareOut]
+
+
+class PredictIn(TypedDict):
+    texts: NotRequired[list[str] | None]
+    rows: NotRequired[list[dict[str, Any]] | None]
+
+
+class PredictOut(TypedDict):
+    version: int
+    classes: list[str]
+    labels: list[str]
+    probabilities: list[list[float]]
+
+
+class ProjectIn(TypedDict):
+    format: str
+    format_version: int
+    preset: str
+    settings: dict[str, Any]
+    population: NotRequired[str | None]
+    records_per_person: NotRequired[int | None]
+
+
+class ProjectOut(TypedDict):
+    slug: str
+    name: str
+    oracle: str
+    data_kind: str
+    classes: list[str]
+    state: str
+    overlap: int
+
+
+QueryState = Literal["candidate", "open", "gold", "closed", "disputed", "withdrawn", "set_aside"]
+
+
+class QuestionRowOut(TypedDict):
+    id: int
+    state: QueryState
+    round_number: int | None
+    answers: list[CountOut]
+    annotators: list[str]
+    agreed: str | None
+    reports: list[ReportKind]
+    answered_at: str | None
+    tags: list[str]
+    assigned_to: str | None
+    text: str | None
+    fields: dict[str, Any] | None
+
+
+class QuestionsIn(TypedDict):
+    state: NotRequired[Literal["", "open", "closed", "disputed", "withdrawn", "set_aside"]]
+    choice: NotRequired[str]
+    annotator: NotRequired[str]
+    agreement: NotRequired[Literal["", "all", "divided"]]
+    round_number: NotRequired[int | None]
+    age: NotRequired[Literal["", "new1", "new7", "old7", "old30"]]
+    flag: NotRequired[Literal["", "any", "broken", "sensitive", "comment", "returned"]]
+    tag: NotRequired[str]
+    assigned: NotRequired[str]
+    text: NotRequired[str]
+    before: NotRequired[int | None]
+
+
+class QuestionsOut(TypedDict):
+    questions: list[QuestionRowOut]
+    before: int | None
+
+
+class ReasonIn(TypedDict):
+    reason: str
+
+
+class RecallOut(TypedDict):
+    value: float | None
+    low: float | None
+    high: float | None
+    correct: int
+    examples: int
+
+
+class RecordsOut(TypedDict):
+    accepted: int
+    first_slot: int
+
+
+ReportKind = Literal["broken", "sensitive", "comment", "returned"]
+
+
+class RetiredOut(TypedDict):
+    version: int
+    state: str
+    retired_reason: str
+
+
+class RoundOut(TypedDict):
+    number: int
+    strategy: str
+    state: str
+    requested: int | None
+    block: int | None
+    pool_size: int | None
+    sampling_rate: float | None
+    closes_at: str | None
+    selected: int | None
+    model_version: int | None
+    created_at: str
+    finished_at: str | None
+    error: str
+    error_as_code: NotRequired[SaidOut | None]
+
+
+class SaidOut(TypedDict):
+    code: NotRequired[str | None]
+    plural: NotRequired[str | None]
+    parameters: NotRequired[dict[str, Any] | None]
+    separator: NotRequired[str | None]
+    messages: NotRequired[list[dict[str, Any]] | None]
+
+
+class SettingsIn(TypedDict):
+    settings: dict[str, Any]
+
+
+class ShareOut(TypedDict):
+    account: str
+    project: str
+    records_per_person: int
+    epsilon_limit: float
+    epsilon_spent: float
+    quota: float
+    taken: float
+    forecast: str
+
+
+class SkipIn(TypedDict):
+    reason: NotRequired[str]
+
+
+class StoppingOut(TypedDict):
+    stop: bool
+    agreement: float
+    threshold: float
+    moved: float
+    models_compared: int
+    said: str
+    said_as_code: SaidOut | None
+
+
+class TermsOut(TypedDict):
+    protects: str
+    filter: str
+    unit: str
+    adjacency: str
+    limit_epsilon: float
+    limit_delta: float
+    spent_epsilon: float
+    spent_delta: float
+
+
+class TracesOut(TypedDict):
+    records: int
+    uploads: list[int]
+    open_questions: int
+    answers: int
+    passed_gate: bool
+    releases: list[int]
+    epsilon: float
+    delta: float
+
+
+class UploadIn(TypedDict):
+    role: NotRequired[Literal["pool", "public_test", "public_start", "charged_start"]]
+    bad_rows: NotRequired[Literal["keep_good", "refuse_all"]]
+    text_column: NotRequired[str]
+    contributor_column: NotRequired[str]
+    label_column: NotRequired[str]
+    has_header: NotRequired[bool]
+    start_epsilon: NotRequired[float | None]
+    most_epsilon: NotRequired[float | None]
+    name: NotRequired[str]
+    mapping: NotRequired[str]
+
+
+class ViewIn(TypedDict):
+    name: str
+    shared: NotRequired[bool]
+    chosen: dict[str, str]
+
+
+class ViewOut(TypedDict):
+    id: int
+    name: str
+    owner: str
+    shared: bool
+    chosen: dict[str, str]

@@ -1,0 +1,67 @@
+"""A file to a project, sent as it is read, so that its size does not matter here."""
+
+import uuid
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from dpal.errors import DpalError
+from dpal.site import Site, quoted
+
+
+class Form:
+    """A multipart form with one file at its end, read in blocks by whoever sends it."""
+
+    def __init__(self, fields: Mapping[str, str], file: Path, sent: Callable[[int], None]) -> None:
+        self._mark = uuid.uuid4().hex
+        head = "".join(
+            f'--{self._mark}\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
+            for name, value in fields.items()
+        )
+        # What would end the quoted name or its line, as HTML's forms write it.
+        name = file.name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
+        head += (
+            f'--{self._mark}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n'
+            "Content-Type: application/octet-stream\r\n\r\n"
+        )
+        self._parts: list[Any] = []
+        self._head, self._tail = head.encode(), f"\r\n--{self._mark}--\r\n".encode()
+        self._file = file.open("rb")
+        self._size = len(self._head) + file.stat().st_size + len(self._tail)
+        self._sent = sent
+
+    @property
+    def content_type(self) -> str:
+        """The header that goes with it."""
+        return f"multipart/form-data; boundary={self._mark}"
+
+    def __len__(self) -> int:
+        return self._size
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes."""
+        if self._head:
+            block, self._head = self._head, b""
+        elif block := self._file.read(size):
+            self._sent(len(block))
+        else:
+            block, self._tail = self._tail, b""
+        return block
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def upload(site: Site, project: str, file: Path, fields: Mapping[str, str], sent: Callable[[int], None]) -> Any:
+    """Send a file and return what the site says of it; `sent` is told how many bytes went out."""
+    try:
+        form = Form(fields, file, sent)
+    except OSError as error:
+        raise DpalError(f"{file} cannot be read: {error.strerror}.") from error
+    try:
+        # Under a key: an answer that got lost on the way may be asked for again.
+        headers = {"Content-Type": form.content_type, "Idempotency-Key": str(uuid.uuid4())}
+        return site.post(f"projects/{quoted(project)}/datasets", headers=headers, data=form)
+    finally:
+        form.close()

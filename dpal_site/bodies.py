@@ -1,0 +1,69 @@
+"""Bodies that could not be kept are refused by their declared length, before they are received."""
+
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.files.storage import FileSystemStorage, default_storage
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.translation import gettext as _
+
+from annotation.errors import StorageFull
+from dpal_site.problems import problem_response
+
+API_PATH = "/api/"
+# What a form says besides its file.
+FIELDS_BYTES = 1024 * 1024
+
+
+class RoomMiddleware:
+    """Look at the length of an upload before anything reads it; stands above whatever looks into forms."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_view(self, request: HttpRequest, *view: Any) -> HttpResponse | None:
+        """Answer 413 or 507 in the place of the view."""
+        declared = _declared_bytes(request)
+        if declared <= settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+            return None
+        if declared > settings.UPLOAD_MAX_BYTES + FIELDS_BYTES:
+            return _refused(request, 413, _("A file may hold %(most)s bytes at most.") % _most())
+        if any(shutil.disk_usage(folder).free < declared for folder in _folders()):
+            response = _refused(
+                request, 507, _("There is no room for this file. Nothing was kept; tell the administrator.")
+            )
+            response.headers["Retry-After"] = str(StorageFull.retry_after_seconds)
+            return response
+        return None
+
+
+def _declared_bytes(request: HttpRequest) -> int:
+    declared = request.META.get("CONTENT_LENGTH") or "0"
+    return int(declared) if declared.isascii() and declared.isdigit() else 0
+
+
+def _most() -> dict[str, str]:
+    return {"most": f"{settings.UPLOAD_MAX_BYTES:,}"}
+
+
+def _folders() -> set[Path]:
+    """Return where an upload lies: while it is received, and where it is stored, if that is a disk of ours."""
+    folders = {Path(settings.FILE_UPLOAD_TEMP_DIR or tempfile.gettempdir())}
+    if isinstance(default_storage, FileSystemStorage):
+        stored = Path(default_storage.location)
+        folders.add(next(path for path in (stored, *stored.parents) if path.exists()))
+    return folders
+
+
+def _refused(request: HttpRequest, status: int, reason: str) -> HttpResponse:
+    if request.path.startswith(API_PATH):
+        return problem_response(status, reason)
+    return render(request, "refused.html", {"reason": reason}, status=status)

@@ -1,0 +1,159 @@
+"""How fast passwords may be tried: whoever guesses is slowed, and whose account it is comes in.
+
+Tries count by account and network of who tries, with a pause that doubles; by account, over all who were never in here
+before, so that many networks together stay slow, too; and by browser, where a signed cookie says that this one was in
+this account before: that is the owner's way in, whatever others do. A try is counted before the password is looked at,
+in one statement, so that a hundred at once are one after another.
+"""
+
+import hashlib
+import secrets
+from dataclasses import dataclass
+
+from allauth.core.internal.ratelimit import get_ip
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core import signing
+from django.db import connection
+from django.db.models import Q
+from django.http import HttpRequest, HttpResponse
+
+from annotation.work.services.rates import refuse_beyond
+
+SALT = "dpal_site.guessing"
+COOKIE_SECONDS = 180 * 24 * 3600
+MOST_ACCOUNTS = 8
+# A row is forgotten so long after its last try.
+WINDOW_SECONDS = 3600
+COUNT = """
+INSERT INTO dpal_site_guesscount AS counted (key, tries, next_at, ends_at)
+VALUES (%(key)s, 1, 'epoch', now() + make_interval(secs => %(window)s))
+ON CONFLICT (key) DO UPDATE SET
+    tries = CASE WHEN counted.ends_at < now() THEN 1 ELSE counted.tries + 1 END,
+    next_at = CASE
+        WHEN counted.ends_at < now() OR counted.tries + 1 < %(free)s THEN 'epoch'
+        ELSE now() + make_interval(secs => least(2.0 ^ least(counted.tries + 1 - %(free)s, 30), %(longest)s))
+    END,
+    ends_at = now() + make_interval(secs => %(window)s)
+WHERE counted.next_at <= now() OR counted.ends_at < now()
+RETURNING tries
+"""
+LEFT = "SELECT ceil(extract(epoch FROM next_at - now()))::int FROM dpal_site_guesscount WHERE key = %s"
+TAKE_BACK = "UPDATE dpal_site_guesscount SET tries = greatest(tries - 1, 0), next_at = 'epoch' WHERE key = ANY(%s)"
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """So many tries without a pause, then pauses of 1, 2, 4 ... seconds up to the longest."""
+
+    what: str
+    free: int
+    longest_seconds: int
+
+
+CLIENT = Limit("client", free=5, longest_seconds=900)
+BROWSER = Limit("browser", free=10, longest_seconds=900)
+# Reached by many networks together alone, since each of them is slowed by then.
+STRANGERS = Limit("strangers", free=100, longest_seconds=30)
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What was counted for one try, to be taken back where the password is right."""
+
+    keys: tuple[str, ...]
+
+
+def count_try(request: HttpRequest, name: str) -> Attempt:
+    """Count a try of a password under this name before it is looked at; `TooOften` where it comes too early."""
+    account = account_of(name)
+    browser = known_browser(request, account)
+    lanes = [(BROWSER, browser)] if browser else [(CLIENT, get_ip(request)), (STRANGERS, "")]
+    counted = []
+    for limit, who in lanes:
+        key = _key(limit, account, who)
+        _count(limit, key)
+        counted.append(key)
+    return Attempt(tuple(counted))
+
+
+def take_back(attempt: Attempt) -> None:
+    """Let a try with the right password be none; what others tried stays counted."""
+    with connection.cursor() as cursor:
+        cursor.execute(TAKE_BACK, [list(attempt.keys)])
+
+
+def forget(request: HttpRequest, name: str) -> None:
+    """Let who has just shown that the account's mail is theirs begin anew."""
+    account = account_of(name)
+    keys = [_key(CLIENT, account, get_ip(request)), _key(STRANGERS, account, "")]
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM dpal_site_guesscount WHERE key = ANY(%s)", [keys])
+
+
+def account_of(name: str) -> str:
+    """Return one word for an account by whichever of its names, and for a name that nobody has."""
+    typed = name.strip().lower()
+    named = Q(username__iexact=typed) | Q(email__iexact=typed) | Q(emailaddress__email__iexact=typed)
+    found = User.objects.filter(named).order_by("pk").values_list("pk", flat=True).first()
+    return f"name {typed}" if found is None else f"user {found}"
+
+
+def known_browser(request: HttpRequest, account: str) -> str:
+    """Return the name of a browser that was in this account before, empty for any other."""
+    browser, marks = _read(request)
+    return browser if browser and _mark(browser, account) in marks else ""
+
+
+def remember_browser(request: HttpRequest, response: HttpResponse, user: User) -> None:
+    """Give a browser the cookie that says it was in this account; of whom it speaks nobody reads from it."""
+    browser, marks = _read(request)
+    browser = browser or secrets.token_urlsafe(16)
+    own = _mark(browser, f"user {user.pk}")
+    kept = [mark for mark in marks if mark != own][1 - MOST_ACCOUNTS :]
+    response.set_cookie(
+        settings.KNOWN_BROWSER_COOKIE_NAME,
+        signing.dumps([browser, [*kept, own]], salt=SALT),
+        max_age=COOKIE_SECONDS,
+        secure=settings.SESSION_COOKIE_SECURE,
+        httponly=True,
+        samesite="Lax",
+    )
+
+
+def _read(request: HttpRequest) -> tuple[str, list[str]]:
+    try:
+        browser, marks = signing.loads(
+            request.COOKIES.get(settings.KNOWN_BROWSER_COOKIE_NAME, ""), salt=SALT, max_age=COOKIE_SECONDS
+        )
+    except signing.BadSignature:
+        return "", []
+    return browser, marks
+
+
+def _mark(browser: str, account: str) -> str:
+    return hashlib.blake2b(
+        f"{browser}\0{account}".encode(), key=settings.SECRET_KEY.encode()[:64], digest_size=12
+    ).hexdigest()
+
+
+def _key(limit: Limit, account: str, who: str) -> str:
+    # Addresses and names are nobody's business later on.
+    return hashlib.blake2b(
+        f"{limit.what}\0{account}\0{who}".encode(), key=settings.SECRET_KEY.encode()[:64], digest_size=32
+    ).hexdigest()
+
+
+def _count(limit: Limit, key: str) -> None:
+    values: dict[str, str | int] = {
+        "key": key,
+        "free": limit.free,
+        "longest": limit.longest_seconds,
+        "window": WINDOW_SECONDS,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(COUNT, values)
+        if cursor.fetchone() is None:
+            cursor.execute(LEFT, [key])
+            (seconds,) = cursor.fetchone() or (1,)
+            refuse_beyond(0, tries=1, seconds_left=max(1, seconds))

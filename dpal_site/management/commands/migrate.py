@@ -1,0 +1,25 @@
+"""`manage.py migrate`: as the owner of the tables, and afterwards the site's role may use them."""
+
+from typing import Any
+
+from django.core.management.base import CommandError
+from django.core.management.commands import migrate
+
+from dpal_site import earlier, owner, preparation
+from dpal_site.roles import UnfitRole
+
+
+class Command(migrate.Command):
+    """Django's own command under the address `DATABASE_OWNER_URL`."""
+
+    help = f"{migrate.Command.help} Runs as the owner of the tables, and gives the site's role its rights."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Migrate, then grant."""
+        with owner.as_owner():
+            earlier.refuse_tables_of_another_version()
+            super().handle(*args, **options)
+            try:
+                preparation.grant_roles()
+            except UnfitRole as error:
+                raise CommandError(str(error)) from error

@@ -1,0 +1,102 @@
+"""What is read beside pages and answers: headers, messages to programs and people, metrics, lines of logs."""
+
+from dpal_site.observables.kinds import EVERYBODY, MANAGERS, MODELS, OPERATORS, Basis, Shown
+
+HEADERS = (
+    Shown(
+        "headers",
+        "Content-Type Content-Language Vary Cache-Control Expires X-Frame-Options X-Content-Type-Options"
+        " Referrer-Policy Cross-Origin-Opener-Policy Content-Security-Policy Permissions-Policy"
+        " Strict-Transport-Security Accept-Ranges Allow WWW-Authenticate Last-Modified HX-*",
+        EVERYBODY,
+        Basis.PUBLIC,
+        "rules of the site, the same for every project",
+    ),
+    Shown(
+        "headers",
+        "X-Request-ID Set-Cookie Location Retry-After Idempotency-Replayed Content-Range",
+        EVERYBODY,
+        Basis.OWN,
+        "of the viewer's own requests; a pause before the next try follows the site's load",
+    ),
+    Shown(
+        "headers",
+        "Content-Length Content-Disposition Link Warning",
+        EVERYBODY,
+        Basis.DERIVED,
+        "of the body beside it: its length, its name, whether there is a next page, whether a version is retired",
+    ),
+    Shown(
+        "headers",
+        "X-Repo-Commit X-HF-Warning X-Error-Code X-Error-Message",
+        EVERYBODY,
+        Basis.DERIVED,
+        "of the same files as a hub of models tells them: a digest over their digests, retired or not, what is refused",
+    ),
+    Shown("headers", "ETag", EVERYBODY, Basis.DERIVED, "the SHA-256 of a file that is itself released"),
+)
+WEBHOOKS = (
+    Shown(
+        "webhook",
+        "schema event project version round account limit_epsilon channel rolled_back reason",
+        MODELS,
+        Basis.PUBLIC,
+        "that a version or a round is there, a version taken back or in a channel and why, most of a limit spent: what"
+        " REST tells an engineer",
+    ),
+    Shown(
+        "webhook",
+        "dataset state settings",
+        MANAGERS,
+        Basis.MANAGERS,
+        "that an upload was read or refused or went through the gate, and the names of settings that changed: to the"
+        " address a manager chose",
+    ),
+)
+MAILS = (
+    Shown(
+        "mail",
+        "account/email/*",
+        EVERYBODY,
+        Basis.OWN,
+        "the sign-in library's letters about the receiver's own account; the site sends no other",
+    ),
+)
+LOGS = (
+    Shown(
+        "log",
+        "event level timestamp logger request_id exception method route status milliseconds user_id token_id security"
+        " network account factor asked reason task task_id",
+        OPERATORS,
+        Basis.OPERATORS,
+        "who asked which page when, never what was in a row; whoever runs the site is inside",
+    ),
+)
+METRICS = (
+    Shown(
+        "metrics",
+        "dpal_queue_depth dpal_leases dpal_lease_age_seconds",
+        OPERATORS,
+        Basis.OPERATORS,
+        "numbers of questions, not of projects that hide what they ask: such numbers end on dashboards",
+    ),
+    Shown(
+        "metrics",
+        "dpal_broker_messages dpal_work dpal_work_age_seconds dpal_work_seconds dpal_heartbeat_age_seconds",
+        OPERATORS,
+        Basis.OPERATORS,
+        "how much work waits and how long it took, over all projects",
+    ),
+    Shown(
+        "metrics",
+        "dpal_budget_epsilon_limit dpal_budget_epsilon_left dpal_budget_delta_left dpal_budget_open_reservations",
+        OPERATORS,
+        Basis.BOOKKEEPING,
+        "sums over the entries, as engineers read them",
+    ),
+    Shown("metrics", "django_* python_* process_*", OPERATORS, Basis.OPERATORS, "requests by page, the processes"),
+)
+OTHER = (
+    Shown("/healthz /readyz", "*", EVERYBODY, Basis.PUBLIC, "whether the site's parts answer; no project is named"),
+    Shown("project.log", "*", MANAGERS, Basis.MANAGERS, "who did what in a project"),
+)

@@ -1,0 +1,200 @@
+"""Values on the pages about budgets and models, by the templates that write them."""
+
+from dpal_site.observables.kinds import EVERYBODY, MANAGERS, MODELS, Basis, Shown
+
+BUDGET = (
+    Shown(
+        "annotation/budget.html annotation/statement.html annotation/_meter.html annotation/_spending_table.html"
+        " learner/dashboard.html learner/release.html",
+        "project.name project.slug sheets sheets.0.promise sheet.promise sheet.title sheet.small_print open_answers"
+        " sheet.account.pk sheet.guarantee.delta_limit sheet.guarantee.epsilon_limit sheet.can_compose",
+        MODELS,
+        Basis.PUBLIC,
+        "accounts and their limits, and whether answers are declared not to be secret",
+    ),
+    Shown(
+        "annotation/budget.html annotation/statement.html annotation/_meter.html annotation/_spending_table.html"
+        " learner/dashboard.html learner/release.html",
+        "sheet.guarantee.delta_spent sheet.guarantee.epsilon_spent sheet.guarantee.epsilon_left"
+        " sheet.guarantee.epsilon_reserved sheet.guarantee.chain_head sheet.percent_settled sheet.percent_spent"
+        " sheet.information sheet.warning sheet.numerical_epsilon sheet.lines sheet.tables guarantee.chain_head"
+        " guarantee.sequence heads heads.1 title",
+        MODELS,
+        Basis.BOOKKEEPING,
+        "sums over the entries",
+    ),
+    Shown(
+        "annotation/budget.html",
+        "common_limit",
+        MODELS,
+        Basis.BOOKKEEPING,
+        "what all projects of a population have spent together, and its limit",
+    ),
+    Shown(
+        "annotation/populations.html",
+        "sheets sheet.population.name sheet.population.slug sheet.guarantee.epsilon_limit"
+        " sheet.guarantee.epsilon_spent sheet.shares may_open",
+        EVERYBODY,
+        Basis.BOOKKEEPING,
+        "populations the viewer manages: sums over entries, for nobody else",
+    ),
+    Shown(
+        "annotation/budget.html",
+        "sheet.forecasts line",
+        MODELS,
+        Basis.DERIVED,
+        "how far what is left reaches, by prices of parameters",
+    ),
+    Shown(
+        "annotation/budget.html annotation/statement.html annotation/_spending_table.html",
+        "line line.account line.account_id line.amount line.ancestor line.delta line.descends_from line.epsilon"
+        " line.name line.operations line.percent line.reason line.sequence line.state line.what line.when line.who"
+        " table.currency table.heading table.lines table.title",
+        MODELS,
+        Basis.BOOKKEEPING,
+        "entries in words; a price follows from its event's parameters",
+    ),
+    Shown(
+        "annotation/statement.html",
+        "form form.changed_data newer older page.has_older page.lines page.number",
+        MODELS,
+        Basis.OWN,
+        "which lines the viewer asked for",
+    ),
+    Shown(
+        "annotation/statement.html",
+        "difference.* verdict.* verdicts",
+        MODELS,
+        Basis.BOOKKEEPING,
+        "the audit: what is computed again from the entries",
+    ),
+    Shown("annotation/statement.html", "public_key", MODELS, Basis.PUBLIC, "of the site's key"),
+    Shown("annotation/budget.html", "may_change", MODELS, Basis.OWN, "whether the viewer manages the project"),
+)
+RELEASES = (
+    Shown(
+        "learner/releases.html learner/release.html learner/_releases_table.html learner/_release_state.html"
+        " learner/_release_measures.html learner/_release_difference.html learner/_accuracy.html",
+        "project.name project.slug rows row release.version version rounds number name value used.questions"
+        " used.pool_size used.rate estimator configuration.items environment public_key key_id model_signing_key"
+        " api_address request.get_host request.scheme offered help hint difference difference.before.version"
+        " difference.configuration difference.environment difference.classes.0"
+        " difference.classes.1 difference.used.0 difference.used.1 before now"
+        " before.questions before.pool_size before.rate now.questions now.pool_size now.rate one.classes"
+        " one.dataset one.dataset.name one.dataset.pk",
+        MODELS,
+        Basis.PUBLIC,
+        "settings, public test sets, questions asked; of a secret sample its law alone",
+    ),
+    Shown(
+        "learner/release.html learner/_releases_table.html learner/_release_state.html"
+        " learner/_release_difference.html",
+        "release.created_at release.released_at release.state release.get_state_display release.retired_reason"
+        " release.endorsement release.endorsement.reason lineage account said line.delta line.epsilon"
+        " line.what.get_kind_display line.what.sequence difference.guarantee",
+        MODELS,
+        Basis.BOOKKEEPING,
+        "what happened to the version, its entries, and the words of the manager who did it; times to the second",
+    ),
+    Shown(
+        "learner/release.html learner/_release_state.html learner/_release_measures.html"
+        " learner/_release_difference.html learner/_accuracy.html",
+        "beaten_by card checks found digest files history release.held_back measured one.accuracy one.constant"
+        " one.examples one.high one.low one.value one.accuracy.* one.measures one.measures.* one.rows recall.* row.*"
+        " one.as_matrix one.taken_for line.*"
+        " difference.accuracies before.value before.low before.high"
+        " now.value now.low now.high difference.weights difference.weights.*",
+        MODELS,
+        Basis.DERIVED,
+        "the released weights, alone or on public examples, and audits of files, ledger and a canary",
+    ),
+    Shown(
+        "learner/release.html learner/_release_difference.html",
+        "channels name others number",
+        MODELS,
+        Basis.BOOKKEEPING,
+        "numbers of the project's versions, and which channels of theirs a manager pointed at this one",
+    ),
+    Shown(
+        "learner/channels.html",
+        "channels latest latest.version moves move.* versions number project.name",
+        MANAGERS,
+        Basis.BOOKKEEPING,
+        "what managers did with versions, when to the second, and the words they said about it",
+    ),
+    Shown(
+        "learner/evidence.html learner/_evidence_run.html",
+        "project.name sheet.* one.* audits audits.* faults faults.* run.*",
+        MODELS,
+        Basis.DERIVED,
+        "audits of the program, of the ledger and the files, and canaries: all on made-up data or on what is released",
+    ),
+    Shown(
+        "learner/evaluation.html",
+        "project.name project.slug document",
+        MODELS,
+        Basis.BOOKKEEPING,
+        "accounts, limits with who set them, sums of mechanisms, settings, checks, public measures, as on other pages",
+    ),
+    Shown(
+        "learner/release.html learner/releases.html learner/_release_state.html",
+        "may_manage status",
+        MODELS,
+        Basis.OWN,
+        "whether the viewer manages the project",
+    ),
+    Shown(
+        "learner/release.html learner/releases.html learner/_release_difference.html",
+        "release.labels_used status.sentence difference.labels.0 difference.labels.1",
+        MANAGERS,
+        Basis.MANAGERS,
+        "how many answers were agreed on, and what the project waits for",
+    ),
+    Shown(
+        "learner/_release_difference.html",
+        "difference.labels",
+        MODELS,
+        Basis.OWN,
+        "whether the viewer manages the project; nothing for others",
+    ),
+)
+DASHBOARD = (
+    Shown(
+        "learner/_more_answers.html",
+        "project.slug may_manage more_answers more_answers.sentence more_answers.stop more_answers.may_pause",
+        MODELS,
+        Basis.DERIVED,
+        "versions trained on what was said at random, applied to what passed the gate",
+    ),
+    Shown(
+        "learner/dashboard.html learner/_dashboard_table.html",
+        "project.slug may_manage beside other.name caption name open column column.heading column.kind"
+        " shown.table.columns tables.spending tables.purposes tables.purposes.rows tables.releases"
+        " tables.releases.rows",
+        MODELS,
+        Basis.PUBLIC,
+        "which tables there are; their columns stand among the files",
+    ),
+    Shown(
+        "learner/_dashboard_table.html",
+        "row value shown.rows shown.more",
+        MODELS,
+        Basis.BOOKKEEPING,
+        "the cells of a table, by its columns",
+    ),
+    Shown(
+        "learner/dashboard.html",
+        "agreement counts.* form form.has_choice hidden may_open_beside report.alpha tables.annotators"
+        " tables.annotators.rows tables.labels tables.labels.rows",
+        MANAGERS,
+        Basis.MANAGERS,
+        "how many answers there are, by whom, and how far they agree",
+    ),
+    Shown(
+        "learner/_work.html",
+        "project.slug running works work.*",
+        MANAGERS,
+        Basis.MANAGERS,
+        "how long work took and why it failed follow from what it read",
+    ),
+)

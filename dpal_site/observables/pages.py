@@ -1,0 +1,284 @@
+"""Values on pages, by the templates that write them; pages that managers alone may open stand by their address."""
+
+from dpal_site.observables.kinds import (
+    EVERYBODY,
+    LABELLERS,
+    MANAGERS,
+    MEMBERS,
+    MODELS,
+    OPERATORS,
+    TRUSTED,
+    Basis,
+    Shown,
+)
+from dpal_site.observables.model_pages import BUDGET, DASHBOARD, RELEASES
+
+# What templates say to themselves.
+LANGUAGE = frozenset({"None", "True", "False"})
+LOOPS = "forloop."
+
+EVERY_PAGE = (
+    Shown(
+        "base.html",
+        "language right_to_left request.path user.pk user.get_username user.is_authenticated user.is_staff"
+        " user.is_superuser",
+        EVERYBODY,
+        Basis.OWN,
+        "who looks, and at what",
+    ),
+    Shown(
+        "base.html",
+        "message message.tags messages",
+        EVERYBODY,
+        Basis.OWN,
+        "what came of the viewer's own last deed",
+    ),
+    Shown(
+        "base.html annotation/_project_nav.html",
+        "project.name project.slug tab",
+        EVERYBODY,
+        Basis.PUBLIC,
+        "declared by the project's managers; on pages about a project alone",
+    ),
+    Shown(
+        "annotation/_field.html annotation/_form_errors.html preferences.html second_factor.html first_account.html",
+        "field field.* form form.* error next onward",
+        EVERYBODY,
+        Basis.OWN,
+        "a form: its labels, the choices of the site, what the viewer sent and what is wrong with it",
+    ),
+    Shown(
+        "refused.html annotation/not_invited.html",
+        "reason request.path",
+        EVERYBODY,
+        Basis.PUBLIC,
+        "the rule that a request breaks, as by REST",
+    ),
+    Shown(
+        "403.html 403_csrf.html 404.html 405.html 500.html unavailable.html",
+        "",
+        EVERYBODY,
+        Basis.PUBLIC,
+        "the same words for everybody",
+    ),
+)
+COMING_AND_GOING = (
+    Shown(
+        "annotation/projects.html",
+        "cards card.roles card.stands closed may_open request.user.get_username",
+        EVERYBODY,
+        Basis.OWN,
+        "the viewer's own projects and roles",
+    ),
+    Shown(
+        "annotation/projects.html",
+        "card.project.name card.project.question card.project.slug card.project.state card.project.get_state_display"
+        " card.words word",
+        MEMBERS,
+        Basis.PUBLIC,
+        "declared by the project's managers",
+    ),
+    Shown(
+        "annotation/projects.html annotation/_card_stands.html annotation/_meter.html",
+        "card.budgets sheet.guarantee.epsilon_limit sheet.guarantee.epsilon_reserved"
+        " sheet.guarantee.epsilon_spent sheet.percent_spent sheet.percent_settled card.model card.model.version"
+        " card.model.accuracy card.model.constant",
+        MODELS,
+        Basis.BOOKKEEPING,
+        "what was spent of each limit, and the newest released version on public examples, as on the project's pages",
+    ),
+    Shown(
+        "annotation/tokens.html",
+        "form secret tokens token.*",
+        EVERYBODY,
+        Basis.OWN,
+        "the viewer's own tokens, each secret once",
+    ),
+    Shown(
+        "annotation/join.html",
+        "invitation.created_by.get_username invitation.group invitation.group.name invitation.project.name role",
+        EVERYBODY,
+        Basis.PUBLIC,
+        "for whoever holds the secret in the address: who invites where, in which role",
+    ),
+    Shown(
+        "annotation/join.html annotation/crowd_start.html",
+        "is_participant request.path user.get_username user.is_authenticated",
+        EVERYBODY,
+        Basis.OWN,
+        "who looks",
+    ),
+    Shown(
+        "annotation/crowd_start.html",
+        "arrival.is_preview arrival.parameters.items is_other name value valid",
+        EVERYBODY,
+        Basis.OWN,
+        "what the crowd platform sent along with the person",
+    ),
+    Shown(
+        "annotation/crowd_start.html annotation/crowd_done.html",
+        "link.answers_wanted link.project.name link.project.question participant.link.answers_wanted"
+        " participant.link.completion_code on_prolific project.name project.slug",
+        EVERYBODY,
+        Basis.PUBLIC,
+        "what a manager put into the crowd link",
+    ),
+    Shown("annotation/crowd_done.html", "answers is_complete", LABELLERS, Basis.OWN, "how much the person answered"),
+)
+QUESTIONS = (
+    Shown(
+        "annotation/label.html annotation/_label.html annotation/_label_empty.html annotation/_label_others.html"
+        " annotation/_label_question.html annotation/_why.html annotation/_promise.html annotation/why.html"
+        " annotation/own_statistics.html annotation/own_answers.html annotation/guidelines.html"
+        " annotation/_guidelines.html",
+        "project.name project.slug project.question project.question_kind project.data_kind project.columns column"
+        " column.name column.high project.image_height project.image_width project.confirm_answers"
+        " project.answers_per_day project.answers_per_person project.currency project.oracle project.arrival"
+        " project.selection project.gate_k project.gate_kind project.gate_floor project.gold_share"
+        " project.normalizer project.privacy_unit project.guidelines quiet_from quiet_until midnight zone answers_cap",
+        LABELLERS,
+        Basis.PUBLIC,
+        "declared by the project's managers",
+    ),
+    Shown(
+        "annotation/_label.html annotation/_label_others.html annotation/_guidelines.html",
+        "guidelines_changed guidelines_open with_guidelines guidelines.examples guidelines.created_at"
+        " guidelines.text guidelines.version examples example.*",
+        LABELLERS,
+        Basis.PUBLIC,
+        "guidelines, which managers write for annotators",
+    ),
+    Shown(
+        "annotation/_label_question.html",
+        "answer question.fields question.image_url question.text shown image_source",
+        LABELLERS,
+        Basis.PAID,
+        "in a crowd project gate output; in a trusted one the record itself, which its annotators may see",
+    ),
+    Shown("annotation/_label_question.html", "guess", LABELLERS, Basis.DERIVED, "the last released model's guess"),
+    Shown(
+        "annotation/_label_question.html annotation/_label_answer.html annotation/_label_choose.html",
+        "suggestion suggestion.name suggestion.percent asked.suggested",
+        LABELLERS,
+        Basis.DERIVED,
+        "a released model applied to what stands beside it; whether it is shown is a coin of its own",
+    ),
+    Shown(
+        "annotation/label.html annotation/_label_answer.html annotation/_label_choose.html annotation/_label_scale.html"
+        " annotation/_label_find.html annotation/_label_classes.html"
+        " annotation/_label_others.html annotation/_label_instead.html annotation/_label_undo.html",
+        "class_list classes_mark is_many suggests one.* words asked.answers asked.is_many asked.widget asked.with_list"
+        " asked.confirm_answers asked.gate_floor asked.gate_k asked.gate_kind asked.has_guess asked.oracle"
+        " asked.privacy_unit choices letter shortcut key name value token slug flags.items reason reasons.items",
+        LABELLERS,
+        Basis.PUBLIC,
+        "the project's classes and what a question can be answered instead",
+    ),
+    Shown(
+        "annotation/_label.html annotation/_label_answer.html annotation/_label_choose.html annotation/_label_find.html"
+        " annotation/_label_instead.html"
+        " annotation/_label_undo.html annotation/_label_empty.html annotation/label.html",
+        "assignment assignment_id asked.earlier last_answer undo instead done_today an_hour goal notice problem"
+        " request.session.crowd_participant",
+        LABELLERS,
+        Basis.OWN,
+        "the viewer's own lease, answers and pace",
+    ),
+    Shown(
+        "annotation/_label.html annotation/_label_empty.html annotation/label.html",
+        "waiting more_than state",
+        LABELLERS,
+        Basis.DERIVED,
+        "how many questions are open for this person and why none is: by what was asked and how often it was answered,"
+        " never by what was answered",
+    ),
+    Shown(
+        "annotation/_why.html annotation/_promise.html",
+        "receipt.answers_unit receipt.delta receipt.epsilon receipt.factor receipt.sampling_percent",
+        LABELLERS,
+        Basis.PUBLIC,
+        "limits of the account and rates of the gate",
+    ),
+    Shown(
+        "annotation/own_statistics.html",
+        "is_warned own.earned own.seconds own.skipped own.today own.week own.sheet.answers own.sheet.checks.*"
+        " own.sheet.membership.pause_reason own.sheet.membership.paused_at",
+        LABELLERS,
+        Basis.OWN,
+        "what the viewer did; in a crowd it is judged by hidden checks alone, whose answers are not protected",
+    ),
+    Shown(
+        "annotation/own_answers.html",
+        "page.answers page.before one.guess one.label.* one.may_change one.name choices value name only",
+        LABELLERS,
+        Basis.OWN,
+        "the viewer's own answers, and whether one may still be changed: by when it was given and whether a training"
+        " may have used it, never by what others answered",
+    ),
+    Shown(
+        "annotation/own_answers.html",
+        "one.question.*",
+        LABELLERS,
+        Basis.PAID,
+        "what the viewer was asked before: in a crowd project gate output; in a trusted one the record itself",
+    ),
+    Shown(
+        "annotation/own_answers.html annotation/label.html",
+        "one.comment sent_back",
+        TRUSTED,
+        Basis.INSIDE,
+        "what a manager asks the viewer to look at again: in trusted projects alone",
+    ),
+    Shown(
+        "annotation/own_statistics.html",
+        "own.sheet.accepted own.sheet.refused own.sheet.waiting",
+        TRUSTED,
+        Basis.INSIDE,
+        "which answers became labels: in trusted projects alone, whose annotators are inside",
+    ),
+    Shown(
+        "annotation/guidelines.html",
+        "current.version earlier form one.*",
+        MANAGERS,
+        Basis.MANAGERS,
+        "guidelines with their earlier versions",
+    ),
+)
+PAGES = (*EVERY_PAGE, *COMING_AND_GOING, *QUESTIONS, *BUDGET, *RELEASES, *DASHBOARD)
+
+# Addresses that managers alone may open, by name, where what is on them needs no row of its own.
+FOR_MANAGERS = (
+    Shown(
+        "pages",
+        "annotation:bad_rows annotation:change_limit annotation:checks annotation:check_image"
+        " annotation:compare_answers annotation:compare_configurations annotation:configuration"
+        " annotation:configuration_file annotation:crowd_links annotation:data"
+        " annotation:dataset annotation:decide_limit annotation:download_labels annotation:gate"
+        " annotation:guidelines annotation:invitations annotation:kind annotation:label_budget"
+        " annotation:labelling annotation:limit_requests annotation:log annotation:log_csv annotation:opinions"
+        " annotation:payments annotation:people annotation:population annotation:preview annotation:quality"
+        " annotation:question annotation:questions annotation:reported"
+        " annotation:retention annotation:review annotation:review_image annotation:settings annotation:survey"
+        " annotation:uploads learner:closing learner:forget learner:overview learner:plan learner:plan_plot"
+        " learner:channels learner:ranked_pool learner:retire learner:standing learner:webhooks learner:work_list",
+        MANAGERS,
+        Basis.MANAGERS,
+        "uploads, answers, people, settings: managers are inside",
+    ),
+    Shown(
+        "pages",
+        "annotation:choose_preset annotation:group annotation:group_invitations annotation:groups"
+        " annotation:new_population annotation:new_project annotation:wizard learner:draft_plan"
+        " learner:draft_plan_plot operations:work admin:*",
+        OPERATORS,
+        Basis.OPERATORS,
+        "whoever may open projects, and whoever runs the site, who reads the database, too",
+    ),
+    Shown(
+        "pages",
+        "account_* mfa_* socialaccount_* openid_connect_* usersessions_*",
+        EVERYBODY,
+        Basis.OWN,
+        "the sign-in library's pages: the viewer's own account",
+    ),
+)

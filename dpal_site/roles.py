@@ -1,0 +1,143 @@
+"""The database's roles: one owns the tables, the others may use them as their lists say and are taken back to that."""
+
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from psycopg import sql
+
+from dpal_site.embedded.database_address import parse_database_url
+
+ATTRIBUTES = "LOGIN NOINHERIT NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS"
+ABOVE_OTHERS = """
+SELECT rolsuper OR rolcreaterole OR rolcreatedb OR rolreplication OR rolbypassrls FROM pg_roles WHERE rolname = %s
+"""
+BELONGS_TO = """
+SELECT lent.rolname FROM pg_auth_members JOIN pg_roles lent ON lent.oid = roleid JOIN pg_roles who ON who.oid = member
+WHERE who.rolname = %s
+"""
+# Whoever owns the database or the schema may drop what is in it.
+OWNED = """
+SELECT count(*) FROM pg_roles who, LATERAL (
+    SELECT relname FROM pg_class WHERE relowner = who.oid AND relnamespace = current_schema()::regnamespace
+    UNION ALL SELECT nspname FROM pg_namespace WHERE nspowner = who.oid AND nspname = current_schema()
+    UNION ALL SELECT datname FROM pg_database WHERE datdba = who.oid AND datname = current_database()
+) owned WHERE rolname = %s
+"""
+
+
+class UnfitRole(Exception):
+    """A role must not be used the way an address names it; the message says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoleAddress:
+    """Name and password of a role, as a process gives them."""
+
+    name: str
+    password: str
+
+
+def role_of(url: str) -> RoleAddress:
+    """Return the role that a database URL names."""
+    found = parse_database_url(url)
+    return RoleAddress(found["USER"], found["PASSWORD"])
+
+
+def confine(
+    cursor: Any, role: RoleAddress, *, address: str, settings: Mapping[str, str] | None = None
+) -> tuple[sql.Identifier, sql.Identifier]:
+    """Leave a role, made if it is missing, without any right in our schema; return the schema's name and the role's.
+
+    Where the tables' owner may not make roles, an administrator makes it first, and then it is only checked: `address`
+    is the setting that names it. What it was given by hand is taken back.
+    """
+    name = sql.Identifier(role.name)
+    cursor.execute("SELECT current_user = %s", [role.name])
+    if cursor.fetchone()[0]:
+        raise UnfitRole(
+            f"{address} names the role that owns the database: keep that one in DATABASE_OWNER_URL, for migrations "
+            f"alone, and give {address} a name of its own, which prepare_database then makes"
+        )
+    cursor.execute("SELECT rolcreaterole OR rolsuper FROM pg_roles WHERE rolname = current_user")
+    if cursor.fetchone()[0]:
+        _make(cursor, role, settings or {})
+    _check(cursor, role.name, address)
+    cursor.execute("SELECT current_schema()")
+    schema = sql.Identifier(cursor.fetchone()[0])
+    for kind in ("TABLES", "SEQUENCES", "FUNCTIONS"):
+        cursor.execute(sql.SQL(f"REVOKE ALL ON ALL {kind} IN SCHEMA {{}} FROM {{}}").format(schema, name))
+    cursor.execute(sql.SQL("REVOKE ALL ON SCHEMA {} FROM {}").format(schema, name))
+    # Whoever may make a table may put one before ours; servers before 15 let everybody.
+    cursor.execute(sql.SQL("REVOKE CREATE ON SCHEMA {} FROM PUBLIC").format(schema))
+    cursor.execute(sql.SQL("GRANT USAGE ON SCHEMA {} TO {}").format(schema, name))
+    return schema, name
+
+
+def grant(
+    cursor: Any,
+    schema: sql.Identifier,
+    role: sql.Identifier,
+    *,
+    tables: Mapping[str, Sequence[str]],
+    functions: Iterable[str] = (),
+) -> None:
+    """Let a role do what is named: by table privileges, some with the columns they are for."""
+    for table, privileges in tables.items():
+        granted = sql.SQL(", ".join(privileges))
+        cursor.execute(sql.SQL("GRANT {} ON {}.{} TO {}").format(granted, schema, sql.Identifier(table), role))
+    for function in functions:
+        cursor.execute(sql.SQL("GRANT EXECUTE ON FUNCTION {}.{} TO {}").format(schema, sql.SQL(function), role))
+
+
+def above_its_rules(cursor: Any) -> bool:
+    """Say whether the role that asks could lift the rules it is held to: no process that serves anybody may."""
+    cursor.execute("SELECT current_user")
+    (name,) = cursor.fetchone()
+    cursor.execute(ABOVE_OTHERS, [name])
+    (above,) = cursor.fetchone()
+    cursor.execute(OWNED, [name])
+    return bool(above or cursor.fetchone()[0])
+
+
+def _make(cursor: Any, role: RoleAddress, settings: Mapping[str, str]) -> None:
+    """Create the role, or give it the password and the place it has by now."""
+    cursor.execute("SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = %s)", [role.name])
+    verb = "ALTER" if cursor.fetchone()[0] else "CREATE"
+    name, password = sql.Identifier(role.name), sql.Literal(role.password or secrets.token_urlsafe(24))
+    cursor.execute("SELECT rolsuper FROM pg_roles WHERE rolname = current_user")
+    above_all = cursor.fetchone()[0]
+    # Others may not even take away what only a superuser gives; what is then left is refused by the check.
+    attributes = ATTRIBUTES if above_all else "LOGIN NOINHERIT"
+    cursor.execute(sql.SQL(f"{verb} ROLE {{}} {attributes} PASSWORD {{}}").format(name, password))
+    for setting, value in settings.items():
+        cursor.execute(sql.SQL(f"ALTER ROLE {{}} SET {setting} = {{}}").format(name, sql.Literal(value)))
+    if above_all:
+        cursor.execute(BELONGS_TO, [role.name])
+        for (lent,) in cursor.fetchall():
+            cursor.execute(sql.SQL("REVOKE {} FROM {}").format(sql.Identifier(lent), name))
+        # One that used to own the tables of an earlier version.
+        cursor.execute(sql.SQL("REASSIGN OWNED BY {} TO CURRENT_USER").format(name))
+
+
+def _check(cursor: Any, name: str, address: str) -> None:
+    """Refuse a role that stands above the rules it is to be held to."""
+    cursor.execute(ABOVE_OTHERS, [name])
+    row = cursor.fetchone()
+    if row is None:
+        raise UnfitRole(
+            f"the role {name} of {address} is missing, and the owner of the database may not make it: have an "
+            f"administrator run CREATE ROLE {name} LOGIN NOINHERIT PASSWORD '...'"
+        )
+    if row[0]:
+        raise UnfitRole(f"the role {name} of {address} is a superuser or may make roles, databases or copies")
+    cursor.execute(BELONGS_TO, [name])
+    if lent := sorted(each for (each,) in cursor.fetchall()):
+        raise UnfitRole(f"the role {name} of {address} may act as {', '.join(lent)}: REVOKE that from it")
+    cursor.execute(OWNED, [name])
+    if cursor.fetchone()[0]:
+        raise UnfitRole(
+            f"the role {name} of {address} owns the tables, the schema or the database: have an administrator run "
+            f"REASSIGN OWNED BY {name} TO the role of DATABASE_OWNER_URL"
+        )

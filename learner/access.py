@@ -1,0 +1,48 @@
+"""What pages and routes of models share: whose project and release it is, and what something cost."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
+
+from annotation import access
+from annotation.models import Membership, Project, Role
+from learner import selectors
+from learner.models import ModelRelease
+from privacy.accounting.units import atto_spent, nano_spent
+from privacy.models import LedgerEntry
+
+
+@dataclass(frozen=True, slots=True)
+class Costed:
+    """A ledger entry, or a round with its entry, and what it cost."""
+
+    what: Any
+    epsilon: float | None
+    delta: float | None
+
+    @classmethod
+    def of(cls, what: Any, entry: LedgerEntry | None) -> "Costed":
+        """Put the cost of `entry` beside `what`; both are empty where nothing was committed."""
+        if entry is None:
+            return cls(what, None, None)
+        return cls(what, nano_spent(entry.epsilon_nano or 0), atto_spent(entry.delta_atto))
+
+
+def project_of(request: HttpRequest, slug: str) -> Project:
+    """Return a project whose releases the person may see; an archived or deleted one can only be read."""
+    project = get_object_or_404(selectors.projects_with_models(request.user), slug=slug)
+    if request.method == "POST":
+        access.refuse_if_closed(project)
+    return project
+
+
+def release_of(request: HttpRequest, slug: str, version: int) -> ModelRelease:
+    """Return a release of a project whose releases the person may see."""
+    return get_object_or_404(selectors.releases_of(project_of(request, slug)), version=version)
+
+
+def may_manage(request: HttpRequest, project: Project) -> bool:
+    """Say whether the person manages the project."""
+    return Membership.objects.filter(project=project, user=request.user.pk, role=Role.MANAGER).exists()

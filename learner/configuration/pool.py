@@ -1,0 +1,189 @@
+"""What a project's configuration means to the learner: its featuriser, its estimator, its query strategies."""
+
+from typing import Literal, cast
+
+from annotation.choices.catalogue import CATALOGUE, chosen_of
+from annotation.choices.label_randomizers import RandomizedConsensus
+from annotation.choices.open_answers import AnswersNotSecret
+from annotation.models import DataKind, Project, Selection
+from learner.errors import UnknownChoice
+from learner.estimators.choice import INTERCEPT_SCALING, EstimatorChoice, PrivateEstimator, Shape
+from learner.estimators.kinds import LOGISTIC, Training
+from learner.features.base import Featurizer
+from learner.features.catalogue import PrincipalDirections
+from learner.features.choice import FeaturesChoice, RecordShape
+from learner.features.principal import PrincipalImageFeaturizer
+from learner.linear_model import LinearModel
+from learner.models import FeatureProjection
+from learner.strategies.base import OracleName, QueryStrategy, StrategyChoice
+from learner.strategies.blocks import block_rates
+from learner.strategies.clustered_uncertainty import ClusteredUncertainty
+from learner.strategies.screen import Screen
+from learner.strategies.secret_sample import ScreenedSecretSample, SecretSample
+from privacy.accounting.events import Event, LabelTrainingEvent, RandomizedAnswersEvent
+from privacy.accounting.events_features import SecondMomentsEvent
+from privacy.choices import Kind
+from privacy.models import AccountUnit, Filter
+from privacy.wording import say
+
+DEFAULT_NORMALIZER = "L1"
+# A screened block asks about one in so many of its records far from the boundary.
+OUTSIDE_SLAB = 5
+
+
+def features_choice_of(project: Project) -> FeaturesChoice:
+    """Return how the project makes vectors, with its parameters."""
+    choice = chosen_of(Kind.FEATURES, project.settings)
+    if choice is None:
+        raise UnknownChoice(say("No features are called {got}.", got=project.features))
+    return cast(FeaturesChoice, choice.of(project.settings))
+
+
+def record_shape_of(project: Project) -> RecordShape:
+    """Return what the project declares about its records."""
+    return RecordShape(
+        data_kind=project.data_kind,
+        dimension=project.feature_dimension,
+        # Where a gate counts texts by a normal form, features must not tell apart what it took for equal.
+        normalizer=project.normalizer or DEFAULT_NORMALIZER,
+        columns=project.columns,
+        image_height=project.image_height or 1,
+        image_width=project.image_width or 1,
+    )
+
+
+def featurizer_of(project: Project) -> Featurizer:
+    """Return the project's featuriser, fixed by its configuration alone and by what was found for it and paid."""
+    choice = features_choice_of(project)
+    if isinstance(choice, PrincipalDirections) and project.data_kind == DataKind.IMAGE:
+        return principal_featurizer_of(project)
+    return choice.featurizer(record_shape_of(project))
+
+
+def principal_featurizer_of(project: Project) -> PrincipalImageFeaturizer:
+    """Return the project's principal directions, or before they are paid for a featuriser that only knows its width."""
+    found = FeatureProjection.objects.filter(project=project).first()
+    choice = PrincipalDirections.of(project.settings)
+    return choice.found(record_shape_of(project), found.components if found else None)
+
+
+def projection_event(project: Project) -> SecondMomentsEvent:
+    """Return what finding the project's principal directions costs, before any row is read."""
+    event = PrincipalDirections.of(project.settings).event(shape=record_shape_of(project))
+    assert isinstance(event, SecondMomentsEvent)
+    return event
+
+
+def estimator_choice_of(project: Project) -> EstimatorChoice:
+    """Return what the project trains its releases with, with its parameters."""
+    choice = chosen_of(Kind.ESTIMATOR, project.settings)
+    if choice is None or not issubclass(choice, EstimatorChoice):
+        raise UnknownChoice(say("No estimator is called {got}.", got=project.estimator))
+    return choice.of(project.settings)
+
+
+def estimator_of(project: Project, featurizer: Featurizer, *, prior: LinearModel | None = None) -> PrivateEstimator:
+    """Return the estimator of one release, unfitted; every parameter is public, and so is `prior`, a released model."""
+    shape = Shape(
+        classes=list(range(len(project.classes))),
+        norm_bound=featurizer.norm_bound,
+        intercept_scaling=INTERCEPT_SCALING,
+        prior=prior,
+        adjacency=_adjacency(project),
+        answers=answers_event_of(project),
+        open_answers=answers_are_open(project),
+    )
+    return estimator_choice_of(project).estimator(shape)
+
+
+def answers_event_of(project: Project) -> RandomizedAnswersEvent | None:
+    """Return the one event that pays for all answers, None where they are not randomised."""
+    choice = chosen_of(Kind.RANDOMIZER, project.settings)
+    if choice is None or not issubclass(choice, RandomizedConsensus):
+        return None
+    return choice.of(project.settings).event(n_classes=len(project.classes))
+
+
+def answers_are_open(project: Project) -> bool:
+    """Say whether the project's answers are declared not to be secret, so that models learn from them as they are."""
+    return chosen_of(Kind.RANDOMIZER, project.settings) is AnswersNotSecret
+
+
+def training_of(project: Project) -> Training:
+    """Return what a project says about its trainings; behind a gate epsilon is meant for an answer replaced."""
+    return Training(
+        epsilon=project.training_epsilon,
+        delta=project.training_delta,
+        regularization=project.regularization,
+        smoothing=project.smoothing,
+        step_size=project.step_size,
+        radius=project.weight_radius,
+        average=project.average_iterates,
+        adjacency=_adjacency(project),
+    )
+
+
+def _adjacency(project: Project) -> Literal["null", "replace"]:
+    return "replace" if charges_answers(project) and project.estimator not in LOGISTIC else "null"
+
+
+def charges_answers(project: Project) -> bool:
+    """Say whether trainings are charged for single answers, to questions that are public."""
+    return project.labels_account is not None and project.labels_account.unit == AccountUnit.ANSWER
+
+
+def charged_event(project: Project, training: Event) -> Event:
+    """Return a training's event as its account is charged: in a crowd project for one answer, else as it adds up."""
+    if project.labels_account is None and project.pool_account.filter == Filter.ZCDP:
+        return training.in_rho()
+    if not charges_answers(project) or isinstance(training, RandomizedAnswersEvent):
+        return training
+    return LabelTrainingEvent(training, "logistic" if project.estimator in LOGISTIC else "other")
+
+
+def strategy_choice_of(project: Project, name: str = "") -> StrategyChoice:
+    """Return what chooses the project's questions, or the choice called `name` as the project sets it."""
+    choice = CATALOGUE.find(Kind.STRATEGY, name or project.selection)
+    if choice is None:
+        raise UnknownChoice(say("No selection is called {got}.", got=name or project.selection))
+    return cast(StrategyChoice, choice.of(project.settings))
+
+
+def strategy_of(project: Project, name: str) -> QueryStrategy:
+    """Return the strategy called `name` as the project sets it, once it is sound in front of the project's oracle.
+
+    What is asked again is what the released model is least sure of, by the project's measure.
+    """
+    name = Selection.UNCERTAINTY.value if name == Selection.REPEAT_VOTES else name
+    strategy = strategy_choice_of(project, name).strategy()
+    answers = answers_event_of(project)
+    if isinstance(strategy, ClusteredUncertainty) and answers is not None:
+        # What is doubtful counts for little where no response could tell it.
+        strategy = ClusteredUncertainty("response", epsilon=answers.epsilon)
+    strategy.check_oracle(cast(OracleName, project.oracle))
+    return strategy
+
+
+def screen_of(project: Project) -> Screen | None:
+    """Return the screen that chooses for the project, None where something else does."""
+    strategy = strategy_of(project, project.selection)
+    return strategy if isinstance(strategy, Screen) else None
+
+
+def secret_sample_of(project: Project, *, block: int) -> SecretSample:
+    """Return the secret sample of one block at its public rate."""
+    rate = block_rates(first_block_rate(project))[block - 1]
+    screened = project.screened_blocks and block > 1
+    strategy = (
+        ScreenedSecretSample(rate, outside_rate=rate / OUTSIDE_SLAB, slab=project.screen_reach)
+        if screened
+        else SecretSample(rate)
+    )
+    strategy.check_oracle(cast(OracleName, project.oracle))
+    return strategy
+
+
+def first_block_rate(project: Project) -> float:
+    """Return the rate of the first secret block, which the database demands of every project that has one."""
+    assert project.selection_rate is not None
+    return project.selection_rate

@@ -1,0 +1,105 @@
+"""What a stream's configuration means to the learner: its screen, its batches, its online learner, its price."""
+
+import math
+
+from annotation.models import Estimator, Project, Selection, UpdatePolicy
+from learner.configuration import pool as configuration
+from learner.configuration.pool import featurizer_of
+from learner.estimators.choice import INTERCEPT_SCALING, Shape
+from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
+from learner.estimators.running_sums import OfRunningSums
+from learner.estimators.streaming import StreamingLinearClassifier
+from learner.features.base import Featurizer
+from learner.online import Online
+from learner.policies import BatchPolicy, DoublingBlocks, FixedBatches, FixedWindows, ImmediateUpdates
+from learner.strategies.bernoulli_screen import BernoulliScreen, shrinking_threshold
+from learner.strategies.screen import Screen
+from privacy.accounting.events import Event, MinibatchSgdEvent, RunningSumsEvent, StreamEvent
+
+
+def screen_of(project: Project, *, updates: int = 0) -> Screen | None:
+    """Return the screen that decides about each record after so many updates, None where all are asked about.
+
+    The number of updates is public, and what is charged are the rates, so a slab that it makes narrower costs the same.
+    """
+    if project.selection == Selection.ALL:
+        return None
+    if project.screen_shrinks:
+        return BernoulliScreen(project.screen_high, project.screen_low, threshold=shrinking_threshold(updates))
+    return configuration.screen_of(project)
+
+
+def policy_of(project: Project) -> BatchPolicy:
+    """Return when the answers of a stream become an update."""
+    if project.update_policy == UpdatePolicy.IMMEDIATE:
+        return ImmediateUpdates()
+    length = project.window_length or 1
+    if project.update_policy == UpdatePolicy.FLMB:
+        return FixedBatches(length)
+    if project.update_policy == UpdatePolicy.DOUBLING:
+        return DoublingBlocks(length)
+    return FixedWindows(length, denominator=project.window_denominator)
+
+
+def learner_of(project: Project, featurizer: Featurizer) -> StreamingLinearClassifier:
+    """Return the online learner, not started; all of its parameters are public."""
+    classes = list(range(len(project.classes)))
+    if project.estimator == Estimator.MINIBATCH_SVM:
+        return MiniBatchPrivateSVM(
+            project.training_epsilon,
+            classes=classes,
+            step_size=project.step_size or 1.0,
+            radius=project.weight_radius or 1.0,
+            norm_bound=featurizer.norm_bound,
+            intercept_scaling=INTERCEPT_SCALING,
+            average=project.average_iterates,
+        )
+    if project.estimator == OfRunningSums.name:
+        shape = Shape(classes, featurizer.norm_bound, INTERCEPT_SCALING)
+        return OfRunningSums.of(project.settings).estimator(shape)
+    return online_of(project).learner(classes, intercept_scaling=INTERCEPT_SCALING)
+
+
+def online_of(project: Project) -> Online:
+    """Return what a project that learns from each answer at once says about that."""
+    return Online(
+        confirm=project.estimator == Estimator.BANDIT_OGD,
+        sigma=project.noise_sigma or 1.0,
+        horizon=project.expected_answers or 1,
+        radius=project.weight_radius or 1.0,
+        delta=project.training_delta,
+        average=project.average_iterates,
+        ahead=project.windows_ahead,
+    )
+
+
+def stream_event(project: Project) -> Event:
+    """Return what the whole stream must be charged, before any record of it is read.
+
+    Online learning asks about every record, so that nothing is told by whom it asks, and each record makes one step.
+    """
+    featurizer = featurizer_of(project)
+    update = learner_of(project, featurizer).event_for(featurizer.dimension)
+    if not isinstance(update, MinibatchSgdEvent | RunningSumsEvent):
+        return update
+    screen, policy = screen_of(project), policy_of(project)
+    q_hi, q_lo = (1.0, 1.0) if screen is None else screen.rates
+    return StreamEvent(q_hi, q_lo, update, policy.selection_visible, policy.schedule)
+
+
+def records_at_once(project: Project, *, batches: int, most: int) -> int:
+    """Return how many records to read for `batches` further batches: about as many as these take, `most` at most."""
+    policy = policy_of(project)
+    if isinstance(policy, DoublingBlocks):
+        return most
+    length = project.window_length or 1
+    if not isinstance(policy, FixedWindows):
+        length = math.ceil(length / _smallest_rate(project))
+    elif isinstance(policy, ImmediateUpdates):
+        length = math.ceil(1 / _smallest_rate(project))
+    return min(most, batches * length)
+
+
+def _smallest_rate(project: Project) -> float:
+    screen = screen_of(project)
+    return 1.0 if screen is None else screen.rates[1]

@@ -1,0 +1,43 @@
+"""The form that chooses what a project's releases are shown beside."""
+
+from typing import Any
+
+from django import forms
+from django.contrib.auth.models import AbstractBaseUser
+from django.utils.translation import gettext_lazy as _
+
+from annotation.models import Project, Role, Selection
+from annotation.selectors import projects_of
+
+
+class ProjectField(forms.ModelChoiceField):  # type: ignore[type-arg]
+    """Projects by their names."""
+
+    def label_from_instance(self, obj: Any) -> str:
+        """Return what a person calls the project."""
+        return str(obj.name)
+
+
+class ComparisonForm(forms.Form):
+    """A project that asks at random, or none."""
+
+    compared_with = ProjectField(
+        queryset=Project.objects.none(),
+        required=False,
+        label=_("Show random choice beside it"),
+        help_text=_("A project of yours with the same classes that asks at random, for the same ε."),
+    )
+
+    def __init__(self, data: Any = None, *, project: Project, person: AbstractBaseUser) -> None:
+        super().__init__(data, initial={"compared_with": project.compared_with_id})
+        mine = projects_of(person, roles=(Role.MANAGER,)).exclude(pk=project.pk)
+        field = self.fields["compared_with"]
+        assert isinstance(field, forms.ModelChoiceField)
+        at_random = mine.filter(configuration__document__selection__selection=Selection.RANDOM)
+        field.queryset = at_random.filter(classes=project.classes).order_by("name")
+
+    @property
+    def has_choice(self) -> bool:
+        """Say whether there is anything to choose."""
+        field = self.fields["compared_with"]
+        return isinstance(field, forms.ModelChoiceField) and field.queryset is not None and field.queryset.exists()

@@ -1,0 +1,383 @@
+"""What the dashboard shows, as tables: each is on the page, has the numbers of a plot, and is a file for a spreadsheet.
+
+Where what is asked stays hidden, numbers and times of answers are no part of it: they travel in files and screenshots.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from statistics import median
+from typing import Any
+
+from django.db.models import Count, F, Max, Q, Sum
+from django.db.models.functions import TruncDate
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from annotation import models
+from annotation.models import Consensus, Dataset, DatasetState, Job, Label, Project, WorkState
+from annotation.models.quality import QualityReport
+from annotation.questions import quality
+from annotation.statement import charges, presenters
+from annotation.statement.spending import spending_amounts
+from learner import next_step, selectors
+from learner.models import Round, TrainingRun
+from learner.pools import secret_selectors
+from learner.releases import selectors as release_selectors
+from privacy.accounting.composition import zcdp_epsilon
+from privacy.accounting.cost import Cost
+from privacy.accounting.units import atto_spendable, nano_spendable, nano_spent
+from privacy.models import BudgetAccount, EntryKind, Filter, LedgerEntry
+
+# Above so many entries an account's history is one point a day.
+EVERY_ENTRY = 200
+WORK_SHOWN = 30
+OPEN = (WorkState.WAITING, WorkState.RUNNING)
+SOON = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: its name in files, its heading on the page, and how its values are written."""
+
+    name: str
+    heading: str
+    kind: str = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of plain values under columns."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A job, a round or a training as the dashboard lists it."""
+
+    kind: str
+    key: str
+    row: Job | Round | TrainingRun
+    title: str
+    created_at: datetime
+    seconds_left: float | None
+    can_cancel: bool
+    can_retry: bool
+    price: Cost | None = None
+
+    @property
+    def percent(self) -> int | None:
+        """How far it is, where that is known."""
+        total = self.row.progress_total
+        return min(100, 100 * self.row.progress_done // total) if total else None
+
+    @property
+    def minutes_left(self) -> int | None:
+        """Whole minutes that are left, rounded up; None where nobody knows."""
+        return None if self.seconds_left is None else int(-(-self.seconds_left // 60))
+
+
+def hides_answers(project: Project) -> bool:
+    """Say whether numbers and times of answers are secret in the project."""
+    return secret_selectors.labels_in_secret(project) or project.hides_selection
+
+
+def spending_history(account: BudgetAccount) -> list[tuple[datetime, float, float]]:
+    """Return when, epsilon spent or reserved, and the epsilon limit, oldest first, after each entry or each day."""
+    entries = LedgerEntry.objects.filter(account=account).order_by("sequence")
+    limits = [
+        (entry.sequence, json.loads(entry.event_json))
+        for entry in entries.filter(kind__in=(EntryKind.GRANT, EntryKind.LIMIT_CHANGE))
+    ]
+    names = ("sequence", "created_at", "epsilon_spent_nano", "rho_spent_nano")
+    rows = entries.values_list(*names)
+    if entries.count() > EVERY_ENTRY:
+        days = entries.annotate(day=TruncDate("created_at")).order_by().values("day").annotate(last=Max("sequence"))
+        rows = entries.filter(sequence__in=[day["last"] for day in days]).values_list(*names)
+    found = []
+    standing = iter([*limits, (None, {})])
+    following, terms = next(standing)
+    now: dict[str, Any] = {}
+    for sequence, moment, epsilon, rho in rows.iterator(chunk_size=1000):
+        while following is not None and following <= sequence:
+            now, (following, terms) = terms, next(standing)
+        found.append((moment, _epsilon(account, now, epsilon, rho), nano_spendable(now["epsilon_limit_nano"])))
+    return found
+
+
+def _epsilon(account: BudgetAccount, limits: dict[str, Any], epsilon_nano: int, rho_nano: int) -> float:
+    if account.filter == Filter.PURE:
+        return nano_spent(epsilon_nano)
+    return zcdp_epsilon(
+        nano_spent(rho_nano), atto_spendable(limits["delta_limit_atto"] - limits["delta_sum_limit_atto"])
+    )
+
+
+def spending_table(project: Project, accounts: Sequence[BudgetAccount]) -> Table:
+    """Return what was spent and left of each account over time."""
+    rows = []
+    for account in accounts:
+        title = presenters.account_title(project, account)
+        rows += [
+            (title, moment, spent, max(0.0, limit - spent), limit) for moment, spent, limit in spending_history(account)
+        ]
+    return Table(
+        (
+            Column("account", _("Account")),
+            Column("when", _("When"), "time"),
+            Column("epsilon_spent", _("ε spent"), "epsilon"),
+            Column("epsilon_left", _("ε left"), "epsilon_left"),
+            Column("epsilon_limit", _("ε limit"), "epsilon_left"),
+        ),
+        tuple(rows),
+    )
+
+
+def purposes_table(project: Project, accounts: Sequence[BudgetAccount]) -> Table:
+    """Return what each account spent by mechanism, by round or release, and by person."""
+    rows = [
+        (presenters.account_title(project, account), *line)
+        for account in accounts
+        for line in spending_amounts(account)
+    ]
+    return Table(
+        (
+            Column("account", _("Account")),
+            Column("by", _("By")),
+            Column("name", _("For")),
+            Column("operations", _("Operations"), "count"),
+            Column("epsilon", "ε", "epsilon"),
+            Column("rho", "ρ", "delta"),
+            Column("delta", "δ", "delta"),
+            Column("percent", _("Share"), "percent"),
+        ),
+        tuple(rows),
+    )
+
+
+def labels_table(project: Project) -> Table:
+    """Return answers and agreement by day; empty where both are secret."""
+    answers = Label.objects.filter(query__project=project, superseded_at=None).order_by()
+    agreed = Consensus.objects.filter(project=project).order_by()
+    days: dict[Any, list[int]] = {}
+    if not hides_answers(project):
+        for day, number in answers.annotate(day=TruncDate("created_at")).values_list("day").annotate(n=Count("pk")):
+            days.setdefault(day, [0, 0, 0])[0] = number
+        whole = Count("pk", filter=Q(agreeing=F("votes")))
+        found = agreed.annotate(day=TruncDate("created_at")).values_list("day").annotate(n=Count("pk"), whole=whole)
+        for day, number, unanimous in found:
+            days.setdefault(day, [0, 0, 0])[1:] = [number, unanimous]
+    total, rows = 0, []
+    for day, (given, settled, unanimous) in sorted(days.items()):
+        total += given
+        rows.append((day, given, total, settled, unanimous))
+    return Table(
+        (
+            Column("day", _("Day"), "day"),
+            Column("answers", _("Answers"), "count"),
+            Column("answers_so_far", _("Answers so far"), "count"),
+            Column("agreed", _("Labels agreed on"), "count"),
+            Column("unanimous", _("All agreed"), "count"),
+        ),
+        tuple(rows),
+    )
+
+
+def annotators_table(project: Project) -> Table:
+    """Return who answered how much and how well; empty where numbers of answers are secret."""
+    people = [] if hides_answers(project) else quality.people_of(project)
+    rows = tuple(
+        (
+            sheet.membership.user.username,
+            sheet.answers,
+            sheet.accepted,
+            sheet.refused,
+            sheet.checks.right,
+            sheet.checks.answered,
+        )
+        for sheet in people
+    )
+    return Table(
+        (
+            Column("person", _("Person")),
+            Column("answers", _("Answers"), "count"),
+            Column("like_the_majority", _("Accepted"), "count"),
+            Column("unlike_the_majority", _("Refused"), "count"),
+            Column("checks_right", _("Checks right"), "count"),
+            Column("checks_answered", _("Checks answered"), "count"),
+        ),
+        rows,
+    )
+
+
+def releases_table(projects: Sequence[Project]) -> Table:
+    """Return every release's accuracy on public data with its interval, of a project and of the one beside it."""
+    rows = tuple(
+        (project.name, version, found.dataset, found.examples, found.value, found.low, found.high)
+        for project in projects
+        for version, found in release_selectors.accuracy_history(project, up_to=2**31 - 1)
+    )
+    return Table(
+        (
+            Column("project", _("Project")),
+            Column("version", _("Version"), "count"),
+            Column("test_set", _("Public test set")),
+            Column("examples", _("Examples"), "count"),
+            Column("accuracy", _("Accuracy"), "share"),
+            Column("low", _("From (95 %)"), "share"),
+            Column("high", _("To (95 %)"), "share"),
+        ),
+        rows,
+    )
+
+
+def work_table(project: Project) -> Table:
+    """Return the newest work as rows."""
+    rows = tuple(
+        (
+            work.title,
+            str(work.row.get_state_display()),
+            work.created_at,
+            work.row.started_at,
+            work.row.finished_at,
+            work.row.error,
+        )
+        for work in work_of(project)
+    )
+    return Table(
+        (
+            Column("work", _("Work")),
+            Column("state", _("State")),
+            Column("created_at", _("Asked for"), "time"),
+            Column("started_at", _("Began"), "time"),
+            Column("finished_at", _("Ended"), "time"),
+            Column("error", _("Why it failed")),
+        ),
+        rows,
+    )
+
+
+def work_of(project: Project) -> list[Work]:
+    """Return the newest jobs, rounds and trainings, newest first, with what may be done about each."""
+    jobs = Job.objects.filter(project=project).exclude(kind=models.STREAM_JOB)
+    newest_jobs = jobs.select_related("dataset", "gated_dataset", "survey__dataset").order_by("-created_at")
+    found = [_job(job) for job in newest_jobs[:WORK_SHOWN]]
+    rounds = list(Round.objects.filter(project=project).order_by("-created_at")[:WORK_SHOWN])
+    runs = list(TrainingRun.objects.filter(project=project).order_by("-created_at")[:WORK_SHOWN])
+    kinds: tuple[Sequence[Round | TrainingRun], ...] = (rounds, runs)
+    for rows in kinds:
+        usual = _usual_seconds(project, type(rows[0])) if rows else None
+        found += [_step(project, row, usual, is_newest=not place) for place, row in enumerate(rows)]
+    return sorted(found, key=lambda work: work.created_at, reverse=True)[:WORK_SHOWN]
+
+
+def _job(job: Job) -> Work:
+    dataset = getattr(job, "dataset", None) or getattr(job, "gated_dataset", None)
+    survey = getattr(job, "survey", None)
+    name = dataset.name if dataset else survey.dataset.name if survey else ""
+    titles = {
+        "import": _("Reading the upload %(name)s"),
+        "gate": _("Gate over the upload %(name)s"),
+        "survey": _("Counting the upload %(name)s"),
+        "compare": _("Comparing the answers"),
+        "simulate": _("Simulating what the budget buys"),
+        "forget": _("Forgetting a contributor"),
+        "delete": _("Deleting the project"),
+    }
+    failed = job.state == WorkState.FAILED
+    again = {
+        # A file that was refused is gone; one whose reading was cancelled waits.
+        "import": dataset is not None and dataset.state == DatasetState.RECEIVING,
+        "gate": dataset is not None,
+        "survey": survey is not None,
+        "compare": failed and QualityReport.objects.filter(job=job).exists(),
+    }
+    title = titles.get(job.kind, job.kind) % {"name": name}
+    return Work(
+        kind="job",
+        key=str(job.pk),
+        row=job,
+        title=title,
+        created_at=job.created_at,
+        seconds_left=_left_by_progress(job),
+        can_cancel=_can_cancel(job),
+        can_retry=failed and bool(again.get(job.kind)),
+        price=_price_of_job(job, dataset) if failed else None,
+    )
+
+
+def _step(project: Project, row: Round | TrainingRun, usual: float | None, *, is_newest: bool) -> Work:
+    is_round = isinstance(row, Round)
+    title = (
+        _("Choosing the questions of round %(number)s") % {"number": row.number}
+        if isinstance(row, Round)
+        else _("Training version %(number)s") % {"number": row.version}
+    )
+    left = None
+    if row.state == WorkState.RUNNING and row.started_at and usual is not None:
+        left = max(0.0, usual - _taken(row))
+    can_retry = is_newest and next_step.may_start_anew(project, row)
+    return Work(
+        kind="round" if is_round else "training",
+        key=str(row.pk),
+        row=row,
+        title=title,
+        created_at=row.created_at,
+        seconds_left=left,
+        # A stream's version is the weights as they are: made in a moment, and paid for long before.
+        can_cancel=_can_cancel(row) and getattr(row, "stream_batches", None) is None,
+        can_retry=can_retry,
+        price=_price_of_step(project, row) if can_retry else None,
+    )
+
+
+def _price_of_job(job: Job, dataset: Dataset | None) -> Cost | None:
+    """Return what starting a job anew has charged; None where that is nothing."""
+    if dataset is None or job.kind not in ("gate", "import"):
+        return None
+    return charges.upload_charge(dataset.project, dataset.role)
+
+
+def _price_of_step(project: Project, row: Round | TrainingRun) -> Cost | None:
+    if isinstance(row, TrainingRun):
+        return selectors.training_price(project)
+    return selectors.round_price(project)
+
+
+def _can_cancel(row: Job | Round | TrainingRun) -> bool:
+    return row.state in OPEN and not row.cancelled_by
+
+
+def _left_by_progress(job: Job) -> float | None:
+    """Return the seconds left if it goes on as so far."""
+    if job.state != WorkState.RUNNING or not (job.progress_total and job.progress_done and job.started_at):
+        return None
+    return max(0.0, _taken(job) * (job.progress_total - job.progress_done) / job.progress_done)
+
+
+def _taken(row: Job | Round | TrainingRun) -> float:
+    return (timezone.now() - row.started_at).total_seconds() if row.started_at else 0.0
+
+
+def _usual_seconds(project: Project, kind: type[Round] | type[TrainingRun]) -> float | None:
+    """Return how long the last few of a kind took, in the middle."""
+    done = kind.objects.filter(project=project, state=WorkState.DONE, started_at__isnull=False)
+    times = done.order_by("-created_at").values_list("started_at", "finished_at")[:SOON]
+    seconds = [(end - start).total_seconds() for start, end in times if start and end]
+    return median(seconds) if seconds else None
+
+
+def utc(moment: datetime) -> datetime:
+    """Return a moment on the clock that files are written by."""
+    return moment.astimezone(UTC)
+
+
+def answers_in_all(project: Project) -> tuple[int, int, int]:
+    """Return votes, votes with the majority, and labels agreed on; what disagreed is in the difference."""
+    sums = Consensus.objects.filter(project=project).aggregate(
+        votes=Sum("votes", default=0), agreeing=Sum("agreeing", default=0), labels=Count("pk")
+    )
+    return sums["votes"], sums["agreeing"], sums["labels"]

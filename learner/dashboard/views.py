@@ -1,0 +1,258 @@
+"""The dashboard: where a project stands in numbers, plots with their numbers under them, files, and work in hand."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, time
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import ValidationError
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST
+
+from annotation import retrying
+from annotation.models import Job, Project
+from annotation.people.identity import note_nothing, person_of
+from annotation.projects.beside import can_stand_beside_random
+from annotation.projects.services import projects
+from annotation.statement import presenters
+from annotation.statement.spending import table_csv
+from annotation.work.services import work
+from learner import plots, selectors
+from learner.access import may_manage, project_of
+from learner.dashboard import tables as dashboard
+from learner.dashboard.forms import ComparisonForm
+from learner.models import Round, TrainingRun
+from learner.rounds.services import rounds
+from learner.selectors import stopping
+from privacy.models import BudgetAccount
+
+KINDS: dict[str, type[Job] | type[Round] | type[TrainingRun]] = {"job": Job, "round": Round, "training": TrainingRun}
+# What engineers see, too; the rest is for those inside.
+OUTSIDE = ("spending", "purposes", "releases")
+SHOWN_ROWS = 30
+
+
+def _managed(request: HttpRequest, slug: str) -> Project:
+    project = project_of(request, slug)
+    if not may_manage(request, project):
+        raise Http404
+    return project
+
+
+def _compared(request: HttpRequest, project: Project) -> list[Project]:
+    """Return the project and the one beside it, if the viewer is in that one, too."""
+    beside = selectors.projects_with_models(request.user).filter(pk=project.compared_with_id or 0)
+    return [project, *beside]
+
+
+def _table(request: HttpRequest, project: Project, name: str) -> dashboard.Table:
+    accounts: list[BudgetAccount] = list(presenters.accounts_of(project))
+    tables: dict[str, Callable[[], dashboard.Table]] = {
+        "spending": lambda: dashboard.spending_table(project, accounts),
+        "purposes": lambda: dashboard.purposes_table(project, accounts),
+        "releases": lambda: dashboard.releases_table(_compared(request, project)),
+        "labels": lambda: dashboard.labels_table(project),
+        "annotators": lambda: dashboard.annotators_table(project),
+        "work": lambda: dashboard.work_table(project),
+    }
+    if name not in tables or not (name in OUTSIDE or may_manage(request, project)):
+        raise Http404
+    return tables[name]()
+
+
+@login_required
+@never_cache
+def show(request: HttpRequest, slug: str) -> HttpResponse:
+    """Everything at a glance; engineers see what was spent and released."""
+    project = project_of(request, slug)
+    managing = may_manage(request, project)
+    names = [*OUTSIDE, "labels", "annotators"] if managing else OUTSIDE
+    context = {
+        "project": project,
+        "may_manage": managing,
+        "sheets": presenters.budget_sheets(project),
+        "tables": {name: _shown(_table(request, project, name)) for name in names},
+        "hidden": dashboard.hides_answers(project),
+        "beside": _compared(request, project)[1:],
+        "more_answers": stopping.more_answers(project, selectors.newest_release(project)),
+    }
+    if managing:
+        context |= _inside(request, project)
+    return render(request, "learner/dashboard.html", context)
+
+
+def _inside(request: HttpRequest, project: Project) -> dict[str, Any]:
+    votes, agreeing, _labels = dashboard.answers_in_all(project)
+    return {
+        "counts": selectors.question_counts(project),
+        "agreement": 100 * agreeing / votes if votes else None,
+        "report": getattr(project, "quality_report", None),
+        "may_open_beside": project.compared_with_id is None
+        and can_stand_beside_random(project)
+        and request.user.has_perm("annotation.add_project"),
+        "form": ComparisonForm(project=project, person=person_of(request)),
+    } | _work(project)
+
+
+def _shown(table: dashboard.Table) -> dict[str, Any]:
+    """Return the newest rows of a table for the page; the file has all."""
+    return {"table": table, "rows": table.rows[-SHOWN_ROWS:], "more": max(0, len(table.rows) - SHOWN_ROWS)}
+
+
+def _work(project: Project) -> dict[str, Any]:
+    found = dashboard.work_of(project)
+    return {"works": found, "running": any(each.row.state in dashboard.OPEN for each in found)}
+
+
+@login_required
+@never_cache
+def work_list(request: HttpRequest, slug: str) -> HttpResponse:
+    """The moving part of the dashboard alone."""
+    project = _managed(request, slug)
+    return render(request, "learner/_work.html", {"project": project} | _work(project))
+
+
+@login_required
+@never_cache
+def download(request: HttpRequest, slug: str, name: str) -> StreamingHttpResponse:
+    """One table of the dashboard for a spreadsheet."""
+    project = project_of(request, slug)
+    table = _table(request, project, name)
+    lines = table_csv([column.name for column in table.columns], map(_in_utc, table.rows))
+    response = StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{project.slug}-{name}.csv"'
+    return response
+
+
+def _in_utc(row: Sequence[Any]) -> list[Any]:
+    return [dashboard.utc(value) if isinstance(value, datetime) else value for value in row]
+
+
+@login_required
+def plot(request: HttpRequest, slug: str, name: str) -> HttpResponse:
+    """One plot; its numbers are in the table under it."""
+    project = project_of(request, slug)
+    drawn = {"spending": _spending, "purposes": _purposes, "labels": _labels, "releases": _releases}
+    if name not in drawn:
+        raise Http404
+    table = _table(request, project, name)
+    if not table.rows:
+        raise Http404
+    return HttpResponse(
+        drawn[name](table), content_type="image/svg+xml", headers={"Cache-Control": "private, max-age=60"}
+    )
+
+
+def _spending(table: dashboard.Table) -> bytes:
+    curves: dict[str, list[tuple[datetime, float]]] = {}
+    limits: dict[str, list[tuple[datetime, float]]] = {}
+    for account, when, spent, _left, limit in table.rows:
+        here = timezone.localtime(when)
+        curves.setdefault(account, []).append((here, spent))
+        limits.setdefault(account, []).append((here, limit))
+    return plots.history_plot(
+        curves,
+        limits=limits,
+        label="ε",
+        title=_("Epsilon spent over time"),
+        words=_("One line for each account, and its limit dashed; the table has the numbers."),
+    )
+
+
+def _purposes(table: dashboard.Table) -> bytes:
+    shares: dict[str, list[tuple[str, float]]] = {}
+    first = table.rows[0][1]
+    for account, by, name, _operations, _epsilon, _rho, _delta, percent in table.rows:
+        if by == first:
+            shares.setdefault(account, []).append((name, percent))
+    return plots.share_plot(
+        shares,
+        title=_("What the budget went to"),
+        words=_("The share of each mechanism in what an account has spent; the table has the numbers."),
+    )
+
+
+def _labels(table: dashboard.Table) -> bytes:
+    here = timezone.get_current_timezone()
+    days = [(datetime.combine(row[0], time(), tzinfo=here), row) for row in table.rows]
+    agreed, so_far = 0, []
+    for day, row in days:
+        agreed += row[3]
+        so_far.append((day, float(agreed)))
+    return plots.history_plot(
+        {_("Answers"): [(day, float(row[2])) for day, row in days], _("Labels agreed on"): so_far},
+        label=_("so far"),
+        title=_("Answers and labels over time"),
+        words=_("All answers and all labels agreed on up to each day; the table has the numbers."),
+    )
+
+
+def _releases(table: dashboard.Table) -> bytes:
+    several = len({row[0] for row in table.rows}) > 1
+    history: dict[str, list[tuple[int, float, float, float]]] = {}
+    for project, version, dataset, _examples, value, low, high in table.rows:
+        history.setdefault(f"{project}: {dataset}" if several else dataset, []).append((version, value, low, high))
+    words = _("One point for each version and public test set, with 95 % intervals; the page has the numbers.")
+    return plots.accuracy_plot(
+        history, title=_("Accuracy on public data by version"), words=words, axis_names=(_("version"), _("accuracy"))
+    )
+
+
+def _row(project: Project, kind: str, key: str) -> Any:
+    if kind not in KINDS:
+        raise Http404
+    try:
+        return get_object_or_404(KINDS[kind], project=project, pk=key)
+    except (ValidationError, ValueError):
+        raise Http404 from None
+
+
+@require_POST
+@login_required
+def cancel(request: HttpRequest, slug: str, kind: str, key: str) -> HttpResponse:
+    """Have work stop at its next safe point."""
+    project = _managed(request, slug)
+    row = _row(project, kind, key)
+    if getattr(row, "stream_batches", None) is None and work.cancel_work(row=row, by=person_of(request).get_username()):
+        messages.success(request, _("It stops at the next point where nothing is half done."))
+    else:
+        messages.warning(request, _("It had ended before."))
+        note_nothing(request)
+    return redirect("learner:dashboard", slug=slug)
+
+
+@require_POST
+@login_required
+def retry(request: HttpRequest, slug: str, kind: str, key: str) -> HttpResponse:
+    """Start work that ended without a result anew."""
+    project = _managed(request, slug)
+    row = _row(project, kind, key)
+    started = (
+        retrying.retry_job(job=row, owner=person_of(request)) if isinstance(row, Job) else rounds.start_anew(row=row)
+    )
+    if started is None:
+        messages.warning(request, _("There is nothing to start anew here."))
+        note_nothing(request)
+    else:
+        messages.success(request, _("It is started anew, and reserves for itself what it costs."))
+    return redirect("learner:dashboard", slug=slug)
+
+
+@require_POST
+@login_required
+def compare(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show another project's releases beside this one's."""
+    project = _managed(request, slug)
+    form = ComparisonForm(request.POST, project=project, person=person_of(request))
+    if form.is_valid():
+        projects.compare_with(project=project, other=form.cleaned_data["compared_with"])
+        messages.success(request, _("Saved."))
+    else:
+        messages.error(request, _("Choose a project of yours that asks at random."))
+        note_nothing(request)
+    return redirect("learner:dashboard", slug=slug)

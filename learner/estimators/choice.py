@@ -1,0 +1,137 @@
+"""What projects choose to train with: the base of every such choice, and what a training asks of an estimator."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Literal, Protocol, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from annotation.choices.selection_rules import features_of
+from learner.linear_model import LinearModel
+from privacy.accounting.event import Event
+from privacy.accounting.events import RandomizedAnswersEvent
+from privacy.choices import Choice, Kind, parameter
+from privacy.wording import gettext_noop as _
+from privacy.wording import say
+
+# A constant column of 1 would make rows, and so the noise, half as long again; at 0.2 it is all but free.
+INTERCEPT_SCALING: Final = 0.2
+
+
+class PrivateEstimator(Protocol):
+    """What a training asks of an estimator; scikit-learn's contract, a price, and linear weights."""
+
+    coef_: NDArray[np.float64]
+    intercept_: NDArray[np.float64]
+    on_step: Callable[[int, int], None] | None
+
+    @property
+    def releasable(self) -> bool:
+        """Whether the noise of the fit came from where a release's noise must come from."""
+
+    def event_for(self, n_features: int) -> Event:
+        """Return what a fit must be charged."""
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Learn from rows and their classes."""
+
+    def get_params(self, deep: bool = ...) -> dict[str, Any]:
+        """Return the parameters, as scikit-learn has it."""
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Set parameters, as scikit-learn has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What an estimator must know beforehand about its rows; all of it is public.
+
+    Attributes
+    ----------
+    classes : list of int
+        The classes there can be, whether or not a label of each comes.
+    norm_bound : float
+        Largest L2 norm of a row.
+    intercept_scaling : float
+        The constant column beside each row.
+    prior : LinearModel or None
+        A released model to start from.
+    adjacency : {"null", "replace"}
+        What epsilon is meant for: a record left out, or one answer replaced by another.
+    answers : RandomizedAnswersEvent or None
+        How answers are randomised before anything learns from them, where they are.
+    open_answers : bool
+        Whether answers are declared not to be secret, so that they may be learned from as they are.
+    """
+
+    classes: list[int]
+    norm_bound: float
+    intercept_scaling: float
+    prior: LinearModel | None = None
+    adjacency: Literal["null", "replace"] = "null"
+    answers: RandomizedAnswersEvent | None = None
+    open_answers: bool = False
+
+
+@dataclass(frozen=True)
+class EstimatorChoice(Choice):
+    """An estimator with its parameters as a project chooses them.
+
+    Attributes
+    ----------
+    words : str
+        What a model card says of it.
+    """
+
+    kind: ClassVar[Kind] = Kind.ESTIMATOR
+    words: ClassVar[str]
+    # Each training pays for itself; of a stream everything stays.
+    stays: ClassVar[bool] = False
+
+    training_epsilon: float = parameter(
+        1.0,
+        above=0,
+        label=_("Epsilon of one training"),
+        help=_("What a release costs; a secret sample makes it cheaper."),
+        rule=_("Must be above 0, got {got}."),
+    )
+
+    @abstractmethod
+    def estimator(self, shape: Shape) -> PrivateEstimator:
+        """Return the estimator of one release, unfitted."""
+
+    def event(self, *, shape: Shape, n_features: int, **circumstances: Any) -> Event:
+        """Return the accountant's event of one training."""
+        return self.estimator(shape).event_for(n_features)
+
+    def release(self, settings: Mapping[str, Any]) -> Event | None:
+        """Return what one training on rows of norm one is charged; behind a gate the answers decide."""
+        if settings.get("oracle") == "crowd":
+            return None
+        shape = Shape(list(range(len(settings["classes"]))), norm_bound=1.0, intercept_scaling=INTERCEPT_SCALING)
+        return self.event(shape=shape, n_features=features_of(settings))
+
+
+@dataclass(frozen=True)
+class GaussianChoice(EstimatorChoice):
+    """An estimator whose noise leaves a delta."""
+
+    training_delta: float = parameter(
+        1e-6,
+        above=0,
+        below=1,
+        label=_("Delta of one training"),
+        help=_("What Gaussian noise leaves outside epsilon."),
+        rule=_("Gaussian noise has a delta; it must lie between 0 and 1, got {got}."),
+    )
+
+    def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
+        """Refuse a release that the account cannot pay; a secret sample makes it cheaper by its rate."""
+        if settings.get("oracle") == "crowd" or settings.get("selection") == "secret_sample":
+            return {}
+        if self.training_delta <= settings.get("pool_delta", 1.0):
+            return {}
+        rule = say("One release costs delta {delta:g}, more than the limit.", delta=self.training_delta)
+        return {"pool_delta": rule}

@@ -1,0 +1,166 @@
+"""Models of a crowd's answers that left through a randomised response, or are no secret: no training is paid for."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+
+from learner.estimators.adaptation import adapt_to_texts
+from learner.estimators.channel import ChannelClassifier
+from learner.estimators.choice import EstimatorChoice, PrivateEstimator, Shape
+from learner.linear_model import LinearModel
+from privacy.accounting.events import PostProcessingEvent, RandomizedAnswersEvent
+from privacy.choices import Parameter, Sound
+from privacy.mechanisms.randomized_response import RandomizedResponse
+from privacy.mechanisms.randomness import RandomSource, random_source
+from privacy.wording import gettext_noop as _
+from privacy.wording import say
+
+FREE_TRAINING: Final = "training on answers that are no secret"
+
+
+class RandomizedAnswersClassifier(BaseEstimator):  # type: ignore[misc]
+    """Softmax regression on answers that are said at random first, under the law of what was said.
+
+    Parameters
+    ----------
+    answers : RandomizedAnswersEvent or None
+        How each answer is randomised, and what all of them cost together; None where answers are declared no secret.
+    classes : sequence of int
+        The declared classes, 0 to K - 1.
+    prior : LinearModel, optional
+        A model at epsilon 0, or an earlier release, of softmax scores.
+    random_state : None, int, numpy.random.Generator or RandomSource
+        None draws from the operating system. A seed makes a simulation without any guarantee.
+
+    Attributes
+    ----------
+    coef_, intercept_ : ndarray
+        Weights as `LinearModel` has them.
+    simulated_ : bool
+        True if the responses came from a seed.
+    """
+
+    coef_: NDArray[np.float64]
+    intercept_: NDArray[np.float64]
+    on_step: Callable[[int, int], None] | None = None
+
+    def __init__(
+        self,
+        answers: RandomizedAnswersEvent | None,
+        *,
+        classes: Sequence[int] = (),
+        prior: LinearModel | None = None,
+        random_state: RandomSource | np.random.Generator | int | None = None,
+    ) -> None:
+        self.answers = answers
+        self.classes = classes
+        self.prior = prior
+        self.random_state = random_state
+
+    @property
+    def releasable(self) -> bool:
+        """Whether the responses were drawn as a release's must be: False for simulations."""
+        return not getattr(self, "simulated_", False)
+
+    @property
+    def response(self) -> RandomizedResponse:
+        """The mechanism every answer goes through."""
+        if self.answers is None:
+            raise ValueError("answers that are no secret go through nothing")
+        return RandomizedResponse(len(self.classes), self.answers.odds)
+
+    def event_for(self, n_features: int) -> RandomizedAnswersEvent | PostProcessingEvent:
+        """Return what all answers are charged, once for any number of fits; nothing where they are no secret."""
+        return self.answers or PostProcessingEvent(operation=FREE_TRAINING)
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Say the class of each row at random, as often as the event pays for, and learn from what was said."""
+        rng = random_source(self.random_state)
+        rows, truth = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.int64)
+        if self.answers is None:
+            return self.fit_responses(rows, np.eye(len(self.classes))[truth])
+        kept = np.ones((len(truth), len(self.classes)), dtype=np.bool_)
+        likelihoods = np.ones(kept.shape)
+        for _time in range(self.answers.randomizations):
+            said = self.response.release(truth, kept, rng=rng)
+            likelihoods = likelihoods * self.response.likelihoods(said, kept)
+        self.fit_responses(rows, likelihoods)
+        self.simulated_ = rng.simulated
+        return self
+
+    def fit_responses(
+        self,
+        X: NDArray[np.floating],
+        likelihoods: NDArray[np.floating],
+        *,
+        texts: NDArray[np.floating] | None = None,
+        weights: NDArray[np.floating] | None = None,
+    ) -> Self:
+        """Learn from what was said already; free, however often.
+
+        Parameters
+        ----------
+        X : ndarray of floats, shape (n, d)
+            Features of the questions; there may be none.
+        likelihoods : ndarray of floats, shape (n, K)
+            Probability of all that was said of each question, for each class it may have.
+        texts, weights : ndarray, shapes (m, d) and (m,), optional
+            Everything that passed the gate, and how often each was said.
+        """
+        if len(X):
+            names = self.prior.classes if self.prior is not None else tuple(map(str, self.classes))
+            fitted = ChannelClassifier(classes=names, prior=self.prior)
+            model = fitted.fit(X, likelihoods, texts=texts, weights=weights).model_
+        else:
+            model = self._untaught(np.shape(X)[1], texts, weights)
+        self.coef_, self.intercept_ = model.coef, model.intercept
+        return self
+
+    def _untaught(
+        self, dimension: int, texts: NDArray[np.floating] | None, weights: NDArray[np.floating] | None
+    ) -> LinearModel:
+        """Return what is known without any answer."""
+        if self.prior is not None:
+            return self.prior if texts is None or not len(texts) else adapt_to_texts(self.prior, texts, weights)
+        vectors = 1 if len(self.classes) == 2 else len(self.classes)
+        names = tuple(map(str, self.classes))
+        return LinearModel(np.zeros((vectors, dimension)), np.zeros(vectors), names, "softmax")
+
+
+@dataclass(frozen=True)
+class KnownChannel(EstimatorChoice):
+    """Learning from randomised answers alone, as projects choose it."""
+
+    name: ClassVar[str] = "channel"
+    label: ClassVar[str] = _("softmax regression on randomised answers; every training is free")
+    words: ClassVar[str] = "softmax regression on randomised answers, by maximum likelihood under their known law"
+    sound: ClassVar[Sound] = Sound(
+        oracles=("crowd",),
+        arrivals=("pool",),
+        data_kinds=("text",),
+        why_not={
+            "trusted": _("Only the answers of a crowd are randomised, whose questions are public."),
+            "stream": _("Only the answers of a crowd are randomised, whose questions are public."),
+        },
+    )
+
+    @classmethod
+    def parameters(cls) -> tuple[Parameter, ...]:
+        """Return none: what is paid is declared with how answers are randomised."""
+        return ()
+
+    def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
+        """Refuse answers that are not randomised."""
+        if settings.get("label_randomizer"):
+            return {}
+        return {"estimator": say("This learns from randomised answers: choose how they are randomised.")}
+
+    def estimator(self, shape: Shape) -> PrivateEstimator:
+        """Return the estimator with the responses of the project."""
+        if shape.answers is None and not shape.open_answers:
+            raise ValueError("answers must be randomised for this estimator, or declared not to be secret")
+        return RandomizedAnswersClassifier(shape.answers, classes=shape.classes, prior=shape.prior)

@@ -1,0 +1,263 @@
+"""A classifier from running sums: with every batch of a stream a new version, made of all batches so far."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from learner.estimators.choice import GaussianChoice, Shape
+from learner.estimators.linear import largest_norm
+from learner.estimators.logistic import NORM_SLACK
+from learner.estimators.running_total import RunningTotal
+from learner.estimators.streaming import StreamingLinearClassifier
+from learner.estimators.sums import PrivateSums
+from learner.linear_model import LinearModel
+from privacy.accounting.cost import Adjacency
+from privacy.accounting.events_running import MOST_UPDATES, RunningSumsEvent, running_sums_event
+from privacy.accounting.events_sums import charged_delta, sums_mu
+from privacy.choices import Sound, parameter
+from privacy.mechanisms.randomness import RandomSource
+from privacy.mechanisms.running_sums import release_running_sums
+from privacy.mechanisms.sums import Members, NoisySums, Rows
+from privacy.wording import gettext_noop as _
+
+# A public constant beside each row, as `PrivateSums` has it.
+CONSTANT = 0.3
+
+
+class RunningSums(StreamingLinearClassifier):
+    r"""Release the sums of all batches so far with every batch, and make the best model of them.
+
+    Each batch enters all later releases of its epoch under falling public coefficients, so the price of a record grows
+    with the logarithm of `updates`, and so does the noise of a total, which would otherwise grow with their number.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        What all releases together may cost, epsilon > 0, 0 < delta < 1, however many epochs there are.
+    classes : sequence of at least two distinct labels
+        Declared beforehand.
+    updates : int
+        Batches of an epoch, 1 to 1,024. A record is in one epoch; the next one adds noise of its own.
+    batch_size : int
+        Rows of a batch of `fit`, >= 1.
+    moment_share, norm_bound, intercept_scaling, adjacency, random_state
+        As in `PrivateSums`.
+
+    Attributes
+    ----------
+    coef_, intercept_, classes_, updates_, privacy_event_, simulated_
+        See `StreamingLinearClassifier`.
+
+    References
+    ----------
+    .. [1] Henzinger, Upadhyay, Upadhyay, "Almost tight error bounds on differentially private continual counting",
+       2023.
+    .. [2] Denisov, McMahan, Rush, Smith, Thakurta, "Improved differential privacy for SGD via optimal private linear
+       operators on adaptive streams", 2022 (batches that depend on earlier releases).
+    .. [3] Dvijotham, McMahan, Pillutla, Steinke, Thakurta, "Efficient and near-optimal noise generation for streaming
+       differential privacy", 2024 (few decaying buffers).
+    """
+
+    privacy_event_: RunningSumsEvent
+    average = False
+    _total: RunningTotal
+    _prior: LinearModel | None
+    radius = math.inf
+    fit_intercept = True
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        *,
+        delta: float = 1e-6,
+        classes: Any = None,
+        updates: int = 64,
+        batch_size: int = 50,
+        moment_share: float = 0.05,
+        norm_bound: float = 1.0,
+        intercept_scaling: float = CONSTANT,
+        adjacency: Adjacency = "null",
+        random_state: RandomSource | np.random.Generator | int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.classes = classes
+        self.updates = updates
+        self.batch_size = batch_size
+        self.moment_share = moment_share
+        self.norm_bound = norm_bound
+        self.intercept_scaling = intercept_scaling
+        self.adjacency = adjacency
+        self.random_state = random_state
+
+    def event_for(self, n_features: int) -> RunningSumsEvent:
+        """Return what all releases on rows of `n_features` columns must be charged, before any row is read."""
+        return self._event(n_features, self._n_declared())
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Start anew and release after every `batch_size` rows, in their order; their number is public."""
+        rows, places = self._examples(X, y, classes=None, begin=True)
+        starts = range(0, len(rows), self.batch_size)
+        batches = [(rows[start : start + self.batch_size], places[start : start + self.batch_size]) for start in starts]
+        for number in range(len(batches)):
+            self.update([batches[each] for each in range(self.first_of_epoch(number), number + 1)])
+        return self
+
+    def first_of_epoch(self, number: int) -> int:
+        """Return the first batch, all counted from 0, of the epoch that has batch `number`."""
+        return number - number % self.updates
+
+    def update(self, batches: Sequence[tuple[ArrayLike, ArrayLike]]) -> Self:
+        """Release the sums of an epoch so far, once its newest batch is full, and make the model of all of it.
+
+        Parameters
+        ----------
+        batches : sequence of (rows, labels)
+            All batches of the epoch, oldest first, possibly empty, as they were when each was released.
+
+        Raises
+        ------
+        ValueError
+            If it is not the turn of as many batches, or a row or a label is not as declared.
+        """
+        if len(batches) != self._total.place + 1:
+            raise ValueError(f"the epoch waits for {self._total.place + 1} batches, got {len(batches)}")
+        self._total = self._total.after(self._release(batches), self.privacy_event_)
+        self.updates_ += 1
+        self._publish()
+        return self
+
+    def start_from(self, coef: ArrayLike, intercept: ArrayLike) -> Self:
+        """Lean on weights that public examples alone have led to."""
+        weights, offsets = np.array(coef, dtype=np.float64), np.array(intercept, dtype=np.float64)
+        if weights.ndim != 2 or not (np.isfinite(weights).all() and np.isfinite(offsets).all()):
+            raise ValueError("weights must be finite, one vector for two classes, else one of each")
+        self.start(weights.shape[1])
+        if len(weights) != self._n_vectors(len(self.classes_)) or offsets.shape != weights.shape[:1]:
+            raise ValueError(f"weights and intercepts do not fit, got shapes {weights.shape} and {offsets.shape}")
+        self._prior = LinearModel(weights, offsets, tuple(map(str, self.classes_)), "softmax")
+        self._publish()
+        return self
+
+    def state(self) -> dict[str, Any]:
+        """Return everything released so far as JSON values; together with the parameters it replaces the object."""
+        return {
+            "total": self._total.to_json(),
+            "coef": self.coef_.tolist(),
+            "intercept": self.intercept_.tolist(),
+            "prior": None if self._prior is None else self._prior.to_json(),
+            "updates": self.updates_,
+            "n_features": self.n_features_in_,
+            "classes": self.classes_.tolist(),
+            "simulated": self.simulated_,
+        }
+
+    def resume(self, state: Mapping[str, Any]) -> Self:
+        """Continue from what `state` returned, in this process or another."""
+        self._begin(int(state["n_features"]), np.array(state["classes"]))
+        self._total = RunningTotal.from_json(state["total"], self.privacy_event_)
+        self._prior = None if state["prior"] is None else LinearModel.from_json(state["prior"])
+        self.coef_, self.intercept_ = np.array(state["coef"]), np.array(state["intercept"])
+        self.updates_ = int(state["updates"])
+        self.simulated_ = bool(state["simulated"]) or self._source.simulated
+        return self
+
+    def _begin(self, n_features: int, classes: NDArray[Any]) -> None:
+        self._prior = None
+        super()._begin(n_features, classes)
+        self._total = RunningTotal.empty(self.privacy_event_)
+
+    def _publish(self) -> None:
+        """Set the weights that predict: those of the sums, before the first of them the public ones."""
+        if not self.updates_:
+            vectors = self._n_vectors(len(self.classes_))
+            self.coef_ = np.zeros((vectors, self.n_features_in_)) if self._prior is None else self._prior.coef
+            self.intercept_ = np.zeros(vectors) if self._prior is None else self._prior.intercept
+            return
+        made = PrivateSums(
+            self.epsilon,
+            delta=self.delta,
+            classes=self.classes_,
+            moment_share=self.moment_share,
+            norm_bound=self.norm_bound,
+            intercept_scaling=self.intercept_scaling,
+            prior=self._prior,
+        ).model_of(self._total.sums(self.privacy_event_), rng=self._source)
+        self.coef_, self.intercept_ = made.coef_, made.intercept_
+
+    def _release(self, batches: Sequence[tuple[ArrayLike, ArrayLike]]) -> NoisySums:
+        return release_running_sums([self._batch(*batch) for batch in batches], self.privacy_event_, rng=self._source)
+
+    def _batch(self, X: ArrayLike, y: ArrayLike) -> tuple[Rows, Members]:
+        """Return checked rows with the constant column, and which classes they are of."""
+        rows, labels = np.asarray(X), np.asarray(y)
+        if rows.ndim != 2 or rows.shape[1] != self.n_features_in_ or labels.shape != rows.shape[:1]:
+            raise ValueError(f"rows must have {self.n_features_in_} columns and one label each, got {rows.shape}")
+        if len(rows) and (longest := largest_norm(rows)) > self.norm_bound * (1 + NORM_SLACK):
+            raise ValueError(f"rows must have a norm of at most {self.norm_bound}, got {longest:.6g}: clip them first")
+        members = np.stack([labels == name for name in self.classes_], axis=1)
+        if not members.any(axis=1).all():
+            raise ValueError("y holds labels that are not among the declared classes")
+        constant = np.full((len(rows), 1), float(self.intercept_scaling))
+        return np.hstack([rows.astype(np.float64), constant]), members
+
+    def _event(self, n_features: int, n_classes: int) -> RunningSumsEvent:
+        self._check_positive("epsilon", "norm_bound", "intercept_scaling")
+        if not 0 < self.delta < 1:
+            raise ValueError(f"delta must lie in (0, 1), got {self.delta}")
+        return running_sums_event(
+            sums_mu(self.epsilon, self.delta),
+            updates=self.updates,
+            dimension=n_features + 1,
+            n_classes=n_classes,
+            norm_bound=math.hypot(self.norm_bound * (1 + NORM_SLACK), self.intercept_scaling) * (1 + 2.0**-50),
+            moment_share=self.moment_share,
+            delta=charged_delta(self.delta),
+            adjacency=self.adjacency,
+        )
+
+
+@dataclass(frozen=True)
+class OfRunningSums(GaussianChoice):
+    """Running sums of a stream, as projects choose them."""
+
+    name: ClassVar[str] = "running_sums"
+    label: ClassVar[str] = _("running sums: each version is made of all answers so far, at one price (has a delta)")
+    words: ClassVar[str] = "linear model made from noisy running sums"
+    stays: ClassVar[bool] = True
+    sound: ClassVar[Sound] = Sound(
+        oracles=("trusted",),
+        arrivals=("stream",),
+        why_not={"pool": _("Running sums grow with a stream; a pool releases its sums whole.")},
+    )
+
+    moment_share: float = parameter(
+        0.05,
+        at_least=0,
+        below=1,
+        label=_("Share of the second moments"),
+        help=_("How much of the release tells how columns go together. None leaves class means alone."),
+    )
+    updates_per_epoch: int = parameter(
+        64,
+        at_least=1,
+        at_most=MOST_UPDATES,
+        label=_("Batches whose sums run on together"),
+        help=_("The noise grows with the logarithm of this number; after so many batches it starts anew beside them."),
+    )
+
+    def estimator(self, shape: Shape) -> RunningSums:
+        """Return the learner, not started."""
+        return RunningSums(
+            self.training_epsilon,
+            delta=self.training_delta,
+            classes=shape.classes,
+            updates=self.updates_per_epoch,
+            moment_share=self.moment_share,
+            norm_bound=shape.norm_bound,
+            adjacency=shape.adjacency,
+        )

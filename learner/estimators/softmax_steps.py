@@ -1,0 +1,213 @@
+"""Softmax regression by a few noisy gradient steps over all rows, at one price whatever the number of classes."""
+
+import math
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, softmax
+
+from learner.estimators.linear import LinearLogisticClassifier, largest_norm
+from learner.estimators.logistic import NORM_SLACK
+from learner.linear_model import LinearModel
+from privacy.accounting.cost import ADJACENCIES, Adjacency
+from privacy.accounting.events_steps import GradientStepsEvent, gradient_steps_event
+from privacy.mechanisms.gradient_steps import NoisySteps
+from privacy.mechanisms.randomness import RandomSource, random_source
+
+# Found on public tasks, see docs/results/utility.md: how far noise alone may carry a weight over all steps, from
+# nothing and from a prior that points the right way already; and the longest step that does not swing to and fro.
+MOST_NOISE, MOST_NOISE_FROM_PRIOR = 1.5, 0.7
+LONGEST_STEP = 9.0
+# Mean length of a class's weights at which a prior starts: its directions are known, its scale is not.
+PRIOR_LENGTH = 10.0
+
+
+class PrivateSoftmaxSteps(LinearLogisticClassifier):
+    r"""Follow noisy gradients of softmax regression, each over all rows.
+
+    A record moves a gradient by its residual times its row. Residuals are clipped to a length below one, so records
+    that are answered well already cost nothing of the signal while the noise shrinks with the bound. Classes are not
+    paid for one by one. How long a step is follows from the noise and from a noisy count of the rows.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        What the release may cost, epsilon > 0, 0 < delta < 1: a point on the Gaussian mechanism's exact curve.
+    classes : sequence of at least two distinct labels
+        Declared beforehand. Only a simulation may leave it out.
+    steps : int
+        Noisy gradients, >= 1; noise grows with the root of their number.
+    residual_bound : float
+        Longest residual, in (0, 2].
+    norm_bound : float
+        Bound on the L2 norm of a row, > 0; longer rows are refused.
+    intercept_scaling : float
+        Constant column, > 0. It adds to the norm bound in quadrature.
+    adjacency : {"null", "add_remove", "replace"}
+        The neighbours for which epsilon is meant.
+    prior : LinearModel, optional
+        A public or released model to start from; it changes neither noise nor price.
+    random_state : None, int, numpy.random.Generator or RandomSource
+        None draws from the operating system. A seed makes a simulation without any guarantee.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Mean weights over the second half of the steps; probabilities are the softmax of their scores.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    classes_ : ndarray of shape (n_classes,)
+    privacy_event_ : Event
+        What the fit must be charged, equal to ``event_for(n_features_in_)``.
+    simulated_ : bool
+        True if the noise came from a seed.
+
+    References
+    ----------
+    .. [1] Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar, Zhang, "Deep learning with differential privacy", 2016
+       (with every row in each step, and noise that composes exactly).
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        *,
+        delta: float = 1e-6,
+        classes: Any = None,
+        steps: int = 40,
+        residual_bound: float = 0.35,
+        norm_bound: float = 1.0,
+        intercept_scaling: float = 0.2,
+        adjacency: Adjacency = "null",
+        prior: LinearModel | None = None,
+        random_state: RandomSource | np.random.Generator | int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.classes = classes
+        self.steps = steps
+        self.residual_bound = residual_bound
+        self.norm_bound = norm_bound
+        self.intercept_scaling = intercept_scaling
+        self.adjacency = adjacency
+        self.prior = prior
+        self.random_state = random_state
+
+    fit_intercept = True
+
+    @property
+    def releasable(self) -> bool:
+        """Whether the fitted weights carry the guarantee: False before a fit and for simulations."""
+        return not getattr(self, "simulated_", True)
+
+    def event_for(self, n_features: int) -> GradientStepsEvent:
+        """Return what a fit on rows of `n_features` columns must be charged, before any row is read.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range or the classes are not declared.
+        """
+        return self._event(n_features, len(self._declared_classes()))
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Learn from rows `X`, shape (n_samples, n_features), and their labels `y`.
+
+        Raises
+        ------
+        ValueError
+            If a parameter, a row or a label is not as declared.
+        """
+        self._check_parameters()
+        rng = random_source(self.random_state)
+        rows, labels = self._validated(X, y)
+        if (longest := largest_norm(rows)) > self.norm_bound * (1 + NORM_SLACK):
+            raise ValueError(f"rows must have a norm of at most {self.norm_bound}, got {longest:.6g}: clip them first")
+        classes = self._learned_classes(labels) if self.classes is None and rng.simulated else self._declared_classes()
+        event = self._event(rows.shape[1], len(classes))
+        members = np.stack([labels == name for name in classes], axis=1).astype(np.float64)
+        if not members.any(axis=1).all():
+            raise ValueError("y holds labels that are not among the declared classes")
+        constant = np.full((len(rows), 1), float(self.intercept_scaling))
+        noisy = NoisySteps(np.hstack([rows.astype(np.float64, copy=False), constant]), event, rng=rng)
+        weights = self._descend(noisy, members, event)
+        coef, intercept = weights[:, :-1], weights[:, -1] * self.intercept_scaling
+        if len(classes) == 2:
+            coef, intercept = np.diff(coef, axis=0), np.diff(intercept)
+        self.coef_, self.intercept_ = coef, intercept
+        self.classes_ = classes
+        self.privacy_event_ = event
+        self.simulated_ = rng.simulated
+        return self
+
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Return class probabilities, shape (n, n_classes)."""
+        values = self.decision_function(X)
+        if values.ndim == 1:
+            return np.stack([expit(-values), expit(values)], axis=1)
+        shares: NDArray[np.float64] = softmax(values, axis=1)
+        return shares
+
+    def _descend(
+        self, noisy: NoisySteps, members: NDArray[np.float64], event: GradientStepsEvent
+    ) -> NDArray[np.float64]:
+        """Return the mean weights over the second half of the steps."""
+        count = max(noisy.count, 1.0) / event.n_classes
+        most = MOST_NOISE if self.prior is None else MOST_NOISE_FROM_PRIOR
+        # Noise of all steps together carries a weight by root(steps) times sigma times this over the count.
+        length = min(LONGEST_STEP, most * count / (event.sigma * math.sqrt(event.steps)) * self._row_norm)
+        weights = self._start(event)
+        total = np.zeros_like(weights)
+        for step in range(event.steps):
+            gradient = noisy.release(members - softmax(noisy.scores(weights), axis=1))
+            weights = weights + length / count * gradient
+            if step >= event.steps // 2:
+                total += weights
+            self._tell(step + 1, event.steps)
+        return total / (event.steps - event.steps // 2)
+
+    def _start(self, event: GradientStepsEvent) -> NDArray[np.float64]:
+        weights = np.zeros((event.n_classes, event.dimension))
+        if self.prior is None:
+            return weights
+        coef, intercept = self.prior.coef, self.prior.intercept
+        n_features = event.dimension - 1
+        if coef.shape != (1 if event.n_classes == 2 else event.n_classes, n_features):
+            raise ValueError(f"prior must have weights for {event.n_classes} classes and {n_features} columns")
+        if event.n_classes == 2:
+            coef, intercept = np.vstack([-coef, coef]) / 2, np.concatenate([-intercept, intercept]) / 2
+        scale = PRIOR_LENGTH / max(float(np.linalg.norm(coef, axis=1).mean()), 1e-12) / self.norm_bound
+        weights[:, :-1] = scale * coef
+        weights[:, -1] = scale * intercept / self.intercept_scaling
+        return weights
+
+    @property
+    def _row_norm(self) -> float:
+        return math.hypot(self.norm_bound * (1 + NORM_SLACK), self.intercept_scaling) * (1 + 2.0**-50)
+
+    def _declared_classes(self) -> NDArray[Any]:
+        if self.classes is None:
+            raise ValueError("classes must be declared: learning them from the labels would be a release")
+        return super()._declared_classes()
+
+    def _check_parameters(self) -> None:
+        self._check_positive("epsilon", "norm_bound", "intercept_scaling")
+        if not 0 < self.delta < 1:
+            raise ValueError(f"delta must lie in (0, 1), got {self.delta}")
+        if not 0 < self.residual_bound <= 2:
+            raise ValueError(f"residual_bound must lie in (0, 2], got {self.residual_bound}")
+        if self.adjacency not in ADJACENCIES:
+            raise ValueError(f"adjacency must be one of {', '.join(ADJACENCIES)}, got {self.adjacency!r}")
+
+    def _event(self, n_features: int, n_classes: int) -> GradientStepsEvent:
+        self._check_parameters()
+        return gradient_steps_event(
+            self.epsilon,
+            self.delta,
+            steps=self.steps,
+            dimension=n_features + 1,
+            n_classes=n_classes,
+            norm_bound=self._row_norm,
+            residual_bound=self.residual_bound,
+            adjacency=self.adjacency,
+        )

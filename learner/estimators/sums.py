@@ -1,0 +1,224 @@
+"""A classifier from one noisy release of sums, at one price whatever the number of classes."""
+
+import math
+from typing import Any, Literal, Self, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, softmax
+
+from learner.estimators.linear import LinearLogisticClassifier, largest_norm
+from learner.estimators.logistic import NORM_SLACK
+from learner.estimators.sum_models import MODELS, Scores, calibrated, chosen_model, summarise
+from learner.linear_model import LinearModel
+from privacy.accounting.cost import ADJACENCIES, Adjacency
+from privacy.accounting.events_sums import SumsEvent, charged_delta, sums_event, sums_mu
+from privacy.mechanisms.randomness import RandomSource, SimulationRandom, random_source
+from privacy.mechanisms.sums import NoisySums, release_sums
+
+ModelName = Literal["auto", "prototypes", "discriminants", "least_squares"]
+BLOCK_ROWS = 65_536
+
+
+class PrivateSums(LinearLogisticClassifier):
+    r"""Release noisy :math:`\sum_i x_i x_i^\top` and the sum of each class's rows, and make the best model of them.
+
+    One record moves all sums together by no more than its norm allows, however many classes there are, so nothing is
+    divided among classes. Which model is made (class means, discriminants, least squares), how far it is shrunk and
+    how its scores become probabilities is decided from the noisy sums alone and costs nothing.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        What the release may cost, epsilon > 0, 0 < delta < 1: a point on the Gaussian mechanism's exact curve.
+    classes : sequence of at least two distinct labels
+        Declared beforehand. Only a simulation may leave it out.
+    model : {"auto", "prototypes", "discriminants", "least_squares"}
+        "auto" takes the one that noisy sums say is right most often.
+    moment_share : float
+        Share of the squared sensitivity-to-noise ratio that goes to the second moments, in [0, 1). With 0 they are not
+        released, and only class means can be had; a large share pays with few classes and many rows.
+    norm_bound : float
+        Bound on the L2 norm of a row, > 0; longer rows are refused.
+    intercept_scaling : float
+        Constant column, > 0, whose sums count the classes. It adds to the norm bound in quadrature.
+    adjacency : {"null", "add_remove", "replace"}
+        The neighbours for which epsilon is meant.
+    earlier : NoisySums, optional
+        Released sums of earlier, disjoint blocks of records: the model uses all of them, and no record is read again.
+    own_weight : float
+        Public weight, > 0, of the rows of `fit` beside `earlier`.
+    prior : LinearModel, optional
+        A public or released model whose directions class means are drawn to, as strongly as the evidence of the sums
+        supports; it changes neither noise nor price.
+    random_state : None, int, numpy.random.Generator or RandomSource
+        None draws from the operating system. A seed makes a simulation without any guarantee.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Weights of the chosen model; with more than two classes probabilities are the softmax of its scores.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    classes_ : ndarray of shape (n_classes,)
+    sums_ : NoisySums
+        All sums the model was made from, earlier ones included: to be handed to the next block.
+    model_ : str
+        Name of the model that was made.
+    privacy_event_ : Event
+        What the fit must be charged, equal to ``event_for(n_features_in_)``.
+    simulated_ : bool
+        True if the noise came from a seed.
+
+    References
+    ----------
+    .. [1] Mehta, Krichene, Thakurta, Kurakin, Cutkosky, "Differentially private image classification from features",
+       2022 (least squares from noisy sums).
+    .. [2] Dwork, Talwar, Thakurta, Zhang, "Analyze Gauss", 2014.
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        *,
+        delta: float = 1e-6,
+        classes: Any = None,
+        model: ModelName = "auto",
+        moment_share: float = 0.05,
+        norm_bound: float = 1.0,
+        intercept_scaling: float = 0.3,
+        adjacency: Adjacency = "null",
+        earlier: NoisySums | None = None,
+        own_weight: float = 1.0,
+        prior: LinearModel | None = None,
+        random_state: RandomSource | np.random.Generator | int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.classes = classes
+        self.model = model
+        self.moment_share = moment_share
+        self.norm_bound = norm_bound
+        self.intercept_scaling = intercept_scaling
+        self.adjacency = adjacency
+        self.earlier = earlier
+        self.own_weight = own_weight
+        self.prior = prior
+        self.random_state = random_state
+
+    fit_intercept = True
+
+    @property
+    def releasable(self) -> bool:
+        """Whether the fitted weights carry the guarantee: False before a fit and for simulations."""
+        return not getattr(self, "simulated_", True)
+
+    def event_for(self, n_features: int) -> SumsEvent:
+        """Return what a fit on rows of `n_features` columns must be charged, before any row is read.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range or the classes are not declared.
+        """
+        return self._event(n_features, len(self._declared_classes()))
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Release the sums of rows `X`, shape (n_samples, n_features), with labels `y`, and make a model.
+
+        Raises
+        ------
+        ValueError
+            If a parameter, a row or a label is not as declared.
+        """
+        self._check_parameters()
+        rng = random_source(self.random_state)
+        rows, labels = self._validated(X, y)
+        if (longest := largest_norm(rows)) > self.norm_bound * (1 + NORM_SLACK):
+            raise ValueError(f"rows must have a norm of at most {self.norm_bound}, got {longest:.6g}: clip them first")
+        classes = self._learned_classes(labels) if self.classes is None and rng.simulated else self._declared_classes()
+        event = self._event(rows.shape[1], len(classes))
+        members = np.stack([labels == name for name in classes], axis=1)
+        if not members.any(axis=1).all():
+            raise ValueError("y holds labels that are not among the declared classes")
+        blocks = (
+            (self._with_constant(rows[start : start + BLOCK_ROWS]), members[start : start + BLOCK_ROWS])
+            for start in range(0, len(rows), BLOCK_ROWS)
+        )
+        released = release_sums(blocks, event, rng=rng)
+        self.sums_ = released if self.earlier is None else released.times(self.own_weight).plus(self.earlier)
+        self.classes_ = classes
+        self.privacy_event_ = event
+        self.simulated_ = rng.simulated
+        self._make_model(rng)
+        return self
+
+    def model_of(self, sums: NoisySums, *, rng: RandomSource) -> Self:
+        """Make the model of sums that were released and paid for already; `rng` splits their noise."""
+        self.sums_ = sums
+        self.classes_ = self._declared_classes()
+        self.simulated_ = rng.simulated
+        self._make_model(rng)
+        return self
+
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Return class probabilities, shape (n, n_classes)."""
+        values = self.decision_function(X)
+        if values.ndim == 1:
+            return np.stack([expit(-values), expit(values)], axis=1)
+        shares: NDArray[np.float64] = softmax(values, axis=1)
+        return shares
+
+    def _make_model(self, rng: RandomSource) -> None:
+        # Splitting noise and drawing rows are post-processing; a seed for them that nobody knows is enough.
+        generator = rng.generator if isinstance(rng, SimulationRandom) else np.random.default_rng(rng.bits(128))
+        constant = float(self.intercept_scaling)
+        shape = {"constant": constant, "row_norm": float(self.norm_bound)}
+        prior = self._prior_means(self.sums_.class_sums.shape[1] - 1, len(self.classes_))
+        self.model_: str = self.model
+        if self.model == "auto":
+            self.model_ = chosen_model(self.sums_, prior=prior, generator=generator, **shape)
+        summary = summarise(self.sums_, **shape)
+        scores = calibrated(MODELS[self.model_](summary, prior), summary, prior, generator)
+        if len(self.classes_) == 2:
+            scores = Scores(np.diff(scores.coef, axis=0), np.diff(scores.intercept))
+        self.coef_, self.intercept_ = scores.coef, scores.intercept
+
+    def _prior_means(self, n_features: int, n_classes: int) -> NDArray[np.float64] | None:
+        if self.prior is None:
+            return None
+        coef = self.prior.coef
+        if coef.shape != (1 if n_classes == 2 else n_classes, n_features):
+            raise ValueError(f"prior must have weights for {n_classes} classes and {n_features} columns")
+        return np.vstack([-coef, coef]) / 2 if n_classes == 2 else coef
+
+    def _with_constant(self, rows: NDArray[np.floating]) -> NDArray[np.float64]:
+        constant = np.full((len(rows), 1), float(self.intercept_scaling))
+        return np.hstack([rows.astype(np.float64, copy=False), constant])
+
+    def _declared_classes(self) -> NDArray[Any]:
+        if self.classes is None:
+            raise ValueError("classes must be declared: learning them from the labels would be a release")
+        return super()._declared_classes()
+
+    def _check_parameters(self) -> None:
+        self._check_positive("epsilon", "norm_bound", "intercept_scaling", "own_weight")
+        if not 0 < self.delta < 1:
+            raise ValueError(f"delta must lie in (0, 1), got {self.delta}")
+        if not 0 <= self.moment_share < 1:
+            raise ValueError(f"moment_share must lie in [0, 1), got {self.moment_share}")
+        if self.model not in get_args(ModelName):
+            raise ValueError(f"model must be one of {', '.join(get_args(ModelName))}, got {self.model!r}")
+        if self.adjacency not in ADJACENCIES:
+            raise ValueError(f"adjacency must be one of {', '.join(ADJACENCIES)}, got {self.adjacency!r}")
+
+    def _event(self, n_features: int, n_classes: int) -> SumsEvent:
+        self._check_parameters()
+        return sums_event(
+            sums_mu(self.epsilon, self.delta),
+            dimension=n_features + 1,
+            n_classes=n_classes,
+            norm_bound=math.hypot(self.norm_bound * (1 + NORM_SLACK), self.intercept_scaling) * (1 + 2.0**-50),
+            moment_share=self.moment_share,
+            delta=charged_delta(self.delta),
+            adjacency=self.adjacency,
+        )

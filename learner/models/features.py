@@ -1,0 +1,38 @@
+"""Files of feature vectors and of the directions they are projected on."""
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from annotation.models import Dataset, Project
+
+
+class FeatureMatrix(models.Model):
+    """One float32 `.npy` of one dataset (or of one gate run's output) under one featuriser version."""
+
+    dataset = models.ForeignKey(Dataset, models.CASCADE, related_name="feature_matrices")
+    version = models.CharField(max_length=120)
+    file = models.FileField(max_length=300)
+    sha256 = models.CharField(max_length=64)
+    rows = models.BigIntegerField()
+    dimension = models.PositiveIntegerField()
+    emptied = models.BigIntegerField(default=0, help_text=_("Rows that are zero because their slots are empty."))
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        verbose_name_plural = "feature matrices"
+        constraints = (models.UniqueConstraint(fields=("dataset", "version"), name="learner_matrix_one_per_version"),)
+
+    def __str__(self) -> str:
+        return f"features {self.version} of {self.dataset_id}"
+
+
+class FeatureProjection(models.Model):
+    """Principal directions of a project's images: found once, paid by the pool, part of every release."""
+
+    project = models.OneToOneField(Project, models.CASCADE, related_name="feature_projection")
+    components = models.JSONField(help_text=_("Released directions, one row each."))
+    entry = models.OneToOneField("privacy.LedgerEntry", models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return f"principal directions of {self.project_id}"

@@ -1,0 +1,72 @@
+"""Who is told of what happens in a project, and what was sent to them."""
+
+import uuid
+
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from annotation.models import Project
+
+
+class WebhookEvent(models.TextChoices):
+    """What a program can be told about."""
+
+    RELEASE = "release", _("new release")
+    BUDGET = "budget", _("budget at 80 %")
+    ROUND = "round", _("round done")
+    RETIRED = "retired", _("release retired")
+    CHANNEL = "channel", _("channel moved")
+    LIMIT = "limit", _("limit changed")
+    UPLOAD = "upload", _("upload read or refused")
+    GATE = "gate", _("upload through the gate")
+    SETTINGS = "settings", _("settings or state changed")
+
+
+class DeliveryState(models.TextChoices):
+    """How far a message got."""
+
+    WAITING = "waiting", _("waiting")
+    SENT = "sent", _("sent")
+    GIVEN_UP = "given_up", _("given up")
+
+
+class Webhook(models.Model):
+    """An address that is told of some events of a project."""
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="webhooks")
+    url = models.CharField(max_length=500)
+    events = models.JSONField(help_text=_("Names of the events, at least one."))
+    # The secret is derived from this and the site's own key: neither the page nor the database can show it.
+    salt = models.BinaryField(max_length=32)
+    created_at = models.DateTimeField(auto_now_add=True)
+    removed_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"webhook {self.pk} of {self.project_id}"
+
+
+class WebhookDelivery(models.Model):
+    """One message to one webhook, until it was taken or given up."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    webhook = models.ForeignKey(Webhook, models.CASCADE, related_name="deliveries")
+    event = models.CharField(max_length=10, choices=WebhookEvent.choices)
+    subject = models.CharField(max_length=120, help_text=_("What happened; nobody is told twice of the same."))
+    body = models.TextField()
+    state = models.CharField(max_length=10, choices=DeliveryState.choices, default=DeliveryState.WAITING)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    next_at = models.DateTimeField(auto_now_add=True, db_index=True)
+    answer = models.CharField(max_length=200, blank=True, help_text=_("Status or fault of the last attempt."))
+    created_at = models.DateTimeField(auto_now_add=True)
+    sent_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        verbose_name_plural = "webhook deliveries"
+        constraints = (
+            models.UniqueConstraint(fields=("webhook", "event", "subject"), name="learner_delivery_once"),
+            models.CheckConstraint(name="learner_delivery_sent", condition=~Q(state="sent") | Q(sent_at__isnull=False)),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.event} to {self.webhook_id}"

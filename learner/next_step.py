@@ -1,0 +1,399 @@
+"""What a project does next: the engine behind the overview, the beat and every "next step" on a page."""
+
+from dataclasses import dataclass
+
+from django.db.models import TextChoices
+from django.utils.translation import gettext_lazy as _
+
+from annotation.models import (
+    Arrival,
+    Oracle,
+    Project,
+    ProjectState,
+    Selection,
+    WorkState,
+)
+from annotation.statement.label_budget import questions_left
+from learner.configuration import stream as stream_configuration
+from learner.configuration.pool import (
+    screen_of,
+)
+from learner.models import ModelRelease, ReleaseState, Round, TrainingRun
+from learner.policies import PoolSchedule, labels_needed
+from learner.pools import secret_selectors
+from learner.pools import selectors as pool_selectors
+from learner.selectors import (
+    MAX_FAILED_ROUNDS,
+    UNFINISHED,
+    QuestionCounts,
+    next_round_event,
+    next_strategy,
+    pending_projection,
+    question_counts,
+    releases_of,
+    training_account,
+    training_event,
+    training_price,
+)
+from learner.selectors import repeats as repeat_selectors
+from learner.selectors import streams as stream_selectors
+from privacy.selectors import can_pay, guarantee
+from privacy.wording import said_together, say, say_many
+
+
+class Step(TextChoices):
+    """What a project does now, or what is to be done next."""
+
+    PAUSED = "paused", _("paused")
+    CHOOSING = "choosing", _("choosing questions")
+    TRAINING = "training", _("training")
+    ASK = "ask", _("about to ask")
+    TRAIN = "train", _("about to train")
+    LABELLING = "labelling", _("labelling")
+    FEW_LABELS = "few_labels", _("waiting for a manager's word")
+    WAITING_FOR_POOL = "waiting_for_pool", _("waiting for a pool")
+    LABELS_SPENT = "labels_spent", _("annotation budget spent")
+    CANNOT_PAY = "cannot_pay", _("budget spent")
+    STUCK = "stuck", _("needs attention")
+    FINISHED = "finished", _("finished")
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectStatus:
+    """Where a project stands: the step, and a sentence that says so to a person."""
+
+    step: Step
+    sentence: str
+
+
+def project_status(project: Project) -> ProjectStatus:
+    """Say what a project does now, or which step is due."""
+    if project.state == ProjectState.ARCHIVED:
+        return ProjectStatus(Step.PAUSED, say("The project is archived: it can only be read."))
+    if project.state == ProjectState.DELETED:
+        return ProjectStatus(Step.PAUSED, say("The project is deleted; what is left of it can only be read."))
+    if project.state == ProjectState.PAUSED:
+        return ProjectStatus(
+            Step.PAUSED, say("The project is paused: no question is handed out and nothing is trained.")
+        )
+    training = TrainingRun.objects.filter(project=project, state__in=UNFINISHED).first()
+    if training is not None:
+        return ProjectStatus(
+            Step.TRAINING,
+            say_many(
+                "Version {version} is being trained on {n} label.",
+                "Version {version} is being trained on {n} labels.",
+                version=training.version,
+                n=training.labels_used,
+            ),
+        )
+    newest = releases_of(project).first()
+    if newest is not None and newest.state == ReleaseState.CANDIDATE:
+        return _candidate_status(newest)
+    if project.arrival == Arrival.STREAM:
+        return _stream_step(project)
+    choosing = Round.objects.filter(project=project, state__in=UNFINISHED).first()
+    if choosing is not None and choosing.block is not None:
+        return ProjectStatus(
+            Step.CHOOSING, say("Secret coins choose the questions of block {block}.", block=choosing.block)
+        )
+    if choosing is not None:
+        return ProjectStatus(
+            Step.CHOOSING, say("The questions of round {number} are being chosen.", number=choosing.number)
+        )
+    return _due_step(project)
+
+
+def _stream_step(project: Project) -> ProjectStatus:
+    """Say what a stream waits for; a worker does whatever is due by itself."""
+    version = stream_selectors.releases_made(project)
+    if project.maximum_releases is not None and version >= project.maximum_releases:
+        return ProjectStatus(
+            Step.FINISHED, say("Finished: version {version} is the last one planned.", version=version)
+        )
+    if stream_selectors.failed_releases(project) >= stream_selectors.MAX_FAILED_RELEASES:
+        return ProjectStatus(Step.STUCK, say("Releasing version {version} failed several times.", version=version + 1))
+    stream = stream_selectors.stream_of(project)
+    paid = stream is not None and stream.entry_id is not None
+    if not paid and not can_pay(project.pool_account, [stream_configuration.stream_event(project)]):
+        return ProjectStatus(
+            Step.CANNOT_PAY,
+            say(
+                "The whole stream pays once, and the budget {label} is too small for that: {left} left. "
+                "Records wait. A manager can raise its limit.",
+                label=project.pool_account.label,
+                left=guarantee(project.pool_account).left_wording,
+            ),
+        )
+    if stream_selectors.has_work(project):
+        return ProjectStatus(Step.CHOOSING, say("Records are being examined."))
+    if stream is None or not stream_selectors.waits_for_answers(project, stream):
+        return ProjectStatus(Step.WAITING_FOR_POOL, say("Every record that came was examined; post more."))
+    if questions_left(project) == 0:
+        return ProjectStatus(Step.LABELS_SPENT, say("The annotation budget is spent. A manager can raise its limit."))
+    if project.hides_selection:
+        return ProjectStatus(Step.LABELLING, say("A window waits for its public time; its update is made then."))
+    counts = question_counts(project)
+    return ProjectStatus(
+        Step.LABELLING,
+        say_many(
+            "{n} question is open; batches update the model in their order.",
+            "{n} questions are open; batches update the model in their order.",
+            n=counts.open,
+        ),
+    )
+
+
+def _candidate_status(candidate: ModelRelease) -> ProjectStatus:
+    if candidate.held_back:
+        return ProjectStatus(
+            Step.STUCK,
+            say("Version {version} is held back. {reason}", version=candidate.version, reason=candidate.held_back),
+        )
+    return ProjectStatus(
+        Step.TRAINING, say("Version {version} is trained and being checked.", version=candidate.version)
+    )
+
+
+def _due_step(project: Project) -> ProjectStatus:
+    newest = releases_of(project).first()
+    version = newest.version if newest else 0
+    if project.maximum_releases is not None and version >= project.maximum_releases:
+        return ProjectStatus(
+            Step.FINISHED, say("Finished: version {version} is the last one planned.", version=version)
+        )
+    if secret_selectors.labels_in_secret(project):
+        return _due_secret_step(project, version)
+    counts = question_counts(project)
+    affordable = questions_left(project)
+    strategy = next_strategy(project)
+    if strategy == Selection.REPEAT_VOTES:
+        affordable = repeat_selectors.affordable_repeats(project)
+    screened = screen_of(project) is not None and strategy == project.selection
+    left = affordable != 0 and (
+        strategy == Selection.REPEAT_VOTES or pool_selectors.has_candidates(project, screened=screened)
+    )
+    # Questions done with, not labels agreed on: when a model is trained shows outside, and so does another round before
+    # it. Neither may depend on whether a question got an agreed answer, which is up to the record it is about.
+    missing = labels_needed(
+        PoolSchedule(project.update_policy),
+        labels_now=counts.done,
+        labels_at_last_release=counts.done_before,
+        labels_per_release=project.labels_per_release,
+    )
+    # A model is made where nothing was agreed on, too: that there is none yet would tell that.
+    if not missing:
+        return _if_paid(
+            project,
+            Step.TRAIN,
+            say_many(
+                "Version {version} can be trained: {n} new label waits.",
+                "Version {version} can be trained: {n} new labels wait.",
+                version=version + 1,
+                n=counts.unused,
+            ),
+        )
+    if counts.newly_done and not counts.open and not left:
+        return _if_paid(project, Step.FEW_LABELS, _few_words(project, counts, missing, version))
+    if not _round_is_due(project, newest, counts.open):
+        return ProjectStatus(
+            Step.LABELLING,
+            said_together(
+                "; ",
+                [
+                    say_many("{n} question is open", "{n} questions are open", n=counts.open),
+                    say_many(
+                        "when {n} more is done, version {version} is trained.",
+                        "when {n} more are done, version {version} is trained.",
+                        n=missing,
+                        version=version + 1,
+                    ),
+                ],
+            ),
+        )
+    if affordable == 0:
+        return ProjectStatus(
+            Step.LABELS_SPENT,
+            say(
+                "The annotation budget is spent; version {version} is the newest. A manager can raise its limit.",
+                version=version,
+            ),
+        )
+    if not left:
+        return _without_candidates(project, version)
+    failed = _failures_in_a_row(project)
+    if len(failed) >= MAX_FAILED_ROUNDS:
+        return ProjectStatus(
+            Step.STUCK,
+            _failed_words(failed),
+        )
+    return _if_paid(project, Step.ASK, say("The next questions can be chosen."))
+
+
+def _failed_words(failed: list[Round]) -> str:
+    """Say how often a round failed, and why the last one did."""
+    return say_many(
+        "Choosing questions failed {n} time, last: {reason}",
+        "Choosing questions failed {n} times, last: {reason}",
+        n=len(failed),
+        reason=failed[0].error,
+    )
+
+
+def _few_words(project: Project, counts: QuestionCounts, missing: int, version: int) -> str:
+    """Say how little there is to train on and what it would cost; nothing is charged for it without a person's word."""
+    cost = training_price(project)
+    return say_many(
+        "Nothing is left to ask, and {n} question is done for version {version}, {wanted} are declared for a "
+        "model. Training it all the same costs epsilon {epsilon:.4g}, delta {delta:.2g}: a manager decides, or uploads "
+        "more.",
+        "Nothing is left to ask, and {n} questions are done for version {version}, {wanted} are declared for a "
+        "model. Training it all the same costs epsilon {epsilon:.4g}, delta {delta:.2g}: a manager decides, or uploads "
+        "more.",
+        n=counts.newly_done,
+        version=version + 1,
+        wanted=counts.newly_done + missing,
+        epsilon=cost.epsilon,
+        delta=cost.delta,
+    )
+
+
+def _due_secret_step(project: Project, version: int) -> ProjectStatus:
+    """Walk from block to block; which step is due follows from public times and releases alone."""
+    block = secret_selectors.current_block(project)
+    if block is not None and secret_selectors.is_closed(block):
+        return _if_paid(
+            project,
+            Step.TRAIN,
+            say(
+                "Block {block} is closed: version {version} can be trained on it.",
+                block=block.block,
+                version=version + 1,
+            ),
+        )
+    if block is not None:
+        left = question_counts(project).open
+        return ProjectStatus(
+            Step.LABELLING,
+            say_many(
+                "Block {block} closes at {closes_at} and version {version} is trained "
+                "then, whatever is answered; {n} question is open.",
+                "Block {block} closes at {closes_at} and version {version} is trained "
+                "then, whatever is answered; {n} questions are open.",
+                block=block.block,
+                closes_at=block.closes_at,
+                version=version + 1,
+                n=left,
+            ),
+        )
+    following = secret_selectors.next_block(project)
+    if following is None:
+        return ProjectStatus(
+            Step.FINISHED, say("Every block has been asked about; version {version} is the newest.", version=version)
+        )
+    if not pool_selectors.pool_size(project):
+        return ProjectStatus(Step.WAITING_FOR_POOL, say("There is nothing to ask yet: upload a pool."))
+    failed = _failures_in_a_row(project)
+    if len(failed) >= MAX_FAILED_ROUNDS:
+        return ProjectStatus(
+            Step.STUCK,
+            _failed_words(failed),
+        )
+    return _if_paid(project, Step.ASK, say("The questions of block {block} can be chosen.", block=following))
+
+
+def _round_is_due(project: Project, newest: ModelRelease | None, open_questions: int) -> bool:
+    """Say whether to ask more: nothing is open, or a newer model than the last round's can choose better."""
+    last = Round.objects.filter(project=project, state=WorkState.DONE).order_by("-number").first()
+    if last is None or not open_questions:
+        return True
+    # A round that leaves questions over each time must not pile them up.
+    return (
+        newest is not None
+        and newest.created_at > (last.finished_at or last.created_at)
+        and (open_questions < project.round_size)
+    )
+
+
+def _without_candidates(project: Project, version: int) -> ProjectStatus:
+    if Round.objects.filter(project=project, state=WorkState.DONE).exists():
+        return ProjectStatus(
+            Step.FINISHED,
+            say(
+                "Everything that could be asked was asked; version {version} is the newest. Upload more data.",
+                version=version,
+            ),
+        )
+    if project.oracle == Oracle.CROWD:
+        return ProjectStatus(Step.WAITING_FOR_POOL, say("Nothing has passed the gate yet: upload a pool."))
+    return ProjectStatus(Step.WAITING_FOR_POOL, say("There is nothing to ask yet: upload a pool."))
+
+
+def _failures_in_a_row(project: Project) -> list[Round]:
+    """Return the failed rounds since the last good one, newest first."""
+    newest = list(Round.objects.filter(project=project).order_by("-number")[:MAX_FAILED_ROUNDS])
+    good = next((place for place, row in enumerate(newest) if row.state != WorkState.FAILED), len(newest))
+    return newest[:good]
+
+
+def _if_paid(project: Project, step: Step, sentence: str) -> ProjectStatus:
+    """Return the step, or why the account it needs cannot pay; asking counts the training it is for."""
+    stopped = cancelled_work(project, step)
+    if stopped is not None:
+        anew = say("A manager can start it anew on the dashboard.")
+        return ProjectStatus(Step.STUCK, said_together(" ", [stopped.error, anew]))
+    events = [training_event(project)]
+    paying = training_account(project)
+    if paying.pk == project.pool_account_id:
+        events += pending_projection(project)
+    if step == Step.ASK and not secret_selectors.labels_in_secret(project) and project.oracle == Oracle.TRUSTED:
+        events.append(next_round_event(project))
+    if can_pay(paying, events):
+        return ProjectStatus(step, sentence)
+    left = guarantee(paying).left_wording
+    wanted = say("the next questions and the model trained on them") if step == Step.ASK else say("the next model")
+    still_open = question_counts(project).open
+    told = [
+        say(
+            "The budget {label} has {left} left, too little for {reason}.", label=paying.label, left=left, reason=wanted
+        ),
+        say_many(
+            "Answers are kept, and {n} question is open.", "Answers are kept, and {n} questions are open.", n=still_open
+        )
+        if still_open
+        else say("Answers are kept."),
+        say("A manager can raise its limit."),
+    ]
+    return ProjectStatus(Step.CANNOT_PAY, said_together(" ", told))
+
+
+def cancelled_work(project: Project, step: Step) -> Round | TrainingRun | None:
+    """Return the round or training that was cancelled where the next one is due: nobody starts that but a person."""
+    newest: Round | TrainingRun | None
+    if step == Step.ASK:
+        newest = Round.objects.filter(project=project).order_by("-number").first()
+    else:
+        newest = TrainingRun.objects.filter(project=project).order_by("-created_at").first()
+    return newest if newest is not None and newest.state == WorkState.FAILED and newest.cancelled_by else None
+
+
+def may_start_anew(project: Project, row: Round | TrainingRun) -> bool:
+    """Say whether a round or training that ended without a result is the newest of its kind and nothing else runs."""
+    if row.state != WorkState.FAILED or project.arrival == Arrival.STREAM or project.state != ProjectState.ACTIVE:
+        return False
+    kinds = (Round, TrainingRun)
+    if any(kind.objects.filter(project=project, state__in=UNFINISHED).exists() for kind in kinds):
+        return False
+    if secret_selectors.labels_in_secret(project) and not _block_is_due(project, row):
+        return False
+    candidate = ModelRelease.objects.filter(project=project, state=ReleaseState.CANDIDATE).exists()
+    newest = type(row).objects.filter(project=project).order_by("-created_at", "-pk").first()
+    return not candidate and newest is not None and newest.pk == row.pk
+
+
+def _block_is_due(project: Project, row: Round | TrainingRun) -> bool:
+    """Say whether a secret block still has to give the model of `row`, or to be opened."""
+    block = secret_selectors.current_block(project)
+    if isinstance(row, TrainingRun):
+        return block is not None and row.block_id == block.pk
+    return block is None and secret_selectors.next_block(project) is not None

@@ -1,0 +1,209 @@
+"""What a budget buys before anything is spent, simulated on data that is about nobody."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from learner.estimators.choice import PrivateEstimator, Shape
+from learner.estimators.kinds import KINDS, estimator_for, multiclass_of
+from learner.linear_model import LinearModel
+from learner.online import Online, simulated_arrival
+from learner.planning.setup import Setup, estimator_choice_of, strategy_of
+from learner.policies import ImmediateUpdates
+from learner.strategies.blocks import draw_blocks
+from learner.strategies.catalogue import strategy_for
+from privacy.accounting.event import event_from_json
+from privacy.accounting.events import RandomizedAnswersEvent
+from privacy.mechanisms.randomness import SimulationRandom
+
+Data = Literal["digits", "made_up"]
+SEEDS: Final = 5
+TEST_ROWS: Final = 1000
+INTERCEPT_SCALING: Final = 0.2
+# Length of the line between two classes' centres and the middle of all, in standard deviations.
+CENTRE_LENGTH: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Accuracy over seeds after so many labels: mean, smallest, largest."""
+
+    labels: int
+    mean: float
+    low: float
+    high: float
+
+
+def simulated(setup: Setup, data: Data, *, seeds: int = SEEDS, private: bool = True) -> list[Point]:
+    """Return the accuracy at each release, over seeds.
+
+    Parameters
+    ----------
+    setup : Setup
+        What to simulate; noise is that of the real mechanisms, drawn from seeds, so nothing here carries a guarantee.
+    data : {"digits", "made_up"}
+        scikit-learn's handwritten digits, or normal clouds around a centre for each class in the declared dimension.
+    seeds : int
+        Simulations of the whole, each with a pool, choices and noise of its own.
+    private : bool
+        False leaves out the noise of a stream that learns from each answer; the records and their order stay.
+
+    Returns
+    -------
+    list of Point
+        One for each release whose labels the simulated pool holds.
+    """
+    if setup.online is None:
+        runs = [list(_run(setup, data, seed)) for seed in range(seeds)]
+    else:
+        runs = [list(_stream(setup, setup.online, data, seed, private=private)) for seed in range(seeds)]
+    shortest = min(len(run) for run in runs)
+    points = []
+    for place in range(shortest):
+        labels = [run[place][0] for run in runs]
+        found = np.array([run[place][1] for run in runs])
+        points.append(Point(round(float(np.mean(labels))), float(found.mean()), float(found.min()), float(found.max())))
+    return points
+
+
+def _run(setup: Setup, data: Data, seed: int) -> Iterator[tuple[int, float]]:
+    """Yield labels and accuracy at each release of one simulated project."""
+    rng = np.random.default_rng((20_261_121, seed))
+    X, y, X_test, y_test = _pool(data, setup, rng)
+    asked: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+    model: LinearModel | None = None
+    noise = np.random.default_rng((20_261_122, seed))
+    blocks = draw_blocks(len(X), setup.first_rate, SimulationRandom(rng)) if setup.first_rate is not None else None
+    for release, wanted in enumerate(setup.label_counts, start=1):
+        if blocks is not None:
+            rows = np.flatnonzero(blocks == release)
+            asked = np.concatenate([asked, rows])
+        else:
+            if wanted > len(X):
+                return
+            asked = _ask(setup, X, asked, model, wanted, SimulationRandom(rng))
+            rows = asked
+        model = _trained(setup, X[rows], y[rows], model if blocks is not None else None, noise)
+        yield len(asked), float((_predicted(model, X_test) == y_test).mean())
+
+
+def _stream(setup: Setup, online: Online, data: Data, seed: int, *, private: bool) -> Iterator[tuple[int, float]]:
+    """Yield records arrived and accuracy at each stop of one simulated stream."""
+    X, y, X_test, y_test = _pool(data, setup, np.random.default_rng((20_261_121, seed)))
+    # Columns of zeros change no score, but each has its noise, and a confirmation's price counts them.
+    wide = ((0, 0), (0, setup.simulated_dimension - X.shape[1]))
+    X, X_test = np.pad(X, wide), np.pad(X_test, wide)
+    source = SimulationRandom(np.random.default_rng((20_261_122, seed)))
+    learner = online.learner(
+        list(range(setup.n_classes)), intercept_scaling=INTERCEPT_SCALING, private=private, random_state=source
+    ).start(X.shape[1])
+    names = tuple(str(number) for number in range(setup.n_classes))
+    stops, policy = setup.label_counts, ImmediateUpdates()
+    for stop in simulated_arrival(learner, X, y, policy=policy, ahead=online.ahead, stops=stops, rng=source):
+        model = LinearModel(learner.coef_, learner.intercept_, names, "softmax")
+        yield stop, float((_predicted(model, X_test) == y_test).mean())
+
+
+def _ask(
+    setup: Setup,
+    X: NDArray[np.float32],
+    asked: NDArray[np.int64],
+    model: LinearModel | None,
+    wanted: int,
+    rng: SimulationRandom,
+) -> NDArray[np.int64]:
+    """Return the rows asked about until there are as many answers as wanted."""
+    while len(asked) < wanted:
+        candidates = np.setdiff1d(np.arange(len(X)), asked)
+        picks = min(setup.round_size, wanted - len(asked))
+        strategy = strategy_for("random", scale=0.0) if model is None else strategy_of(setup)
+        found = strategy.query(X, candidates, model, picks, rng)
+        if not len(found):
+            found = strategy_for("random", scale=0.0).query(X, candidates, None, picks, rng)
+        asked = np.concatenate([asked, found[: wanted - len(asked)]])
+    return asked
+
+
+def _trained(
+    setup: Setup, X: NDArray[np.float32], y: NDArray[np.int64], prior: LinearModel | None, noise: np.random.Generator
+) -> LinearModel:
+    estimator = _estimator(setup, prior)
+    estimator.set_params(random_state=noise)
+    if setup.stream:
+        estimator.set_params(batch_size=min(setup.batch, max(1, len(X))))
+    estimator.fit(X, y)
+    names = tuple(str(number) for number in range(setup.n_classes))
+    return LinearModel(estimator.coef_, estimator.intercept_, names, multiclass_of(estimator))
+
+
+def _estimator(setup: Setup, prior: LinearModel | None) -> PrivateEstimator:
+    classes = list(range(setup.n_classes))
+    if setup.estimator in KINDS:
+        return estimator_for(
+            setup.estimator,
+            setup.training,
+            classes=classes,
+            norm_bound=1.0,
+            intercept_scaling=INTERCEPT_SCALING,
+            prior=prior,
+        )
+    choice = estimator_choice_of(setup)
+    assert choice is not None
+    values = {**setup.declared, "training_epsilon": setup.training.epsilon}
+    answers = event_from_json(setup.answers) if setup.answers else None
+    assert answers is None or isinstance(answers, RandomizedAnswersEvent)
+    return choice.of(values).estimator(
+        Shape(classes, 1.0, INTERCEPT_SCALING, prior, answers=answers, open_answers=answers is None)
+    )
+
+
+def _predicted(model: LinearModel, X: NDArray[np.float32]) -> NDArray[np.int64]:
+    values = X @ model.coef.T + model.intercept
+    chosen: NDArray[np.int64] = (values[:, 0] > 0).astype(np.int64) if len(model.coef) == 1 else values.argmax(axis=1)
+    return chosen
+
+
+def _pool(
+    data: Data, setup: Setup, rng: np.random.Generator
+) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.float32], NDArray[np.int64]]:
+    """Return rows and classes of a pool and of a test set; no row is longer than 1."""
+    rows = setup.simulated_records
+    if data == "digits":
+        X, y = _digits(setup.n_classes, setup.simulated_dimension)
+        order = rng.permutation(len(X))
+        tests = len(X) // 4
+        chosen = order[tests:]
+        # A pool larger than the data is drawn with repetition; the test set shares no row with it.
+        chosen = chosen[:rows] if rows <= len(chosen) else rng.choice(chosen, size=rows)
+        return X[chosen], y[chosen], X[order[:tests]], y[order[:tests]]
+    dimension = setup.simulated_dimension
+    centres = rng.normal(size=(setup.n_classes, dimension))
+    centres *= CENTRE_LENGTH / np.linalg.norm(centres, axis=1, keepdims=True)
+    y = rng.integers(setup.n_classes, size=rows + TEST_ROWS)
+    X = _clipped(centres[y] + rng.normal(size=(len(y), dimension)))
+    return X[:rows], y[:rows], X[rows:], y[rows:]
+
+
+@cache
+def _digits(n_classes: int, dimension: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    from sklearn.datasets import load_digits  # noqa: PLC0415 - slow import
+
+    images = load_digits()
+    X = images.data / 16.0 - 0.5
+    if dimension < X.shape[1]:
+        X = X @ np.random.default_rng(0).normal(size=(X.shape[1], dimension)) / math.sqrt(dimension)
+    # Neighbouring digits make a class, so that fewer classes than ten use all the data and stay hard to tell apart.
+    return _clipped(X), (images.target * n_classes // 10).astype(np.int64)
+
+
+def _clipped(X: NDArray[np.float64]) -> NDArray[np.float32]:
+    # A little shorter, since float32 may round a row beyond the bound.
+    short: NDArray[np.float32] = (X / np.maximum(1.0, np.linalg.norm(X, axis=1, keepdims=True) * (1 + 1e-6))).astype(
+        np.float32
+    )
+    return short

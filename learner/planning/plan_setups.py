@@ -1,0 +1,324 @@
+"""What a project's configuration and accounts mean for a plan: what is payable, and what a simulation needs to know."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.utils.translation import gettext
+
+from annotation.choices.gates import gate_event, gate_from
+from annotation.choices.selection_rules import opening_event
+from annotation.choices.stream_rules import ONLINE_ESTIMATORS, batch_stream_epsilon, online_event, selection_rates
+from annotation.gates.gate_plan import SYNTHETIC_RECORDS, SYNTHETIC_TEXTS, synthetic_log
+from annotation.models import Arrival, Oracle, Project, Selection, UpdatePolicy
+from annotation.statement.label_budget import answers_limit
+from learner import selectors
+from learner.configuration.pool import (
+    answers_event_of,
+    estimator_choice_of,
+    featurizer_of,
+    projection_event,
+    screen_of,
+    strategy_choice_of,
+    training_of,
+)
+from learner.configuration.stream import online_of
+from learner.estimators.kinds import KINDS
+from learner.planning.selectors import Purse
+from learner.planning.setup import MOST_RELEASES, Setup, strategy_of
+from learner.planning.splits import series_epsilon
+from learner.pools import secret_selectors
+from learner.strategies.exponential_screen import NORM_BOUND as EXPONENTIAL_BOUND
+from privacy.accounting.event import Event
+from privacy.charges import adjacency_of
+from privacy.planning import passing
+from privacy.selectors import as_it_counts, guarantee
+
+# What a simulation knows without being told any parameters by name.
+WITHOUT_PARAMETERS = (Selection.RANDOM, Selection.ALL, Selection.SECRET_SAMPLE, Selection.TOP_C)
+# More trainings than this are not counted one by one.
+MOST_COUNTED = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Purchase:
+    """What the accounts buy as they stand, if people answer all they are asked and agree.
+
+    Attributes
+    ----------
+    records : int
+        Records the plan is made for: of an upload, or that passed the gate where there is one.
+    passed_of : int or None
+        Records of the made-up log that the gate was tried on, where there is a gate.
+    uploads : int or None
+        Uploads the gate can take, where there is one.
+    releases, rounds, labels : int
+        Trainings that can be paid, the rounds up to the last of them, and the labels of it.
+    questions : int
+        Questions of one round; of a secret sample the first block's size on average.
+    choosing, training : float
+        Epsilon of all choosing, and of one training.
+    whole : float or None
+        Epsilon of a whole stream, which is paid once; where windows are hidden it has no parts.
+    """
+
+    records: int
+    passed_of: int | None
+    uploads: int | None
+    releases: int
+    rounds: int
+    labels: int
+    questions: int
+    choosing: float
+    training: float
+    label_limit: int | None
+    whole: float | None = None
+
+
+def setup_of(project: Project, records: int) -> Setup:
+    """Return what a simulation of the project needs; as many releases as can be paid, up to those it looks at."""
+    stream = project.arrival == Arrival.STREAM
+    secret = project.selection == Selection.SECRET_SAMPLE
+    parameters: dict[str, Any] = {}
+    if project.selection in ("bernoulli_screen", "exposure_capped_screen"):
+        parameters = {
+            "high": project.screen_high,
+            "low": project.screen_low,
+            "threshold": math.exp(-project.screen_reach),
+        }
+        if project.selection == "exposure_capped_screen":
+            parameters["exposures"] = project.exposures
+    elif project.selection == "exponential_screen":
+        parameters = {
+            "threshold": project.exponential_threshold,
+            "epsilon": project.selection_epsilon,
+            "norm_bound": EXPONENTIAL_BOUND,
+        }
+    elif project.selection == "version_space_screen":
+        parameters = {"high": project.screen_high, "low": project.screen_low, "half_angle": project.half_angle}
+    elif project.selection == Selection.UNCERTAINTY:
+        # Dropout needs a network on top; entropy stands for it here.
+        measure = project.uncertainty_measure
+        parameters = {"measure": "entropy" if measure == "mc_dropout" else measure}
+    elif project.selection not in WITHOUT_PARAMETERS:
+        parameters = strategy_choice_of(project).document()
+    own_estimator = project.estimator not in KINDS and project.estimator not in ONLINE_ESTIMATORS
+    batch = _batch_of(project)
+    setup = Setup(
+        n_classes=len(project.classes),
+        dimension=featurizer_of(project).dimension,
+        records=records,
+        estimator=project.estimator,
+        training=training_of(project),
+        # Who asks about every record of a stream asks about those that happen to come.
+        selection="random" if project.selection == Selection.ALL else project.selection,
+        scale=project.selection_epsilon if project.selection == Selection.TOP_C else 0.0,
+        parameters=parameters,
+        first_rate=project.selection_rate if secret else None,
+        labels_per_release=project.updates_per_release * batch if stream else project.labels_per_release,
+        releases=MOST_RELEASES,
+        round_size=project.round_size,
+        doubling=project.update_policy == UpdatePolicy.DOUBLING and not stream,
+        stream=stream,
+        batch=batch,
+        selection_epsilon=0.0,
+        hidden=project.update_policy == UpdatePolicy.FLSW_HIDDEN,
+        askable=_askable(project, records),
+        online=online_of(project) if project.estimator in ONLINE_ESTIMATORS else None,
+        declared=estimator_choice_of(project).document() if own_estimator else {},
+        answers=answers.to_json() if (answers := answers_event_of(project)) else {},
+    )
+    return _with_payable_releases(project, setup)
+
+
+def purchase_of(project: Project, records: int) -> Purchase:
+    """Return what the project's accounts still buy."""
+    passed_of = uploads = None
+    if project.oracle == Oracle.CROWD:
+        gate = gate_from(project.settings)
+        passed_of = SYNTHETIC_RECORDS
+        uploads = _times(Purse(project.pool_account), _gate_event(project))
+        records = records or round(passing(synthetic_log(), gate).texts)
+    setup = setup_of(project, records)
+    counts = setup.label_counts
+    labels = counts[-1] if counts else 0
+    secret = setup.first_rate is not None
+    questions = round(records * setup.first_rate) if setup.first_rate is not None else setup.round_size
+    return Purchase(
+        records=records,
+        passed_of=passed_of,
+        uploads=uploads,
+        releases=_payable_releases(project, setup),
+        rounds=len(counts) if secret else math.ceil(labels / max(1, setup.round_size)),
+        labels=labels,
+        questions=questions,
+        choosing=_choosing(project, setup),
+        training=_one_training(project),
+        label_limit=answers_limit(project),
+        whole=_whole_stream(project),
+    )
+
+
+def default_records(project: Project) -> int:
+    """Return how many records to plan for where nobody said.
+
+    What passes of a made-up log, the answers that a stream expects where it learns from each, or a few thousand.
+    """
+    if project.oracle == Oracle.CROWD:
+        return max(1, round(passing(synthetic_log(), gate_from(project.settings)).texts))
+    if project.estimator in ONLINE_ESTIMATORS and project.expected_answers:
+        return project.expected_answers
+    return 2000
+
+
+def synthetic_sizes() -> tuple[int, int]:
+    """Return records and texts of the made-up log."""
+    return SYNTHETIC_RECORDS, SYNTHETIC_TEXTS
+
+
+def total_epsilon(project: Project) -> float:
+    """Return the limit that choosing and training share."""
+    return guarantee(selectors.training_account(project)).epsilon_limit
+
+
+def _batch_of(project: Project) -> int:
+    """Return the answers of one update of a stream, about: of a window's records the near ones are asked."""
+    if project.update_policy == UpdatePolicy.IMMEDIATE:
+        return 1
+    if project.update_policy == UpdatePolicy.FLSW_HIDDEN and project.window_denominator:
+        return project.window_denominator
+    if project.update_policy in (UpdatePolicy.FLSW, UpdatePolicy.DOUBLING) and project.window_length:
+        return max(1, round(project.window_length * selection_rates(project.settings)[0]))
+    return project.window_length or 50
+
+
+def _askable(project: Project, records: int) -> int | None:
+    """Return how many questions the coins of a screen leave at most: as if every record were near the boundary."""
+    if project.arrival == Arrival.STREAM:
+        return None if project.selection == Selection.ALL else round(records * selection_rates(project.settings)[0])
+    screen = screen_of(project)
+    if screen is None:
+        return None
+    return round(-math.expm1(screen.exposures * math.log1p(-float(screen.high))) * records)
+
+
+def undivided(project: Project, setup: Setup) -> str:
+    """Say why nothing is to divide between choosing and training, and which account pays for what."""
+    if project.oracle == Oracle.CROWD:
+        return gettext(
+            "Nothing is to divide here: the pool's account pays for the gate, that of the answers for every training, "
+            "and choosing among what passed is free."
+        )
+    if setup.stream and setup.hidden and setup.selection == "exponential_screen":
+        return gettext(
+            "Nothing is to divide here: hidden windows have one price for choice and update together, and a falling "
+            "rate sets both."
+        )
+    if project.selection == Selection.ALL:
+        return gettext(
+            "Nothing is to divide here: every record is asked about, so there is no choice to pay for, and the "
+            "pool's account pays for the updates alone."
+        )
+    if project.selection == Selection.RANDOM:
+        return gettext(
+            "Nothing is to divide here: chance looks at no record, so choosing is free, and the pool's account pays "
+            "for trainings alone."
+        )
+    return gettext("Nothing is to divide here: the limit is too small for any other division.")
+
+
+def _with_payable_releases(project: Project, setup: Setup) -> Setup:
+    payable = min(MOST_RELEASES, _payable_releases(project, setup))
+    found = _releases(setup, payable)
+    return _releases(setup, min(payable, max(len(found.label_counts), 1))) if payable else found
+
+
+def _releases(setup: Setup, releases: int) -> Setup:
+    return replace(setup, releases=releases)
+
+
+def _payable_releases(project: Project, setup: Setup) -> int:
+    """Count the trainings the account pays for after choosing; a stream pays once for any number."""
+    if project.arrival == Arrival.STREAM:
+        return MOST_COUNTED
+    purse = Purse(selectors.training_account(project))
+    if project.features == "principal":
+        purse.pay(projection_event(project))
+    planned = project.maximum_releases or MOST_COUNTED
+    if setup.first_rate is not None:
+        events = secret_selectors.coming_events(project, range(1, secret_selectors.n_blocks(project) + 1), anew=True)
+        return min(planned, _covered(purse, events))
+    opening = opening_event(project.settings)
+    if opening is not None:
+        purse.pay(opening)
+    training = selectors.training_event(project)
+    if answers_event_of(project) is not None:
+        # Paid once, or paid already: all trainings are free then.
+        most = max(1, setup.records // setup.labels_per_release)
+        return min(planned, most) if purse.covers(training) else 0
+    if opening is None and _rounds_cost(project):
+        left = guarantee(selectors.training_account(project)).epsilon_left
+        cost = training.cost(adjacency="null").epsilon
+        for releases in range(min(planned, MOST_RELEASES), 0, -1):
+            if series_epsilon(_releases(setup, releases), strategy_of(setup)) + releases * cost <= left:
+                return releases
+        return 0
+    return min(planned, _covered(purse, [training] * MOST_COUNTED))
+
+
+def _covered(purse: Purse, events: Sequence[Event]) -> int:
+    for number, event in enumerate(events):
+        if not purse.covers(event):
+            return number
+        purse.pay(event)
+    return len(events)
+
+
+def _times(purse: Purse, event: Event) -> int:
+    return _covered(purse, [event] * MOST_COUNTED)
+
+
+def _gate_event(project: Project) -> Event:
+    assert project.gate_epsilon is not None
+    return gate_event(gate_from(project.settings), project.gate_epsilon)
+
+
+def _choosing(project: Project, setup: Setup) -> float:
+    """Return what choosing costs in all beside training."""
+    if project.oracle == Oracle.CROWD or setup.first_rate is not None:
+        return 0.0
+    if project.arrival == Arrival.STREAM:
+        if project.estimator in ONLINE_ESTIMATORS:
+            return 0.0
+        return max(0.0, batch_stream_epsilon(project.settings) - project.training_epsilon)
+    if (opening := opening_event(project.settings)) is not None:
+        return opening.cost(adjacency="null").epsilon
+    return series_epsilon(setup, strategy_of(setup)) if _rounds_cost(project) else 0.0
+
+
+def _rounds_cost(project: Project) -> bool:
+    """Say whether a round of the project's strategy costs the pool anything."""
+    if project.oracle == Oracle.CROWD or project.selection == Selection.ALL:
+        return False
+    event = strategy_choice_of(project).event(pool_size=max(2, project.round_size), picks=1)
+    return event.cost(adjacency="null").epsilon > 0
+
+
+def _whole_stream(project: Project) -> float | None:
+    if project.arrival != Arrival.STREAM:
+        return None
+    if project.estimator in ONLINE_ESTIMATORS:
+        return online_event(project.settings).cost(adjacency="null").epsilon
+    return batch_stream_epsilon(project.settings)
+
+
+def _one_training(project: Project) -> float:
+    if project.arrival == Arrival.STREAM:
+        if project.estimator in ONLINE_ESTIMATORS:
+            return online_event(project.settings).cost(adjacency="null").epsilon
+        return project.training_epsilon
+    return as_it_counts(
+        account := selectors.training_account(project),
+        selectors.training_event(project).cost(adjacency=adjacency_of(account)),
+    ).epsilon

@@ -1,0 +1,232 @@
+"""How far the budget goes: the rounds and releases it still pays for if a project goes on as it is configured.
+
+The same events, prices and order as the real loop, in exact integers. Only the people are assumed: all they are asked
+they answer, and they agree.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from django.db.models import Max
+
+from annotation.models import Arrival, Oracle, Project, Query, QueryState, Selection
+from annotation.statement.label_budget import questions_left
+from learner import selectors
+from learner.configuration.pool import screen_of, secret_sample_of, strategy_of
+from learner.models import ModelRelease, Round, TrainingRun
+from learner.policies import PoolSchedule, labels_for_next_release
+from learner.pools import secret_selectors
+from learner.pools import selectors as pool_selectors
+from privacy.accounting.event import Event
+from privacy.charges import price
+from privacy.models import BudgetAccount, Filter
+from privacy.selectors import last_entry
+from privacy.wording import said_together, say, say_many
+
+# A plan that goes on for longer is not walked to its end: a page waits for it.
+MOST_STAGES = 300
+
+
+class End(StrEnum):
+    """Why the forecast ends where it does."""
+
+    BUDGET = "budget"
+    PLAN = "plan"
+    POOL = "pool"
+    FAR = "far"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A round (`choosing` is its event, None where it is free) or, without one, a release; with the training to pay."""
+
+    is_round: bool
+    training: Event
+    choosing: Event | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlanForecast:
+    """Rounds and releases the budget still pays for, and the events of the next ones; None where none will come."""
+
+    rounds: int
+    releases: int
+    end: End
+    next_round: Event | None
+    next_training: Event | None
+
+    @property
+    def sentence(self) -> str:
+        """The forecast for a person."""
+        reasons = {
+            End.BUDGET: say("then it is too little for the next model"),
+            End.PLAN: say("and the plan is complete"),
+            End.POOL: say("and all there is to ask has been asked"),
+            End.FAR: say("and for more after that"),
+        }
+        parts = [
+            say(
+                "At the current plan the budget pays for {reason_rounds} and {reason_releases}, {reason}.",
+                reason_rounds=say_many("{n} more round", "{n} more rounds", n=self.rounds),
+                reason_releases=say_many("{n} more release", "{n} more releases", n=self.releases),
+                reason=reasons[self.end],
+            )
+        ]
+        if self.next_round is not None:
+            parts.append(say("Next round: {reason}.", reason=self.next_round.summary()))
+        if self.next_training is not None:
+            parts.append(say("Next training: {reason}.", reason=self.next_training.summary()))
+        return said_together(" ", parts)
+
+
+class Purse:
+    """What an account has left, in the integers the database compares."""
+
+    def __init__(self, account: BudgetAccount) -> None:
+        self.account = account
+        self.pure = account.filter == Filter.PURE
+        last = last_entry(account)
+        limit = account.epsilon_limit_nano if self.pure else account.rho_limit_nano or 0
+        spent = (last.epsilon_spent_nano if self.pure else last.rho_spent_nano) if last else 0
+        self.left = limit - spent
+        self.delta_left = account.delta_sum_limit_atto - (last.delta_spent_atto if last else 0)
+        self._prices: dict[Event, tuple[int, int]] = {}
+
+    def covers(self, *events: Event) -> bool:
+        """Say whether all of these could be paid together."""
+        costs = [self._cost(event) for event in events]
+        return sum(cost for cost, _ in costs) <= self.left and sum(delta for _, delta in costs) <= self.delta_left
+
+    def pay(self, event: Event) -> None:
+        """Take the cost of an event."""
+        cost, delta = self._cost(event)
+        self.left -= cost
+        self.delta_left -= delta
+
+    def _cost(self, event: Event) -> tuple[int, int]:
+        if event not in self._prices:
+            charge = price(self.account, event)
+            self._prices[event] = ((charge.epsilon_nano if self.pure else charge.rho_nano) or 0, charge.delta_atto)
+        return self._prices[event]
+
+
+def plan_forecast(project: Project) -> PlanForecast | None:
+    """Walk the plan from where the project stands; None while work runs, whose outcome is not in the account yet.
+
+    None for a stream, too: it pays once, and then for whatever comes.
+    """
+    if project.arrival == Arrival.STREAM:
+        return None
+    for work in (Round, TrainingRun):
+        if work.objects.filter(project=project, state__in=selectors.UNFINISHED).exists():
+            return None
+    version = ModelRelease.objects.filter(project=project).aggregate(newest=Max("version", default=0))["newest"]
+    planned = None if project.maximum_releases is None else project.maximum_releases - version
+    if planned is not None and planned <= 0:
+        return PlanForecast(rounds=0, releases=0, end=End.PLAN, next_round=None, next_training=None)
+    purse = Purse(selectors.training_account(project))
+    for event in selectors.pending_projection(project):
+        purse.pay(event)
+    done: list[Stage] = []
+    end = End.POOL
+    following: list[Stage] = []
+    releases = 0
+    for stage in _stages(project):
+        following.append(stage)
+        if releases == planned:
+            end = End.PLAN
+        elif len(done) == MOST_STAGES:
+            end = End.FAR
+        # Questions are asked only where the model trained on the answers can be paid, too.
+        elif not purse.covers(stage.training, *_choosing(stage)):
+            end = End.BUDGET
+        else:
+            for event in _choosing(stage) if stage.is_round else [stage.training]:
+                purse.pay(event)
+            releases += not stage.is_round
+            done.append(stage)
+            continue
+        break
+    rounds = [stage for stage in following if stage.is_round]
+    return PlanForecast(
+        rounds=len(done) - releases,
+        releases=releases,
+        end=end,
+        next_round=next((stage.choosing for stage in rounds), None),
+        next_training=next((stage.training for stage in following), None),
+    )
+
+
+def _choosing(stage: Stage) -> list[Event]:
+    return [] if stage.choosing is None else [stage.choosing]
+
+
+def _stages(project: Project) -> Iterator[Stage]:
+    return _secret_stages(project) if secret_selectors.labels_in_secret(project) else _open_stages(project)
+
+
+def _open_stages(project: Project) -> Iterator[Stage]:
+    """Choose rounds until enough labels wait, train, and begin again, until nothing is left to ask."""
+    training = selectors.training_event(project)
+    counts = selectors.question_counts(project)
+    waiting, used = counts.newly_done + counts.open, counts.done_before
+    policy = PoolSchedule(project.update_policy)
+    left = _questions_left(project)
+    has_model = selectors.can_score(project)
+    series = selectors.round_series(project)
+    screen = screen_of(project)
+    while True:
+        if screen is not None and has_model:
+            # At least this many in the mean, if every coin shows the smaller rate.
+            left = min(left, int(-math.expm1(screen.exposures * math.log1p(-float(screen.low))) * left))
+            screen = None
+        target = labels_for_next_release(
+            policy, labels_at_last_release=used, labels_per_release=project.labels_per_release
+        )
+        while used + waiting < target and left:
+            picks = min(project.round_size, left)
+            strategy = strategy_of(project, project.selection)
+            if strategy.needs_model and not has_model:
+                strategy = strategy_of(project, Selection.RANDOM)
+            event = strategy.event_for(pool_size=left, picks=picks, series=series)
+            yield Stage(True, training, None if project.oracle == Oracle.CROWD else event)
+            if strategy.name != Selection.RANDOM:
+                series = "continued"
+            left -= picks
+            waiting += picks
+        # Too few are not trained on by themselves.
+        if used + waiting < target:
+            return
+        yield Stage(False, training)
+        waiting, used, has_model = 0, used + waiting, True
+
+
+def _secret_stages(project: Project) -> Iterator[Stage]:
+    """Ask about each block that is left and train on it."""
+    current = secret_selectors.current_block(project)
+    following = secret_selectors.next_block(project)
+    if following is None or not pool_selectors.pool_size(project):
+        following = secret_selectors.n_blocks(project) + 1
+    open_blocks = [] if current is None else [current.block or 0]
+    left = range(following, secret_selectors.n_blocks(project) + 1)
+    trainings = secret_selectors.coming_events(project, [*open_blocks, *left])
+    if current is not None:
+        yield Stage(False, trainings.pop(0))
+    for block, training in zip(left, trainings, strict=True):
+        choosing = secret_sample_of(project, block=block).event_for(pool_size=0, picks=0, series="single")
+        yield Stage(True, training, choosing)
+        yield Stage(False, training)
+
+
+def _questions_left(project: Project) -> int:
+    """Count what may still be asked."""
+    if project.oracle == Oracle.CROWD:
+        candidates = Query.objects.filter(project=project, state=QueryState.CANDIDATE).count()
+    elif screen_of(project) is not None and selectors.can_score(project):
+        candidates = pool_selectors.looks_left(project)
+    else:
+        candidates = pool_selectors.unasked_records(project).count()
+    affordable = questions_left(project)
+    return candidates if affordable is None else min(candidates, affordable)

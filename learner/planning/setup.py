@@ -1,0 +1,158 @@
+"""What a simulation needs to know of a project: its numbers, the labels of each release, and what it chose."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+from annotation.choices.catalogue import CATALOGUE
+from learner.estimators.choice import EstimatorChoice
+from learner.estimators.kinds import Training
+from learner.online import Online
+from learner.strategies.base import QueryStrategy, StrategyChoice
+from learner.strategies.blocks import block_rates
+from learner.strategies.catalogue import strategy_for
+from privacy.choices import Kind
+
+# Rows of a simulated pool: more would take long, and at this many labels the curve has flattened.
+MOST_ROWS: Final = 4000
+# Releases beyond this change little and each is a training more.
+MOST_RELEASES: Final = 6
+MOST_DIMENSIONS: Final = 128
+# Records of a simulated stream that learns from each, and numbers of noise in all of its steps: a few seconds' work.
+MOST_ARRIVALS: Final = 100_000
+MOST_NOISE: Final = 20_000_000
+MOST_STOPS: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What a project's numbers mean for its models; everything is public.
+
+    Attributes
+    ----------
+    n_classes, dimension, records : int
+        Size of the problem; `records` is what may be asked about.
+    estimator : str
+        Name in the catalogue.
+    training : Training
+        What one training may cost, and its other numbers.
+    selection : str
+        Name of the query strategy; `scale` and `parameters` are its numbers.
+    first_rate : float or None
+        Rate of the first secret block, where blocks are secret.
+    labels_per_release, releases, round_size : int
+        Labels between trainings, trainings the budget pays for (a stream's are free), questions of a round.
+    doubling, stream : bool
+        Whether labels double between trainings; whether records come one by one.
+    batch : int
+        Answers of one update of a stream.
+    selection_epsilon : float
+        What choosing costs the account that pays for training, in all.
+    hidden : bool
+        Whether only trained models are published, never what was chosen: then one price covers both.
+    askable : int or None
+        Most questions that coins leave of the records, where coins choose.
+    online : Online or None
+        How a stream learns from each answer at once, where it does.
+    declared : mapping of str to object
+        Parameters of the estimator by the names of its declaration, where it has one of its own.
+    answers : mapping of str to object
+        The event of randomised answers, where they are randomised before anything learns from them.
+    """
+
+    n_classes: int
+    dimension: int
+    records: int
+    estimator: str
+    training: Training
+    selection: str
+    scale: float
+    parameters: Mapping[str, Any]
+    first_rate: float | None
+    labels_per_release: int
+    releases: int
+    round_size: int
+    doubling: bool
+    stream: bool
+    batch: int
+    selection_epsilon: float
+    hidden: bool = False
+    askable: int | None = None
+    online: Online | None = None
+    declared: Mapping[str, Any] = field(default_factory=dict)
+    answers: Mapping[str, Any] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return plain values, by which equal setups are known."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "Setup":
+        """Return the setup that `as_json` described."""
+        online = values.get("online")
+        built = {"training": Training(**values["training"]), "online": online and Online(**online)}
+        return cls(**{**values, **built})
+
+    @property
+    def can_be_simulated(self) -> bool:
+        """Whether there is anything to simulate."""
+        known = self.online is not None or estimator_choice_of(self) is not None
+        return known and self.releases > 0 and bool(self.label_counts)
+
+    @property
+    def simulated_dimension(self) -> int:
+        """Columns of a simulated record."""
+        return min(self.dimension, MOST_DIMENSIONS)
+
+    @property
+    def simulated_records(self) -> int:
+        """Records of a simulated pool or stream: as many as the project's where these are not too many."""
+        if self.online is None:
+            return min(self.records, MOST_ROWS)
+        vectors = 1 if self.n_classes == 2 else self.n_classes
+        return min(self.records, MOST_ARRIVALS, MOST_NOISE // (vectors * (self.simulated_dimension + 1)))
+
+    @property
+    def label_counts(self) -> list[int]:
+        """Labels at each release, as many as the records allow; of learning at once at some of the releases."""
+        if self.online is not None:
+            return self._arrivals()
+        if self.first_rate is not None:
+            rates = block_rates(self.first_rate)[: self.releases]
+            return [int(count) for count in np.cumsum(np.array(rates) * self.records).round()]
+        counts, following = [], self.labels_per_release
+        most = self.records if self.askable is None else min(self.records, self.askable)
+        for _ in range(self.releases):
+            if following > most:
+                break
+            counts.append(following)
+            following = 2 * following if self.doubling else following + self.labels_per_release
+        return counts
+
+    def _arrivals(self) -> list[int]:
+        """Return after how many records learning at once is looked at: where versions are due, if any are."""
+        rows, each = self.simulated_records, self.labels_per_release
+        if self.records < each:
+            return []
+        if rows < each:
+            return sorted({-(-rows * part // MOST_STOPS) for part in range(1, MOST_STOPS + 1)})
+        versions = rows // each
+        counts = [*range(0, versions, -(-versions // MOST_STOPS)), versions]
+        return [version * each for version in counts if version]
+
+
+def estimator_choice_of(setup: Setup) -> type[EstimatorChoice] | None:
+    choice = CATALOGUE.find(Kind.ESTIMATOR, setup.estimator)
+    return choice if choice is not None and issubclass(choice, EstimatorChoice) else None
+
+
+def strategy_of(setup: Setup) -> QueryStrategy:
+    """Return the strategy of a setup as it is simulated."""
+    if Kind.STRATEGY.key not in setup.parameters:
+        return strategy_for(setup.selection, scale=setup.scale, parameters=setup.parameters)
+    choice = CATALOGUE.find(Kind.STRATEGY, setup.selection)
+    assert choice is not None
+    assert issubclass(choice, StrategyChoice)
+    return choice.of(setup.parameters).simulated()

@@ -1,0 +1,145 @@
+"""What a simulation on labelled public data found: accuracy for a number of labels, beside what it must beat."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.metrics import f1_score
+
+# Written into every outcome, so that no copy of the figures loses it.
+MARK = "simulation on public data, no guarantee: its randomness is seeded"
+
+
+@dataclass(frozen=True, slots=True)
+class Accuracy:
+    """Mean over seeds on the same test records.
+
+    Attributes
+    ----------
+    accuracy : float
+        Share of test records that were answered right, in [0, 1].
+    accuracy_se : float
+        Standard error of that mean over the seeds, >= 0; 0 where nothing was drawn or one seed ran.
+    macro_f1 : float
+        Mean over classes of the F1 score, in [0, 1]: a rare class counts as much as a frequent one.
+    """
+
+    accuracy: float
+    accuracy_se: float
+    macro_f1: float
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        for name in ("accuracy", "macro_f1"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"{name} must lie in [0, 1], got {getattr(self, name)}")
+        if not 0 <= self.accuracy_se < math.inf:
+            raise ValueError(f"accuracy_se must be finite and >= 0, got {self.accuracy_se}")
+
+    @classmethod
+    def over_seeds(cls, predictions: Sequence[ArrayLike], truth: ArrayLike) -> "Accuracy":
+        """Return the mean over `predictions`, one array for each seed, each of the shape of `truth`.
+
+        Raises
+        ------
+        ValueError
+            If there is no seed, or a shape differs.
+        """
+        right = np.asarray(truth)
+        made = [np.asarray(answers) for answers in predictions]
+        if not made or any(answers.shape != right.shape for answers in made):
+            raise ValueError(f"predictions must be arrays of shape {right.shape}, got {[a.shape for a in made]}")
+        shares = np.array([np.mean(answers == right) for answers in made])
+        classes = np.unique(right)
+        f1 = [f1_score(right, answers, labels=classes, average="macro", zero_division=0) for answers in made]
+        error = float(shares.std(ddof=1) / math.sqrt(len(shares))) if len(shares) > 1 else 0.0
+        return cls(float(shares.mean()), error, float(np.mean(f1)))
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """One account of the simulated project and the limit that a release of it would print.
+
+    Attributes
+    ----------
+    scope : str
+        What is protected: "pool", "gate", "answers".
+    unit : str
+        Whose change is hidden: "record", "contributor", "answer", "annotator".
+    epsilon, delta : float
+        The limit, not what happened to be spent.
+    """
+
+    scope: str
+    unit: str
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        if not 0 <= self.epsilon < math.inf or not 0 <= self.delta <= 1:
+            raise ValueError(f"epsilon and delta are out of range: {self.epsilon}, {self.delta}")
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """All that stands side by side at one number of labels.
+
+    Attributes
+    ----------
+    labels : int
+        Answers given to ordinary questions so far.
+    project : Accuracy
+        The preset as it would run.
+    random : Accuracy
+        Random choice of the records, at equal total cost.
+    version_0 : Accuracy
+        The model from descriptions alone, at epsilon 0; where nothing was described, a constant.
+    no_privacy : Accuracy
+        The same labels and the same prior, without noise.
+    constant : Accuracy
+        Always the most frequent class.
+    """
+
+    labels: int
+    project: Accuracy
+    random: Accuracy
+    version_0: Accuracy
+    no_privacy: Accuracy
+    constant: Accuracy
+
+    def __post_init__(self) -> None:
+        """Check the number of labels."""
+        if self.labels < 0:
+            raise ValueError(f"labels must be >= 0, got {self.labels}")
+
+    @property
+    def beats_constant(self) -> bool:
+        """Whether the project is right more often than a constant answer."""
+        return self.project.accuracy > self.constant.accuracy
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Accounts and points of one simulated project, with notes in plain sentences.
+
+    `gate` says of a crowd's project how many different texts there are, how many `passed`, and whether so few did that
+    more records were `assumed`.
+    """
+
+    accounts: tuple[Account, ...]
+    points: tuple[Point, ...]
+    notes: tuple[str, ...] = ()
+    gate: Mapping[str, Any] | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON values: `accounts`, `points`, `notes`, `gate` where there is one, and the mark."""
+        return {
+            "accounts": [asdict(account) for account in self.accounts],
+            "points": [asdict(point) for point in self.points],
+            "notes": list(self.notes),
+            "simulation": MARK,
+        } | ({} if self.gate is None else {"gate": dict(self.gate)})

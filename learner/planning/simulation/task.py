@@ -1,0 +1,96 @@
+"""One labelled public task to simulate a project on: records, answers, a held-out test set and what was declared."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from learner.estimators.descriptions import ClassDescription
+
+HELD_OUT_SHARE = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What `simulate` hands to the code of a preset; all of it is public.
+
+    Attributes
+    ----------
+    texts : tuple of str
+        The pool, in the order of the file; empty where `rows` holds the records.
+    labels : ndarray of int, shape (n,)
+        The answer an annotator would give to each record, a place in `classes`.
+    test_texts, test_labels
+        Records nobody is asked about, for accuracy only.
+    classes : tuple of str
+        Declared class names, at least two.
+    contributors : tuple of str, optional
+        Who a record came from, one a record.
+    rows, test_rows : ndarray, optional
+        Numbers of records that are no texts: shape (n, d), or uint8 images of shape (n, height, width) or
+        (n, height, width, 3).
+    descriptions : mapping of class name to ClassDescription
+        What the owner wrote about classes; possibly empty.
+    settings : mapping of str to str
+        ``--set name=value``, over the preset's own.
+    label_counts : tuple of int
+        Numbers of labels to stop at, rising.
+    seeds : int
+        Independent repetitions, >= 1.
+    """
+
+    texts: tuple[str, ...]
+    labels: NDArray[np.int64]
+    test_texts: tuple[str, ...]
+    test_labels: NDArray[np.int64]
+    classes: tuple[str, ...]
+    contributors: tuple[str, ...] | None = None
+    rows: NDArray[np.generic] | None = None
+    test_rows: NDArray[np.generic] | None = None
+    descriptions: Mapping[str, ClassDescription] = field(default_factory=lambda: MappingProxyType({}))
+    settings: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    label_counts: tuple[int, ...] = (100,)
+    seeds: int = 1
+
+    def __post_init__(self) -> None:
+        """Check that all parts fit together."""
+        if len(self.classes) < 2 or len(set(self.classes)) != len(self.classes):
+            raise ValueError(f"classes must be distinct, at least two, got {len(self.classes)}")
+        for records, rows, labels in (
+            (self.texts, self.rows, self.labels),
+            (self.test_texts, self.test_rows, self.test_labels),
+        ):
+            if (len(records) if rows is None else len(rows)) != len(labels):
+                raise ValueError(f"records and labels differ in number: {len(records)} and {len(labels)}")
+            if len(labels) and not 0 <= labels.min() <= labels.max() < len(self.classes):
+                raise ValueError("labels must be places in classes")
+        if self.contributors is not None and len(self.contributors) != len(self.labels):
+            raise ValueError(f"contributors must be one a record, got {len(self.contributors)}")
+        if unknown := sorted(set(self.descriptions) - set(self.classes)):
+            raise ValueError(f"descriptions of classes that do not exist: {unknown}")
+        if self.seeds < 1 or not self.label_counts or list(self.label_counts) != sorted(set(self.label_counts)):
+            raise ValueError("seeds must be >= 1 and label_counts rising, at least one")
+
+    @property
+    def n_records(self) -> int:
+        """Number of records in the pool."""
+        return len(self.labels)
+
+
+def held_out(n_records: int, *, seed: int = 0) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the places of the pool and of a random fifth that is held out, both in rising order.
+
+    Parameters
+    ----------
+    n_records : int
+        Records in the file, >= 2.
+    seed : int
+        Public seed; every run holds out the same records.
+    """
+    if n_records < 2:
+        raise ValueError(f"at least two records are needed to hold some out, got {n_records}")
+    drawn = np.random.default_rng(seed).permutation(n_records)
+    n_test = max(1, round(HELD_OUT_SHARE * n_records))
+    return np.sort(drawn[n_test:]), np.sort(drawn[:n_test])

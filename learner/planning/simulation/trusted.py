@@ -1,0 +1,224 @@
+"""A pool labelled by trusted experts, on labelled public data: secret samples, and what their models must beat."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from learner.estimators.version_zero import LEAST_EXAMPLES, huber_prior, public_examples, version_zero
+from learner.features.image import ImageFeaturizer
+from learner.features.static_encoder import StaticEncoder
+from learner.linear_model import LinearModel
+from learner.planning.simulation.outcome import Account, Accuracy, Outcome, Point
+from learner.planning.simulation.task import Task
+from learner.planning.simulation.trusted_settings import TrustedSettings
+from privacy.mechanisms.randomness import SimulationRandom
+
+# Names alone are worth leaning on while a class has few labels: a public rule, by the planned number of them.
+MOST_LABELS_BESIDE_NAMES = 50
+# Strengths among which the baseline without privacy chooses, on its own labels.
+STRENGTHS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+# Beyond so many labels times classes the baseline is fitted for a few seeds only: it hardly moves any more.
+LARGE_BASELINE, FEW_SEEDS = 20_000, 3
+# So many rows settle a strength.
+MOST_TUNED = 3_000
+IMAGE_SIDE = 8
+
+Rows = NDArray[np.float64]
+Answers = NDArray[np.int64]
+
+
+def simulate_trusted(task: Task) -> Outcome:
+    """Play a project of trusted experts, each number of labels as a project of its own that releases once.
+
+    Parameters
+    ----------
+    task : Task
+        Labelled public records, and settings over those of the preset.
+
+    Returns
+    -------
+    Outcome
+        `random` chooses in the open as many records as the secret sample is planned to have and spends the same
+        limit, without the amplification that secrecy gives.
+
+    Raises
+    ------
+    ValueError
+        If a setting is unknown or out of range, or there are fewer records than labels.
+    """
+    if task.label_counts[-1] > task.n_records or task.label_counts[0] < 1:
+        raise ValueError(f"labels must be within [1, {task.n_records}], got {task.label_counts}")
+    settings = settings_of(task)
+    # Small products by the thousand: threads of a BLAS would wait for each other most of the time.
+    with threadpool_limits(limits=1, user_api="blas"):
+        return _played(task, settings)
+
+
+def _played(task: Task, settings: TrustedSettings) -> Outcome:
+    play = _Play.of(task, settings)
+    counts = np.bincount(task.labels, minlength=len(task.classes))
+    constant = np.full_like(task.test_labels, counts.argmax())
+    first = play.version_0.leaders(play.version_0.decision_function(play.test)) if play.version_0 else constant
+    points = []
+    for labels in task.label_counts:
+        project, random, clear = play.predictions(labels)
+        made = [project, random, [first], clear, [constant]]
+        points.append(Point(labels, *(Accuracy.over_seeds(found, task.test_labels) for found in made)))
+    account = Account("pool", "record", settings.pool_epsilon, settings.pool_delta)
+    return Outcome((account,), tuple(points), _notes(task, settings, points))
+
+
+@dataclass(frozen=True, slots=True)
+class _Play:
+    task: Task
+    settings: TrustedSettings
+    rows: Rows
+    test: Rows
+    version_0: LinearModel | None
+    prior: LinearModel | None
+    examples: tuple[Rows, Answers]
+
+    @classmethod
+    def of(cls, task: Task, settings: TrustedSettings) -> "_Play":
+        """Encode the records once, and read what was written about classes."""
+        rows, test = encoded(task, settings)
+        if task.rows is not None:
+            nothing = (np.empty((0, rows.shape[1])), np.empty(0, dtype=np.int64))
+            return cls(task, settings, rows, test, None, None, nothing)
+        encode = _encoder(settings)
+        texts, places = public_examples(task.classes, task.descriptions)
+        known = version_zero(task.classes, task.descriptions, encode)
+        prior: LinearModel | None = known
+        if settings.estimator == "huber_svm_gaussian":
+            prior = huber_prior(task.classes, task.descriptions, encode, smoothing=settings.smoothing)
+        return cls(
+            task,
+            settings,
+            rows,
+            test,
+            known,
+            prior,
+            (encode(texts), places),
+        )
+
+    def predictions(self, labels: int) -> tuple[list[Answers], list[Answers], list[Answers]]:
+        """Return test answers of the project, of random choice and of no privacy, one array a seed."""
+        project, random, clear = [], [], []
+        rate = labels / self.task.n_records
+        large = labels * len(self.task.classes) > LARGE_BASELINE
+        strength: float | None = None
+        for seed in range(self.task.seeds):
+            rng = SimulationRandom(1_000_003 * seed + labels)
+            secret = np.flatnonzero(rng.generator.random(self.task.n_records) < rate)
+            project.append(self._private(secret, rate, rng, labels))
+            shown = rng.generator.permutation(self.task.n_records)[:labels]
+            random.append(self._private(shown, 1.0, rng, labels))
+            if not (large and seed >= FEW_SEEDS):
+                strength = strength or self._strength(secret)
+                clear.append(self._clear(secret, strength))
+        return project, random, clear
+
+    def _private(self, chosen: NDArray[np.intp], rate: float, rng: SimulationRandom, labels: int) -> Answers:
+        estimator = self.settings.training(
+            rate, classes=range(len(self.task.classes)), prior=self._prior_for(labels), rng=rng
+        )
+        self.settings.event(estimator, rate=rate, n_features=self.rows.shape[1])
+        estimator.fit(self.rows[chosen], self.task.labels[chosen])
+        answers: Answers = np.asarray(estimator.predict(self.test), dtype=np.int64)
+        return answers
+
+    def _prior_for(self, labels: int) -> LinearModel | None:
+        """Return what to lean on: always what was described, bare names only beside few labels."""
+        if _described(self.task) or labels <= MOST_LABELS_BESIDE_NAMES * len(self.task.classes):
+            return self.prior
+        return None
+
+    def _labelled(self, chosen: NDArray[np.intp]) -> tuple[Rows, Answers]:
+        """Return the labels of the sample beside the public examples, the prior of both trainings."""
+        rows, places = self.examples
+        return np.vstack([self.rows[chosen], rows]), np.concatenate([self.task.labels[chosen], places])
+
+    def _strength(self, chosen: NDArray[np.intp]) -> float:
+        rows, labels = self._labelled(chosen[:MOST_TUNED])
+        if len(labels) < 10 or np.bincount(labels)[np.unique(labels)].min() < 2:
+            return 10.0
+        folds = StratifiedKFold(3, shuffle=True, random_state=0)
+        found = GridSearchCV(
+            LogisticRegression(max_iter=300), {"C": STRENGTHS}, cv=_at_most(folds, labels), refit=False
+        )
+        return float(found.fit(rows, labels).best_params_["C"])
+
+    def _clear(self, chosen: NDArray[np.intp], strength: float) -> Answers:
+        rows, labels = self._labelled(chosen)
+        if len(np.unique(labels)) < 2:
+            return np.full_like(self.task.test_labels, labels[0] if len(labels) else 0)
+        fitted = LogisticRegression(C=strength, max_iter=300).fit(rows, labels)
+        answers: Answers = np.asarray(fitted.predict(self.test), dtype=np.int64)
+        return answers
+
+
+def settings_of(task: Task) -> TrustedSettings:
+    """Return the recipe of a task: what is planned for its classes and words, with its own settings in their place."""
+    return TrustedSettings.of(task.settings, n_classes=len(task.classes), described=_described(task))
+
+
+def encoded(task: Task, settings: TrustedSettings) -> tuple[Rows, Rows]:
+    """Return the rows of all records and of the test records, each of norm one at most, as a training reads them."""
+    if task.rows is not None and task.test_rows is not None:
+        return _image_rows(task.rows), _image_rows(task.test_rows)
+    encode = _encoder(settings)
+    return encode(task.texts), encode(task.test_texts)
+
+
+def _described(task: Task) -> bool:
+    """Say whether the owner wrote examples of classes, enough to train towards."""
+    places = public_examples(task.classes, task.descriptions)[1]
+    return bool(len(places)) and int(np.bincount(places, minlength=len(task.classes)).min()) >= LEAST_EXAMPLES
+
+
+def _at_most(folds: StratifiedKFold, labels: Answers) -> StratifiedKFold:
+    least = int(np.bincount(labels)[np.unique(labels)].min())
+    return folds if least >= 3 else StratifiedKFold(2, shuffle=True, random_state=0)
+
+
+def _encoder(settings: TrustedSettings) -> Callable[[Sequence[str]], Rows]:
+    def encode(texts: Sequence[str]) -> NDArray[np.float64]:
+        encoder = StaticEncoder(n_features=settings.feature_dimension, normalizer=settings.normalizer)
+        return encoder.transform(texts).astype(np.float64)
+
+    return encode
+
+
+def _image_rows(images: NDArray[np.generic]) -> Rows:
+    """Return pooled pixels of images, or rows of numbers scaled each to norm one."""
+    if images.ndim == 2:
+        rows = images.astype(np.float64)
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        return rows / np.where(lengths > 0, lengths, 1.0) * (1 - 1e-9)
+    grey = images if images.ndim == 3 else images.mean(axis=3).astype(images.dtype)
+    height, width = grey.shape[1:]
+    pooled = (min(IMAGE_SIDE, height), min(IMAGE_SIDE, width))
+    return ImageFeaturizer(height, width, pooled=pooled).transform(grey).astype(np.float64)
+
+
+def _notes(task: Task, settings: TrustedSettings, points: list[Point]) -> tuple[str, ...]:
+    notes = [
+        "Each number of labels is a project of its own: one secret sample, one release, the whole limit. A project on "
+        "a site divides its limit among blocks unless its settings say one release.",
+        f"Training: {settings.estimator}, {settings.feature_dimension} columns of the static encoder."
+        if task.rows is None
+        else f"Training: {settings.estimator} on rows of norm one; images pooled to {IMAGE_SIDE} by {IMAGE_SIDE}.",
+        "No privacy: logistic regression on the same columns and labels, public examples added, its strength chosen by "
+        "folds of its own labels.",
+    ]
+    for point in points:
+        if not point.beats_constant:
+            notes.append(f"At {point.labels} labels the release does not beat a constant and would be flagged.")
+        elif point.project.accuracy < point.version_0.accuracy:
+            notes.append(f"At {point.labels} labels the release does not beat version 0 and would be flagged.")
+    return tuple(notes)

@@ -1,0 +1,224 @@
+"""What a budget buys, before anything is spent: counted, and simulated on data that is about nobody."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required, permission_required
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from annotation.access import managed_project
+from annotation.choices.presets import PRESETS
+from annotation.models import Arrival, Project, WorkState
+from annotation.people.identity import note_nothing, person_of
+from annotation.projects.forms.wizard import draft_form, step_of
+from annotation.projects.services import projects
+from annotation.projects.views.wizard import draft_of
+from learner import plots
+from learner.models.planning import PlanSimulation
+from learner.planning import answer_hints, plan_setups
+from learner.planning.curves import TEST_ROWS
+from learner.planning.plan_setups import Purchase
+from learner.planning.services import planning
+from learner.planning.setup import Setup
+from learner.planning.splits import splits
+
+SVG = "image/svg+xml"
+OPEN = (WorkState.WAITING, WorkState.RUNNING)
+DATA_WORDS = {
+    "digits": gettext_lazy("scikit-learn's handwritten digits"),
+    "made_up": gettext_lazy("made-up clouds of the declared dimension"),
+}
+
+
+class PlanForm(forms.Form):
+    """How many records to plan for."""
+
+    records = forms.IntegerField(
+        min_value=20,
+        max_value=10**8,
+        label=gettext_lazy("Records to plan for"),
+        help_text=gettext_lazy("Of an upload, or texts that pass the gate. Your own guess: no upload is looked at."),
+    )
+
+    def __init__(self, *args: Any, arrival: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if arrival == Arrival.STREAM:
+            self.fields["records"].help_text = _("That arrive one by one. Your own guess: no record is looked at.")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a project's accounts buy for so many records, as plain values; `purchase` is None for no such number."""
+
+    form: PlanForm
+    purchase: Purchase | None = None
+    setup: Setup | None = None
+    epsilon: float = 0.0
+    undivided: str = ""
+    hints: tuple[str, ...] = ()
+
+
+@login_required
+def plan(request: HttpRequest, slug: str) -> HttpResponse:
+    """What the budget buys as the project is configured, and a simulation of how good its models become."""
+    project = managed_project(request, slug)
+    made = _plan_of(project, request.POST or request.GET)
+    if request.method == "POST" and made.setup is not None:
+        return _simulate(request, made, project=project, page=reverse("learner:plan", args=[slug]))
+    context = {"project": project} | _context(made, "learner:plan_plot", slug)
+    return render(request, "learner/plan.html", context, status=200 if made.purchase else 422)
+
+
+@login_required
+@permission_required("annotation.add_project", raise_exception=True)
+def draft_plan(request: HttpRequest, preset: str) -> HttpResponse:
+    """What the budget typed so far would buy: the project is opened, asked, and taken back before anybody sees it."""
+    if preset not in PRESETS:
+        raise Http404
+    form = draft_form(PRESETS[preset], draft_of(request, preset), assumed=True)
+    if not form.is_valid():
+        wrong = [
+            {"step": step_of(name), "label": form[name].label, "errors": errors}
+            for name, errors in form.errors.items()
+            if name in form.fields
+        ]
+        context = {"preset": PRESETS[preset], "wrong": wrong, "other_errors": form.non_field_errors()}
+        return render(request, "learner/draft_plan.html", context, status=422)
+    settings = form.project_values()
+    with projects.rehearsed_project(preset=preset, owner=person_of(request), **settings) as project:
+        made = _plan_of(project, request.POST or request.GET)
+    if request.method == "POST" and made.setup is not None:
+        return _simulate(request, made, project=None, page=reverse("learner:draft_plan", args=[preset]))
+    context = {"preset": PRESETS[preset]} | _context(made, "learner:draft_plan_plot", preset)
+    return render(request, "learner/draft_plan.html", context, status=200 if made.purchase else 422)
+
+
+@login_required
+def plan_plot(request: HttpRequest, slug: str, kind: str, fingerprint: str) -> HttpResponse:
+    """A simulation as a picture."""
+    managed_project(request, slug)
+    return _picture(kind, fingerprint)
+
+
+@login_required
+@permission_required("annotation.add_project", raise_exception=True)
+def draft_plan_plot(request: HttpRequest, preset: str, kind: str, fingerprint: str) -> HttpResponse:
+    """A simulation for a project that is not opened yet, as a picture; it is about nobody."""
+    if preset not in PRESETS:
+        raise Http404
+    return _picture(kind, fingerprint)
+
+
+def _plan_of(project: Project, data: QueryDict) -> Plan:
+    """Count what the project's accounts buy for as many records as are named, or as many as one may expect."""
+    typed = {"records": data.get("records", max(20, plan_setups.default_records(project)))}
+    form = PlanForm(typed, arrival=project.arrival)
+    if not form.is_valid():
+        return Plan(form)
+    records = form.cleaned_data["records"]
+    setup, epsilon = plan_setups.setup_of(project, records), plan_setups.total_epsilon(project)
+    purchase = plan_setups.purchase_of(project, records)
+    undivided = "" if splits(setup, epsilon) else plan_setups.undivided(project, setup)
+    hints = answer_hints.answer_hints(project, min(purchase.labels, records))
+    return Plan(form, purchase, setup, epsilon, undivided, tuple(hints))
+
+
+def _simulate(request: HttpRequest, made: Plan, *, project: Project | None, page: str) -> HttpResponse:
+    assert made.setup is not None
+    if made.setup.can_be_simulated:
+        planning.start_simulation(project=project, setup=made.setup, epsilon=made.epsilon, owner=person_of(request))
+        messages.info(request, _("The simulation is on its way; nothing private is read and nothing is charged."))
+    else:
+        note_nothing(request)
+    return redirect(f"{page}?records={made.form.cleaned_data['records']}")
+
+
+def _context(made: Plan, plot_page: str, key: str) -> dict[str, Any]:
+    """Return what the page shows of a plan and of its simulation, if there is one."""
+    if made.setup is None:
+        return {"form": made.form}
+    fingerprint = planning.fingerprint_of(made.setup, made.epsilon)
+    simulation = PlanSimulation.objects.select_related("job").filter(fingerprint=fingerprint).first()
+    return {
+        "form": made.form,
+        "purchase": made.purchase,
+        "hints": made.hints,
+        "sizes": plan_setups.synthetic_sizes(),
+        "setup": made.setup,
+        "epsilon": made.epsilon,
+        "undivided": made.undivided,
+        "simulation": simulation,
+        "simulating": simulation is not None and simulation.job is not None and simulation.job.state in OPEN,
+        "accuracy_plot": reverse(plot_page, args=[key, "accuracy", fingerprint]),
+        "split_plot": reverse(plot_page, args=[key, "split", fingerprint]),
+        **_shown(simulation, made.setup),
+    }
+
+
+def _picture(kind: str, fingerprint: str) -> HttpResponse:
+    found = get_object_or_404(PlanSimulation, fingerprint=fingerprint, result__isnull=False)
+    setup = Setup.from_json(found.setup)
+    shown = _shown(found, setup)
+    if kind == "accuracy":
+        words = _("Mean over simulations, with the worst and the best; the page has the numbers.")
+        curves = {curve["name"]: curve["points"] for curve in shown["curves"]}
+        plain = {
+            _("%(data)s, without privacy") % {"data": curve["name"]}: curve["plain"]
+            for curve in shown["curves"]
+            if curve["plain"]
+        }
+        online = setup.online is not None
+        drawn = plots.simulation_plot(
+            curves,
+            title=_("Simulated accuracy by records") if online else _("Simulated accuracy by labels"),
+            words=words,
+            axis_names=(_("records arrived") if online else _("labels"), _("simulated accuracy")),
+            beside=plain,
+        )
+        return HttpResponse(drawn, content_type=SVG)
+    if kind != "split" or not shown["splits"]:
+        raise Http404
+    words = _("Accuracy of the last model for each way to divide the same ε; the page has the numbers.")
+    drawn = plots.split_plot(
+        shown["splits"],
+        axis_names=(shown["axis"], _("simulated accuracy")),
+        title=_("Dividing the budget between choosing and training"),
+        words=words,
+    )
+    return HttpResponse(drawn, content_type=SVG)
+
+
+def _shown(simulation: PlanSimulation | None, setup: Setup) -> Mapping[str, Any]:
+    """Return the numbers of a result as tables and pictures show them."""
+    if simulation is None or simulation.result is None:
+        return {"curves": [], "splits": []}
+    result = simulation.result
+    plain = result.get("plain", {})
+    secret = setup.first_rate is not None
+    axis = _("rate near the boundary") if setup.hidden else _("share of choosing")
+    return {
+        "curves": [
+            {
+                "name": str(DATA_WORDS[key]),
+                "points": points,
+                "plain": plain.get(key, []),
+                "rows": list(zip(points, plain.get(key, []), strict=False)),
+            }
+            for key, points in result["curves"].items()
+            if points
+        ],
+        "splits": result["splits"],
+        "axis": _("rate of the first block") if secret else axis,
+        "seeds": result["seeds"],
+        "rows": setup.simulated_records,
+        "test_rows": TEST_ROWS,
+        "secret": secret,
+        "hidden": setup.hidden,
+    }

@@ -1,0 +1,194 @@
+"""REST routes of versions: channels, taking one back, and what differs between two."""
+
+from typing import Annotated, Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from ninja import Field, Query, Router, Schema
+
+from annotation.models import Project, Role
+from annotation.people.identity import person_of
+from annotation.people.services.tokens import Scope
+from annotation.rest.base import project_for, require_scope
+from annotation.rest.idempotency import idempotent
+from annotation.rest.pagination import Page, page_of
+from annotation.rest.responses import Moment, paged, written
+from learner import selectors
+from learner.models import ChannelMove, ModelRelease
+from learner.releases import selectors as release_selectors
+from learner.releases.selectors import Accuracy
+from learner.releases.services import channels, releases
+
+router = Router()
+Reason = Annotated[str, Field(min_length=1, max_length=300, description="Stays with it, and is told to webhooks.")]
+
+
+class ChannelOut(Schema):
+    """Which version a channel is, since when and why; `rolled_back` says that it went back to an earlier one."""
+
+    channel: str
+    version: int
+    reason: str
+    rolled_back: bool
+    moved_at: Moment
+
+
+class MoveIn(Schema):
+    """A version to move a channel to."""
+
+    version: int = Field(ge=1, le=10**9)
+    reason: Reason
+
+
+class ReasonIn(Schema):
+    """Why."""
+
+    reason: Reason
+
+
+class RetiredOut(Schema):
+    """A version that was taken back."""
+
+    version: int
+    state: str
+    retired_reason: str
+
+
+class AccuracyOut(Schema):
+    """Accuracy on one public test set with its 95 % interval; null for a version that was not measured on it."""
+
+    dataset: str
+    before: tuple[float, float, float] | None = Field(description="Value, lower and upper end.")
+    after: tuple[float, float, float] | None = Field(description="Value, lower and upper end.")
+
+
+class ChangeOut(Schema):
+    """A number or a setting that differs; null where it was not there."""
+
+    name: str
+    before: Any
+    after: Any
+
+
+class ModelDifferenceOut(Schema):
+    """What differs between two versions: classes, the accounts' limits and spending, accuracy, settings, libraries.
+
+    `weights_moved` is the L2 distance between the weights, null where classes or features differ.
+    """
+
+    before: int
+    after: int
+    classes_added: list[str]
+    classes_removed: list[str]
+    guarantee: list[ChangeOut]
+    accuracy: list[AccuracyOut]
+    configuration: list[ChangeOut]
+    environment: list[ChangeOut]
+    weights_moved: float | None
+
+
+def _readable(request: HttpRequest, slug: str) -> Project:
+    require_scope(request, Scope.MODELS_READ)
+    return get_object_or_404(selectors.projects_with_models(request.user), slug=slug)
+
+
+def _release(project: Project, version: str) -> ModelRelease:
+    found = selectors.find_release(project, version)
+    if found is None:
+        raise Http404
+    return found
+
+
+@router.get(
+    "projects/{slug:slug}/channels",
+    response=list[ChannelOut],
+    summary="Which version each channel is",
+    openapi_extra=paged(),
+)
+def list_channels(request: HttpRequest, response: HttpResponse, slug: str, page: Query[Page]) -> Any:
+    found = selectors.channels_of(_readable(request, slug))
+    return [_channel(move) for move in page_of(found, page, request=request, response=response)]
+
+
+@router.post(
+    "projects/{slug:slug}/channels/{channel}",
+    response=ChannelOut,
+    summary="Move a channel to a version, with a reason",
+    openapi_extra=written(200, problems=(409,)),
+)
+@idempotent
+def move_channel(request: HttpRequest, slug: str, channel: str, body: MoveIn) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    release = _release(project_for(request, slug, Role.MANAGER), str(body.version))
+    actor = person_of(request)
+    return _channel(channels.move_channel(release=release, channel=channel, reason=body.reason, actor=actor))
+
+
+@router.post(
+    "projects/{slug:slug}/channels/{channel}/rollback",
+    response=ChannelOut,
+    summary="Move a channel back to the version it was before, with a reason",
+    openapi_extra=written(200, problems=(409,)),
+)
+@idempotent
+def roll_back_channel(request: HttpRequest, slug: str, channel: str, body: ReasonIn) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    project = project_for(request, slug, Role.MANAGER)
+    actor = person_of(request)
+    move = channels.roll_back_channel(project=project, channel=channel, reason=body.reason, actor=actor)
+    return _channel(move)
+
+
+@router.post(
+    "projects/{slug:slug}/models/{version}/retire",
+    response=RetiredOut,
+    summary="Take a version back, with a reason",
+    openapi_extra=written(200, problems=(409,)),
+)
+@idempotent
+def retire_model(request: HttpRequest, slug: str, version: str, body: ReasonIn) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    release = _release(project_for(request, slug, Role.MANAGER), version)
+    return releases.retire_release(release=release, reason=body.reason)
+
+
+@router.get(
+    "projects/{slug:slug}/models/{version}/differences/{before}",
+    response=ModelDifferenceOut,
+    summary="What differs between two versions",
+)
+def get_model_difference(request: HttpRequest, slug: str, version: str, before: str) -> Any:
+    project = _readable(request, slug)
+    after, earlier = _release(project, version), _release(project, before)
+    found = release_selectors.difference(after, before=earlier, inside=False)
+    return {
+        "before": earlier.version,
+        "after": after.version,
+        "classes_added": found.classes[0],
+        "classes_removed": found.classes[1],
+        "guarantee": _changes(found.guarantee),
+        "accuracy": [
+            {"dataset": name, "before": _ends(old), "after": _ends(new)} for name, old, new in found.accuracies
+        ],
+        "configuration": _changes(found.configuration),
+        "environment": _changes(found.environment),
+        "weights_moved": None if found.weights is None else found.weights.distance,
+    }
+
+
+def _changes(found: list[tuple[str, Any, Any]]) -> list[dict[str, Any]]:
+    return [{"name": name, "before": before, "after": after} for name, before, after in found]
+
+
+def _ends(accuracy: Accuracy | None) -> tuple[float, float, float] | None:
+    return None if accuracy is None else (accuracy.value, accuracy.low, accuracy.high)
+
+
+def _channel(move: ChannelMove) -> dict[str, Any]:
+    return {
+        "channel": move.channel,
+        "version": move.release.version,
+        "reason": move.reason,
+        "rolled_back": move.rolled_back,
+        "moved_at": move.created_at,
+    }

@@ -1,0 +1,299 @@
+"""What the canary of a release does to each kind of estimator, so that one record's loss is as large as it can be.
+
+Two inputs differ by some records whose whole pull the noise has to hide: the loss function is a straight line where the
+weights stay, so a record's gradient has its largest norm and nothing but the noise stands between the two outputs. How
+many records, or what part of one, is chosen so that the charge for all of them is about `LOSS`, where few outputs tell
+a sound mechanism from one whose noise is half as large.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from learner.estimators.bandit import BanditMutualInformationOGD
+from learner.estimators.logistic import PrivateLogisticRegression
+from learner.estimators.mi_ogd import MutualInformationOGD
+from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
+from learner.estimators.randomized_answers import RandomizedAnswersClassifier
+from learner.estimators.running_sums import RunningSums
+from learner.estimators.softmax_steps import PrivateSoftmaxSteps
+from learner.estimators.sums import PrivateSums
+from learner.linear_model import LinearModel
+from privacy.accounting.composition import gaussian_delta, gaussian_epsilon
+from privacy.accounting.event import Event
+from privacy.accounting.events import GaussianObjectiveEvent, ObjectivePerturbationEvent
+from privacy.accounting.events_running import PARTS
+from privacy.accounting.randomized_response import response_epsilon
+from privacy.accounting.training import records_moved
+from privacy.mechanisms.gradient_steps import NoisySteps
+from privacy.mechanisms.randomness import random_source
+
+# What is charged for all canaries together, as epsilon or as a ratio of sensitivity to Gaussian noise.
+LOSS = 2.0
+# Where every user has noise of their own, a group of n shows a ratio only sqrt(n) times as large: more take too long.
+MOST_USERS = 256
+# Beyond this margin a logistic slope differs from one by less than rounding does.
+STRAIGHT = 40.0
+# A response takes microseconds, and what differs by e to the sixth is seen in tens of thousands of them.
+# An epoch of so many batches takes the same code as a long one.
+UPDATES_A_TRIAL = 4
+RESPONSES_A_TRIAL = 20
+RESPONSES_AT_ONCE = 1000
+# Noise exceeds so many of its scales once in 10**26 draws.
+LONGEST_NOISE = 60.0
+
+
+class LinearEstimator(Protocol):
+    """What every releasable linear estimator offers."""
+
+    coef_: NDArray[np.float64]
+
+    def fit(self, X: Any, y: Any) -> Any:
+        """Fit on rows and classes."""
+
+    def event_for(self, n_features: int) -> Event:
+        """Return what a fit is charged."""
+
+    def get_params(self, deep: bool = ...) -> dict[str, Any]:
+        """Return the parameters, as scikit-learn has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Two inputs, and what the noise between their outputs is charged.
+
+    Attributes
+    ----------
+    output : callable
+        ``output(present)`` fits once, with the canaries or without, and returns one weight.
+    promised : float
+        What all canaries together are charged: an epsilon, or where `gaussian` a ratio of sensitivity to noise.
+    share : float
+        What a loss of all canaries is multiplied by for the loss of one record.
+    gaussian : bool
+        Whether the charge is one of Gaussian noise.
+    delta : float
+        What is charged beside an epsilon; with Gaussian noise, where its epsilon is stated.
+    draws : int
+        Outputs of a trial: more where they cost next to nothing, since few show no large epsilon.
+    """
+
+    output: Callable[[bool], float]
+    promised: float
+    share: float
+    gaussian: bool = False
+    delta: float = 0.0
+    draws: int = 1
+
+    def epsilon(self, loss: float) -> float:
+        """Return the epsilon of one record that a loss of all canaries means; monotone, and above 0 as promised."""
+        one = loss * self.share
+        if not self.gaussian:
+            return one
+        promised = self.promised * self.share
+        # At most the delta that is charged; a smaller one where hardly any noise would do for that.
+        return gaussian_epsilon(one, min(self.delta or 1.0, gaussian_delta(promised, promised)))
+
+
+@singledispatch
+def stage_for(estimator: LinearEstimator) -> Stage:
+    """Return the stage of an estimator: where none was built for it, one row and its dummy, and the whole charge."""
+    copy = _copy(estimator)
+    bound = float(estimator.get_params().get("norm_bound", 1.0))
+
+    def output(present: bool) -> float:
+        fitted = clone(copy).fit(np.full((1, 1), bound * present), np.ones(1, dtype=np.int64))
+        return float(fitted.coef_[0, 0])
+
+    cost = copy.event_for(1).cost()
+    return Stage(output, cost.epsilon, 1.0, delta=cost.delta)
+
+
+@stage_for.register
+def convex_stage(estimator: PrivateLogisticRegression) -> Stage:
+    """Put rows far on the wrong side of a public prior; in one column, where Gamma-norm noise is Laplace noise."""
+    event = _copy(estimator).event_for(1)
+    gaussian = isinstance(event, GaussianObjectiveEvent)
+    if isinstance(event, GaussianObjectiveEvent):
+        one, scale = event.gradient_bound / event.sigma, event.sigma / event.total_regularization
+    elif isinstance(event, ObjectivePerturbationEvent):
+        # The tilt's part alone: where the loss is straight there is no change of variables.
+        one = event.epsilon_prime / records_moved(event.adjacency)
+        scale = event.tilt_scale / event.total_regularization
+    else:
+        one, scale = event.cost().epsilon, event.noise_scale
+    bound = float(estimator.norm_bound)
+    away = STRAIGHT / bound * max(1.0, one / LOSS) + (2 * LOSS + LONGEST_NOISE) * scale
+    # Rounding in the margins of more rows than this, so far away, would leave the solver without its certificate.
+    most = float(estimator.gradient_tolerance) / (away * bound**2 * 2.0**-48)
+    records, length, labels = _canaries(min(LOSS / one, most), bound)
+    copy = _copy(estimator, prior=LinearModel(np.array([[-away]]), np.zeros(1), ("0", "1")))
+
+    def output(present: bool) -> float:
+        return float(copy.fit(np.full((records, 1), length * present), labels).coef_[0, 0])
+
+    return Stage(output, one * records * length / bound, bound / (records * length), gaussian, event.cost().delta)
+
+
+@stage_for.register
+def minibatch_stage(estimator: MiniBatchPrivateSVM) -> Stage:
+    """Take one step from zero weights, where every hinge is active; what follows is made of its noisy sum."""
+    copy = _copy(estimator, radius=1e9, average=False, regularization=0.0)
+    event = copy.event_for(1)
+    gaussian = event.noise == "gaussian"
+    one = event.norm_bound / event.noise_scale if gaussian else event.cost().epsilon / event.updates_per_record
+    records, length, labels = _canaries(LOSS / one, float(estimator.norm_bound))
+
+    def output(present: bool) -> float:
+        fitted = clone(copy).partial_fit(np.full((records, 1), length * present), labels, denominator=1)
+        return float(fitted.coef_[0, 0])
+
+    return Stage(output, LOSS, one / LOSS, gaussian, event.delta / event.updates_per_record)
+
+
+@stage_for.register
+def gradients_stage(estimator: MutualInformationOGD) -> Stage:
+    """Give users rows far longer than the clip allows, all of the one class or all of the other."""
+    copy = _copy(estimator, radius=1.0, horizon=10**6, average=False)
+    event = copy.event_for(1)
+    users, part = _users(event.gaussian_mu())
+    # At zero weights a gradient is half as long as its row; one of a whole user is clipped.
+    rows = np.full((users, 1), 2 * event.lipschitz * (part if part < 1 else 10**3))
+
+    def output(present: bool) -> float:
+        return float(clone(copy).partial_fit(rows, np.full(users, int(present))).coef_[0, 0])
+
+    shown = part * math.sqrt(users)
+    return Stage(output, event.gaussian_mu() * shown, 1 / shown, gaussian=True, delta=event.delta)
+
+
+@stage_for.register
+def confirmations_stage(estimator: BanditMutualInformationOGD) -> Stage:
+    """Let users all confirm, or all reject, guesses along the one direction there is."""
+    exploration = _copy(estimator).event_for(1).radius
+    copy = _copy(estimator, exploration=exploration, horizon=10**9, average=False)
+    event = copy.event_for(1)
+    users, _ = _users(event.gaussian_mu())
+    directions = np.ones((users, 1))
+
+    def output(present: bool) -> float:
+        return float(clone(copy).start(1).learn_all(directions, [present] * users).coef_[0, 0])
+
+    return Stage(output, event.gaussian_mu() * math.sqrt(users), 1 / math.sqrt(users), gaussian=True, delta=event.delta)
+
+
+@stage_for.register
+def sums_stage(estimator: PrivateSums) -> Stage:
+    """Add whole rows to nobody's, and weigh all released sums by how far these rows move them."""
+    copy = _copy(estimator)
+    # Which model is made of the sums changes nothing about them, and takes a hundred times as long as they do.
+    copy._make_model = lambda rng: None
+    event = copy.event_for(1)
+    records = max(1, round(LOSS / event.gaussian_mu()))
+    rows, labels = np.full((records, 1), float(estimator.norm_bound)), np.ones(records, dtype=np.int64)
+    row = np.array([estimator.norm_bound, estimator.intercept_scaling])
+    moved = np.outer(row, row) / event.moment_sigma**2 if event.moment_sigma else np.zeros((2, 2))
+
+    def output(present: bool) -> float:
+        released = copy.fit(rows[: records * present], labels[: records * present]).sums_
+        moments = 0.0 if released.moments is None else (moved * released.moments).sum()
+        return float(moments + row @ released.class_sums[1] / event.class_sigma**2)
+
+    return Stage(output, event.gaussian_mu() * records, 1 / records, gaussian=True, delta=event.delta)
+
+
+@stage_for.register
+def steps_stage(estimator: PrivateSoftmaxSteps) -> Stage:
+    """Give one step rows whose residuals are longer than the clip allows, all of one class, and weigh what it sums."""
+    copy = _copy(estimator, steps=min(estimator.steps, UPDATES_A_TRIAL))
+    event = copy.event_for(1)
+    records = max(1, round(LOSS / event.gaussian_mu()))
+    row = np.array([estimator.norm_bound, estimator.intercept_scaling])
+    rows, pulls = np.tile(row, (records, 1)), np.tile([-2.0, 2.0], (records, 1))
+    moved = np.outer([-1.0, 1.0], row) * event.residual_bound / math.sqrt(2)
+    rng, made = random_source(copy.random_state), copy._event(1, 2)
+
+    def output(present: bool) -> float:
+        noisy = NoisySteps(rows[: records * present], made, rng=rng)
+        total = noisy.count / event.count_sigma**2
+        for _step in range(event.steps):
+            total += float((moved * noisy.release(pulls[: records * present])).sum()) / event.sigma**2
+        return float(total)
+
+    return Stage(output, event.gaussian_mu() * records, 1 / records, gaussian=True, delta=event.delta)
+
+
+@stage_for.register
+def running_stage(estimator: RunningSums) -> Stage:
+    """Put whole rows into the first batch of a short epoch, and weigh all its releases by how far these move them."""
+    copy = _copy(estimator, updates=min(estimator.updates, UPDATES_A_TRIAL))
+    event = copy.event_for(1)
+    records = max(1, round(LOSS / event.gaussian_mu()))
+    rows, labels = np.full((records, 1), float(estimator.norm_bound)), np.ones(records, dtype=np.int64)
+    row = np.array([estimator.norm_bound, estimator.intercept_scaling])
+    sums = event.sums
+    moved = np.outer(row, row) / sums.moment_sigma**2 if sums.moment_sigma else np.zeros((2, 2))
+    copy.start(1)
+
+    def output(present: bool) -> float:
+        batches, total = [(rows[: records * present], labels[: records * present])], 0.0
+        for part in event.coefficients:
+            released = copy._release(batches)
+            moments = 0.0 if released.moments is None else (moved * released.moments).sum()
+            total += part / PARTS * float(moments + row @ released.class_sums[1] / sums.class_sigma**2)
+            batches.append((rows[:0], labels[:0]))
+        return total
+
+    return Stage(output, event.gaussian_mu() * records, 1 / records, gaussian=True, delta=sums.delta)
+
+
+@stage_for.register
+def responses_stage(estimator: RandomizedAnswersClassifier) -> Stage:
+    """Let one answer be the one class or the other; whatever is learned of it is made of the response alone."""
+    copy = _copy(estimator)
+    rng = random_source(copy.random_state)
+    # Drawn many at a time, by the sampler that projects draw with.
+    waiting: dict[bool, list[int]] = {False: [], True: []}
+
+    def output(present: bool) -> float:
+        if not waiting[present]:
+            truth = np.full(RESPONSES_AT_ONCE, int(present), dtype=np.int64)
+            kept = np.ones((RESPONSES_AT_ONCE, 2), dtype=np.bool_)
+            waiting[present] = copy.response.release(truth, kept, rng=rng).tolist()
+        return float(waiting[present].pop())
+
+    event = copy.event_for(1)
+    # Every response is paid for alike, so one of them shows what all of them cost.
+    one = response_epsilon(event.odds)
+    return Stage(output, one, event.cost().epsilon / one, draws=RESPONSES_A_TRIAL)
+
+
+def plain_parameters(estimator: LinearEstimator) -> dict[str, Any]:
+    """Return the parameters of an estimator with two classes, one column, no prior and no source of randomness."""
+    known = estimator.get_params()
+    changed = {"classes": [0, 1], "fit_intercept": False, "prior": None, "earlier": None}
+    return {**known, **{name: value for name, value in changed.items() if name in known}, "random_state": None}
+
+
+def _copy(estimator: LinearEstimator, **changes: Any) -> Any:
+    return clone(estimator).set_params(**plain_parameters(estimator) | changes)
+
+
+def _canaries(records: float, bound: float) -> tuple[int, float, NDArray[np.int64]]:
+    """Return whole rows for a number of records that need not be whole, their equal length, and their labels.
+
+    Noise of any kind here hides a row in proportion to its length, so shorter rows are parts of a record.
+    """
+    whole = math.ceil(records)
+    return whole, bound * records / whole, np.ones(whole, dtype=np.int64)
+
+
+def _users(ratio: float) -> tuple[int, float]:
+    """Return how many users with noise of their own there are, and what part of a user's pull each has."""
+    return min(MOST_USERS, math.ceil((LOSS / ratio) ** 2)), min(1.0, LOSS / ratio)

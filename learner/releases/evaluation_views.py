@@ -1,0 +1,32 @@
+"""The questions of NIST SP 800-226 on one page to print, and as a file."""
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.safestring import mark_safe
+from django.views.decorators.cache import never_cache
+
+from learner.access import project_of
+from learner.releases.card_page import card_html
+from learner.releases.services.evaluation_facts import facts_of
+from learner.releases.sp800_226 import answered
+
+
+@login_required
+@never_cache
+def evaluation(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show how the project's guarantee answers an evaluator's questions."""
+    project = project_of(request, slug)
+    document = card_html(answered(facts_of(project)))
+    context = {"project": project, "document": mark_safe(document)}  # noqa: S308 - escaped there
+    return render(request, "learner/evaluation.html", context)
+
+
+@login_required
+@never_cache
+def download_evaluation(request: HttpRequest, slug: str) -> HttpResponse:
+    """Send the same as Markdown."""
+    project = project_of(request, slug)
+    response = HttpResponse(answered(facts_of(project)), content_type="text/markdown; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{project.slug}-sp800-226.md"'
+    return response

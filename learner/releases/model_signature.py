@@ -1,0 +1,132 @@
+"""A release signed by the standard for models: `model.sig`, which the OpenSSF's `model_signing` verifies.
+
+An in-toto statement of the SHA-256 of every other file, in a DSSE envelope, in a Sigstore bundle, signed by an elliptic
+curve key of the site: those programs know no Ed25519. The same files give the same bytes.
+
+References
+----------
+.. [1] OpenSSF, "Model Signing Specification", v1.0, https://github.com/ossf/model-signing-spec.
+.. [2] in-toto Attestation Framework, Statement v1; DSSE v1.0; Sigstore bundle v0.3.
+.. [3] Pornin, "Deterministic Usage of DSA and ECDSA", RFC 6979.
+"""
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+
+from learner.errors import ArtifactCorrupt
+from privacy.audit.keys import derived
+from privacy.wording import say
+
+MODEL_SIGNATURE = "model.sig"
+CONTEXT = b"dpal model signature, version 1"
+# 128 bits more than the order has, so that the remainder is even to 2^-128 (FIPS 186-5, A.2.1).
+SEED_BYTES = 48
+ORDER = 0xFFFFFFFF00000000FFFFFFFFFFFFFFFFBCE6FAADA7179E84F3B9CAC2FC632551
+BUNDLE = "application/vnd.dev.sigstore.bundle.v0.3+json"
+PAYLOAD = "application/vnd.in-toto+json"
+STATEMENT = "https://in-toto.io/Statement/v1"
+PREDICATE = "https://model_signing/signature/v1.0"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelKey:
+    """The site's key for models, on the curve P-256."""
+
+    key: ec.EllipticCurvePrivateKey
+
+    @classmethod
+    def from_secret(cls, secret: str) -> "ModelKey":
+        """Derive the key from the secret that the site's other key is derived from."""
+        seed = int.from_bytes(derived(secret, CONTEXT, length=SEED_BYTES), "big")
+        return cls(ec.derive_private_key(seed % (ORDER - 1) + 1, ec.SECP256R1()))
+
+    @property
+    def public_key(self) -> str:
+        """The public key as PEM, as `--public_key` takes it."""
+        return _pem(self.key.public_key())
+
+    def bundle(self, digests: Mapping[str, str], *, name: str) -> bytes:
+        """Return `model.sig` for files of these SHA-256 digests, in hexadecimal, by name."""
+        payload = json.dumps(_statement(digests, name=name), sort_keys=True).encode()
+        signature = self.key.sign(_encoded(payload), ec.ECDSA(SHA256(), deterministic_signing=True))
+        body = {
+            "mediaType": BUNDLE,
+            "verificationMaterial": {
+                "publicKey": {"hint": hashlib.sha256(self.public_key.encode()).hexdigest()},
+                "tlogEntries": [],
+            },
+            "dsseEnvelope": {
+                "payload": base64.b64encode(payload).decode(),
+                "payloadType": PAYLOAD,
+                "signatures": [{"sig": base64.b64encode(signature).decode(), "keyid": ""}],
+            },
+        }
+        return (json.dumps(body, sort_keys=True, indent=1) + "\n").encode()
+
+    def __repr__(self) -> str:
+        return "ModelKey()"
+
+
+def check_bundle(bundle: bytes, digests: Mapping[str, str], *, public_key: str) -> None:
+    """Check that `bundle`, the content of `model.sig`, signs files of exactly these digests.
+
+    Raises
+    ------
+    ArtifactCorrupt
+        If it cannot be read, is not signed by the key, or names other files.
+    """
+    try:
+        envelope = json.loads(bundle)["dsseEnvelope"]
+        payload = base64.b64decode(envelope["payload"], validate=True)
+        (signature,) = (base64.b64decode(each["sig"], validate=True) for each in envelope["signatures"])
+        key = serialization.load_pem_public_key(public_key.encode())
+        if not isinstance(key, ec.EllipticCurvePublicKey) or envelope["payloadType"] != PAYLOAD:
+            raise ValueError("no statement by a key on an elliptic curve")
+        key.verify(signature, _encoded(payload), ec.ECDSA(SHA256()))
+        resources = json.loads(payload)["predicate"]["resources"]
+        signed = {each["name"]: each["digest"] for each in resources}
+    except InvalidSignature as error:
+        raise ArtifactCorrupt(say("{name} is not signed by the site's key", name=MODEL_SIGNATURE)) from error
+    except (ValueError, KeyError, TypeError, UnsupportedAlgorithm) as error:
+        raise ArtifactCorrupt(say("{name} cannot be read", name=MODEL_SIGNATURE)) from error
+    if signed != dict(digests):
+        different = sorted(each for each in signed.keys() | digests.keys() if signed.get(each) != digests.get(each))
+        raise ArtifactCorrupt(say("{files} are not as {name} says", files=", ".join(different), name=MODEL_SIGNATURE))
+
+
+def _statement(digests: Mapping[str, str], *, name: str) -> dict[str, Any]:
+    ordered = sorted(digests.items())
+    root = hashlib.sha256(b"".join(bytes.fromhex(digest) for _, digest in ordered)).hexdigest()
+    return {
+        "_type": STATEMENT,
+        "subject": [{"name": name, "digest": {"sha256": root}}],
+        "predicateType": PREDICATE,
+        "predicate": {
+            "serialization": {
+                "method": "files",
+                "hash_type": "sha256",
+                "allow_symlinks": False,
+                "ignore_paths": [MODEL_SIGNATURE],
+            },
+            "resources": [{"name": each, "algorithm": "sha256", "digest": digest} for each, digest in ordered],
+        },
+    }
+
+
+def _encoded(payload: bytes) -> bytes:
+    """Return what DSSE signs: the payload with its type, each with its length."""
+    return b"DSSEv1 %d %s %d %s" % (len(PAYLOAD), PAYLOAD.encode(), len(payload), payload)
+
+
+def _pem(key: ec.EllipticCurvePublicKey) -> str:
+    form = serialization.PublicFormat.SubjectPublicKeyInfo
+    return key.public_bytes(serialization.Encoding.PEM, form).decode()

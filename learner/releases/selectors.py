@@ -1,0 +1,180 @@
+"""What may be shown of a release, and how it differs from the version before."""
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection
+
+from annotation.models import Project
+from learner import selectors
+from learner.features.encoder import PublishedFile, published_files
+from learner.linear_model import LinearModel
+from learner.models import Evaluation, ModelRelease
+from learner.pools.secret_selectors import TrainedOn
+from learner.releases.comparison import WeightsChange, changed_values, weights_change
+from learner.releases.intervals import wilson_interval
+from privacy.wording import message_from
+
+# Names and times say nothing about a model, and guidelines may quote a record.
+KEPT_INSIDE = frozenset({"created_at", "guidelines", "name", "slug"})
+GUARANTEE_NUMBERS = ("limit_epsilon", "limit_delta", "spent_epsilon", "spent_delta")
+
+SERVED = """
+SELECT release.id, release.version, release.state, release.held_back, project.data_kind
+FROM learner_modelrelease release JOIN annotation_project project ON project.id = release.project_id
+WHERE project.slug = %(slug)s
+    AND EXISTS (
+        SELECT FROM annotation_membership member
+        WHERE member.project_id = project.id AND member.user_id = %(person)s AND member.role = ANY(%(roles)s)
+    )
+    AND CASE WHEN %(channel)s::text IS NOT NULL
+        THEN release.id = (
+            SELECT move.release_id FROM learner_channelmove move
+            JOIN learner_modelrelease pointed ON pointed.id = move.release_id AND pointed.state = 'released'
+            WHERE move.project_id = project.id AND move.channel = %(channel)s ORDER BY move.id DESC LIMIT 1
+        )
+        WHEN %(number)s::int IS NULL
+        THEN release.state = 'released' AND (
+            EXISTS (SELECT FROM learner_endorsement word WHERE word.release_id = release.id)
+            OR NOT EXISTS (
+                SELECT FROM learner_evaluation measured WHERE measured.release_id = release.id
+                HAVING sum(measured.correct) <= greatest(
+                    sum(measured.constant_correct), sum(measured.described_correct)
+                )
+            )
+        )
+        ELSE release.version = %(number)s END
+ORDER BY release.version DESC
+LIMIT 1
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Accuracy:
+    """Accuracy on one public test set as shares, with its 95 % interval, beside what costs nothing: one answer for
+    all, and the words about the classes.
+    """
+
+    dataset: str
+    examples: int
+    value: float
+    low: float
+    high: float
+    constant: float
+    described: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What differs between a release and the version before it.
+
+    `classes` holds those that are new and those that are gone, `used` the questions asked or the law of the coins of
+    either version, `labels` the labels trained on, None where they stay secret.
+    """
+
+    before: ModelRelease
+    classes: tuple[list[str], list[str]]
+    weights: WeightsChange | None
+    accuracies: list[tuple[str, Accuracy | None, Accuracy | None]]
+    used: tuple[TrainedOn, TrainedOn]
+    labels: tuple[int, int] | None
+    configuration: list[tuple[str, Any, Any]]
+    environment: list[tuple[str, Any, Any]]
+    guarantee: list[tuple[str, Any, Any]]
+
+
+def encoder_files(release: ModelRelease) -> tuple[PublishedFile, ...]:
+    """Return the public encoder's files that a release names by digest; none where it brings all, or they are gone."""
+    if release.features.get("kind") != "sentence_encoder":
+        return ()
+    parameters = release.features["parameters"]
+    return published_files(parameters["encoder"], parameters["weights_sha256"])
+
+
+def shown_configuration(release: ModelRelease) -> dict[str, Any]:
+    """Return the settings a release was made with that may leave the project's inside."""
+    return {name: value for name, value in sorted(release.configuration.items()) if name not in KEPT_INSIDE}
+
+
+def accuracy_of(evaluation: Evaluation) -> Accuracy:
+    """Return an evaluation's accuracy with its interval."""
+    low, high = wilson_interval(evaluation.correct, evaluation.examples)
+    share = evaluation.correct / evaluation.examples
+    constant = evaluation.constant_correct / evaluation.examples
+    described = None if evaluation.described_correct is None else evaluation.described_correct / evaluation.examples
+    return Accuracy(evaluation.dataset.name, evaluation.examples, share, low, high, constant, described)
+
+
+def accuracy_history(project: Project, *, up_to: int) -> list[tuple[int, Accuracy]]:
+    """Return version and accuracy on each public test set, oldest version first."""
+    found = selectors.releases_of(project).filter(version__lte=up_to).order_by("version")
+    return [(release.version, accuracy_of(evaluation)) for release in found for evaluation in release.evaluations.all()]
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What must be known of a release before it predicts: all of it may change, unlike weights and features."""
+
+    pk: int
+    version: int
+    state: str
+    held_back: str
+    data_kind: str
+
+
+def served_release(person: selectors.Person, slug: str, version: str) -> Served | None:
+    """Find a release as `selectors.find_release` does, in a project whose models the person may see.
+
+    One statement that is not composed anew, for composing it would take longer than a prediction.
+    """
+    number = selectors.version_number(version)
+    channel = version if version != "latest" and re.fullmatch(selectors.CHANNEL, version) else None
+    values = {"slug": slug, "person": person.pk, "roles": list(selectors.MODEL_ROLES), "number": number}
+    values["channel"] = channel
+    with connection.cursor() as cursor:
+        cursor.execute(SERVED, values)
+        row = cursor.fetchone()
+    if row is None:
+        return None
+    pk, number, state, held_back, kind = row
+    return Served(pk, number, state, message_from(json.loads(held_back)), kind)
+
+
+def version_before(release: ModelRelease) -> ModelRelease | None:
+    """Return the newest release older than this one, retired or not."""
+    return selectors.releases_of(release.project).filter(version__lt=release.version).first()
+
+
+def difference(release: ModelRelease, *, before: ModelRelease, inside: bool) -> Difference:
+    """Compare a release with another version; `inside` says whether the viewer may see numbers of labels."""
+    old, new = (
+        {evaluation.dataset_id: accuracy_of(evaluation) for evaluation in one.evaluations.all()}
+        for one in (before, release)
+    )
+    used = (selectors.trained_on(before.training_run), selectors.trained_on(release.training_run))
+    # A secret sample hides how many answered, from managers' numbers that travel in screenshots, too.
+    countable = inside and all(part.questions is not None for part in used)
+    known, named = (list(one.weights.get("classes", ())) for one in (before, release))
+    return Difference(
+        before=before,
+        classes=([name for name in named if name not in known], [name for name in known if name not in named]),
+        weights=None
+        if before.is_buried or release.is_buried
+        else weights_change(LinearModel.from_json(before.weights), LinearModel.from_json(release.weights)),
+        accuracies=[((new.get(key) or old[key]).dataset, old.get(key), new.get(key)) for key in sorted(old | new)],
+        used=used,
+        labels=(before.labels_used, release.labels_used) if countable else None,
+        configuration=changed_values(shown_configuration(before), shown_configuration(release)),
+        environment=changed_values(before.environment, release.environment),
+        guarantee=changed_values(_guarantee_numbers(before), _guarantee_numbers(release)),
+    )
+
+
+def _guarantee_numbers(release: ModelRelease) -> dict[str, Any]:
+    return {
+        f"{account['protects']}: {name.replace('_', ' ')}": account[name]
+        for account in release.guarantee
+        for name in GUARANTEE_NUMBERS
+    }

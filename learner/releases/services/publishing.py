@@ -1,0 +1,324 @@
+"""Publishing a version: its files and its card, written beside the others and moved into place with the commit."""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.files.storage import default_storage
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.data.services import files
+from annotation.models import Oracle, Project
+from annotation.work.services.work import Lease, finish_work
+from learner import selectors
+from learner.configuration.pool import answers_are_open, answers_event_of
+from learner.errors import LimitsMoving
+from learner.estimators.catalogue import words_for
+from learner.features.base import Featurizer
+from learner.linear_model import LinearModel
+from learner.models import ModelRelease, PrintedLimit, StoppingAdvice, TrainingRun
+from learner.releases.artifacts import write_artifacts
+from learner.releases.environment import environment
+from learner.releases.intervals import wilson_interval
+from learner.releases.model_card import (
+    ONE_ANNOTATOR,
+    ONE_ANSWER,
+    OPEN_ANSWERS,
+    RANDOMIZED,
+    AccountTerms,
+    Card,
+    EntryLine,
+    Metric,
+    Privacy,
+    number,
+)
+from learner.releases.services import releases
+from learner.releases.services.provenance import configuration_of, provenance_of
+from learner.releases.services.releases import Score
+from privacy.accounting.event import event_from_json
+from privacy.accounting.units import atto_spent, nano_spent
+from privacy.models import BudgetAccount, EntryKind, LedgerEntry
+from privacy.selectors import guarantee, quota_of
+from privacy.services.faults import fault_point
+
+# Limits rise by hand: a second time while one release is written has never been seen, a third is somebody's attack.
+TRIES = 3
+Commit = Callable[["StagedRelease"], tuple[LedgerEntry, list[LedgerEntry]]]
+
+
+@dataclass(frozen=True, slots=True)
+class StagedRelease:
+    """A release whose files are complete and which nobody can see yet."""
+
+    folder: Path
+    model: LinearModel
+    featurizer: Featurizer
+    digests: dict[str, str]
+    accounts: list[BudgetAccount]
+    terms: list[AccountTerms]
+    scores: list[Score]
+
+    @property
+    def digest(self) -> str:
+        """What the ledger keeps of the files."""
+        return digest_over(self.digests)
+
+
+def digest_over(digests: dict[str, str]) -> str:
+    """Return one SHA-256 over the names and digests of all files."""
+    return hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest()
+
+
+def publish_version(
+    run: TrainingRun,
+    model: LinearModel,
+    featurizer: Featurizer,
+    *,
+    entries: Sequence[LedgerEntry],
+    lease: Lease,
+    commit: Commit,
+    advice: StoppingAdvice | None = None,
+) -> ModelRelease:
+    """Write a release's files and publish them in the transaction in which `commit` settles what was paid for it.
+
+    `entries` stand on the card; `commit` returns the entry of the release and all it descends from; `advice` is stored
+    beside the release. Where a limit rises while the files are written, they are written again, so that no card is out
+    that prints the lower one.
+    """
+    for _ in range(TRIES):
+        with _staged_release(run, model, featurizer, entries=entries) as staged:
+            fault_point("training_staged")
+            lease.check()
+            with transaction.atomic():
+                if not _limits_stand(staged):
+                    continue
+                # The labels as they were counted at the start: what was emptied since is an empty slot, and counts.
+                finish_work(row=run)
+                entry, lineage = commit(staged)
+                candidate = _publish(run, staged, entry=entry, lineage=lineage)
+                if advice is not None:
+                    advice.release = candidate
+                    advice.save(force_insert=True)
+                fault_point("training_published")
+                return candidate
+    raise LimitsMoving("A limit rose each time the card of this version was written.")
+
+
+@contextmanager
+def _staged_release(
+    run: TrainingRun,
+    model: LinearModel,
+    featurizer: Featurizer,
+    *,
+    entries: Sequence[LedgerEntry],
+) -> Iterator[StagedRelease]:
+    """Write a release's files where nobody looks; what was not published on leaving is removed."""
+    project = run.project
+    folder = drafts_of(project) / f".{run.pk}-{run.attempt}"
+    for left in folder.parent.glob(f".*{run.pk}-*"):
+        # Written by an attempt that was killed: paid for, never published.
+        shutil.rmtree(left, ignore_errors=True)
+    public = list(releases.public_test_sets(project))
+    scores = [releases.score_model(model, dataset) for dataset in public]
+    accounts = _accounts_now(project)
+    terms = [terms_of(account) for account in accounts]
+    privacy: Privacy = {
+        "oracle": "crowd" if project.oracle == Oracle.CROWD else "trusted",
+        "questions_shown": not project.hides_selection,
+        "accounts": terms,
+        "entries": [_line(entry) for entry in entries],
+        "heads": {account.label: guarantee(account).chain_head for account in accounts},
+        "issued_at": today(),
+        "answers": answers_words(project),
+    }
+    card = card_of(run, estimator=project.estimator, metrics=[metric_of(score) for score in scores], made_on=today())
+    try:
+        digests = write_artifacts(
+            folder,
+            model=model,
+            featurizer=featurizer,
+            card=card,
+            privacy=privacy,
+            provenance=provenance_of(project, featurizer, scores, accounts, entries),
+            signer=releases.signer(),
+            outcomes=releases.public_outcomes(model, public),
+        )
+        yield StagedRelease(folder, model, featurizer, digests, accounts, terms, scores)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def answers_words(project: Project) -> str:
+    """Return what a card says of how answers left the site, empty where each training reads them itself."""
+    if answers_are_open(project):
+        return OPEN_ANSWERS
+    event = answers_event_of(project)
+    if event is None:
+        return ""
+    times = "once" if event.randomizations == 1 else f"at most {event.randomizations} times"
+    whose = ONE_ANSWER if event.unit == "answer" else ONE_ANNOTATOR.format(questions=event.questions_per_annotator)
+    return RANDOMIZED.format(times=times, epsilon=number(event.cost(adjacency="replace").epsilon), whose=whose)
+
+
+def card_of(run: TrainingRun, *, estimator: str, metrics: list[Metric], made_on: str) -> Card:
+    """Return what a card says about a version besides its guarantee."""
+    used = selectors.trained_on(run)
+    return {
+        "project": run.project.slug,
+        "name": run.project.name,
+        "version": run.version,
+        "predicts": run.project.question,
+        "estimator": words_for(estimator),
+        "questions_asked": used.questions,
+        "pool_size": used.pool_size,
+        "sampling_rate": used.rate,
+        "created_at": made_on,
+        "metrics": metrics,
+    }
+
+
+def metric_of(score: Score) -> Metric:
+    """Return a measurement as a card prints it."""
+    return {
+        "dataset": score.dataset.name,
+        "examples": score.examples,
+        "accuracy": score.correct / score.examples,
+        "interval": wilson_interval(score.correct, score.examples),
+        "macro_f1": score.measures["macro_f1"]["value"],
+        "constant": score.measures["constant"]["accuracy"],
+        "version_0": score.measures.get("version_0", {}).get("accuracy"),
+        "calibration_error": score.measures["calibration_error"]["value"],
+    }
+
+
+def today() -> str:
+    """Return the day that stands on cards."""
+    return timezone.now().date().isoformat()
+
+
+def drafts_of(project: Project) -> Path:
+    """Return the folder of this host in which releases are put together: beside the others where it can be."""
+    if files.are_local():
+        return Path(default_storage.path(f"releases/{project.slug}"))
+    return settings.VAR_DIR / "releases" / project.slug
+
+
+def move_into_place(folder: Path, name: str) -> None:
+    """Give a finished folder of this host its name among the stored ones."""
+    # Left by an attempt that died after moving and before its commit: no release names it.
+    files.delete_folder(name)
+    if files.are_local():
+        folder.rename(Path(default_storage.path(name)))
+        return
+    for path in sorted(folder.iterdir()):
+        files.store(path, f"{name}/{path.name}")
+
+
+def _publish(
+    run: TrainingRun,
+    staged: StagedRelease,
+    *,
+    entry: LedgerEntry,
+    lineage: Sequence[LedgerEntry],
+) -> ModelRelease:
+    """Store the release and move its files into place, as the last step of the transaction that commits its cost."""
+    project = run.project
+    name = f"releases/{project.slug}/{run.version}"
+    release = ModelRelease.objects.create(
+        project=project,
+        version=run.version,
+        training_run=run,
+        estimator=project.estimator,
+        event=_paid_event(entry),
+        weights=staged.model.to_json(),
+        features=json.loads(staged.featurizer.to_json()),
+        folder=name,
+        digests=staged.digests,
+        guarantee=staged.terms,
+        entry=entry,
+        labels_used=run.labels_used,
+        configuration=configuration_of(project),
+        environment=environment(),
+    )
+    release.lineage.set(lineage)
+    print_limits(release, staged.accounts)
+    releases.store_scores(release, staged.scores)
+    move_into_place(staged.folder, name)
+    return release
+
+
+def print_limits(release: ModelRelease, accounts: Sequence[BudgetAccount]) -> None:
+    """Note what the card of a release says of its accounts' limits, which then stay where they are."""
+    PrintedLimit.objects.bulk_create(
+        PrintedLimit(
+            release=release,
+            account=account,
+            epsilon_limit_nano=account.epsilon_limit_nano,
+            delta_limit_atto=account.delta_limit_atto,
+        )
+        for account in accounts
+    )
+
+
+def _accounts_now(project: Project) -> list[BudgetAccount]:
+    """Return the accounts of a release's guarantee with their limits as they are, not as somebody read them earlier."""
+    accounts = selectors.accounts_of(project)
+    for account in accounts:
+        account.refresh_from_db()
+    return accounts
+
+
+def _limits_stand(staged: StagedRelease) -> bool:
+    """Say whether the limits are those that were written, and keep them so until the end of the transaction."""
+    ids = [account.pk for account in staged.accounts]
+    locked = BudgetAccount.objects.select_for_update(no_key=True).filter(pk__in=ids).order_by("pk")
+    now = {account.pk: (account.epsilon_limit_nano, account.delta_limit_atto) for account in locked}
+    written = {account.pk: (account.epsilon_limit_nano, account.delta_limit_atto) for account in staged.accounts}
+    return now == written
+
+
+def _paid_event(entry: LedgerEntry) -> dict[str, Any]:
+    """Return the event whose price an entry stands for: its reservation's, or that of the entry it descends from."""
+    paid = entry.parent
+    while paid is not None and paid.kind == EntryKind.COMMIT:
+        paid = paid.parent
+    return dict(paid.event) if paid is not None else {}
+
+
+def terms_of(account: BudgetAccount) -> AccountTerms:
+    """Return an account's terms as cards print them."""
+    now, quota = guarantee(account), quota_of(account)
+    return {
+        "protects": account.label,
+        "filter": now.filter,
+        "unit": now.unit,
+        "adjacency": now.adjacency,
+        "limit_epsilon": now.epsilon_limit,
+        "limit_delta": now.delta_limit,
+        "spent_epsilon": now.epsilon_spent,
+        "spent_delta": now.delta_spent,
+        "limit_epsilon_when_released": now.epsilon_limit,
+        "limit_delta_when_released": now.delta_limit,
+        "population": "" if quota is None else quota.population.name,
+        "records_per_person": 1 if quota is None else quota.records_per_person,
+    }
+
+
+def _line(entry: LedgerEntry) -> EntryLine:
+    reserved = entry.parent if entry.parent is not None and entry.kind == "commit" else entry
+    return {
+        "id": f"{entry.account.label} #{entry.sequence}",
+        "kind": reserved.mechanism,
+        "summary": reserved.purpose
+        if reserved.mechanism.startswith("post")
+        else event_from_json(reserved.event).summary(),
+        "epsilon": nano_spent(entry.epsilon_nano or 0),
+        "delta": atto_spent(entry.delta_atto),
+    }

@@ -1,0 +1,215 @@
+"""Released models: their files, what they promise, how well they do, and taking one back."""
+
+import hashlib
+import logging
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import BufferedReader
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, BinaryIO
+
+import numpy as np
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.files.storage import default_storage
+from django.db import transaction
+from django.db.models import Exists, OuterRef, QuerySet
+from numpy.typing import NDArray
+
+from annotation.data.services import files
+from annotation.errors import FileDamaged
+from annotation.models import Dataset, DatasetRole, DatasetState, Project, Record
+from learner.errors import ArtifactCorrupt, NotReleased, ReasonMissing
+from learner.linear_model import LinearModel
+from learner.models import Endorsement, Evaluation, ModelRelease, ReleaseState
+from learner.models.webhooks import WebhookEvent
+from learner.pools.services import features
+from learner.releases.evaluation import count_outcomes, measures
+from learner.releases.services import webhooks
+from learner.releases.signatures import Signer
+from learner.releases.thresholds import Outcomes
+from learner.starts.services import version_zero
+from privacy.wording import say
+
+logger = logging.getLogger(__name__)
+KEPT_DIGESTS = 10_000
+_digested: dict[tuple[int, ...], str] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How well a model does on a public test set."""
+
+    dataset: Dataset
+    examples: int
+    correct: int
+    measures: dict[str, Any]
+
+
+def signer() -> Signer:
+    """Return the site's signing key."""
+    return Signer.from_secret(settings.SIGNING_KEY)
+
+
+def folder_of(release: ModelRelease) -> Path:
+    """Return the folder of a release's files, where they are stored on a file system."""
+    return _path_of(release.folder)
+
+
+@contextmanager
+def files_at_hand(release: ModelRelease) -> Iterator[Path]:
+    """Give a folder of this host with a release's files as they are stored, wherever that is."""
+    if files.are_local():
+        yield folder_of(release)
+        return
+    with TemporaryDirectory(prefix="dpal-release-") as folder:
+        for name in files.names_in(release.folder):
+            with default_storage.open(name) as source, (Path(folder) / name.rpartition("/")[2]).open("wb") as target:
+                shutil.copyfileobj(source, target)
+        yield Path(folder)
+
+
+def evaluate_release(*, release: ModelRelease) -> None:
+    """Measure a release on the public test sets it was not measured on; they are public, so this costs nothing."""
+    missing = public_test_sets(release.project).exclude(evaluations__release=release)
+    model = LinearModel.from_json(release.weights)
+    store_scores(release, [score_model(model, dataset) for dataset in missing])
+
+
+def unmeasured_releases() -> QuerySet[ModelRelease]:
+    """Return the releases that a public test set of their project has not measured yet."""
+    ready = Dataset.objects.filter(
+        project=OuterRef("project"),
+        role=DatasetRole.PUBLIC_TEST,
+        state=DatasetState.READY,
+        records__label__isnull=False,
+    ).exclude(evaluations__release=OuterRef("pk"))
+    return ModelRelease.objects.filter(Exists(ready)).select_related("project")
+
+
+def retire_release(*, release: ModelRelease, reason: str) -> ModelRelease:
+    """Stop offering a release; its files and its entries stay."""
+    if not reason.strip():
+        raise ReasonMissing("Say why the release is retired; the reason stays with it.")
+    with transaction.atomic():
+        if ModelRelease.objects.select_for_update(no_key=True).get(pk=release.pk).state == ReleaseState.RETIRED:
+            raise NotReleased(say("Version {version} is retired already.", version=release.version))
+        release.state = ReleaseState.RETIRED
+        release.retired_reason = reason.strip()[:300]
+        release.save(update_fields=["state", "retired_reason"])
+        webhooks.tell(
+            project=release.project,
+            event=WebhookEvent.RETIRED,
+            subject=f"version {release.version}",
+            told={"version": release.version, "reason": release.retired_reason},
+        )
+    return release
+
+
+def endorse_release(*, release: ModelRelease, reason: str, actor: User) -> Endorsement:
+    """Offer a release as `latest` although it does not beat a constant on public examples."""
+    if not reason.strip():
+        raise ReasonMissing("Say why the release is offered all the same; the reason stays with it.")
+    return Endorsement.objects.get_or_create(
+        release=release, defaults={"reason": reason.strip()[:300], "endorsed_by": actor}
+    )[0]
+
+
+def open_file(*, release: ModelRelease, name: str) -> BinaryIO:
+    """Open a file of a release once its bytes match the digest in the database."""
+    try:
+        file = _open_stored(release, name) if name in release.digests else None
+    except (OSError, FileDamaged):
+        file = None
+    if file is None:
+        raise ArtifactCorrupt(say("release {pk} has no readable file of that name", pk=release.pk))
+    status = os.fstat(file.fileno())
+    # The kernel sets the change time, so what was digested once need not be again for every part of a download.
+    unchanged = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    if _digested.get(unchanged) != release.digests[name]:
+        if hashlib.file_digest(file, "sha256").hexdigest() != release.digests[name]:
+            file.close()
+            raise ArtifactCorrupt(say("a file of release {pk} does not match its digest", pk=release.pk))
+        if len(_digested) >= KEPT_DIGESTS:
+            _digested.clear()
+        _digested[unchanged] = release.digests[name]
+        file.seek(0)
+    return file
+
+
+def _open_stored(release: ModelRelease, name: str) -> BufferedReader:
+    return files.open_stored(f"{release.folder}/{name}", release.digests[name], lambda path: path.open("rb"))
+
+
+def card_of(*, release: ModelRelease) -> str | None:
+    """Return the model card of a release; None where its bytes are not those that were released."""
+    try:
+        with open_file(release=release, name="card.md") as file:
+            return file.read().decode()
+    except ArtifactCorrupt:
+        logger.error("the card of release %s does not match its digest", release.pk)
+        return None
+
+
+def public_test_sets(project: Project) -> QuerySet[Dataset]:
+    """Return the public labelled uploads of a project that are ready."""
+    ready = Dataset.objects.filter(project=project, role=DatasetRole.PUBLIC_TEST, state=DatasetState.READY)
+    return ready.filter(records__label__isnull=False).distinct().select_related("project").order_by("pk")
+
+
+def score_model(model: LinearModel, dataset: Dataset) -> Score:
+    """Measure the model on the public examples whose class is known, beside what costs nothing."""
+    X, truth = _labelled(dataset)
+    values = model.decision_function(X)
+    counts = count_outcomes(model.probabilities(values), model.leaders(values), truth)
+    found = measures(counts)
+    described = version_zero.described_model(dataset.project)
+    if described is not None:
+        right = int((described.leaders(described.decision_function(X)) == truth).sum())
+        found["version_0"] = {"correct": right, "accuracy": right / len(truth)}
+    return Score(dataset, len(truth), int(np.trace(counts.confusion)), found)
+
+
+def public_outcomes(model: LinearModel, datasets: Sequence[Dataset]) -> Outcomes | None:
+    """Return what the model says of all public examples whose class is known; None where there are none."""
+    found = [_labelled(dataset) for dataset in datasets]
+    if not found:
+        return None
+    probabilities = np.concatenate([model.probabilities(model.decision_function(X)) for X, _truth in found])
+    truth = np.concatenate([truth for _X, truth in found])
+    return Outcomes(probabilities, truth, tuple(dataset.name for dataset in datasets))
+
+
+def _labelled(dataset: Dataset) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return features and classes of the examples whose class is known."""
+    known = Record.objects.filter(dataset=dataset, label__isnull=False).order_by("row_number")
+    table = np.array(list(known.values_list("row_number", "label")), dtype=np.int64)
+    return features.open_features(dataset)[table[:, 0]], table[:, 1]
+
+
+def store_scores(release: ModelRelease, scores: Sequence[Score]) -> None:
+    """Keep what a release was measured at."""
+    Evaluation.objects.bulk_create(
+        [
+            Evaluation(
+                release=release,
+                dataset=score.dataset,
+                examples=score.examples,
+                correct=score.correct,
+                constant_correct=score.measures["constant"]["correct"],
+                described_correct=score.measures.get("version_0", {}).get("correct"),
+                measures=score.measures,
+            )
+            for score in scores
+        ],
+        # Two workers may measure the same; they find the same.
+        ignore_conflicts=True,
+    )
+
+
+def _path_of(name: str) -> Path:
+    return Path(default_storage.path(name))

@@ -1,0 +1,202 @@
+"""Telling programs what happened: recorded once in Postgres, signed, sent again with growing pauses, then given up."""
+
+import base64
+import hashlib
+import hmac
+import http.client
+import json
+import secrets
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models.functions import Now
+
+from annotation.models import Dataset, DatasetState, GateRun, Project, WorkState
+from annotation.models.history import ProjectChange
+from learner.errors import WebhookRefused
+from learner.models import ModelRelease, ReleaseState, Round
+from learner.models.webhooks import DeliveryState, Webhook, WebhookDelivery, WebhookEvent
+from learner.releases.webhook_address import parse_target, pinned_address, post
+from learner.selectors import accounts_of
+from learner.work.services.dispatch import SEND_WEBHOOK_TASK, send_on_commit
+from privacy.models import EntryKind, LedgerEntry
+from privacy.selectors import guarantee
+
+BUDGET_SHARE = 0.8
+FIRST_PAUSE = timedelta(seconds=30)
+MAX_ATTEMPTS = 8
+# Longer than an attempt can take: whose worker died is tried again after it.
+LEASE = timedelta(minutes=2)
+DUE_AT_ONCE = 200
+SCHEMA = "dpal-event/1"
+PREFIX = "whsec_"
+
+
+def add_webhook(*, project: Project, url: str, events: Sequence[str]) -> tuple[Webhook, str]:
+    """Add an address and return it with the only showing of its secret."""
+    parse_target(url, allowed=settings.WEBHOOK_HOSTS)
+    if not events or set(events) - set(WebhookEvent.values):
+        raise WebhookRefused("Choose at least one of the events.")
+    webhook = Webhook.objects.create(project=project, url=url, events=sorted(set(events)), salt=secrets.token_bytes(32))
+    return webhook, secret_of(webhook)
+
+
+def remove_webhook(*, webhook: Webhook) -> None:
+    """Send nothing more to an address; what was sent stays on the page."""
+    Webhook.objects.filter(pk=webhook.pk, removed_at=None).update(removed_at=Now())
+    waiting = WebhookDelivery.objects.filter(webhook=webhook, state=DeliveryState.WAITING)
+    waiting.update(state=DeliveryState.GIVEN_UP, answer="removed")
+
+
+def secret_of(webhook: Webhook) -> str:
+    """Derive the secret both sides sign with."""
+    key = hmac.new(settings.SECRET_KEY.encode(), b"dpal webhook\0" + bytes(webhook.salt), hashlib.sha256)
+    return PREFIX + base64.b64encode(key.digest()).decode()
+
+
+def signature(*, secret: str, message_id: str, moment: int, body: bytes) -> str:
+    """Return the header webhook-signature, an HMAC-SHA256 over id, time and body as Standard Webhooks have it."""
+    key = base64.b64decode(secret.removeprefix(PREFIX))
+    made = hmac.new(key, f"{message_id}.{moment}.".encode() + body, hashlib.sha256).digest()
+    return f"v1,{base64.b64encode(made).decode()}"
+
+
+def record_events() -> int:
+    """Write down what happened since each webhook was added and was not written down yet; return how much."""
+    recorded = 0
+    for webhook in Webhook.objects.filter(removed_at=None).select_related(
+        "project__pool_account", "project__labels_account"
+    ):
+        for event, subject, told in _happened(webhook):
+            body = {"schema": SCHEMA, "event": event, "project": webhook.project.slug, **told}
+            _, new = WebhookDelivery.objects.get_or_create(
+                webhook=webhook, event=event, subject=subject, defaults={"body": json.dumps(body, sort_keys=True)}
+            )
+            recorded += new
+    return recorded
+
+
+def tell(*, project: Project, event: WebhookEvent, subject: str, told: Mapping[str, Any]) -> None:
+    """Write down, in the transaction in which it happens, what no row keeps the time of."""
+    for webhook in Webhook.objects.filter(project=project, removed_at=None, events__contains=event.value):
+        body = {"schema": SCHEMA, "event": event, "project": project.slug, **told}
+        WebhookDelivery.objects.create(
+            webhook=webhook, event=event, subject=subject, body=json.dumps(body, sort_keys=True)
+        )
+
+
+def _happened(webhook: Webhook) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yield events and what may be said of them: what the API tells an engineer, and no number of answers."""
+    project, since = webhook.project, webhook.created_at
+    if WebhookEvent.RELEASE in webhook.events:
+        released = ModelRelease.objects.filter(project=project, state=ReleaseState.RELEASED, released_at__gte=since)
+        for version in released.order_by("version").values_list("version", flat=True):
+            yield WebhookEvent.RELEASE, f"version {version}", {"version": version}
+    if WebhookEvent.ROUND in webhook.events:
+        done = Round.objects.filter(project=project, state=WorkState.DONE, finished_at__gte=since)
+        for number in done.order_by("number").values_list("number", flat=True):
+            yield WebhookEvent.ROUND, f"round {number}", {"round": number}
+    if WebhookEvent.BUDGET in webhook.events:
+        for account in accounts_of(project):
+            now = guarantee(account)
+            if now.epsilon_limit and now.epsilon_spent >= BUDGET_SHARE * now.epsilon_limit:
+                told = {"account": account.scope, "limit_epsilon": now.epsilon_limit}
+                # A limit that is raised can be reached anew.
+                yield WebhookEvent.BUDGET, f"account {account.pk} limit {now.epsilon_limit:.9g}", told
+    if WebhookEvent.LIMIT in webhook.events:
+        changed = LedgerEntry.objects.filter(
+            account__in=accounts_of(project), kind=EntryKind.LIMIT_CHANGE, created_at__gte=_whole_second(since)
+        )
+        for entry in changed.select_related("account").order_by("pk"):
+            yield WebhookEvent.LIMIT, f"entry {entry.pk}", {"account": entry.account.scope}
+    yield from _done_by_managers(project, since, webhook.events)
+
+
+def _done_by_managers(
+    project: Project, since: datetime, events: Sequence[str]
+) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yield what managers set going: uploads, gates, settings and the project's state."""
+    if WebhookEvent.UPLOAD in events:
+        read = Dataset.objects.filter(project=project, job__finished_at__gte=since)
+        for number, state in read.exclude(state=DatasetState.RECEIVING).order_by("pk").values_list("pk", "state"):
+            yield WebhookEvent.UPLOAD, f"upload {number}", {"dataset": number, "state": state}
+    if WebhookEvent.GATE in events:
+        passed = GateRun.objects.filter(project=project, committed_entry__created_at__gte=_whole_second(since))
+        for run, number in passed.order_by("pk").values_list("pk", "dataset"):
+            yield WebhookEvent.GATE, f"gate {run}", {"dataset": number}
+    if WebhookEvent.SETTINGS in events:
+        # Values may be words about records; their names say enough to look.
+        for change in ProjectChange.objects.filter(project=project, created_at__gte=since).order_by("pk"):
+            told: dict[str, Any] = {"settings": sorted(change.fields)}
+            if "state" in change.fields:
+                told["state"] = change.fields["state"][1]
+            yield WebhookEvent.SETTINGS, f"change {change.pk}", told
+
+
+def _whole_second(moment: datetime) -> datetime:
+    """Return the second a moment lies in: a ledger's times are no finer."""
+    return moment.replace(microsecond=0)
+
+
+def send_due() -> None:
+    """Hand every message whose time has come to a worker."""
+    due = WebhookDelivery.objects.filter(state=DeliveryState.WAITING, next_at__lte=Now())
+    for delivery_id in due.order_by("next_at").values_list("pk", flat=True)[:DUE_AT_ONCE]:
+        send_on_commit(SEND_WEBHOOK_TASK, delivery_id=str(delivery_id))
+
+
+def send_delivery(*, delivery_id: str) -> None:
+    """Try to send one message, unless somebody else is at it."""
+    with transaction.atomic():
+        waiting = WebhookDelivery.objects.select_for_update(skip_locked=True, of=("self",))
+        delivery = waiting.filter(pk=delivery_id, state=DeliveryState.WAITING, next_at__lte=Now()).first()
+        if delivery is None:
+            return
+        delivery.attempts += 1
+        delivery.next_at = Now() + LEASE  # the one clock of all workers
+        delivery.save(update_fields=["attempts", "next_at"])
+    taken, answer = _attempt(delivery)
+    own = WebhookDelivery.objects.filter(pk=delivery.pk, attempts=delivery.attempts, state=DeliveryState.WAITING)
+    if taken:
+        own.update(state=DeliveryState.SENT, sent_at=Now(), answer=answer)
+    elif delivery.attempts >= MAX_ATTEMPTS:
+        own.update(state=DeliveryState.GIVEN_UP, answer=answer)
+    else:
+        own.update(next_at=Now() + FIRST_PAUSE * 2 ** (delivery.attempts - 1), answer=answer)
+
+
+def _attempt(delivery: WebhookDelivery) -> tuple[bool, str]:
+    """Send a message once; return whether it was taken, and the status or fault in a few words."""
+    webhook = delivery.webhook
+    body, message_id, moment = delivery.body.encode(), f"msg_{delivery.pk.hex}", int(time.time())
+    headers = {
+        "User-Agent": "DPAL",
+        "webhook-id": message_id,
+        "webhook-timestamp": str(moment),
+        "webhook-signature": signature(secret=secret_of(webhook), message_id=message_id, moment=moment, body=body),
+    }
+    try:
+        # An administrator may have taken a host back since, and a name may lead elsewhere now.
+        target = parse_target(webhook.url, allowed=settings.WEBHOOK_HOSTS)
+        address = pinned_address(target, loopback=settings.WEBHOOK_LOOPBACK_IN_TESTS)
+        status = post(target, address=address, body=body, headers=headers, ca_file=settings.WEBHOOK_CA_FILE)
+    except WebhookRefused as error:
+        return False, str(error)[:200]
+    except (OSError, http.client.HTTPException) as error:
+        return False, type(error).__name__
+    return 200 <= status < 300, f"HTTP {status}"
+
+
+def send_again(*, delivery: WebhookDelivery) -> None:
+    """Send a message once more, from the first pause on; the receiver tells by its id that it is the same."""
+    with transaction.atomic():
+        settled = WebhookDelivery.objects.filter(pk=delivery.pk, webhook__removed_at=None)
+        changed = settled.exclude(state=DeliveryState.WAITING).update(
+            state=DeliveryState.WAITING, attempts=0, next_at=Now(), answer="", sent_at=None
+        )
+        if changed:
+            send_on_commit(SEND_WEBHOOK_TASK, delivery_id=str(delivery.pk))

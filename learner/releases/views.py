@@ -1,0 +1,216 @@
+"""The page of one release: its state, promise, measures, origin, files, and what changed since the version before."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.safestring import mark_safe
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_POST
+
+from annotation.models import DataKind, Features, Project
+from annotation.people.identity import person_of
+from annotation.projects.settings_words import value_of
+from annotation.statement import presenters
+from annotation.statement.words import what_words
+from annotation.wording import told
+from learner import plots, selectors
+from learner.access import Costed, may_manage, release_of
+from learner.models import Evaluation, ModelRelease, ReleaseState
+from learner.releases import selectors as release_selectors
+from learner.releases.card_page import card_html
+from learner.releases.services import release_gate, releases
+from learner.releases.signatures import key_id
+
+# A matrix of more classes is wider than any screen.
+MATRIX_CLASSES = 30
+# What the gate before a release looks at, by the names it stores.
+CHECKS = {
+    "entries": gettext_lazy("Entries of the ledger"),
+    "files": gettext_lazy("Files"),
+    "ledger": gettext_lazy("Audit of the ledger"),
+    "mechanism": gettext_lazy("Audit of the mechanism"),
+}
+
+
+@login_required
+def release(request: HttpRequest, slug: str, version: int) -> HttpResponse:
+    """Everything there is to know about a release before it is trusted."""
+    found = release_of(request, slug, version)
+    managing = may_manage(request, found.project)
+    signer = releases.signer()
+    before = _compared(request, found)
+    offered = found.state != ReleaseState.CANDIDATE and not found.is_buried
+    card = releases.card_of(release=found) if offered else None
+    context = {
+        "project": found.project,
+        "release": found,
+        "checks": [(CHECKS.get(name, name), told(said)) for name, said in sorted(found.checks.items())],
+        "estimator": value_of("estimator", found.estimator),
+        "rounds": selectors.rounds_behind(found.training_run),
+        "used": selectors.trained_on(found.training_run),
+        "measured": [_measured(evaluation, found) for evaluation in found.evaluations.all()],
+        "history": release_selectors.accuracy_history(found.project, up_to=version),
+        "sheets": presenters.budget_sheets(found.project),
+        "difference": None if before is None else release_selectors.difference(found, before=before, inside=managing),
+        "others": [one.version for one in selectors.releases_of(found.project) if one.version != version],
+        "channels": [move.channel for move in selectors.channels_of(found.project) if move.release == found],
+        "lineage": _lineage(found),
+        "files": sorted(found.digests.items()),
+        "offered": offered,
+        "card": None if card is None else mark_safe(card_html(card)),  # noqa: S308 - escaped there
+        "configuration": release_selectors.shown_configuration(found),
+        "environment": sorted(found.environment.items()),
+        "public_key": signer.public_key,
+        "key_id": key_id(signer.public_key),
+        "model_signing_key": signer.models.public_key,
+        "may_manage": managing,
+        "beaten_by": selectors.beaten_by(found),
+        "help": what_helps(found.project),
+        "api_address": request.build_absolute_uri(reverse("api:get_model", args=(slug, str(version)))),
+    }
+    return render(request, "learner/release.html", context)
+
+
+def _compared(request: HttpRequest, release: ModelRelease) -> ModelRelease | None:
+    """Return the version that was asked for, or the one before."""
+    number = selectors.version_number(request.GET.get("with") or "0")
+    named = selectors.releases_of(release.project).filter(version=number or 0).exclude(pk=release.pk).first()
+    return named or release_selectors.version_before(release)
+
+
+def _measured(evaluation: Evaluation, release: ModelRelease) -> dict[str, Any]:
+    """Return an evaluation as the page shows it; one made before there were measures has its accuracy alone."""
+    found = evaluation.measures
+    classes = release.project.classes
+    return {
+        "dataset": evaluation.dataset,
+        "accuracy": release_selectors.accuracy_of(evaluation),
+        "measures": found,
+        "classes": classes,
+        "as_matrix": len(classes) <= MATRIX_CLASSES,
+        "rows": list(zip(classes, found["confusion"], found["recall"], strict=True)) if found else [],
+        "taken_for": _taken_for(classes, found) if found and len(classes) > MATRIX_CLASSES else [],
+    }
+
+
+def _taken_for(classes: Sequence[str], found: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return a line for each class with what it is most often taken for, where a matrix would fill many screens."""
+    lines = []
+    for place, (name, row, recall) in enumerate(zip(classes, found["confusion"], found["recall"], strict=True)):
+        other = max((column for column in range(len(row)) if column != place), key=row.__getitem__)
+        lines.append({"name": name, "recall": recall, "other": classes[other], "times": row[other]})
+    return lines
+
+
+def what_helps(project: Project) -> list[str]:
+    """Return what usually makes a project's models better, the most useful first, from its settings alone."""
+    hints = []
+    if project.data_kind == DataKind.TEXT and project.features == Features.STANDARD:
+        hints.append(_("Features of a public sentence encoder instead of hashed words."))
+    if project.data_kind == DataKind.TEXT and not project.settings.get("class_descriptions"):
+        hints.append(_("A few lines of words about each class: they cost nothing."))
+    if len(project.classes) > 2:
+        hints.append(_("Fewer classes, or more questions for each of the rare ones."))
+    hints.append(_("Fewer releases, each with a larger part of the limit and more answers."))
+    hints.append(_("A larger limit. The plan shows what it would buy before anything is spent."))
+    return hints
+
+
+@require_POST
+@login_required
+def endorse(request: HttpRequest, slug: str, version: int) -> HttpResponse:
+    """Offer a release that does not beat a constant as the latest all the same, with a reason."""
+    found = release_of(request, slug, version)
+    if not may_manage(request, found.project):
+        raise PermissionDenied(_("Only a manager of the project can offer it all the same."))
+    releases.endorse_release(release=found, reason=request.POST.get("reason", ""), actor=person_of(request))
+    messages.success(request, _("The release is offered as the latest, with your reason."))
+    return redirect("learner:release", slug=slug, version=version)
+
+
+@require_POST
+@login_required
+def check_again(request: HttpRequest, slug: str, version: int) -> HttpResponse:
+    """Have a candidate that is held back checked once more."""
+    found = release_of(request, slug, version)
+    if not may_manage(request, found.project):
+        raise PermissionDenied(_("Only a manager of the project can ask for another check."))
+    release_gate.ask_again(release=found)
+    messages.success(request, _("The release is being checked again."))
+    return redirect("learner:release", slug=slug, version=version)
+
+
+@login_required
+def accuracy_plot(request: HttpRequest, slug: str, version: int) -> HttpResponse:
+    """Accuracy on public data over the versions up to this one."""
+    found = release_of(request, slug, version)
+    history: dict[str, list[tuple[int, float, float, float]]] = {}
+    for number, accuracy in release_selectors.accuracy_history(found.project, up_to=version):
+        history.setdefault(accuracy.dataset, []).append((number, accuracy.value, accuracy.low, accuracy.high))
+    if not history:
+        raise Http404
+    words = _("One point for each version and public test set, with 95 % intervals; the page has the numbers.")
+    return _svg(
+        plots.accuracy_plot(
+            history,
+            title=_("Accuracy on public data by version"),
+            words=words,
+            axis_names=(_("version"), _("accuracy")),
+        )
+    )
+
+
+@login_required
+def measure_plot(request: HttpRequest, slug: str, version: int, kind: str, dataset_id: int) -> HttpResponse:
+    """Calibration or confusion on one public test set."""
+    found = release_of(request, slug, version)
+    evaluation = get_object_or_404(found.evaluations.select_related("dataset"), dataset_id=dataset_id)
+    if not evaluation.measures or kind not in ("reliability", "confusion"):
+        raise Http404
+    if kind == "reliability":
+        words = _("How often predictions are right against how sure the model was; the page has the numbers.")
+        drawn = plots.reliability_plot(
+            evaluation.measures["reliability"],
+            title=_("Calibration"),
+            words=words,
+            axis_names=(_("mean probability of the predicted class"), _("share predicted rightly")),
+            line_names=(_("as sure as right"), _("measured")),
+        )
+        return _svg(drawn)
+    words = _("Examples by true and predicted class; the page has the numbers.")
+    drawn = plots.confusion_plot(
+        evaluation.measures["confusion"],
+        found.project.classes,
+        title=_("Confusion matrix"),
+        words=words,
+        axis_names=(_("predicted"), _("true")),
+    )
+    return _svg(drawn)
+
+
+def _svg(body: bytes) -> HttpResponse:
+    # What a plot shows of a version may grow by a test set that is uploaded later, so it is not kept for long.
+    return HttpResponse(body, content_type="image/svg+xml", headers={"Cache-Control": "private, max-age=60"})
+
+
+def _lineage(release: ModelRelease) -> list[tuple[str, str, Costed]]:
+    """Say of each entry the release descends from whose account it is of and what was done."""
+    project = release.project
+    uploads = {str(pk): name for pk, name in project.datasets.values_list("pk", "name")}
+    return [
+        (
+            presenters.account_title(project, entry.account),
+            what_words(kind=entry.kind, subject=said.subject, purpose=said.purpose, event=said.event, uploads=uploads),
+            Costed.of(entry, entry),
+        )
+        for entry in selectors.lineage_of(release)
+        # What settles a reservation leaves the words to it.
+        for said in (entry if entry.purpose or entry.parent is None else entry.parent,)
+    ]

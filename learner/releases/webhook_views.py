@@ -1,0 +1,78 @@
+"""The page of a project's webhooks: addresses, deliveries, sending again; for managers."""
+
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from annotation.access import managed_project
+from annotation.models import Project
+from annotation.wording import told
+from learner.errors import WebhookRefused
+from learner.models.webhooks import Webhook, WebhookDelivery, WebhookEvent
+from learner.releases.services import webhooks
+
+SHOWN_DELIVERIES = 100
+
+
+def _project(request: HttpRequest, slug: str) -> Project:
+    return managed_project(request, slug)
+
+
+def _page(request: HttpRequest, project: Project, *, status: int = 200, **more: Any) -> HttpResponse:
+    deliveries = WebhookDelivery.objects.filter(webhook__project=project).select_related("webhook")
+    context = {
+        "project": project,
+        "webhooks": Webhook.objects.filter(project=project, removed_at=None).order_by("pk"),
+        "deliveries": deliveries.order_by("-created_at", "-pk")[:SHOWN_DELIVERIES],
+        "events": WebhookEvent.choices,
+        "hosts": ", ".join(settings.WEBHOOK_HOSTS),
+        **more,
+    }
+    response = render(request, "learner/webhooks.html", context, status=status)
+    if "secret" in more:
+        response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+@login_required
+def webhook_page(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show the webhooks, or add one, whose secret this answer alone shows."""
+    project = _project(request, slug)
+    if request.method != "POST":
+        return _page(request, project)
+    url = request.POST.get("url", "").strip()
+    chosen = request.POST.getlist("events")
+    try:
+        _webhook, secret = webhooks.add_webhook(project=project, url=url, events=chosen)
+    except WebhookRefused as refusal:
+        return _page(request, project, status=422, refusal=told(str(refusal)), url=url, chosen=chosen)
+    messages.success(request, _("The webhook is added."))
+    return _page(request, project, secret=secret)
+
+
+@require_POST
+@login_required
+def remove(request: HttpRequest, slug: str, webhook_id: int) -> HttpResponse:
+    """Send nothing more to an address."""
+    webhook = get_object_or_404(Webhook, pk=webhook_id, project=_project(request, slug), removed_at=None)
+    webhooks.remove_webhook(webhook=webhook)
+    messages.success(request, _("The webhook is removed."))
+    return redirect("learner:webhooks", slug=slug)
+
+
+@require_POST
+@login_required
+def send_again(request: HttpRequest, slug: str, delivery_id: str) -> HttpResponse:
+    """Send a message once more."""
+    delivery = WebhookDelivery.objects.filter(pk=delivery_id, webhook__project=_project(request, slug)).first()
+    if delivery is None:
+        raise Http404
+    webhooks.send_again(delivery=delivery)
+    messages.success(request, _("It is sent again."))
+    return redirect("learner:webhooks", slug=slug)

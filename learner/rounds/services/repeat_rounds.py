@@ -1,0 +1,51 @@
+"""Rounds that ask again: two more answers to what the released model is least sure of among settled questions."""
+
+import numpy as np
+from django.conf import settings
+from django.db import transaction
+
+from annotation.questions.services import repeats
+from annotation.work.services.work import finish_work
+from learner.configuration.pool import strategy_of
+from learner.errors import NothingToAsk
+from learner.models import Round
+from learner.pools import selectors as pool_selectors
+from learner.rounds.services import score_parts
+from learner.selectors import repeats as repeat_selectors
+from learner.strategies.draws import DrawStatistics
+from learner.strategies.uncertainty import Uncertainty
+from learner.work.services import attempts
+from learner.work.services.dispatch import send_on_commit
+from learner.work.services.progress import QUESTIONS, SCORES, Progress
+from privacy.services.faults import fault_point
+
+
+def ask_again(chosen: Round, progress: Progress) -> None:
+    """Open the questions the model doubts; what was answered to them is looked at by nobody."""
+    project = chosen.project
+    settled = repeat_selectors.settled_questions(project)
+    examples = pool_selectors.gate_examples(project, settled)
+    chooser, model = strategy_of(project, chosen.strategy), score_parts.scoring_model(chosen)
+    if model is None or not len(examples.ids):
+        raise NothingToAsk("There is nothing left to ask again.")
+    assert isinstance(chooser, Uncertainty)
+    progress.begin(SCORES)
+    scores = score_parts.score_rows(
+        chosen, chooser, examples.datasets, examples.rows, model, progress.check, progress.tell
+    )
+    doubt = chooser.uncertainty_of(DrawStatistics.from_array(scores))
+    ids = examples.ids[np.argsort(-doubt, kind="stable")[: chosen.requested]]
+    progress.begin(QUESTIONS)
+    fault_point("round_chosen")
+    with transaction.atomic():
+        repeats.ask_again(project=project, round_number=chosen.number, query_ids=ids.tolist())
+        entries = attempts.record_free_use(
+            chosen,
+            gates=pool_selectors.gate_entries(examples.datasets),
+            operation="repeat votes",
+            purpose=f"choose the questions of round {chosen.number}",
+            output_digest=attempts.digest_of(chosen, ids),
+        )
+        finish_work(row=chosen, committed_entry=entries[-1], selected=len(ids))
+        send_on_commit(settings.PROJECT_CHANGED_TASK, project_id=project.pk)
+        fault_point("round_finished")

@@ -1,0 +1,310 @@
+"""The loop: a project's next step, and one private choice of questions."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Max, Q, QuerySet
+from django.db.models.functions import Now
+from numpy.typing import NDArray
+
+from annotation import access
+from annotation.models import Arrival, Consensus, Oracle, Project, ProjectState, Selection, WorkState
+from annotation.questions.services import labels, queue
+from annotation.statement.label_budget import questions_left
+from annotation.work.services import broker, jobs
+from annotation.work.services.work import finish_work
+from learner import next_step, selectors
+from learner.answers.services import randomized_answers
+from learner.configuration.pool import featurizer_of, screen_of, strategy_of
+from learner.errors import NothingToAsk, NothingWaits
+from learner.linear_model import LinearModel
+from learner.models import Round, TrainingRun
+from learner.next_step import ProjectStatus, Step
+from learner.pools import secret_selectors
+from learner.pools import selectors as pool_selectors
+from learner.pools.selectors import Examples
+from learner.pools.services import features, room
+from learner.releases.services import release_gate, releases
+from learner.rounds.services import (
+    ranked_pool,
+    repeat_rounds,
+    score_parts,
+    screen_rounds,
+    secret_rounds,
+    spread_rounds,
+    suggestions,
+)
+from learner.selectors import answers as answer_selectors
+from learner.selectors import repeats as repeat_selectors
+from learner.selectors import streams as stream_selectors
+from learner.strategies.clustered_uncertainty import ClusteredUncertainty
+from learner.strategies.draws import DrawStatistics
+from learner.strategies.top_c import TopC
+from learner.strategies.uncertainty import Uncertainty
+from learner.work.services import attempts
+from learner.work.services.dispatch import (
+    CHECK_RELEASE_TASK,
+    EVALUATE_RELEASE_TASK,
+    RUN_ROUND_TASK,
+    RUN_STREAM_TASK,
+    TRAIN_MODEL_TASK,
+    send_on_commit,
+)
+from learner.work.services.progress import CHOICE_PAID, CHOOSING, FEATURES, QUESTIONS, SCORES, Progress
+from privacy.mechanisms.randomness import SecureRandom
+from privacy.models import LedgerEntry
+from privacy.services import ledger
+from privacy.services.faults import fault_point
+
+RESEND_AFTER = timedelta(seconds=5)
+
+
+def advance_project(*, project_id: int) -> ProjectStatus:
+    """Take the project's next step, if one is due, and return where it stands; any worker may call this at any time."""
+    if Project.objects.filter(pk=project_id, arrival=Arrival.STREAM).exists():
+        return _advance_stream(Project.objects.select_related("pool_account").get(pk=project_id))
+    with transaction.atomic():
+        # One at a time for each project: the second caller sees what the first one started.
+        project = Project.objects.select_for_update(no_key=True).get(pk=project_id)
+        status = next_step.project_status(project)
+        if status.step in (Step.ASK, Step.TRAIN) and jobs.is_busy():
+            # The next beat asks again; what waits already comes first.
+            return status
+        if status.step == Step.ASK:
+            _start_round(project)
+        elif status.step == Step.TRAIN:
+            _start_training(project)
+        else:
+            return status
+        return next_step.project_status(project)
+
+
+def _advance_stream(project: Project) -> ProjectStatus:
+    """Send a worker to a stream that has something to do; the stream's own lock keeps several of them apart."""
+    if stream_selectors.has_work(project):
+        send_on_commit(RUN_STREAM_TASK, project_id=project.pk)
+    return next_step.project_status(project)
+
+
+def advance_projects() -> None:
+    """Advance every active project, and send again what no worker holds: its task or its worker was lost."""
+    active = Project.objects.filter(state=ProjectState.ACTIVE)
+    for project_id in active.exclude(arrival=Arrival.STREAM).values_list("pk", flat=True):
+        advance_project(project_id=project_id)
+    streams = active.filter(arrival=Arrival.STREAM).select_related("pool_account")
+    moving = [project.pk for project in streams if stream_selectors.has_work(project)]
+    _send_unless_waiting(RUN_STREAM_TASK, "project_id", moving)
+    # A canary takes many fits and a test set may be large, so neither keeps the clock's own queue waiting.
+    unchecked = release_gate.unchecked_releases().values_list("pk", flat=True)
+    _send_unless_waiting(CHECK_RELEASE_TASK, "release_id", list(unchecked))
+    unmeasured = releases.unmeasured_releases().values_list("pk", flat=True)
+    _send_unless_waiting(EVALUATE_RELEASE_TASK, "release_id", list(unmeasured))
+    _send_unless_waiting(RUN_ROUND_TASK, "round_id", list(_unheld(Round.objects.all()).values_list("pk", flat=True)))
+    runs = _unheld(TrainingRun.objects.all()).values_list("pk", flat=True)
+    _send_unless_waiting(TRAIN_MODEL_TASK, "run_id", [str(run_id) for run_id in runs])
+
+
+def _send_unless_waiting(task: str, name: str, ids: Sequence[int | str]) -> None:
+    """Send a task for each id again, unless the broker holds as many as that already."""
+    if broker.may_have_lost(len(ids)):
+        for each in ids:
+            send_on_commit(task, **{name: each})
+
+
+def _unheld(rows: QuerySet[Any]) -> QuerySet[Any]:
+    """Keep what waits for longer than a task takes to arrive, and what runs under a lapsed lease."""
+    # A process whose clock was ahead wrote a time that is still to come.
+    waiting = Q(state=WorkState.WAITING) & (Q(created_at__lt=Now() - RESEND_AFTER) | Q(created_at__gt=Now()))
+    rows = rows.exclude(project__state__in=access.CLOSED)
+    return rows.filter(waiting | Q(state=WorkState.RUNNING, leased_until__lt=Now()))
+
+
+def start_anew(*, row: Round | TrainingRun) -> Round | TrainingRun | None:
+    """Start another round or training where the newest one was cancelled or failed; None where there is no such thing.
+
+    What the earlier one was charged stays charged, and this one reserves for itself, once.
+    """
+    with transaction.atomic():
+        project = Project.objects.select_for_update(no_key=True).get(pk=row.project_id)
+        if not next_step.may_start_anew(project, row):
+            return None
+        return _start_round(project) if isinstance(row, Round) else _start_training(project)
+
+
+def train_on_few(*, project: Project) -> TrainingRun:
+    """Train on fewer questions than are declared for a model, at a manager's word; nothing else begins that."""
+    with transaction.atomic():
+        locked = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+        if next_step.project_status(locked).step != Step.FEW_LABELS:
+            raise NothingWaits("No training waits for a word: the project has gone on meanwhile.")
+        return _start_training(locked)
+
+
+def _start_round(project: Project) -> Round:
+    if secret_selectors.labels_in_secret(project):
+        return secret_rounds.start_block(project)
+    strategy = selectors.next_strategy(project)
+    again = strategy == Selection.REPEAT_VOTES
+    affordable = repeat_selectors.affordable_repeats(project) if again else questions_left(project)
+    last = Round.objects.filter(project=project).aggregate(number=Max("number"))["number"] or 0
+    started = Round.objects.create(
+        project=project,
+        number=last + 1,
+        strategy=strategy,
+        model=None if strategy == Selection.RANDOM else selectors.newest_release(project),
+        requested=project.round_size if affordable is None else min(project.round_size, affordable),
+    )
+    send_on_commit(RUN_ROUND_TASK, round_id=started.pk)
+    return started
+
+
+def _start_training(project: Project) -> TrainingRun:
+    agreed = Consensus.objects.filter(project=project)
+    newest = selectors.releases_of(project).first()
+    counts = selectors.question_counts(project)
+    block = secret_selectors.current_block(project) if secret_selectors.labels_in_secret(project) else None
+    if block is not None:
+        labels.withdraw_questions(project=project, round_number=block.number)
+        agreed = agreed.filter(query__round_number=block.number)
+    labels_used, unagreed = agreed.count(), counts.unagreed
+    if answer_selectors.randomizes_answers(project):
+        # Something is said of every question whose answers are in, whether they agree or not.
+        labels_used, unagreed = labels_used + counts.disputed, unagreed - counts.disputed
+    # A secret block may have no label at all; its model is trained all the same.
+    last_consensus_id = agreed.aggregate(last=Max("pk"))["last"] or project.labels_used_through
+    labels.mark_labels_used(project=project, last_consensus_id=last_consensus_id)
+    project.labels_used_through = last_consensus_id
+    started = TrainingRun.objects.create(
+        project=project,
+        version=(newest.version if newest else 0) + 1,
+        block=block,
+        last_consensus_id=last_consensus_id,
+        labels_used=labels_used,
+        unagreed=unagreed,
+    )
+    send_on_commit(TRAIN_MODEL_TASK, run_id=str(started.pk))
+    return started
+
+
+def run_round(*, round_id: int) -> None:
+    """Choose the questions of a round and open them, in one transaction with what the choice cost."""
+    chosen = Round.objects.select_related("project__pool_account", "model").get(pk=round_id)
+    with attempts.attempt_at(chosen) as lease:
+        if lease is None:
+            return
+        progress = Progress(lease, CHOOSING)
+        if chosen.block is not None:
+            secret_rounds.ask_block(chosen, progress)
+            return
+        if chosen.project.oracle == Oracle.CROWD:
+            # Before anybody answers: what is asked next may then hang on what was said of the answers before.
+            randomized_answers.pay_for_answers(chosen.project)
+        if chosen.strategy == Selection.REPEAT_VOTES:
+            repeat_rounds.ask_again(chosen, progress)
+            return
+        screen = screen_of(chosen.project)
+        model = score_parts.scoring_model(chosen)
+        if screen is not None and model is not None and chosen.strategy == screen.name:
+            screen_rounds.ask_screened(chosen, screen, model, progress)
+            return
+        candidates = pool_selectors.candidates_of(chosen.project)
+        if not len(candidates.ids):
+            raise NothingToAsk("There was nothing left to ask.")
+        if chosen.project.oracle == Oracle.CROWD:
+            _ask_crowd(chosen, candidates, progress)
+        else:
+            _ask_trusted(chosen, candidates, progress)
+
+
+def _ask_trusted(chosen: Round, candidates: Examples, progress: Progress) -> None:
+    """Reserve, read the features, draw, open the questions and commit."""
+    project = chosen.project
+    strategy = strategy_of(project, chosen.strategy)
+    event = strategy.event_for(
+        pool_size=len(candidates.ids),
+        picks=min(chosen.requested, len(candidates.ids)),
+        series=selectors.round_series(project),
+    )
+    if strategy.needs_model:
+        room.find_room(project)
+    progress.begin(CHOICE_PAID)
+    reservation = attempts.reserve(
+        chosen, account=project.pool_account, event=event, purpose=f"choose the questions of round {chosen.number}"
+    )
+    ids = _choose(chosen, candidates, progress)
+    progress.begin(QUESTIONS)
+    fault_point("round_chosen")
+    with transaction.atomic():
+        queue.open_queries(project=project, round_number=chosen.number, record_ids=ids.tolist())
+        suggestions.suggest_for_round(chosen, suggestions.only(candidates, ids))
+        entry = ledger.commit(reservation=reservation, output_digest=attempts.digest_of(chosen, ids))
+        _finish(chosen, entry, selected=len(ids))
+
+
+def _ask_crowd(chosen: Round, candidates: Examples, progress: Progress) -> None:
+    """Rank gate output, which is public to the crowd already: recorded, and free."""
+    project = chosen.project
+    gates = pool_selectors.gate_entries(candidates.datasets)
+
+    def predict(chooser: Uncertainty, weights: LinearModel) -> DrawStatistics:
+        scores = score_parts.score_rows(
+            chosen, chooser, candidates.datasets, candidates.rows, weights, progress.check, progress.tell
+        )
+        return DrawStatistics.from_array(scores)
+
+    progress.begin(SCORES)
+    strategy = strategy_of(project, chosen.strategy)
+    if isinstance(strategy, ClusteredUncertainty):
+        ids = spread_rounds.spread_questions(chosen, strategy, candidates)
+    else:
+        pool = ranked_pool.open_pool(project, candidates, strategy=chosen.strategy, model=chosen.model, predict=predict)
+        ids = pool.next_examples(chosen.requested)
+    if not ids.size:
+        raise NothingToAsk("The annotation budget is spent.")
+    progress.begin(QUESTIONS)
+    fault_point("round_chosen")
+    with transaction.atomic():
+        queue.open_queries(project=project, round_number=chosen.number, query_ids=ids.tolist())
+        suggestions.suggest_for_round(chosen, suggestions.only(candidates, ids))
+        entries = attempts.record_free_use(
+            chosen,
+            gates=gates,
+            operation=f"{chosen.strategy} selection",
+            purpose=f"choose the questions of round {chosen.number}",
+            output_digest=attempts.digest_of(chosen, ids),
+        )
+        _finish(chosen, entries[-1], selected=len(ids))
+
+
+def _choose(chosen: Round, candidates: Examples, progress: Progress) -> NDArray[np.int64]:
+    """Return ids in the order to ask; the released model of the round scores, never a newer or a cleaner one."""
+    strategy = strategy_of(chosen.project, chosen.strategy)
+    if not strategy.needs_model:
+        blank = np.empty((len(candidates.ids), 0), dtype=np.float32)
+        places = np.arange(len(candidates.ids), dtype=np.int64)
+        return candidates.ids[strategy.query(blank, places, None, chosen.requested, SecureRandom())]
+    model = score_parts.scoring_model(chosen)
+    progress.begin(FEATURES)
+    dimension = featurizer_of(chosen.project).dimension
+    X = features.stacked_features(candidates.datasets, dimension=dimension, tell=progress.tell)
+    progress.begin(SCORES)
+    if isinstance(strategy, TopC) and model is not None:
+        examined = strategy.check_query(X, candidates.rows, model, chosen.requested)
+        scores = score_parts.score_rows(
+            chosen, strategy, candidates.datasets, examined, model, progress.check, progress.tell
+        )
+        rows = strategy.choose(examined, scores[:, 0], chosen.requested, SecureRandom())
+    else:
+        rows = strategy.query(X, candidates.rows, model, chosen.requested, SecureRandom())
+    order = np.argsort(candidates.rows)
+    return candidates.ids[order[np.searchsorted(candidates.rows, rows, sorter=order)]]
+
+
+def _finish(chosen: Round, entry: LedgerEntry, *, selected: int) -> None:
+    finish_work(row=chosen, committed_entry=entry, selected=selected)
+    send_on_commit(settings.PROJECT_CHANGED_TASK, project_id=chosen.project_id)
+    fault_point("round_finished")

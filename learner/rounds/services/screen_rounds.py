@@ -1,0 +1,85 @@
+"""Rounds of a screen: coins decide about records one after another, and how often each was looked at is kept.
+
+The first round of a series pays for all looks at every record, the others are free. An attempt that died may have shown
+its coins, so the next one opens a series of its own.
+"""
+
+import numpy as np
+from django.conf import settings
+from django.db import transaction
+from numpy.typing import NDArray
+
+from annotation.models import Dataset
+from annotation.questions.services import queue
+from annotation.work.services.work import finish_work
+from learner import selectors
+from learner.configuration.pool import featurizer_of
+from learner.errors import NothingToAsk
+from learner.linear_model import LinearModel
+from learner.models import Round, ScreenLooks
+from learner.pools import selectors as pool_selectors
+from learner.pools.selectors import Examples
+from learner.pools.services import features, room
+from learner.rounds.services import suggestions
+from learner.strategies.screen import Screen, Screening, count_looks
+from learner.work.services import attempts
+from learner.work.services.dispatch import send_on_commit
+from learner.work.services.progress import CHOICE_PAID, FEATURES, QUESTIONS, SCORES, Progress
+from privacy.mechanisms.randomness import SecureRandom
+from privacy.services import ledger
+from privacy.services.faults import fault_point
+
+
+def ask_screened(chosen: Round, screen: Screen, model: LinearModel, progress: Progress) -> None:
+    """Reserve, flip the coins of records that may still be looked at, and store the choice with the looks it took."""
+    project = chosen.project
+    candidates = pool_selectors.candidates_of(project)
+    looks = pool_selectors.looks_at(candidates.datasets)
+    fresh = looks[candidates.rows] < screen.exposures
+    if not fresh.any():
+        _store_looks(candidates, looks, exposures=screen.exposures)
+        raise NothingToAsk("Every record was looked at as often as it may be.")
+    event = screen.event_for(pool_size=int(fresh.sum()), picks=chosen.requested, series=selectors.round_series(project))
+    room.find_room(project)
+    progress.begin(CHOICE_PAID)
+    reservation = attempts.reserve(
+        chosen, account=project.pool_account, event=event, purpose=f"choose the questions of round {chosen.number}"
+    )
+    progress.begin(FEATURES)
+    X = features.stacked_features(candidates.datasets, dimension=featurizer_of(project).dimension, tell=progress.tell)
+    # How many records the coins look at until enough are chosen is not public, so it is one step whole.
+    progress.begin(SCORES)
+    screening = screen.screen(X, candidates.rows[fresh], model, chosen.requested, SecureRandom())
+    ids = _ids_of(candidates, screening)
+    progress.begin(QUESTIONS)
+    fault_point("round_chosen")
+    with transaction.atomic():
+        queue.open_queries(project=project, round_number=chosen.number, record_ids=ids.tolist())
+        suggestions.suggest_for_round(chosen, suggestions.only(candidates, ids))
+        entry = ledger.commit(reservation=reservation, output_digest=attempts.digest_of(chosen, ids))
+        after = count_looks(looks, screening, exposures=screen.exposures)
+        _store_looks(candidates, after, exposures=screen.exposures)
+        finish_work(row=chosen, committed_entry=entry, selected=len(ids))
+        send_on_commit(settings.PROJECT_CHANGED_TASK, project_id=project.pk)
+        fault_point("round_finished")
+
+
+def _ids_of(candidates: Examples, screening: Screening) -> NDArray[np.int64]:
+    order = np.argsort(candidates.rows)
+    return candidates.ids[order[np.searchsorted(candidates.rows, screening.selected, sorter=order)]]
+
+
+def _store_looks(candidates: Examples, looks: NDArray[np.int64], *, exposures: int) -> None:
+    """Keep the looks of each upload, and how many of its records may still be looked at."""
+    fresh = np.zeros(len(looks), dtype=np.bool_)
+    fresh[candidates.rows] = looks[candidates.rows] < exposures
+    first = 0
+    for dataset in candidates.datasets:
+        part = slice(first, first + dataset.row_count)
+        _store(dataset, looks[part], left=int(fresh[part].sum()))
+        first += dataset.row_count
+
+
+def _store(dataset: Dataset, looks: NDArray[np.int64], *, left: int) -> None:
+    values = {"looks": looks.astype(np.uint8).tobytes(), "left": left}
+    ScreenLooks.objects.update_or_create(dataset=dataset, defaults=values)

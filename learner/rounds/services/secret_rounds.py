@@ -1,0 +1,134 @@
+"""Secret blocks: who is asked is decided by coins that nobody outside sees, and each block gives one model.
+
+A record has one coin in its life. The coins of an upload are drawn with the first block that opens after it and stored
+in the transaction that opens the block's questions.
+"""
+
+import hashlib
+import json
+from datetime import timedelta
+
+import numpy as np
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Max
+from django.db.models.functions import Now
+from numpy.typing import NDArray
+
+from annotation.models import Dataset, Project, WorkState
+from annotation.questions.services import queue
+from annotation.work.services.work import finish_work
+from learner import selectors
+from learner.configuration.pool import featurizer_of, first_block_rate, secret_sample_of
+from learner.errors import BlockNotOpen, NothingToAsk
+from learner.linear_model import LinearModel
+from learner.models import Round, SecretDraw
+from learner.pools import secret_selectors
+from learner.pools import selectors as pool_selectors
+from learner.pools.selectors import Examples
+from learner.pools.services import features
+from learner.rounds.services import suggestions
+from learner.strategies.blocks import draw_blocks
+from learner.strategies.secret_sample import ScreenedSecretSample, SecretSample
+from learner.work.services import attempts
+from learner.work.services.dispatch import RUN_ROUND_TASK, send_on_commit
+from learner.work.services.progress import CHOICE_PAID, QUESTIONS, Progress
+from privacy.accounting.events import Event
+from privacy.mechanisms.randomness import RandomSource, SecureRandom
+from privacy.services import ledger
+from privacy.services.faults import fault_point
+
+
+def start_block(project: Project) -> Round:
+    """Open the next block; all that is written here is public."""
+    last = Round.objects.filter(project=project).aggregate(number=Max("number"))["number"] or 0
+    block = secret_selectors.next_block(project) or 0
+    started = Round.objects.create(
+        project=project,
+        number=last + 1,
+        strategy=project.selection,
+        block=block,
+        model=selectors.newest_release(project) if project.screened_blocks and block > 1 else None,
+        requested=pool_selectors.pool_size(project),
+    )
+    send_on_commit(RUN_ROUND_TASK, round_id=started.pk)
+    return started
+
+
+def ask_block(chosen: Round, progress: Progress) -> None:
+    """Draw the coins that are missing, open the questions of the block, and set the time at which it closes."""
+    project = chosen.project
+    block = chosen.block or 0
+    sample = secret_sample_of(project, block=block)
+    event = sample.event_for(pool_size=0, picks=0, series="single")
+    progress.begin(CHOICE_PAID)
+    reservation = attempts.reserve(
+        chosen, account=project.pool_account, event=event, purpose=f"choose block {block} in secret"
+    )
+    candidates = pool_selectors.candidates_of(project)
+    rng = SecureRandom()
+    # How long the coins and the questions of a secret block take is not cut any finer.
+    progress.begin(QUESTIONS)
+    with transaction.atomic():
+        coins = [_coins_of(dataset, rng) for dataset in candidates.datasets]
+        if not coins:
+            raise NothingToAsk("There is no pool to ask about.")
+        drawn = np.concatenate(coins)[candidates.rows] == block
+        ids = rng.permutation(candidates.ids[drawn & _kept(chosen, candidates, drawn, sample, rng)])
+        fault_point("round_chosen")
+        queue.open_queries(project=project, round_number=chosen.number, record_ids=ids.tolist())
+        # Over all that could have been drawn: the time it takes is the same whatever the coins said.
+        suggestions.suggest_for_round(chosen, candidates)
+        entry = ledger.commit(reservation=reservation, output_digest=_public_digest(chosen, event))
+        finish_work(
+            row=chosen,
+            committed_entry=entry,
+            # Uploads may have come since the block was started.
+            requested=sum(len(flipped) for flipped in coins),
+            selected=len(ids),
+            closes_at=Now() + timedelta(hours=project.block_hours),
+        )
+        send_on_commit(settings.PROJECT_CHANGED_TASK, project_id=project.pk)
+        fault_point("round_finished")
+
+
+def close_block(*, project: Project) -> Round:
+    """Close the open block now instead of at its time; what nobody has agreed on by then counts as empty.
+
+    The moment shows outside, so it must not depend on the answers; the site cannot check why a manager chooses it.
+    """
+    with transaction.atomic():
+        Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+        block = secret_selectors.open_block(project)
+        if block is None:
+            raise BlockNotOpen("There is no open block to close.")
+        Round.objects.filter(pk=block.pk, state=WorkState.DONE).update(closes_at=Now())
+        send_on_commit(settings.PROJECT_CHANGED_TASK, project_id=project.pk)
+    block.refresh_from_db()
+    return block
+
+
+def _kept(
+    chosen: Round, candidates: Examples, drawn: NDArray[np.bool_], sample: SecretSample, rng: RandomSource
+) -> NDArray[np.bool_]:
+    """Say which candidates a screened block keeps of those its coins have drawn; every block but those keeps all."""
+    if not isinstance(sample, ScreenedSecretSample) or chosen.model is None:
+        return np.ones(len(candidates.ids), dtype=np.bool_)
+    X = features.stacked_features(candidates.datasets, dimension=featurizer_of(chosen.project).dimension)
+    model = LinearModel.from_json(chosen.model.weights)
+    return np.isin(candidates.rows, sample.thin(X, candidates.rows[drawn], model, rng))
+
+
+def _coins_of(dataset: Dataset, rng: SecureRandom) -> NDArray[np.uint8]:
+    """Return the block of each row of an upload, shape (rows,), drawn now if they never were."""
+    stored = SecretDraw.objects.filter(dataset=dataset).first()
+    if stored is None:
+        drawn = draw_blocks(dataset.row_count, first_block_rate(dataset.project), rng)
+        stored = SecretDraw.objects.create(dataset=dataset, blocks=drawn.tobytes())
+    return np.frombuffer(stored.blocks, dtype=np.uint8)
+
+
+def _public_digest(chosen: Round, event: Event) -> str:
+    """Digest what may be said of the choice; one of the ids would let anybody with a list of them test guesses."""
+    public = {"round": chosen.number, "block": chosen.block, "event": event.to_json()}
+    return hashlib.sha256(json.dumps(public, sort_keys=True).encode()).hexdigest()

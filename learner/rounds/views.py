@@ -1,0 +1,78 @@
+"""The page of a crowd project's ranked pool: what waits, in which order, and what the answers may still cost."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from numpy.typing import NDArray
+
+from annotation.access import managed_project
+from annotation.models import Oracle, Query, Selection
+from annotation.statement.label_budget import label_budget, questions_left
+from learner import selectors
+from learner.pools import selectors as pool_selectors
+from learner.rounds.services.ranked_pool import open_pool
+from learner.strategies.ranked_pool import RankedExamplePool
+
+SHOWN_EXAMPLES = 20
+# What a page has time to rank; a round ranks any number.
+RANKED_ON_PAGE = 20_000
+CONFIDENCE_EDGES = np.linspace(0.0, 1.0, 11)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A text that passed the gate, with how sure the model is of it, in percent."""
+
+    query: Query
+    uncertainty: float
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """How many texts the model is so sure of; `low` and `high` in percent."""
+
+    low: int
+    high: int
+    texts: int
+
+
+@login_required
+def ranked_pool(request: HttpRequest, slug: str) -> HttpResponse:
+    """What passed the gate and waits, most uncertain first, and what is left of the budget; managers only."""
+    project = managed_project(request, slug)
+    if project.oracle != Oracle.CROWD:
+        raise Http404
+    candidates = pool_selectors.candidates_of(project)
+    model = selectors.newest_release(project)
+    context = {
+        "project": project,
+        "labels": label_budget(project),
+        "questions_left": questions_left(project),
+        "waiting": len(candidates.ids),
+        "model": model,
+    }
+    strategy = selectors.next_strategy(project)
+    context["by_chance"] = strategy == Selection.RANDOM
+    context["spread"] = strategy == Selection.CLUSTERED_UNCERTAINTY
+    if strategy == Selection.UNCERTAINTY and 0 < len(candidates.ids) <= RANKED_ON_PAGE:
+        pool = open_pool(project, candidates, strategy=strategy, model=model)
+        context |= {"ranked": _first(pool), "bins": _bins(pool.waiting()[2])}
+    return render(request, "learner/ranked_pool.html", context)
+
+
+def _first(pool: RankedExamplePool) -> list[Ranked]:
+    ids, uncertainty, confidence = (column[:SHOWN_EXAMPLES].tolist() for column in pool.waiting())
+    found = Query.objects.in_bulk(ids)
+    rows = zip(ids, uncertainty, confidence, strict=True)
+    return [Ranked(found[pk], unsure, 100 * sure) for pk, unsure, sure in rows if pk in found]
+
+
+def _bins(confidence: NDArray[np.float64]) -> list[Bin]:
+    counts, edges = np.histogram(confidence, bins=CONFIDENCE_EDGES)
+    percent = np.rint(100 * edges).astype(int).tolist()
+    rows = zip(percent, percent[1:], counts.tolist(), strict=False)
+    return [Bin(low, high, texts) for low, high, texts in rows if texts]

@@ -1,0 +1,62 @@
+"""What the owner of a project writes about its classes: public words, worth a model before any label."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from learner.estimators.descriptions import ClassDescription, described_by
+from privacy.choices import Choice, Kind, Sound, parameter
+from privacy.wording import gettext_noop as _
+from privacy.wording import say
+
+LONGEST_LINE = 500
+MOST_LINES = 5000
+
+
+@dataclass(frozen=True)
+class ClassWords(Choice):
+    """Sentences and example phrases of each class, as a project holds them."""
+
+    kind: ClassVar[Kind] = Kind.CLASSES
+    name: ClassVar[str] = "class_words"
+    label: ClassVar[str] = _("words about the classes")
+    sound: ClassVar[Sound] = Sound()
+    # Public words, so another sentence changes no price and no promise.
+    stays: ClassVar[bool] = False
+
+    class_descriptions: tuple[str, ...] = parameter(
+        (),
+        label=_("What belongs to each class"),
+        help=_(
+            "For texts, one line each: a class, a colon and a sentence or an example phrase. Alternatives stand in "
+            "braces with strokes between them. A few lines for each class are often worth more than a hundred answers, "
+            "and cost nothing. "
+            "Write them without looking at the records."
+        ),
+    )
+
+    def event(self, *args: Any, **circumstances: Any) -> None:
+        """Nothing private is read."""
+
+    def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
+        """Refuse lines that name no class, or that are too many or too long."""
+        lines = self.class_descriptions
+        if len(lines) > MOST_LINES or any(len(line) > LONGEST_LINE for line in lines):
+            rule = say("At most {lines} lines of {letters} letters each.", lines=MOST_LINES, letters=LONGEST_LINE)
+            return {"class_descriptions": rule}
+        known = {str(name).strip().casefold() for name in settings.get("classes", ())}
+        for number, line in enumerate(lines, start=1):
+            name, colon, words = line.partition(":")
+            if not colon or not words.strip() or name.strip().casefold() not in known:
+                rule = say("Line {number} must be a class, a colon and words about it.", number=number)
+                return {"class_descriptions": rule}
+        return {}
+
+
+# What projects may say about their classes.
+CHOICES: tuple[type[Choice], ...] = (ClassWords,)
+
+
+def descriptions_of(settings: Mapping[str, Any], classes: Sequence[str]) -> dict[str, ClassDescription]:
+    """Return the words a project's settings hold, by class; empty where there are none."""
+    return described_by(settings.get("class_descriptions") or (), classes)

@@ -1,0 +1,53 @@
+"""The model that public words about classes are worth: what trainings lean on where nothing better is released."""
+
+import numpy as np
+
+from annotation.models import DataKind, Project
+from learner.configuration.pool import estimator_of, featurizer_of
+from learner.estimators.huber_svm import PrivateHuberSVM
+from learner.estimators.randomized_answers import RandomizedAnswersClassifier
+from learner.estimators.softmax_steps import PrivateSoftmaxSteps
+from learner.estimators.sums import PrivateSums
+from learner.estimators.version_zero import Encode, huber_prior, version_zero, word_directions
+from learner.linear_model import LinearModel
+from learner.starts.class_words import descriptions_of
+
+# Kinds of features to which the name of a class means something.
+ENCODERS = ("static_encoder", "sentence_encoder")
+
+
+def described_model(project: Project) -> LinearModel | None:
+    """Return the model of the words about the project's classes, at epsilon 0; None where there are none."""
+    descriptions = descriptions_of(project.settings, project.classes)
+    if not descriptions or project.data_kind != DataKind.TEXT:
+        return None
+    return version_zero(project.classes, descriptions, _encoder_of(project))
+
+
+def word_prior(project: Project) -> LinearModel | None:
+    """Return the model that learning from randomised answers starts from; None where words mean nothing to it.
+
+    To hashed words a class that nobody described is a stranger, to an encoder its name says something.
+    """
+    descriptions = descriptions_of(project.settings, project.classes)
+    if not descriptions and featurizer_of(project).kind not in ENCODERS:
+        return None
+    return word_directions(project.classes, descriptions, _encoder_of(project))
+
+
+def described_prior(project: Project) -> LinearModel | None:
+    """Return that model in the scale of the project's estimator; None where its estimator cannot lean on it."""
+    estimator = estimator_of(project, featurizer_of(project))
+    if isinstance(estimator, RandomizedAnswersClassifier):
+        return word_prior(project)
+    if isinstance(estimator, PrivateSoftmaxSteps | PrivateSums):
+        return described_model(project)
+    descriptions = descriptions_of(project.settings, project.classes)
+    if not descriptions or project.data_kind != DataKind.TEXT or not isinstance(estimator, PrivateHuberSVM):
+        return None
+    return huber_prior(project.classes, descriptions, _encoder_of(project), smoothing=estimator.smoothing)
+
+
+def _encoder_of(project: Project) -> Encode:
+    featurizer = featurizer_of(project)
+    return lambda texts: featurizer.transform(list(texts)).astype(np.float64)

@@ -1,0 +1,47 @@
+"""Versions of a stream: the weights after an update, published under what the whole stream has paid."""
+
+from django.db.models import F
+
+from annotation.work.services.work import Lease
+from learner.configuration.pool import featurizer_of
+from learner.configuration.stream import learner_of
+from learner.errors import NotEnoughLabels
+from learner.linear_model import LinearModel
+from learner.models import Stream, TrainingRun
+from learner.releases.services import publishing, release_gate
+from learner.releases.services.publishing import StagedRelease
+from learner.work.keys import key_of
+from learner.work.services import attempts
+from privacy.errors import SimulationNotReleasable
+from privacy.models import LedgerEntry
+from privacy.services import ledger
+
+
+def release_version(run: TrainingRun, lease: Lease) -> None:
+    """Publish the weights as they stand; no noise is drawn, so a second attempt publishes the same."""
+    project = run.project
+    stream = Stream.objects.select_related("entry__account", "entry__parent").get(project=project)
+    if stream.learner_state is None or stream.entry is None or stream.batches_used != run.stream_batches:
+        raise NotEnoughLabels("The stream does not stand where this version was started.")
+    featurizer = featurizer_of(project)
+    learner = learner_of(project, featurizer).resume(stream.learner_state)
+    if not learner.releasable:
+        raise SimulationNotReleasable("The noise came from a seed, so the model carries no guarantee.")
+    model = LinearModel(learner.coef_, learner.intercept_, tuple(project.classes), "softmax")
+    paid = stream.entry
+
+    def commit(staged: StagedRelease) -> tuple[LedgerEntry, list[LedgerEntry]]:
+        entry = ledger.record_post_processing(
+            account=project.pool_account,
+            parent=paid,
+            operation="a version of the paid stream",
+            purpose=f"release version {run.version}",
+            subject=attempts.subject_of(run),
+            output_digest=staged.digest,
+            key=key_of(run, run.attempt),
+        )
+        Stream.objects.filter(pk=stream.pk).update(batches_released=F("batches_used"))
+        return entry, [paid, entry]
+
+    candidate = publishing.publish_version(run, model, featurizer, entries=[paid], lease=lease, commit=commit)
+    release_gate.check_release(release_id=candidate.pk)

@@ -1,0 +1,22 @@
+"""What the pages that set a project going say about charges that then come by themselves."""
+
+from typing import Any
+
+from django import template
+
+from annotation.models import Arrival, Project
+from learner import selectors
+
+register = template.Library()
+
+
+@register.inclusion_tag("learner/_coming_charges.html")
+def coming_charges(project: Project) -> dict[str, Any]:
+    """Name the price of a round and of a model; a stream is paid for once, whole, when its first record comes."""
+    if project.arrival == Arrival.STREAM:
+        return {"account": None}
+    return {
+        "account": selectors.training_account(project),
+        "training": selectors.training_price(project),
+        "round": selectors.round_price(project),
+    }

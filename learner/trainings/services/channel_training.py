@@ -1,0 +1,89 @@
+"""A version trained on what is known of each question: that is paid for or no secret, so it costs nothing more."""
+
+import numpy as np
+
+from annotation.work.services.work import Lease
+from learner.answers.services import randomized_answers
+from learner.configuration.pool import answers_are_open, estimator_of
+from learner.errors import NotEnoughLabels
+from learner.estimators.randomized_answers import RandomizedAnswersClassifier
+from learner.linear_model import LinearModel
+from learner.models import TrainingRun
+from learner.pools import selectors as pool_selectors
+from learner.pools.services import features
+from learner.releases.services import publishing, release_gate, stopping
+from learner.releases.services.publishing import StagedRelease
+from learner.selectors import answers as answer_selectors
+from learner.starts.services import version_zero
+from learner.work.keys import key_of
+from learner.work.services import attempts
+from learner.work.services.progress import FEATURES, FIT, RELEASE, TRAINING, TRAINING_PAID, Progress
+from privacy.models import LedgerEntry
+from privacy.services import ledger
+from privacy.services.faults import fault_point
+
+
+def train_on_questions(run: TrainingRun, lease: Lease) -> None:
+    """Learn from what is known of each settled question, and release the model.
+
+    Where answers are randomised, what the new ones agree on is said first, and only what was said is read.
+    """
+    project = run.project
+    progress = Progress(lease, TRAINING)
+    progress.begin(TRAINING_PAID)
+    featurizer = features.ready_featurizer(project)
+    paid = randomized_answers.pay_for_answers(project)
+    if paid is None and not answers_are_open(project):
+        raise NotEnoughLabels("The answers of this project are not randomised.")
+    lease.check()
+    progress.begin(FEATURES)
+    datasets = list(pool_selectors.pool_datasets(project))
+    X = features.stacked_features(datasets, dimension=featurizer.dimension, tell=progress.tell)
+    lease.check()
+    if paid is not None:
+        randomized_answers.say_answers(run)
+    progress.begin(FIT)
+    estimator = estimator_of(project, featurizer, prior=version_zero.word_prior(project))
+    assert isinstance(estimator, RandomizedAnswersClassifier)
+    known = (
+        answer_selectors.open_answers_of(project, last_consensus_id=run.last_consensus_id)
+        if paid is None
+        else answer_selectors.responses_of(project)
+    )
+    texts, counts = randomized_answers.texts_of(project, X)
+    rows = np.ascontiguousarray(X[known.examples.rows])
+    estimator.fit_responses(rows, known.likelihoods, texts=texts, weights=counts)
+    model = LinearModel(estimator.coef_, estimator.intercept_, tuple(project.classes), "softmax")
+    advice = stopping.advise(run, model, featurizer, texts=texts, counts=counts)
+    lease.check()
+    fault_point("training_fitted")
+    gates = pool_selectors.gate_entries(datasets)
+    batches = answer_selectors.spoken_entries(project)
+    progress.begin(RELEASE)
+
+    def commit(staged: StagedRelease) -> tuple[LedgerEntry, list[LedgerEntry]]:
+        free = attempts.record_free_use(
+            run,
+            gates=gates,
+            operation="training",
+            purpose=f"train version {run.version} on gate output",
+            output_digest=staged.digest,
+        )
+        if paid is None:
+            return free[-1], [*gates, *free]
+        entry = ledger.record_post_processing(
+            account=paid.account,
+            parent=paid,
+            operation="training on randomised answers",
+            purpose=f"train version {run.version}",
+            subject=attempts.subject_of(run),
+            output_digest=staged.digest,
+            key=key_of(run, run.attempt),
+        )
+        return entry, [*gates, *free, paid, *batches, entry]
+
+    entries = gates if paid is None else [*gates, paid]
+    candidate = publishing.publish_version(
+        run, model, featurizer, entries=entries, lease=lease, commit=commit, advice=advice
+    )
+    release_gate.check_release(release_id=candidate.pk)

@@ -1,0 +1,90 @@
+"""Noisy sums of secret blocks: each release adds its own to all before, and reads no record again."""
+
+import hashlib
+import json
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from annotation.models import Project
+from learner.configuration.pool import first_block_rate
+from learner.estimators.choice import PrivateEstimator
+from learner.estimators.sums import PrivateSums
+from learner.features.base import Featurizer
+from learner.models import TrainingRun
+from learner.models.sums import ReleasedSums
+from learner.strategies.blocks import block_rates
+from privacy.mechanisms.sums import NoisySums
+from privacy.models import LedgerEntry
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """The sums of all blocks before, and the weight of the new one's beside them."""
+
+    sums: NoisySums
+    own_weight: float
+
+
+def earlier_sums(run: TrainingRun, estimator: PrivateEstimator, featurizer: Featurizer) -> Earlier | None:
+    """Return the released sums of all blocks before, None where there are none of this shape.
+
+    Another featuriser, other classes or another constant column begin anew: such sums do not add up. Each block has the
+    same noise, so a block counts by its public rate: a mean of noisy means is best with weights as its squared sizes.
+    """
+    if run.block is None or not isinstance(estimator, PrivateSums):
+        return None
+    known = ReleasedSums.objects.filter(
+        run__project=run.project, shape=_shape(run.project, estimator, featurizer)
+    ).order_by("-run__version")
+    stored = known.first()
+    if stored is None:
+        return None
+    every = block_rates(first_block_rate(run.project))
+    before = [every[(block or 1) - 1] for block in known.values_list("run__block__block", flat=True)]
+    own = every[(run.block.block or 1) - 1]
+    scale = _scale([*before, own])
+    moments = None if stored.moments is None else _matrix(stored.moments, stored.dimension)
+    sums = NoisySums(
+        moments, _matrix(stored.class_sums, stored.dimension), stored.moment_variance, stored.class_variance
+    )
+    return Earlier(sums.times(scale / _scale(before)), scale * own)
+
+
+def _scale(rates: list[float]) -> float:
+    """Return what makes sums weighted by their rates as large as plain ones."""
+    return math.fsum(rates) / math.fsum(rate**2 for rate in rates)
+
+
+def store_sums(run: TrainingRun, estimator: PrivateEstimator, featurizer: Featurizer, entry: LedgerEntry) -> None:
+    """Keep what a secret block released with all before it, in the transaction that publishes its model."""
+    if run.block is None or not isinstance(estimator, PrivateSums):
+        return
+    sums = estimator.sums_
+    ReleasedSums.objects.create(
+        run=run,
+        entry=entry,
+        shape=_shape(run.project, estimator, featurizer),
+        moments=None if sums.moments is None else sums.moments.tobytes(),
+        class_sums=sums.class_sums.tobytes(),
+        dimension=sums.class_sums.shape[1],
+        moment_variance=sums.moment_variance,
+        class_variance=sums.class_variance,
+    )
+
+
+def _matrix(stored: bytes | memoryview, dimension: int) -> NDArray[np.float64]:
+    return np.frombuffer(bytes(stored), dtype=np.float64).reshape(-1, dimension).copy()
+
+
+def _shape(project: Project, estimator: PrivateSums, featurizer: Featurizer) -> str:
+    said = {
+        "features": [featurizer.kind, featurizer.parameters()],
+        "classes": list(project.classes),
+        "constant": estimator.intercept_scaling,
+        "norm_bound": estimator.norm_bound,
+        "moments": estimator.moment_share > 0,
+    }
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()

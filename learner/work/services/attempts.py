@@ -1,0 +1,95 @@
+"""One attempt at a round or a training: what it reserves, and what becomes of that when the attempt ends badly."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+
+import numpy as np
+from django.db import transaction
+from django.db.models import Model
+from numpy.typing import NDArray
+
+from annotation.errors import WorkCancelled
+from annotation.work.services import work
+from learner.errors import LearnerError
+from learner.models import Round, TrainingRun
+from learner.work.keys import key_of
+from privacy.accounting.event import Event
+from privacy.errors import PrivacyError
+from privacy.models import SETTLEMENTS, BudgetAccount, EntryKind, LedgerEntry
+from privacy.services import ledger
+from privacy.services.digests import keyed_digest
+from privacy.wording import say
+
+# Every attempt that died after its reservation was charged, so what kills its worker each time must not go on for ever.
+MAX_ATTEMPTS = 10
+
+
+def subject_of(row: Round | TrainingRun) -> str:
+    """Return what the ledger sums the attempts of one round, or of one release, under."""
+    return f"round:{row.number}" if isinstance(row, Round) else f"release:{row.version}"
+
+
+class ChargedEnding(work.Ending):
+    """What an attempt reserved is charged when it ends without an output: it may have read private rows."""
+
+    maximum = MAX_ATTEMPTS
+    refusals = (PrivacyError, LearnerError, WorkCancelled)
+
+    def settle_earlier(self, row: Model) -> None:
+        assert isinstance(row, Round | TrainingRun)
+        _charge_open(row, attempts=range(1, row.attempt))
+
+    def killed_words(self, row: Model) -> str:
+        return say("Given up: {attempts} attempts ended without a result.", attempts=self.maximum)
+
+    def give_up(self, row: Model, reason: str) -> None:
+        assert isinstance(row, Round | TrainingRun)
+        with transaction.atomic():
+            work.fail_work(row=row, error=reason)
+            _charge_open(row, attempts=range(1, row.attempt + 1))
+
+
+def attempt_at(row: Round | TrainingRun) -> AbstractContextManager[work.Lease | None]:
+    """Take the row for one attempt, as `work.attempt_at` does; what it reserved stays charged however it ends."""
+    return work.attempt_at(row, ChargedEnding())
+
+
+def reserve(row: Round | TrainingRun, *, account: BudgetAccount, event: Event, purpose: str) -> LedgerEntry:
+    """Hold the cost of this attempt, durably, before anything private is read."""
+    entry = ledger.reserve(
+        account=account, event=event, purpose=purpose, key=key_of(row, row.attempt), subject=subject_of(row)
+    )
+    row.reservation = entry
+    row.save(update_fields=["reservation"])
+    return entry
+
+
+def digest_of(chosen: Round, ids: NDArray[np.int64]) -> str:
+    """Return what the ledger keeps of the ids a round asked about; others cannot hold guesses against it."""
+    return keyed_digest(ids, of=f"{chosen.project.pool_account.scope} {subject_of(chosen)}")
+
+
+def record_free_use(
+    row: Round | TrainingRun, *, gates: Sequence[LedgerEntry], operation: str, purpose: str, output_digest: str
+) -> list[LedgerEntry]:
+    """Write into the pool's account that an output descends from what these gates let through and from nothing else."""
+    return [
+        ledger.record_post_processing(
+            account=row.project.pool_account,
+            parent=gate,
+            operation=operation,
+            purpose=purpose,
+            subject=subject_of(row),
+            output_digest=output_digest,
+            key=key_of(row, row.attempt, part=f"gate {gate.sequence}"),
+        )
+        for gate in gates
+    ]
+
+
+def _charge_open(row: Round | TrainingRun, *, attempts: range) -> None:
+    keys = [key_of(row, attempt) for attempt in attempts]
+    reserved = LedgerEntry.objects.filter(idempotency_key__in=keys, kind=EntryKind.RESERVE)
+    for reservation in reserved.exclude(children__kind__in=SETTLEMENTS).select_related("account"):
+        with transaction.atomic():
+            ledger.charge(reservation=reservation, reason=say("the attempt ended without an output"))

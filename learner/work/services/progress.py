@@ -1,0 +1,66 @@
+"""How far a round or a training is: in steps that its kind fixes, and parts whose number is public.
+
+What a step tells is how many of its parts are made. Their number follows from sizes and settings alone: ranges of rows,
+classes, batches of the questions asked. How long a solver goes on, which the records decide, is never a number here.
+"""
+
+from collections.abc import Callable
+
+from annotation.work.services.work import Lease
+from privacy.wording import say
+
+Tell = Callable[[int, int], None]
+# Of the bar, each step has as much as every other.
+STEP_LENGTH = 100
+
+FEATURES = say("features are made")
+CHOICE_PAID, SCORES, QUESTIONS = say("the choice is paid for"), say("the pool is scored"), say("questions are opened")
+TRAINING_PAID, FIT = say("the training is paid for"), say("the model is fitted")
+RELEASE = say("the release is written")
+CHOOSING = (CHOICE_PAID, FEATURES, SCORES, QUESTIONS)
+TRAINING = (TRAINING_PAID, FEATURES, FIT, RELEASE)
+
+
+class Progress:
+    """Tells what an attempt does now; nothing is told twice, and no bar goes back."""
+
+    def __init__(self, lease: Lease, steps: tuple[str, ...]) -> None:
+        self._lease = lease
+        self._steps = steps
+        self._at = 0
+        self._told = 0
+
+    def check(self) -> None:
+        """Raise once the attempt is to stop, as the lease does."""
+        self._lease.check()
+
+    def begin(self, step: str) -> None:
+        """Begin a step, or come to it again; those before it are done."""
+        self._at = self._steps.index(step)
+        self._report(0, say("Step {step} of {steps}: {reason}.", **self._words()))
+
+    def tell(self, done: int, total: int) -> None:
+        """Say how many parts of the present step are made; `total` must be public."""
+        if total > 0:
+            words = say("Step {step} of {steps}: {reason}, {done} of {total}.", done=done, total=total, **self._words())
+            self._report(STEP_LENGTH * done // total, words)
+
+    def _words(self) -> dict[str, object]:
+        return {"step": self._at + 1, "steps": len(self._steps), "reason": self._steps[self._at]}
+
+    def _report(self, within: int, message: str) -> None:
+        self._told = max(self._told, STEP_LENGTH * self._at + within)
+        self._lease.report(progress_done=self._told, progress_total=STEP_LENGTH * len(self._steps), message=message)
+
+
+def silent(done: int, total: int) -> None:
+    """Tell nobody."""
+
+
+def spread(tell: Tell, place: int, places: int) -> Tell:
+    """Return what tells the parts of one of several equal places."""
+
+    def within(done: int, total: int) -> None:
+        tell(place * total + done, places * total)
+
+    return within

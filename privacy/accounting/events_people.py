@@ -1,0 +1,94 @@
+"""The event of a population: what one operation of a project costs everybody whose records the project may hold."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from privacy.accounting import checks
+from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost, Unit, no_proof
+from privacy.accounting.event import Event
+from privacy.accounting.events_series import SecretBlockEvent
+from privacy.wording import say, say_many
+
+# More records of one person than this leave nothing to promise; it also keeps the squares within the ledger's columns.
+MOST_RECORDS_PER_PERSON = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleEvent(Event):
+    """An operation of one project, charged to the population its records are of.
+
+    `event` is the operation as the project's account paid for it in entry `entry` of `scope`. Where that protects one
+    record and the population one person, a person is a group of at most `records_per_person` records; where both
+    protect the same, the declared number is how often one of them stands in the project, mostly once.
+    """
+
+    event: Event
+    unit: Unit
+    records_per_person: int
+    scope: str
+    entry: int
+    kind: ClassVar[str] = "people"
+    valid_for: ClassVar[frozenset[Adjacency]] = frozenset(ADJACENCIES)
+
+    def __post_init__(self) -> None:
+        """Refuse what has no conversion, naming the rule."""
+        checks.one_of("unit", self.unit, ("record", "contributor"))
+        checks.at_least("records_per_person", self.records_per_person, 1)
+        checks.at_least("entry", self.entry, 1)
+        if self.records_per_person > MOST_RECORDS_PER_PERSON:
+            raise ValueError(
+                say(
+                    "records_per_person must be <= {most}, got {number}",
+                    most=MOST_RECORDS_PER_PERSON,
+                    number=self.records_per_person,
+                )
+            )
+        if broken := unit_rule(str(getattr(self.event, "unit", "record")), self.unit, self.records_per_person):
+            raise ValueError(broken)
+
+    def cost(self, *, adjacency: Adjacency = "null") -> Cost:
+        """Return what the operation costs a person: group privacy over the declared number of records."""
+        once = self.event.cost(adjacency=adjacency)
+        if isinstance(self.event, SecretBlockEvent) and self.records_per_person > 1 and any(self.event.series.deltas):
+            raise no_proof(
+                self.event.kind,
+                adjacency,
+                say("a group's delta needs the epsilon of the whole series, and an entry has its own part of it"),
+            )
+        grouped = once.of_group(self.records_per_person)
+        if grouped.delta == 1 and once.delta < 1:
+            raise no_proof(
+                self.event.kind,
+                adjacency,
+                say(
+                    "its delta for {number} records of one person is 1: a mechanism without a finite epsilon has no "
+                    "group privacy beside a delta",
+                    number=self.records_per_person,
+                ),
+            )
+        return grouped
+
+    def summary(self) -> str:
+        """Return one sentence."""
+        return say_many(
+            "{event}; for a person with at most {n} record",
+            "{event}; for a person with at most {n} records",
+            event=self.event.summary(),
+            n=self.records_per_person,
+        )
+
+
+def unit_rule(account: str, population: str, records_per_person: int) -> str:
+    """Return the rule that an account of one unit breaks in a population of another, or nothing."""
+    if account not in ("record", "contributor"):
+        return say(
+            "what protects one {unit} says nothing about the people of a population: theirs are the records",
+            unit=account,
+        )
+    if account == "contributor" and population == "record":
+        return say(
+            "an account that protects a contributor has people with names: it belongs to a population of contributors"
+        )
+    if account == "contributor" and records_per_person != 1:
+        return say("an account that protects a contributor protects all records of one person: the number is 1")
+    return ""

@@ -1,0 +1,243 @@
+"""The event of a series of secret blocks: a record is in one of them or in none, and the whole series is one charge."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from privacy.accounting import checks
+from privacy.accounting.cost import Adjacency, Cost
+from privacy.accounting.event import Event
+from privacy.accounting.events_training import FIXED_SLOTS, SecretSampleEvent, require_slot
+from privacy.accounting.units import outward
+from privacy.wording import say
+
+
+@dataclass(frozen=True, slots=True)
+class SecretSeriesEvent(Event):
+    r"""Mechanisms on blocks of records; a secret coin puts each record into block k with probability `rates[k]`.
+
+    Coins of a record are exclusive: it is in one block at most, and the blocks' rates add up to 1 at most. Block k's
+    mechanism is within (`epsilons[k]`, `deltas[k]`) under `null` for its own records and may otherwise depend on what
+    earlier blocks released. All three lists are fixed before the first coin falls, the event is charged once, and each
+    block releases once.
+    """
+
+    rates: tuple[float, ...]
+    epsilons: tuple[float, ...]
+    deltas: tuple[float, ...]
+    kind: ClassVar[str] = "secret_series"
+    valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
+
+    def __post_init__(self) -> None:
+        """Check the ranges, and that the coins can be exclusive."""
+        if not len(self.rates) == len(self.epsilons) == len(self.deltas) or not self.rates:
+            raise ValueError(say("a series needs a rate, an epsilon and a delta of each block"))
+        for rate in self.rates:
+            checks.rate("rate", rate)
+        for epsilon in self.epsilons:
+            checks.positive("epsilon", epsilon)
+        for delta in self.deltas:
+            if not 0 <= delta < 1:
+                raise ValueError(say("delta must lie in [0, 1), got {delta}", delta=delta))
+        # Rates that are parts of one may add up to a rounding error more.
+        if math.fsum(self.rates) > 1 + 1e-12:
+            raise ValueError(say("rates must add up to at most 1, got {total}", total=math.fsum(self.rates)))
+
+    def cost(self, *, adjacency: Adjacency = "null") -> Cost:
+        r"""Return the loss of the whole series.
+
+        Notes
+        -----
+        Given the block of a record, the outputs of all other blocks have ratio 1 between the neighbours, so the ratio
+        of all outputs is the mixture :math:`1 - \sum_k q_k + \sum_k q_k r_k` of the blocks' ratios.
+        """
+        require_slot(self, adjacency)
+        epsilon = mixture_epsilon(self.rates, self.epsilons)
+        if not any(self.deltas):
+            floor = _floor(self.rates, self.epsilons)
+            return Cost(outward(epsilon - math.log(floor) if adjacency == "replace" else epsilon))
+        once = Cost(outward(epsilon), outward_delta(self.rates, self.epsilons, self.deltas))
+        return once.of_two_steps() if adjacency == "replace" else once
+
+    def summary(self) -> str:
+        """Return one sentence."""
+        return say(
+            "a series of {n} secret blocks that hold at most {total:.4g} of the records",
+            n=len(self.rates),
+            total=min(1.0, math.fsum(self.rates)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SecretBlockEvent(Event):
+    r"""One release from block `block` of a series, counted from 1; all releases together cost what the series costs.
+
+    `attempts` says how often each block was reserved for before, this one included if an attempt at it died: any of
+    them may have released. The first entry of a series opens it, each later one descends from the one before.
+    """
+
+    series: SecretSeriesEvent
+    inner: Event
+    block: int
+    attempts: tuple[int, ...]
+    kind: ClassVar[str] = "secret_block"
+    valid_for: ClassVar[frozenset[Adjacency]] = frozenset({"null"})
+
+    def __post_init__(self) -> None:
+        """Check the ranges, and that the mechanism is within what its block was given."""
+        if len(self.attempts) != len(self.series.rates) or any(count < 0 for count in self.attempts):
+            raise ValueError(say("a release needs a number of attempts >= 0 of each block"))
+        if not 1 <= self.block <= len(self.attempts):
+            raise ValueError(
+                say("block must lie in [1, {most}], got {block}", most=len(self.attempts), block=self.block)
+            )
+        if isinstance(self.inner, SecretSampleEvent | SecretBlockEvent | SecretSeriesEvent) or self.inner.needs_parent:
+            raise ValueError(say("{kind} cannot be sampled", kind=self.inner.kind))
+        cost = self.inner.cost(adjacency="null")
+        place = self.block - 1
+        if cost.epsilon > self.series.epsilons[place] or cost.delta > self.series.deltas[place]:
+            raise ValueError(
+                say(
+                    "block {block} was given epsilon {epsilon:.6g} and delta {delta:.3g} when its series was opened",
+                    block=self.block,
+                    epsilon=self.series.epsilons[place],
+                    delta=self.series.deltas[place],
+                )
+            )
+
+    @classmethod
+    def next_of(
+        cls, before: "SecretBlockEvent | None", training: Event, *, block: int, rates: Sequence[float]
+    ) -> "SecretBlockEvent | None":
+        """Return the release from `block` after the entry `before`, or the one that opens a series of `rates`.
+
+        A series that is opened gives every block what `training` costs. None where the block was given less.
+        """
+        cost = training.cost(adjacency="null")
+        if before is not None:
+            series, attempts = before.series, before.counted
+            if cost.epsilon > series.epsilons[block - 1] or cost.delta > series.deltas[block - 1]:
+                return None
+        else:
+            n = len(rates)
+            series = SecretSeriesEvent(tuple(rates), (cost.epsilon,) * n, (cost.delta,) * n)
+            attempts = (0,) * n
+        return cls(series, training, block, attempts)
+
+    @property
+    def counted(self) -> tuple[int, ...]:
+        """Attempts at each block once this one is made."""
+        return tuple(count + (place == self.block) for place, count in enumerate(self.attempts, start=1))
+
+    @property
+    def needs_parent(self) -> bool:
+        """Whether the series is open already."""
+        return any(self.attempts)
+
+    def check_parent(self, parent: Event | None) -> None:
+        """Refuse to continue anything but this series, as far as it has come."""
+        Event.check_parent(self, parent)
+        if not self.needs_parent:
+            return
+        if not isinstance(parent, SecretBlockEvent) or parent.series != self.series:
+            raise ValueError(say("a further block must descend from a block of the same series"))
+        if any(now < before for now, before in zip(self.attempts, parent.counted, strict=True)):
+            raise ValueError(say("attempts must count every release of the series before"))
+
+    def cost(self, *, adjacency: Adjacency = "null") -> Cost:
+        r"""Return what this release adds to the series.
+
+        Notes
+        -----
+        A block reserved for m times has released within :math:`m\varepsilon_k`, so what all releases up to here cost is
+        :math:`\ln(1 + \sum_k q_k(e^{m_k\varepsilon_k} - 1))`, whatever later blocks do; each entry pays the difference
+        to the one before. Both bounds on delta depend on the blocks to come, so the entry that opens a series pays the
+        deltas of all its blocks. The argument is one of ratios along all outputs: in rho there is none.
+        """
+        require_slot(self, adjacency)
+        paid = mixture_epsilon(self.series.rates, self._told(self.attempts))
+        released = mixture_epsilon(self.series.rates, self._told(self.counted))
+        missed = self._missed(self.counted) - (self._missed(self.attempts) if self.needs_parent else 0.0)
+        return Cost(max(0.0, outward(released) - paid), min(1.0, max(0.0, outward(missed))), rho=math.inf)
+
+    def _told(self, attempts: tuple[int, ...]) -> tuple[float, ...]:
+        return tuple(count * epsilon for count, epsilon in zip(attempts, self.series.epsilons, strict=True))
+
+    def _missed(self, attempts: tuple[int, ...]) -> float:
+        """Return delta of the whole series where its blocks are tried so often, each once at least."""
+        counts = tuple(max(1, count) for count in attempts)
+        deltas = tuple(count * delta for count, delta in zip(counts, self.series.deltas, strict=True))
+        return outward_delta(self.series.rates, self._told(counts), deltas)
+
+    def summary(self) -> str:
+        """Return one sentence."""
+        return say(
+            "on secret block {block} of {n}, a {rate:.4g} sample: {reason}",
+            block=self.block,
+            n=len(self.attempts),
+            rate=self.series.rates[self.block - 1],
+            reason=self.inner.summary(),
+        )
+
+
+def mixture_epsilon(rates: Sequence[float], epsilons: Sequence[float]) -> float:
+    r"""Return :math:`\ln(1 + \sum_k q_k(e^{\varepsilon_k} - 1))`, however large an epsilon is."""
+    top = max(epsilons)
+    if top < 500:
+        return math.log1p(math.fsum(rate * math.expm1(epsilon) for rate, epsilon in zip(rates, epsilons, strict=True)))
+    # One is far below a rounding error of the rest; added, it keeps this an upper bound.
+    grown = math.fsum(rate * math.exp(epsilon - top) for rate, epsilon in zip(rates, epsilons, strict=True))
+    return top + math.log(grown + math.exp(-top))
+
+
+def outward_delta(rates: Sequence[float], epsilons: Sequence[float], deltas: Sequence[float]) -> float:
+    """Return the larger of both bounds on a series' delta, at most 1."""
+    if not any(deltas):
+        return 0.0
+    blocks = list(zip(rates, epsilons, deltas, strict=True))
+    missed = math.fsum(rate * delta for rate, _, delta in blocks)
+    floor = _floor(rates, epsilons)
+    kept = math.fsum(rate * math.exp(-epsilon) * delta for rate, epsilon, delta in blocks)
+    return min(1.0, outward(max(missed, kept / floor))) if floor > 0 else 1.0
+
+
+def _floor(rates: Sequence[float], epsilons: Sequence[float]) -> float:
+    return 1 + math.fsum(rate * math.expm1(-epsilon) for rate, epsilon in zip(rates, epsilons, strict=True))
+
+
+def series_event(
+    epsilon: float, delta: float, rates: Sequence[float], shares: Sequence[float] | None = None
+) -> SecretSeriesEvent:
+    r"""Return the series that costs at most (epsilon, delta) under null, divided over its blocks.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        Of the whole series, epsilon > 0, 0 <= delta < 1.
+    rates : sequence of float
+        Of the blocks, each in (0, 1], at most 1 together.
+    shares : sequence of float, optional
+        Parts of :math:`e^\varepsilon - 1` that the blocks get, > 0, scaled to add up to 1; even without.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+    """
+    checks.positive("epsilon", epsilon)
+    parts = [1.0] * len(rates) if shares is None else list(shares)
+    if len(parts) != len(rates) or not all(part > 0 for part in parts):
+        raise ValueError(say("shares must be > 0, one of each block"))
+    whole = math.fsum(parts)
+    room = math.expm1(epsilon) * (1 - 2.0**-40)
+    epsilons = tuple(math.log1p(room * part / whole / rate) for part, rate in zip(parts, rates, strict=True))
+    # Both bounds on delta grow in proportion to the blocks' own.
+    deltas = tuple(delta * part / whole / rate for part, rate in zip(parts, rates, strict=True))
+    if any(found >= 1 for found in deltas):
+        raise ValueError(say("delta must lie in [0, 1), got {delta}", delta=max(deltas)))
+    event = SecretSeriesEvent(tuple(map(float, rates)), epsilons, deltas)
+    if delta == 0:
+        return event
+    scale = min(1.0, delta / event.cost().delta) * (1 - 2.0**-40)
+    return SecretSeriesEvent(event.rates, epsilons, tuple(found * scale for found in deltas))

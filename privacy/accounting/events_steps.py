@@ -1,0 +1,148 @@
+"""The event of noisy gradient steps over all rows: one record moves each step by a bounded residual times its row."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+from privacy.accounting import checks
+from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost
+from privacy.accounting.event import Event
+from privacy.accounting.events_sums import GRID_DELTA, GRID_EPSILON, MOST_ENTRIES
+from privacy.accounting.events_training import ANY_ADJACENCY
+from privacy.accounting.units import outward
+from privacy.accounting.vector_noise import gaussian_cost
+from privacy.wording import say
+
+# Each step answers for a grid of its own.
+MOST_STEPS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class GradientStepsEvent(Event):
+    r"""Gaussian noise on the number of rows, then on :math:`\sum_i r_i x_i^\top` in each of several steps.
+
+    Rows have at most `norm_bound`, constant column included. A residual `r`, one entry a class, may depend on its own
+    record and on whatever earlier steps released; it has at most `residual_bound`. With `delta` > 0 the charge is a
+    point on the exact curve, for `pure` accounts; without, rho alone.
+    """
+
+    steps: int
+    dimension: int
+    n_classes: int
+    norm_bound: float
+    residual_bound: float
+    sigma: float
+    count_sigma: float
+    delta: float = 0.0
+    kind: ClassVar[str] = "gradient_steps"
+    valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        checks.at_least("steps", self.steps, 1)
+        checks.at_least("dimension", self.dimension, 1)
+        checks.at_least("n_classes", self.n_classes, 1)
+        for name in ("norm_bound", "residual_bound", "sigma", "count_sigma"):
+            checks.positive(name, getattr(self, name))
+        if not 0 <= self.delta < 1:
+            raise ValueError(say("delta must lie in [0, 1), got {delta}", delta=self.delta))
+        if self.steps > MOST_STEPS:
+            raise ValueError(say("at most {most} steps can be made, got {n}", most=MOST_STEPS, n=self.steps))
+        if (entries := self.dimension * self.n_classes) > MOST_ENTRIES:
+            raise ValueError(say("at most {most} sums can be released, got {n}", most=MOST_ENTRIES, n=entries))
+
+    def gaussian_mu(self, *, adjacency: Adjacency = "null") -> float:
+        r"""Return how far, in standard deviations, one neighbour moves all steps and the count together.
+
+        Notes
+        -----
+        Gaussian mechanisms chosen one after the other compose as one of ratio :math:`\sqrt{\sum_t \mu_t^2}` [1]_. A
+        row against an empty slot, or one more row, moves a step by :math:`\|r\|\|x\|` and the count by 1; a row against
+        another moves a step by twice that and the count not at all.
+
+        References
+        ----------
+        .. [1] Dong, Roth, Su, "Gaussian differential privacy", 2022, Corollary 3.3.
+        """
+        checks.one_of("adjacency", adjacency, ADJACENCIES)
+        one = self.residual_bound * self.norm_bound / self.sigma
+        if adjacency == "replace":
+            return outward(2 * math.sqrt(self.steps) * one)
+        return outward(math.sqrt(self.steps * one**2 + self.count_sigma**-2))
+
+    def cost(self, *, adjacency: Adjacency = "null") -> Cost:
+        """Return the price of all steps together; whatever is computed from them is free."""
+        exact = gaussian_cost(self.gaussian_mu(adjacency=adjacency), 1.0, self.delta)
+        if self.delta == 0:
+            return exact
+        grids = self.steps + 1
+        return Cost(
+            exact.epsilon + grids * GRID_EPSILON, min(1.0, self.delta * (1 + grids * GRID_DELTA)), rho=exact.rho
+        )
+
+    def in_rho(self) -> Self:
+        """Return the same noise without a point of its curve."""
+        return replace(self, delta=0.0)
+
+    def summary(self) -> str:
+        """Return one sentence."""
+        return say(
+            "{steps} gradient steps of {dimension} columns for {n_classes} classes with Gaussian noise of {sigma:.4g}",
+            steps=self.steps,
+            dimension=self.dimension,
+            n_classes=self.n_classes,
+            sigma=self.sigma,
+        )
+
+
+def gradient_steps_event(
+    epsilon: float,
+    delta: float,
+    *,
+    steps: int,
+    dimension: int,
+    n_classes: int,
+    norm_bound: float,
+    residual_bound: float,
+    count_share: float = 0.01,
+    adjacency: Adjacency = "null",
+) -> GradientStepsEvent:
+    """Return the event that costs at most (epsilon, delta) under `adjacency`, to a part in a million.
+
+    Parameters
+    ----------
+    count_share : float
+        Share of the squared ratio that goes to the number of rows, in (0, 1).
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range, or epsilon not above what the grids are charged.
+    """
+    checks.delta_in_open_interval("delta", delta)
+    checks.one_of("adjacency", adjacency, ADJACENCIES)
+    grids = steps + 1
+    if not epsilon > 2 * grids * GRID_EPSILON:
+        raise ValueError(
+            say("epsilon must be > {least}, got {epsilon}", least=2 * grids * GRID_EPSILON, epsilon=epsilon)
+        )
+    if not 0 < count_share < 1:
+        raise ValueError(say("count_share must lie in (0, 1), got {share}", share=count_share))
+    inside = delta / (1 + 2 * grids * GRID_DELTA)
+
+    def event_of(mu: float) -> GradientStepsEvent:
+        times = 2 if adjacency == "replace" else 1
+        sigma = times * residual_bound * norm_bound * math.sqrt(steps / (1 - count_share)) / mu
+        count = 1 / (mu * math.sqrt(count_share))
+        return GradientStepsEvent(
+            steps, dimension, n_classes, float(norm_bound), float(residual_bound), sigma, count, inside
+        )
+
+    low, high = 0.0, 1.0
+    while event_of(high).cost(adjacency=adjacency).epsilon <= epsilon:
+        low, high = high, 2 * high
+    while high - low > 1e-9 * high:
+        middle = (low + high) / 2
+        fits = event_of(middle).cost(adjacency=adjacency).epsilon <= epsilon
+        low, high = (middle, high) if fits else (low, middle)
+    return event_of(low)

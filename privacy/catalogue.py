@@ -1,0 +1,96 @@
+"""The choices there are, by kind and name."""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+from privacy.choices import Choice, Kind, Parameter
+
+
+class Catalogue:
+    """The choices there are, by kind and name; whole packages of them may be loaded when they are first asked for."""
+
+    def __init__(self) -> None:
+        self._choices: dict[tuple[Kind, str], type[Choice]] = {}
+        self._sources: list[Callable[[], Iterable[type[Choice]]]] = []
+
+    def register(self, *choices: type[Choice]) -> None:
+        """Add choices.
+
+        Raises
+        ------
+        ValueError
+            If a name is taken, or a parameter's name means something else elsewhere.
+        """
+        for choice in choices:
+            taken = self._choices.get((choice.kind, choice.name))
+            if taken is not None and taken is not choice:
+                raise ValueError(f"{choice.kind} {choice.name} is declared twice")
+            for other in self._choices.values():
+                _refuse_other_meaning(choice, other)
+            self._choices[choice.kind, choice.name] = choice
+
+    def withdraw(self, choice: type[Choice]) -> None:
+        """Take a choice away again."""
+        del self._choices[choice.kind, choice.name]
+
+    def add_source(self, source: Callable[[], Iterable[type[Choice]]]) -> None:
+        """Let a package name its choices when somebody first asks, since what they import may be large."""
+        self._sources.append(source)
+
+    def all(self) -> Iterator[type[Choice]]:
+        """Yield every choice."""
+        while self._sources:
+            self.register(*self._sources.pop(0)())
+        yield from list(self._choices.values())
+
+    def of_kind(self, kind: Kind) -> list[type[Choice]]:
+        """Return the choices of a kind, in the order in which they were registered."""
+        return [choice for choice in self.all() if choice.kind == kind]
+
+    def find(self, kind: Kind, name: str) -> type[Choice] | None:
+        """Return a choice by its name, None where there is none."""
+        return next((choice for choice in self.of_kind(kind) if choice.name == name), None)
+
+    def offered(self, kind: Kind, *, oracle: str, arrival: str, data_kinds: Collection[str]) -> list[type[Choice]]:
+        """Return what this site has of a kind and what has a proof in front of an oracle, for one of the data kinds."""
+        return [
+            choice
+            for choice in self.of_kind(kind)
+            if oracle in choice.sound.oracles
+            and arrival in choice.sound.arrivals
+            and set(data_kinds) & set(choice.sound.data_kinds)
+            and not choice.missing()
+        ]
+
+    def chosen(self, settings: Mapping[str, Any]) -> list[type[Choice]]:
+        """Return the declarations that the settings of a project name, and those that every project has."""
+        return [choice for choice in self.all() if not choice.kind.key or settings.get(choice.kind.key) == choice.name]
+
+    def parameters(self) -> dict[str, Parameter]:
+        """Return every parameter by its name, as the first choice that has it declares it."""
+        found: dict[str, Parameter] = {}
+        for choice in self.all():
+            for each in choice.parameters():
+                found.setdefault(each.name, each)
+        return found
+
+    def kind_of(self, name: str) -> Kind | None:
+        """Return the kind whose choices a setting belongs to, None where no choice declares it."""
+        for choice in self.all():
+            if name == choice.kind.key or any(each.name == name for each in choice.parameters()):
+                return choice.kind
+        return None
+
+    def section_of(self, name: str) -> str | None:
+        """Return the section of the document that holds a setting, None where no choice declares it."""
+        kind = self.kind_of(name)
+        return None if kind is None else kind.section
+
+
+def _refuse_other_meaning(choice: type[Choice], other: type[Choice]) -> None:
+    """Refuse a name that stands for something else already: documents and forms know parameters by name alone."""
+    known = {each.name: each for each in other.parameters()}
+    for each in choice.parameters():
+        same = known.get(each.name)
+        if same is not None and (same.type is not each.type or other.kind.section != choice.kind.section):
+            raise ValueError(f"{choice.name} and {other.name} mean different things by {each.name}")

@@ -1,0 +1,400 @@
+"""What a project may choose: each choice declares its parameters once, and everything else is derived from that.
+
+A choice is a frozen dataclass in the file of its mechanism. Its fields are its parameters, declared by `parameter`; its
+class says what it is called, where it has a proof, and what it is charged (`event`). From it follow the part of the
+document, the JSON schema, form fields, words of the history, broken rules and the row by which the database knows it.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping
+from dataclasses import MISSING, Field, asdict, dataclass, field, fields
+from enum import StrEnum
+from functools import cache
+from types import NoneType
+from typing import Any, ClassVar, Final, Self, get_args, get_origin, get_type_hints
+
+from privacy.accounting.event import Event
+from privacy.errors import PrivacyError
+from privacy.wording import gettext_noop as _
+from privacy.wording import rules_together, say
+
+DECLARATION: Final = "parameter"
+ORACLES: Final = ("trusted", "crowd")
+ARRIVALS: Final = ("pool", "stream")
+DATA_KINDS: Final = ("text", "table", "image")
+# JSON's names of the types a parameter may have.
+JSON_TYPES: Final = {bool: "boolean", int: "integer", float: "number", str: "string", tuple: "array"}
+
+
+class Kind(StrEnum):
+    """What there is to choose."""
+
+    GATE = "gate"
+    FEATURES = "features"
+    STRATEGY = "strategy"
+    ESTIMATOR = "estimator"
+    POLICY = "policy"
+    RANDOMIZER = "randomizer"
+    CLASSES = "classes"
+    SUGGESTIONS = "suggestions"
+    MACHINE = "machine"
+    LABEL_TYPE = "label_type"
+    RELEASES = "releases"
+    STREAM = "stream"
+
+    @property
+    def section(self) -> str:
+        """The section of the configuration document that holds it."""
+        return PLACES[self][0]
+
+    @property
+    def key(self) -> str:
+        """The name under which the chosen one stands there; empty where there is one declaration for all projects."""
+        return PLACES[self][1]
+
+
+PLACES: Final[Mapping[Kind, tuple[str, str]]] = {
+    Kind.GATE: ("gate", "gate_kind"),
+    Kind.FEATURES: ("features", "features"),
+    Kind.STRATEGY: ("selection", "selection"),
+    Kind.ESTIMATOR: ("training", "estimator"),
+    Kind.POLICY: ("training", "update_policy"),
+    Kind.RANDOMIZER: ("labelling", "label_randomizer"),
+    Kind.CLASSES: ("labelling", ""),
+    Kind.SUGGESTIONS: ("labelling", "suggestions"),
+    Kind.MACHINE: ("labelling", "machine"),
+    Kind.LABEL_TYPE: ("labelling", "question_kind"),
+    Kind.RELEASES: ("releases", ""),
+    Kind.STREAM: ("stream", ""),
+}
+
+
+class BrokenRules(PrivacyError, ValueError):
+    """Values that a declaration refuses, with the rule each of them breaks."""
+
+    def __init__(self, broken: Mapping[str, str]) -> None:
+        super().__init__(rules_together(broken))
+        self.broken = dict(broken)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameter:
+    """One parameter of a choice.
+
+    Attributes
+    ----------
+    name : str
+        Its name in the document, in forms and over REST; two choices that use a name mean the same by it.
+    type : type
+        bool, int, float, str, or tuple for a list of texts.
+    default : object
+        What it is where nobody says otherwise; None where it must be said and is not optional.
+    label, help : str
+        What people read beside it: its name, and what it does.
+    unit : str
+        What it is counted in, where that is not plain from its name.
+    above, at_least, below, at_most : float or None
+        Its range.
+    options : mapping of str to str
+        The values it may have, with their labels, where these are few.
+    rule : str
+        What is said to a value outside the range; `{got}` is the value.
+    optional : bool
+        Whether it may be left empty.
+    arrivals : collection of str
+        Where it applies; elsewhere it keeps its default and no form asks for it.
+    elsewhere : str
+        What is said to another value elsewhere.
+    """
+
+    name: str
+    type: type
+    default: Any
+    label: str
+    help: str = ""
+    unit: str = ""
+    above: float | None = None
+    at_least: float | None = None
+    below: float | None = None
+    at_most: float | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+    rule: str = ""
+    optional: bool = False
+    arrivals: Collection[str] = ARRIVALS
+    elsewhere: str = ""
+
+    def broken(self, value: Any) -> str:
+        """Return the rule that a value breaks, empty where it breaks none."""
+        if value is None or value == "":
+            may_be_empty = self.optional or (value == "" and self.type is str and not self.options)
+            return "" if may_be_empty else say(self.rule, got=value) if self.rule else _("Is missing.")
+        if mistyped := self.mistyped(value):
+            return mistyped
+        if self.options and value not in self.options:
+            return say("Must be one of {possible}, got {got}.", possible=", ".join(self.options), got=value)
+        broken = self._out_of_range(value) if self.type in (int, float) else ""
+        return say(self.rule, got=value) if broken and self.rule else broken
+
+    def mistyped(self, value: Any) -> str:
+        """Say that a value is of another type, empty where it is of the declared one."""
+        if (value is None and self.optional) or _has_type(value, self.type):
+            return ""
+        return say("Must be of type {type}, got {got}.", type=JSON_TYPES[self.type], got=repr(value)[:40])
+
+    def _out_of_range(self, value: float) -> str:
+        if not math.isfinite(value):
+            return say("Must be a finite number, got {got}.", got=value)
+        if self.above is not None and not value > self.above:
+            return say("Must be above {bound:g}, got {got}.", bound=self.above, got=value)
+        if self.at_least is not None and not value >= self.at_least:
+            return say("Must be at least {bound:g}, got {got}.", bound=self.at_least, got=value)
+        if self.below is not None and not value < self.below:
+            return say("Must be below {bound:g}, got {got}.", bound=self.below, got=value)
+        if self.at_most is not None and not value <= self.at_most:
+            return say("Must be at most {bound:g}, got {got}.", bound=self.at_most, got=value)
+        return ""
+
+    def json_schema(self) -> dict[str, Any]:
+        """Return the JSON schema of its value."""
+        kind = JSON_TYPES[self.type]
+        bounds = {
+            "exclusiveMinimum": self.above,
+            "minimum": self.at_least,
+            "exclusiveMaximum": self.below,
+            "maximum": self.at_most,
+        }
+        schema: dict[str, Any] = {"type": [kind, "null"] if self.optional else kind, "title": self.label}
+        schema |= {"description": " ".join(part for part in (self.help, self.unit and f"[{self.unit}]") if part)}
+        schema |= {name: bound for name, bound in bounds.items() if bound is not None}
+        if self.options:
+            schema["enum"] = [*self.options, *([None] if self.optional else [])]
+        if self.type is tuple:
+            schema["items"] = {"type": "string"}
+        return schema | {"default": _plain(self.default)}
+
+
+def parameter(
+    default: Any,
+    *,
+    label: str,
+    help: str = "",  # noqa: A002
+    unit: str = "",
+    above: float | None = None,
+    at_least: float | None = None,
+    below: float | None = None,
+    at_most: float | None = None,
+    options: Mapping[str, str] | None = None,
+    rule: str = "",
+    arrivals: Collection[str] = ARRIVALS,
+    elsewhere: str = "",
+) -> Any:
+    """Declare a parameter of a choice; its type is the field's annotation, `| None` makes it optional."""
+    declared = {
+        "label": label,
+        "help": help,
+        "unit": unit,
+        "above": above,
+        "at_least": at_least,
+        "below": below,
+        "at_most": at_most,
+        "options": dict(options or {}),
+        "rule": rule,
+        "arrivals": tuple(arrivals),
+        "elsewhere": elsewhere,
+    }
+    return field(default=default, metadata={DECLARATION: declared})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sound:
+    """Where a choice has a proof, and what is said elsewhere.
+
+    Attributes
+    ----------
+    oracles, arrivals, data_kinds : collection of str
+        Those it has a proof for.
+    why_not : mapping of str to str
+        For an oracle, an arrival or a data kind that is not among them, the rule that it breaks.
+    """
+
+    oracles: Collection[str] = ORACLES
+    arrivals: Collection[str] = ARRIVALS
+    data_kinds: Collection[str] = DATA_KINDS
+    why_not: Mapping[str, str] = field(default_factory=dict)
+
+    def broken(self, settings: Mapping[str, Any]) -> str:
+        """Return the rule that a project's oracle, arrival or data kind breaks, empty where none does."""
+        around = (
+            (settings.get("oracle", ORACLES[0]), self.oracles),
+            (settings.get("arrival", ARRIVALS[0]), self.arrivals),
+            (settings.get("data_kind", DATA_KINDS[0]), self.data_kinds),
+        )
+        for value, sound in around:
+            if value not in sound:
+                return self.why_not.get(value) or say("This has no proof here: {around}.", around=value)
+        return ""
+
+
+@dataclass(frozen=True)
+class Choice(ABC):
+    """One thing a project may choose; a subclass is frozen, too, and its fields made by `parameter` are declared.
+
+    Attributes
+    ----------
+    kind : Kind
+        What it is one of.
+    name : str
+        Its name in documents; never given to another choice later.
+    label, help : str
+        What people read in a list of choices, and beside it.
+    sound : Sound
+        Where it has a proof.
+    stays : bool
+        Whether what was paid for goes on under its parameters, so that these stay after the first charge.
+    """
+
+    kind: ClassVar[Kind]
+    name: ClassVar[str]
+    label: ClassVar[str]
+    help: ClassVar[str] = ""
+    sound: ClassVar[Sound] = Sound()
+    stays: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """Refuse a value outside its range."""
+        broken = {each.name: each.broken(getattr(self, each.name)) for each in self.parameters()}
+        if any(broken.values()):
+            raise BrokenRules({name: rule for name, rule in broken.items() if rule})
+
+    @abstractmethod
+    def event(self, *args: Any, **circumstances: Any) -> Event | None:
+        """Return the accountant's event of one use, None where it reads nothing private.
+
+        What it is asked about, all of it public, is a matter of the kind.
+        """
+
+    def opening(self, settings: Mapping[str, Any]) -> Event | None:
+        """Return what the pool must be able to pay before this is of any use, None where that is nothing."""
+        return None
+
+    def release(self, settings: Mapping[str, Any]) -> Event | None:
+        """Return what one release of a pool's model is charged, None where that is nothing or decided elsewhere."""
+        return None
+
+    def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
+        """Return the rules between several settings that are broken, by the setting that breaks them."""
+        return {}
+
+    @classmethod
+    def missing(cls) -> str:
+        """Say what this site lacks for the choice, empty where nothing is lacking; then it is not offered."""
+        return ""
+
+    @classmethod
+    def parameters_in(cls, arrival: str) -> list[Parameter]:
+        """Return those parameters that apply where records arrive so."""
+        return [each for each in cls.parameters() if arrival in each.arrivals]
+
+    @classmethod
+    def parameters(cls) -> tuple[Parameter, ...]:
+        """Return its parameters in the order of their declaration."""
+        return _parameters(cls)
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> Self:
+        """Return the choice with the values of a project; what is left out has its default.
+
+        Raises
+        ------
+        BrokenRules
+            If a value is outside its range.
+        """
+        return cls(**_values(cls, settings))
+
+    @classmethod
+    def broken_by(cls, settings: Mapping[str, Any]) -> dict[str, str]:
+        """Return the rule that each setting of a project breaks under this choice, empty where it has a proof."""
+        if reason := cls.sound.broken(settings) or cls.missing():
+            return {cls.kind.key or cls.name: reason}
+        try:
+            chosen = cls.of(settings)
+        except BrokenRules as error:
+            return error.broken
+        arrival = settings.get("arrival", ARRIVALS[0])
+        broken = {
+            each.name: each.elsewhere or say("This has no proof here: {around}.", around=arrival)
+            for each in cls.parameters()
+            if arrival not in each.arrivals and getattr(chosen, each.name) != each.default
+        }
+        broken |= chosen.rules(settings)
+        if not broken and "pool_epsilon" in settings and (event := chosen.opening(settings)) is not None:
+            epsilon = event.cost().epsilon
+            if epsilon > settings["pool_epsilon"]:
+                broken["pool_epsilon"] = say(
+                    "This choice costs epsilon {epsilon:.3g} before anything else, more than the limit.",
+                    epsilon=epsilon,
+                )
+        return broken
+
+    def document(self) -> dict[str, Any]:
+        """Return its part of the configuration document."""
+        values = asdict(self)
+        part = {each.name: _plain(values[each.name]) for each in self.parameters()}
+        return ({self.kind.key: self.name} if self.kind.key else {}) | part
+
+    @classmethod
+    def json_schema(cls) -> dict[str, Any]:
+        """Return the JSON schema of its part of the document."""
+        named = {cls.kind.key: {"const": cls.name}} if cls.kind.key else {}
+        properties = named | {each.name: each.json_schema() for each in cls.parameters()}
+        described = {"title": cls.label, "description": cls.help, "type": "object", "properties": properties}
+        needed = [each.name for each in cls.parameters() if each.default is None and not each.optional]
+        return described | {"required": [*named, *needed]}
+
+    @classmethod
+    def entry(cls) -> dict[str, Any]:
+        """Return its line of the catalogue."""
+        sound = {name: sorted(getattr(cls.sound, name)) for name in ("oracles", "arrivals", "data_kinds")}
+        return {"kind": cls.kind.value, "name": cls.name, "label": cls.label, **sound, "schema": cls.json_schema()}
+
+
+@cache
+def _parameters(choice: type[Choice]) -> tuple[Parameter, ...]:
+    hints = get_type_hints(choice)
+    return tuple(_parameter(each, hints[each.name]) for each in fields(choice) if DECLARATION in each.metadata)
+
+
+def _parameter(declared: "Field[Any]", hint: Any) -> Parameter:
+    optional = NoneType in get_args(hint)
+    known = [part for part in get_args(hint) if part is not NoneType] if optional else [hint]
+    plain = get_origin(known[0]) or known[0]
+    if len(known) != 1 or plain not in JSON_TYPES:
+        raise TypeError(f"parameter {declared.name} must be a number, a text, a flag or a tuple of texts, got {hint}")
+    if declared.default is MISSING:
+        raise TypeError(f"parameter {declared.name} must have a default")
+    values = declared.metadata[DECLARATION]
+    return Parameter(name=declared.name, type=plain, default=declared.default, optional=optional, **values)
+
+
+def _has_type(value: Any, wanted: type) -> bool:
+    if wanted is tuple:
+        return isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
+    if isinstance(value, bool):
+        return wanted is bool
+    return isinstance(value, int | float) if wanted is float else isinstance(value, wanted)
+
+
+def _values(choice: type[Choice], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the settings say about a choice's parameters, in their types."""
+    found: dict[str, Any] = {}
+    for each in choice.parameters():
+        value = settings.get(each.name, each.default)
+        if each.type is float and isinstance(value, int) and not isinstance(value, bool):
+            value = float(value)
+        found[each.name] = tuple(value) if each.type is tuple and isinstance(value, list) else value
+    return found
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value

@@ -1,0 +1,78 @@
+"""Noisy sums of residuals times rows, released with exact discrete noise, one step after the other."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacy.accounting.events_steps import GradientStepsEvent
+from privacy.mechanisms.randomness import RandomSource
+from privacy.mechanisms.second_moments import shortened_rows
+from privacy.mechanisms.sums import MOST_ROWS, STEPS, released_steps
+
+# Weights become multiples of 2**-16 below 2**10: their products with rows add up exactly for up to 2**13 columns.
+WEIGHT_STEPS = 2**16
+LARGEST_WEIGHT = 2**10
+
+Matrix = NDArray[np.float64]
+
+
+class NoisySteps:
+    """Rows that answer one noisy gradient after the other, as many as their event pays for.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d)
+        Constant column included, of norm at most ``event.norm_bound``.
+    event : GradientStepsEvent
+        The noise and its price.
+    rng : RandomSource
+        Source of the noise; exact only if secure.
+
+    Raises
+    ------
+    ValueError
+        If a row is longer than declared, or there are too many rows to be summed exactly.
+    """
+
+    def __init__(self, rows: Matrix, event: GradientStepsEvent, *, rng: RandomSource) -> None:
+        if rows.shape[1:] != (event.dimension,):
+            raise ValueError(f"rows must have {event.dimension} columns, got {rows.shape}")
+        if len(rows) > MOST_ROWS:
+            raise ValueError(f"at most {MOST_ROWS} rows can be summed exactly")
+        self._rows = shortened_rows(rows, norm_bound=event.norm_bound, steps=STEPS)
+        self._event, self._rng = event, rng
+        self._made = 0
+        counted = released_steps(np.array([len(rows)], dtype=np.int64), 1.0, event.count_sigma, rng)
+        self.count = float(counted[0])
+
+    def scores(self, weights: Matrix) -> Matrix:
+        """Return rows times `weights`, shape (K, d): what a record gets is the same whatever others lie beside it.
+
+        A product that a library adds up in an order of its own would differ in the last place with the rows around, and
+        then so would their rounded residuals.
+        """
+        whole = np.rint(np.clip(weights, -LARGEST_WEIGHT, LARGEST_WEIGHT) * WEIGHT_STEPS)
+        exact: Matrix = self._rows @ whole.T
+        return exact * (self._event.norm_bound / STEPS / WEIGHT_STEPS)
+
+    def release(self, residuals: Matrix) -> Matrix:
+        """Return the noisy sum of residuals, shape (n, K), times rows, shape (K, d); longer residuals are clipped.
+
+        Raises
+        ------
+        ValueError
+            If every step that was paid for is made, or a residual is not finite.
+        """
+        event = self._event
+        if self._made == event.steps:
+            raise ValueError(f"only {event.steps} steps are paid for")
+        if residuals.shape != (len(self._rows), event.n_classes):
+            raise ValueError(f"residuals must have {event.n_classes} entries a row, got {residuals.shape}")
+        self._made += 1
+        lengths = np.linalg.norm(residuals, axis=1, keepdims=True)
+        # A little below the bound, so that what is rounded is never above it.
+        clipped = residuals * np.minimum(1.0, event.residual_bound * (1 - 1e-12) / np.maximum(lengths, 1e-300))
+        whole = shortened_rows(clipped, norm_bound=event.residual_bound, steps=STEPS)
+        # Products of whole numbers of which each record adds 2**26 at most are exact in float64.
+        sums = (whole.T @ self._rows).astype(np.int64)
+        unit = event.norm_bound * event.residual_bound / STEPS**2
+        return released_steps(sums.ravel(), unit, event.sigma, self._rng).reshape(sums.shape)

@@ -1,0 +1,54 @@
+"""Running sums: with every batch the sums of all batches so far are released, at the price of a few."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacy.accounting.events_running import PARTS, RunningSumsEvent
+from privacy.mechanisms.randomness import RandomSource
+from privacy.mechanisms.sums import Members, NoisySums, Rows, exact_sums, noisy_sums
+
+# Sums of this many rows, weighted in parts, still fit 63 bits.
+MOST_ROWS = 2**20
+
+
+def weighted_sums(
+    batches: Sequence[tuple[Rows, Members]], event: RunningSumsEvent
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the sums of an epoch's batches, oldest first, each with its coefficient, in whole parts of steps.
+
+    Raises
+    ------
+    ValueError
+        If there are more batches than the event declares, too many rows, or a row is not as declared.
+    """
+    if not 1 <= len(batches) <= event.updates:
+        raise ValueError(f"an epoch has 1 to {event.updates} batches, got {len(batches)}")
+    if sum(len(rows) for rows, _ in batches) > MOST_ROWS:
+        raise ValueError(f"at most {MOST_ROWS} rows can be summed exactly")
+    d = event.sums.dimension
+    products, sums = np.zeros((d, d), dtype=np.int64), np.zeros((event.sums.n_classes, d), dtype=np.int64)
+    for part, batch in zip(event.coefficients, reversed(batches), strict=False):
+        of_rows, of_classes = exact_sums([batch], event.sums)
+        products += part * of_rows
+        sums += part * of_classes
+    return products, sums
+
+
+def release_running_sums(
+    batches: Sequence[tuple[Rows, Members]], event: RunningSumsEvent, *, rng: RandomSource
+) -> NoisySums:
+    """Return what is released when the newest of `batches` is full; `RunningTotal` makes sums of all of it.
+
+    Parameters
+    ----------
+    batches : sequence of (rows, members)
+        All batches of the epoch, oldest first, as `release_sums` takes them; each may be empty.
+    event : RunningSumsEvent
+        The noise and its price.
+    rng : RandomSource
+        Source of the noise; exact only if secure.
+    """
+    products, sums = weighted_sums(batches, event)
+    return noisy_sums(products, sums, event.sums, parts=PARTS, rng=rng)

@@ -1,0 +1,151 @@
+"""Sums of rows by class and of their products, released with exact discrete noise, and added up over blocks."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacy.accounting.events_sums import SumsEvent
+from privacy.mechanisms.discrete import LARGEST_COUNT, DiscreteGaussian
+from privacy.mechanisms.randomness import RandomSource
+from privacy.mechanisms.second_moments import shortened_rows
+
+# Entries of rows become multiples of 2**-13 of the bound.
+STEPS = 2**13
+# Sums of this many products are still exact in float64.
+MOST_ROWS = 2**26
+# Noise spans at least this many steps of its grid, which is what the event charges the grid for.
+LEAST_SCALE = 2**32
+
+Rows = NDArray[np.floating]
+Members = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class NoisySums:
+    """What was released: everything computed from it is free.
+
+    Attributes
+    ----------
+    moments : ndarray of shape (d, d) or None
+        Noisy sum of x x^T, symmetric; None where class sums alone were released.
+    class_sums : ndarray of shape (K, d)
+        Noisy sum of the rows of each class.
+    moment_variance : float
+        Variance of the noise on the diagonal of `moments`, twice that beside it; 0 without moments.
+    class_variance : float
+        Variance of the noise on every entry of `class_sums`.
+    """
+
+    moments: NDArray[np.float64] | None
+    class_sums: NDArray[np.float64]
+    moment_variance: float
+    class_variance: float
+
+    def times(self, weight: float) -> "NoisySums":
+        """Return the sums with a public weight, whose square their noise has."""
+        return NoisySums(
+            None if self.moments is None else weight * self.moments,
+            weight * self.class_sums,
+            weight**2 * self.moment_variance,
+            weight**2 * self.class_variance,
+        )
+
+    def plus(self, other: Self) -> "NoisySums":
+        """Return the sums over both blocks of records, which must be disjoint; variances add up as well.
+
+        Raises
+        ------
+        ValueError
+            If the two have different shapes, or only one has moments.
+        """
+        if self.class_sums.shape != other.class_sums.shape or (self.moments is None) != (other.moments is None):
+            raise ValueError(f"sums of one shape add up, got {self.class_sums.shape} and {other.class_sums.shape}")
+        moments = None if self.moments is None or other.moments is None else self.moments + other.moments
+        return NoisySums(
+            moments,
+            self.class_sums + other.class_sums,
+            self.moment_variance + other.moment_variance,
+            self.class_variance + other.class_variance,
+        )
+
+
+def exact_sums(blocks: Iterable[tuple[Rows, Members]], event: SumsEvent) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the sums in whole steps: products of shape (d, d) in squared steps, class sums of shape (K, d).
+
+    Products of whole numbers below 2**53 and their sums have no rounding error in whatever order a library adds them.
+
+    Raises
+    ------
+    ValueError
+        If a row is too long, has too many classes, or there are too many rows.
+    """
+    d, count = event.dimension, 0
+    products, sums = np.zeros((d, d)), np.zeros((event.n_classes, d))
+    for rows, members in blocks:
+        if rows.shape[1:] != (d,) or members.shape != (len(rows), event.n_classes):
+            raise ValueError(f"rows must have {d} columns and members {event.n_classes}, got {members.shape}")
+        if (members.sum(axis=1) > event.labels_per_record).any():
+            raise ValueError(f"a record has at most {event.labels_per_record} labels")
+        steps = shortened_rows(rows, norm_bound=event.norm_bound, steps=STEPS)
+        count += len(steps)
+        if count > MOST_ROWS:
+            raise ValueError(f"at most {MOST_ROWS} rows can be summed exactly")
+        if event.moment_sigma:
+            products += steps.T @ steps
+        sums += members.T.astype(np.float64) @ steps
+    return products.astype(np.int64), sums.astype(np.int64)
+
+
+def release_sums(blocks: Iterable[tuple[Rows, Members]], event: SumsEvent, *, rng: RandomSource) -> NoisySums:
+    """Return all sums with noise.
+
+    Parameters
+    ----------
+    blocks : iterable of (rows, members)
+        Rows, shape (n, d), constant column included, of norm at most ``event.norm_bound``; and which classes each
+        belongs to, boolean of shape (n, K).
+    event : SumsEvent
+        The noise and its price.
+    rng : RandomSource
+        Source of the noise; exact only if secure.
+
+    Raises
+    ------
+    ValueError
+        If a row is not as the event declares.
+    """
+    return noisy_sums(*exact_sums(blocks, event), event, parts=1, rng=rng)
+
+
+def noisy_sums(
+    products: NDArray[np.int64], sums: NDArray[np.int64], event: SumsEvent, *, parts: int, rng: RandomSource
+) -> NoisySums:
+    """Return exact sums, in whole parts of steps, with the noise of the event; `parts` is a power of two."""
+    d, moments = event.dimension, None
+    if event.moment_sigma:
+        unit = (event.norm_bound / STEPS) ** 2 / parts
+        moments = np.zeros((d, d))
+        beside = np.triu_indices(d, 1)
+        moments[np.diag_indices(d)] = released_steps(products.diagonal(), unit, event.moment_sigma, rng)
+        # One unit in the last place more than the root of one half, never less.
+        narrow = math.nextafter(event.moment_sigma * math.sqrt(0.5), math.inf)
+        moments[beside] = released_steps(products[beside], unit, narrow, rng)
+        moments += np.triu(moments, 1).T
+    unit = event.norm_bound / STEPS / parts
+    class_sums = released_steps(sums.ravel(), unit, event.class_sigma, rng).reshape(sums.shape)
+    return NoisySums(moments, class_sums, event.moment_sigma**2, event.class_sigma**2)
+
+
+def released_steps(steps: NDArray[np.int64], unit: float, sigma: float, rng: RandomSource) -> NDArray[np.float64]:
+    """Return steps of size `unit` with noise of `sigma`, on a grid finer by a power of two where that is needed."""
+    finer = 2 ** max(0, math.ceil(math.log2(LEAST_SCALE * unit / sigma)))
+    scale = math.nextafter(sigma / unit, math.inf) * finer
+    if steps.size and int(np.abs(steps).max()) > LARGEST_COUNT // finer:
+        raise ValueError(f"sums do not fit on a grid of {finer} parts of {unit}")
+    noisy = DiscreteGaussian(scale).release(steps * finer, rng=rng).astype(np.float64)
+    values: NDArray[np.float64] = noisy * (unit / finer)
+    return values

@@ -1,1 +1,0 @@
-DROP FUNCTION privacy_account_totals(bigint);

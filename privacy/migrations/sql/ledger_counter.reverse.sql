@@ -1,0 +1,1 @@
+DROP TRIGGER privacy_counter_forever ON privacy_ledgercounter;

@@ -1,0 +1,8 @@
+"""Times as they leave a project's inside: whole seconds, since how long a step took tells something of what it read."""
+
+from datetime import datetime
+
+
+def whole_second(moment: datetime) -> datetime:
+    """Return the second a moment lies in."""
+    return moment.replace(microsecond=0)

@@ -1,0 +1,121 @@
+"""What is kept of each account outside the database, and what it refuses; where it is kept is in `counter`."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from privacy.errors import CounterMissing, RollbackDetected
+from privacy.wording import say
+
+
+@dataclass(frozen=True, slots=True)
+class AccountIdentity:
+    """An account as it survives any kind of restore: ids and clusters change, these two do not."""
+
+    scope: str
+    opened_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How far an account's chain had grown; one that is closed has lost entries and never spends again."""
+
+    sequence: int
+    head: str
+    closed: bool = False
+
+
+class Counter(Protocol):
+    """What the site's one counter does, wherever it lies; `identity` is empty where there is none."""
+
+    # How often a process holds the whole ledger against it.
+    check_every_seconds: float
+    # When this process last did, by its monotonic clock.
+    checked_at: float
+
+    @property
+    def identity(self) -> str:
+        """Name under which the database knows it."""
+
+    def marks(self) -> dict[AccountIdentity, Mark]:
+        """Return the newest mark of every account."""
+
+    def check(self, account: AccountIdentity, *, sequence: int, previous_hash: str) -> None:
+        """Refuse a new entry that does not follow what was seen before."""
+
+    def advance(self, account: AccountIdentity, mark: Mark) -> None:
+        """Record that a chain has grown to `mark`."""
+
+    def begin(self, identity: str, marks: dict[AccountIdentity, Mark]) -> None:
+        """Take a name, and the marks to begin with; what was there stays."""
+
+    def close(self, accounts: dict[AccountIdentity, Mark]) -> None:
+        """Close accounts for ever."""
+
+
+def missing() -> CounterMissing:
+    """Return the refusal of a site whose counter is not there."""
+    return CounterMissing(
+        say("The counter outside the database is missing, so nothing is admitted (manage.py ledger_counter)")
+    )
+
+
+def refuse_unless_next(
+    account: AccountIdentity, mark: Mark | None, *, identity: str, sequence: int, previous_hash: str
+) -> None:
+    """Refuse a new entry that was written before, follows another chain, or has a predecessor nobody counted."""
+    if not identity:
+        raise missing()
+    if mark is None:
+        if sequence == 1:
+            return
+        raise CounterMissing(
+            say(
+                "{scope}: the counter outside the database does not know this account, so nothing is admitted",
+                scope=account.scope,
+            )
+        )
+    if mark.closed:
+        raise RollbackDetected(
+            say("{scope}: closed, because an old copy of the database was restored", scope=account.scope)
+        )
+    if mark.sequence < sequence - 1:
+        return
+    if mark.sequence >= sequence or mark.head != previous_hash:
+        raise RollbackDetected(
+            say(
+                "{scope}: the counter outside the database stands at entry {kept}, the ledger would write "
+                "entry {next}; an old copy of the database was restored",
+                scope=account.scope,
+                kept=mark.sequence,
+                next=sequence,
+            )
+        )
+
+
+def is_newer(known: Mark | None, mark: Mark) -> bool:
+    if known is None or known.closed:
+        return known is None
+    return mark.closed or mark.sequence > known.sequence
+
+
+def keep_newest(marks: dict[AccountIdentity, Mark], account: AccountIdentity, mark: Mark) -> None:
+    if is_newer(marks.get(account), mark):
+        marks[account] = mark
+
+
+def row_of(account: AccountIdentity, mark: Mark) -> dict[str, object]:
+    """Return a mark as it is written down."""
+    row = {
+        "scope": account.scope,
+        "opened_at": account.opened_at.isoformat(),
+        "sequence": mark.sequence,
+        "head": mark.head,
+    }
+    return row | ({"closed": True} if mark.closed else {})
+
+
+def mark_from(row: dict[str, object]) -> tuple[AccountIdentity, Mark]:
+    """Read what `row_of` wrote; ValueError, KeyError or TypeError where it did not."""
+    account = AccountIdentity(str(row["scope"]), datetime.fromisoformat(str(row["opened_at"])))
+    return account, Mark(int(str(row["sequence"])), str(row["head"]), row.get("closed") is True)

@@ -1,0 +1,96 @@
+"""What is charged, in a browser: the button with the price, and the page after a gate that let nothing out."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from django.conf import settings
+from django.test import Client
+from django.urls import reverse
+
+from annotation.data.services import datasets
+from annotation.gates.services import gate
+from annotation.models import Dataset, Job, WorkState
+from annotation.projects.services import projects
+from dpal_site.embedded.processes import Supervisor
+from tests import axe, learning
+from tests.factories import make_user
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+ROWS = b"text,who\n" + b"".join(b"nobody says this %d,p%d\n" % (n, n) for n in range(13))
+WIDTHS = {"phone": {"width": 320, "height": 640}, "desk": {"width": 1200, "height": 800}}
+# Where pictures go, for people who want to look.
+LOOKS = os.environ.get("DPAL_TEST_PICTURES", "")
+
+
+def check(page: "Page", name: str) -> None:
+    """Look at a page in light and dark, on a phone and a desk."""
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        for size, viewport in WIDTHS.items():
+            page.set_viewport_size(viewport)
+            wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            assert ([item["id"] for item in axe.violations(page)], wide) == ([], 0), (name, scheme, size)
+            if LOOKS:
+                page.screenshot(path=Path(LOOKS) / f"{name}-{size}-{scheme}.png", full_page=True)
+
+
+def test_a_charged_upload_and_a_gate_without_output(page: "Page", live_site: Supervisor) -> None:
+    owner = make_user("ada")
+    crowd = learning.open_crowd(owner)
+    client = Client()
+    client.force_login(owner)
+    cookie = client.cookies[settings.SESSION_COOKIE_NAME]
+    page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_site.url}])
+    page.goto(live_site.url + reverse("annotation:data", args=[crowd.slug]))
+    check(page, "data")
+    page.set_input_files("[name=file]", {"name": "pool.csv", "mimeType": "text/csv", "buffer": ROWS})
+    page.get_by_role("button", name="Upload (a pool").click()
+    page.get_by_text("Its price stands on the button").wait_for()
+    assert not Dataset.objects.exists()
+    check(page, "preview")
+    page.get_by_role("button", name="Upload for ε").click()
+    page.get_by_text("Upload received").wait_for()
+    dataset = Dataset.objects.get()
+    datasets.import_dataset(job_id=dataset.job_id)
+    dataset.refresh_from_db()
+    Job.objects.filter(pk=dataset.gate_job_id).update(
+        state=WorkState.FAILED, error="It did not end well.", finished_at=crowd.created_at
+    )
+    page.reload()
+    check(page, "failed-gate")
+    with page.expect_navigation():
+        page.get_by_role("button", name="Send it through the gate again for ε").click()
+    gate.run_gate(job_id=Job.objects.filter(kind="gate").latest("created_at").pk)
+    page.goto(live_site.url + reverse("annotation:data", args=[crowd.slug]))
+    page.get_by_text("Through this gate a text passes once about 17 say it.").wait_for()
+    check(page, "nothing-passed")
+    page.get_by_label("How many records there will be").fill("100000")
+    page.get_by_label("How many different texts").fill("20000")
+    page.get_by_label("How often the most frequent").fill("900")
+    page.get_by_role("button", name="Show which gate would let how many pass").click()
+    page.get_by_text("No record was read for them.").wait_for()
+    check(page, "gate-numbers")
+    page.get_by_label("How many records there will be").fill("15000")
+    page.get_by_label("How many different texts").fill("14900")
+    page.get_by_label("How often the most frequent").fill("2")
+    page.get_by_role("button", name="Compare the gates").click()
+    page.get_by_text("What helps where texts hardly repeat").wait_for()
+    check(page, "hardly-repeat")
+
+
+def test_resuming_names_the_next_price(page: "Page", live_site: Supervisor) -> None:
+    owner = make_user("ada")
+    experts = learning.open_trusted(owner)
+    projects.pause_project(project=experts)
+    client = Client()
+    client.force_login(owner)
+    cookie = client.cookies[settings.SESSION_COOKIE_NAME]
+    page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_site.url}])
+    page.goto(live_site.url + reverse("learner:overview", args=[experts.slug]))
+    page.get_by_role("button", name="Resume; the next model costs ε").wait_for()
+    check(page, "paused")

@@ -1,0 +1,367 @@
+"""Groups: what they give, what ends with them, and what the database refuses whoever asks."""
+
+import threading
+
+import psycopg
+import pytest
+from django.db import IntegrityError, connection, transaction
+
+from annotation.errors import GroupRefused
+from annotation.models import Assignment, AssignmentState, Label, Membership, Query, Role
+from annotation.models.groups import GroupMember, GroupRole, PeopleGroup
+from annotation.models.history import Action
+from annotation.models.joining import Invitation
+from annotation.people.services import crowd_links, groups, members
+from annotation.projects.services import lifecycle
+from annotation.questions.services import labels, queue
+from tests.factories import add_members, make_project, make_user, open_records
+from tests.owning import as_owner
+
+pytestmark = pytest.mark.django_db
+WAITING = "SELECT count(*) FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))"
+
+
+@pytest.fixture
+def group() -> PeopleGroup:
+    return groups.create_group(name="Night shift", owner=make_user())
+
+
+def roles(project, user):
+    found = Membership.objects.filter(project=project, user=user).order_by("role")
+    return list(found.values_list("role", "is_direct"))
+
+
+def add(group, *people):
+    return groups.add_people(group=group, people=people, actor="root")
+
+
+def remove(group, *people):
+    return groups.remove_people(group=group, people=people, actor="root")
+
+
+def give(group, project, role=Role.ANNOTATOR):
+    return groups.give_role(group=group, project=project, role=role)
+
+
+def settle():
+    """Check now what the database checks at the end of a transaction."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED")
+
+
+class Refused:
+    """What happens inside is refused under this name, at the latest at the end of its transaction."""
+
+    def __init__(self, rule):
+        self.rule = rule
+
+    def __enter__(self):
+        self.atomic = transaction.atomic()
+        self.atomic.__enter__()
+
+    def __exit__(self, kind, error, trace):
+        if error is None:
+            try:
+                settle()
+            except IntegrityError as late:
+                kind, error = type(late), late
+        self.atomic.__exit__(kind, error, trace)
+        assert isinstance(error, IntegrityError), f"{self.rule} let it pass"
+        assert isinstance(error.__cause__, psycopg.IntegrityError)
+        assert error.__cause__.diag.constraint_name == self.rule
+        return True
+
+
+class TestWhatAGroupGives:
+    def test_people_and_roles_come_in_any_order(self, group) -> None:
+        first, second = make_project(), make_project()
+        ann, ben = make_user(), make_user()
+        give(group, first)
+        assert add(group, ann, ben) == 2
+        assert add(group, ann) == 0
+        give(group, second, Role.ENGINEER)
+        give(group, second, Role.ENGINEER)
+        for person in (ann, ben):
+            assert roles(first, person) == [("annotator", False)]
+            assert roles(second, person) == [("engineer", False)]
+        settle()
+
+    def test_who_leaves_is_out_and_what_they_held_goes_back(self, group) -> None:
+        project = make_project()
+        answered, held = open_records(project, 2)
+        ann = make_user()
+        give(group, project)
+        add(group, ann)
+        labels.submit_label(assignment=queue.claim_next(project=project, user=ann), choice=0)
+        lease = queue.claim_next(project=project, user=ann)
+        assert lease.query_id == held.pk
+        assert remove(group, ann) == 1
+        assert roles(project, ann) == []
+        lease.refresh_from_db()
+        held.refresh_from_db()
+        assert (lease.state, held.open_slots) == (AssignmentState.EXPIRED, 1)
+        assert Label.objects.get(query=answered).annotator == ann
+        assert queue.queue_state(project=project, user=ann) == "not_member"
+        settle()
+
+    def test_two_leases_of_one_question_both_go_back(self, group) -> None:
+        project = make_project(overlap=2)
+        (query,) = open_records(project, 1)
+        people = [make_user(), make_user()]
+        given = give(group, project)
+        add(group, *people)
+        assert {queue.claim_next(project=project, user=person).query_id for person in people} == {query.pk}
+        groups.take_role(given=given)
+        query.refresh_from_db()
+        assert query.open_slots == 2
+        assert not Assignment.objects.filter(state=AssignmentState.LEASED).exists()
+        settle()
+
+    def test_a_role_from_two_places_ends_with_the_last(self, group) -> None:
+        project, ann = make_project(), make_user()
+        other = groups.create_group(name="Day shift", owner=make_user())
+        members.add_member(project=project, user=ann, role=Role.ANNOTATOR)
+        Membership.objects.filter(user=ann).update(guidelines_seen=3)
+        for each in (group, other):
+            give(each, project)
+            add(each, ann)
+        assert roles(project, ann) == [("annotator", True)]
+        members.remove_member(project=project, user=ann, role=Role.ANNOTATOR)
+        assert roles(project, ann) == [("annotator", False)]
+        assert Membership.objects.get(user=ann).guidelines_seen == 3
+        remove(group, ann)
+        assert roles(project, ann) == [("annotator", False)]
+        groups.delete_group(group=other, actor="root")
+        assert roles(project, ann) == []
+        settle()
+
+    def test_who_has_the_role_by_themselves_keeps_it(self, group) -> None:
+        project, ann = make_project(), make_user()
+        given = give(group, project)
+        add(group, ann)
+        members.add_member(project=project, user=ann, role=Role.ANNOTATOR)
+        groups.take_role(given=given)
+        assert roles(project, ann) == [("annotator", True)]
+        settle()
+
+    def test_two_roles_add_up(self, group) -> None:
+        project, ann = make_project(), make_user()
+        add_members(project, ann)
+        give(group, project, Role.MANAGER)
+        add(group, ann)
+        assert roles(project, ann) == [("annotator", True), ("manager", False)]
+
+    def test_the_log_of_each_project_says_who_came_and_went(self, group) -> None:
+        project, elsewhere = make_project(), make_project()
+        give(group, project)
+        add(group, make_user(), make_user())
+        add(group)
+        remove(group, *[place.user for place in group.members.all()])
+        assert list(Action.objects.order_by("pk").values_list("project", "actor", "route", "target")) == [
+            (project.pk, "root", groups.JOINED, {"group_id": group.pk, "people": 2}),
+            (project.pk, "root", groups.LEFT, {"group_id": group.pk, "people": 2}),
+        ]
+        assert not elsewhere.actions.exists()
+
+    def test_a_deleted_project_has_no_annotators_by_a_group_either(self, group) -> None:
+        project, ann = make_project(), make_user()
+        give(group, project)
+        add(group, ann)
+        lifecycle.request_deletion(project=project, typed=project.slug, keep_releases=False, actor="root", send=False)
+        assert roles(project, ann) == []
+        assert add(group, make_user()) == 1
+        assert not Membership.objects.filter(project=project, role=Role.ANNOTATOR).exists()
+        with pytest.raises(GroupRefused):
+            give(group, project)
+        settle()
+
+    def test_no_stranger_joins(self, group) -> None:
+        crowd = make_project(oracle="crowd")
+        link = crowd.crowd_links.create(
+            digest="t",
+            platform="prolific",
+            answers_wanted=1,
+            completion_code="C",
+            maximum_participants=1,
+            expires_at="2100-01-01T00:00Z",
+            created_by=crowd.created_by,
+        )
+        participant = crowd_links.join(link=link, pid="somebody")
+        with pytest.raises(GroupRefused):
+            add(group, participant.user)
+        with Refused("annotation_groupmember_no_stranger"):
+            GroupMember.objects.create(group=group, user=participant.user)
+
+    def test_names_are_told_apart(self, group) -> None:
+        with pytest.raises(GroupRefused):
+            groups.create_group(name="NIGHT shift", owner=make_user())
+        other = groups.create_group(name="Day shift", owner=make_user())
+        with pytest.raises(GroupRefused):
+            groups.rename_group(group=other, name="night SHIFT")
+        assert groups.rename_group(group=group, name="NIGHT SHIFT").name == "NIGHT SHIFT"
+
+    def test_the_last_way_in_of_a_manager_is_not_taken_by_themselves(self, group) -> None:
+        project, boss = make_project(), make_user()
+        given = give(group, project, Role.MANAGER)
+        groups.refuse_own_way_out(given=given, user=boss)
+        add(group, boss)
+        with pytest.raises(GroupRefused):
+            groups.refuse_own_way_out(given=given, user=boss)
+        add_members(project, boss, role=Role.ENGINEER)
+        with pytest.raises(GroupRefused):
+            groups.refuse_own_way_out(given=given, user=boss)
+        members.add_member(project=project, user=boss, role=Role.MANAGER)
+        groups.refuse_own_way_out(given=given, user=boss)
+
+
+def test_a_person_taken_out_by_hand_gives_back_what_they_hold() -> None:
+    project, ann = make_project(), make_user()
+    add_members(project, ann)
+    (query,) = open_records(project, 1)
+    queue.claim_next(project=project, user=ann)
+    members.remove_member(project=project, user=ann, role=Role.ANNOTATOR)
+    assert Query.objects.get(pk=query.pk).open_slots == 1
+    members.remove_member(project=project, user=ann, role=Role.ANNOTATOR)
+
+
+class TestWhatTheDatabaseRefuses:
+    @pytest.fixture
+    def placed(self, group):
+        project, ann = make_project(), make_user()
+        give(group, project)
+        add(group, ann)
+        settle()
+        return Membership.objects.get(project=project, user=ann)
+
+    def test_a_membership_nobody_gave(self, placed) -> None:
+        with Refused("annotation_membership_has_source"):
+            Membership.objects.create(project=placed.project, user=make_user(), role="annotator", is_direct=False)
+        with Refused("annotation_membership_has_source"):
+            Membership.objects.filter(pk=placed.pk).update(role="manager")
+
+    def test_a_group_role_without_its_membership(self, placed) -> None:
+        with Refused("annotation_membership_has_source"):
+            placed.delete()
+
+    def test_a_place_without_its_memberships(self, group, placed) -> None:
+        with Refused("annotation_groupmember_has_roles"):
+            GroupMember.objects.create(group=group, user=make_user())
+        with Refused("annotation_groupmember_has_roles"):
+            group.members.all().delete()
+
+    def test_a_role_without_its_memberships(self, group, placed) -> None:
+        with Refused("annotation_grouprole_has_members"):
+            GroupRole.objects.create(group=group, project=make_project(), role="engineer")
+        with Refused("annotation_grouprole_has_members"):
+            group.roles.all().delete()
+
+    def test_a_deleted_group_that_leaves_its_roles_behind(self, group, placed) -> None:
+        with Refused("annotation_groupmember_has_roles"):
+            group.delete()
+
+    def test_places_and_roles_are_never_changed(self, group, placed) -> None:
+        # The site may not even try.
+        with as_owner(), Refused("annotation_groupmember_kept"):
+            group.members.update(user=make_user())
+        with as_owner(), Refused("annotation_grouprole_kept"):
+            group.roles.update(role="manager")
+
+    def test_doubles_and_shapes(self, group, placed) -> None:
+        with Refused("annotation_groupmember_once"):
+            GroupMember.objects.create(group=group, user=placed.user)
+        with Refused("annotation_grouprole_once"):
+            GroupRole.objects.create(group=group, project=placed.project, role="annotator")
+        with Refused("annotation_grouprole_known"):
+            GroupRole.objects.create(group=group, project=placed.project, role="owner")
+        with Refused("annotation_group_name_once"):
+            PeopleGroup.objects.create(name="NIGHT SHIFT", created_by=placed.user)
+        with Refused("annotation_group_named"):
+            PeopleGroup.objects.create(name="", created_by=placed.user)
+
+    @pytest.mark.parametrize(
+        ("into_project", "into_group", "role"),
+        [(True, True, "annotator"), (False, False, ""), (True, False, ""), (False, True, "annotator")],
+    )
+    def test_an_invitation_into_both_or_neither(self, group, placed, into_project, into_group, role) -> None:
+        with Refused("annotation_invitation_into_one"):
+            Invitation.objects.create(
+                project=placed.project if into_project else None,
+                group=group if into_group else None,
+                role=role,
+                digest="d",
+                expires_at="2100-01-01T00:00Z",
+                created_by=placed.user,
+            )
+
+    def test_deleting_a_person_leaves_nothing_behind(self, group, placed) -> None:
+        placed.user.delete()
+        settle()
+        assert not group.members.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("joins_first", [True, False])
+def test_a_role_given_while_somebody_joins_reaches_them(joins_first: bool) -> None:
+    """Two sessions at once: the second one waits for the group and sees what the first one did."""
+    group = groups.create_group(name="Both", owner=make_user())
+    project, ann = make_project(), make_user()
+    steps = [lambda: add(group, ann), lambda: give(group, project)]
+    if not joins_first:
+        steps.reverse()
+    failures = []
+
+    def second() -> None:
+        try:
+            steps[1]()
+        except Exception as error:  # noqa: BLE001 - shown by the assertion below
+            failures.append(error)
+        finally:
+            connection.close()
+
+    other = threading.Thread(target=second)
+    with transaction.atomic():
+        steps[0]()
+        other.start()
+        wait_until_blocked()
+    other.join(timeout=60)
+    assert (failures, other.is_alive()) == ([], False)
+    assert roles(project, ann) == [("annotator", False)]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_groups_left_at_once_leave_nothing() -> None:
+    project, ann = make_project(), make_user()
+    both = [groups.create_group(name=name, owner=make_user()) for name in ("One", "Two")]
+    for each in both:
+        give(each, project)
+        add(each, ann)
+    failures = []
+
+    def second() -> None:
+        try:
+            remove(both[1], ann)
+        except Exception as error:  # noqa: BLE001 - shown by the assertion below
+            failures.append(error)
+        finally:
+            connection.close()
+
+    other = threading.Thread(target=second)
+    with transaction.atomic():
+        remove(both[0], ann)
+        other.start()
+        wait_until_blocked()
+    other.join(timeout=60)
+    assert (failures, other.is_alive()) == ([], False)
+    assert roles(project, ann) == []
+
+
+def wait_until_blocked() -> None:
+    """Return when another session waits for this one."""
+    pause = threading.Event()
+    for _attempt in range(6000):
+        with connection.cursor() as cursor:
+            cursor.execute(WAITING)
+            if cursor.fetchone()[0]:
+                return
+        pause.wait(0.01)
+    raise AssertionError("nobody waits")

@@ -1,0 +1,159 @@
+"""Answers are bought within a limit: rounds shrink to what is left, then stop, and go on when it is raised."""
+
+from decimal import Decimal
+
+import pytest
+from django.db import IntegrityError
+
+from annotation.errors import InvalidConfiguration
+from annotation.models import Query
+from annotation.questions.services import labelling, labels, queue, undoing
+from annotation.statement import label_budget
+from learner.models import ModelRelease, Round
+from learner.next_step import Step, project_status
+from learner.rounds.services import rounds
+from tests import learning
+from tests.counting import new_counter
+from tests.factories import make_annotators, make_candidates, make_project, make_user, open_records
+
+pytestmark = pytest.mark.django_db(transaction=True)
+NOTHING = {"labels_limit": None, "money_limit": None, "price_per_label": None, "currency": ""}
+
+
+@pytest.fixture(autouse=True)
+def own_counter(settings, tmp_path):
+    """Keep the ledger's counter in the test's folder: projects of other tests are gone."""
+    settings.LEDGER_COUNTER_PATH = new_counter(tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def sent(monkeypatch):
+    """What would have been handed to the broker."""
+    names = []
+    monkeypatch.setattr("celery.app.base.Celery.send_task", lambda app, name, *args, **kwargs: names.append(name))
+    return names
+
+
+def limited(project, **limits):
+    return labelling.set_label_budget(project=project, **NOTHING | limits)
+
+
+def test_what_was_asked_counts_with_its_overlap_and_what_was_given_costs():
+    project = make_project(overlap=2)
+    first, _second = open_records(project, 2, round_number=1)
+    people = make_annotators(project, 2)
+    limited(project, money_limit=Decimal("1.00"), price_per_label=Decimal("0.15"), labels_limit=50, currency="EUR")
+    for person in people:
+        assignment = queue.claim_next(project=project, user=person)
+        assert assignment.query_id == first.pk
+        labels.submit_label(assignment=assignment, choice=1)
+    found = label_budget.label_budget(project)
+    assert (found.limit, found.asked, found.given, found.left) == (6, 4, 2, 2)
+    assert (found.spent, found.currency) == (Decimal("0.30"), "EUR")
+    assert label_budget.questions_left(project) == 1
+    limited(project, labels_limit=5)
+    assert label_budget.questions_left(project) == 0  # one answer is left, and a question takes two
+    limited(project, labels_limit=1)
+    assert label_budget.label_budget(project).left == 0
+    limited(project)
+    assert label_budget.questions_left(project) is None
+    assert label_budget.label_budget(project).spent is None
+
+
+@pytest.mark.parametrize("second_opinion", [0, 1])
+def test_how_much_is_asked_does_not_follow_how_often_answers_disagreed(second_opinion):
+    """Rounds show how many they asked: a third answer to a question must take no place that a new question had."""
+    project = make_project(overlap=2, overlap_limit=3)
+    open_records(project, 2, round_number=1)
+    limited(project, labels_limit=12)
+    assert label_budget.questions_left(project) == 2
+    people = make_annotators(project, 3)
+    for choice, person in zip((0, second_opinion, 0), people, strict=True):
+        assignment = queue.claim_next(project=project, user=person)
+        if assignment is not None:
+            labels.submit_label(assignment=assignment, choice=choice)
+    assert label_budget.label_budget(project).asked == 4 + second_opinion
+    assert label_budget.questions_left(project) == 2
+    # Where one answer is asked for, nobody can disagree with it.
+    alone = make_project(overlap=1, overlap_limit=3)
+    open_records(alone, 2, round_number=1)
+    limited(alone, labels_limit=12)
+    assert label_budget.questions_left(alone) == 10
+
+
+def test_an_answer_taken_back_and_given_again_is_paid_once():
+    project = make_project()
+    open_records(project, 1)
+    (person,) = make_annotators(project, 1)
+    labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=1)
+    undoing.undo_label(project=project, user=person)
+    labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=0)
+    assert label_budget.label_budget(project).given == 1
+
+
+def test_what_passed_the_gate_is_not_asked_yet():
+    project = make_project(oracle="crowd")
+    make_candidates(project, ["one", "two"])
+    assert label_budget.answers_asked(project) == 0
+
+
+def test_rounds_shrink_to_what_is_left_then_stop_and_train_on_what_there_is():
+    project = learning.open_trusted(make_user(), selection="random")
+    learning.fill_trusted(project)
+    limited(project, labels_limit=17)
+    annotator = make_user()
+    learning.run_to_release(project, annotator, version=1)
+    learning.work_off(project)
+    assert learning.label_everything(project, annotator) == 5
+    learning.work_off(project)
+    # Five are fewer than a training is declared to take, so a manager gives the word.
+    assert project_status(project).step == Step.FEW_LABELS
+    rounds.train_on_few(project=project)
+    learning.work_off(project)
+    assert list(Round.objects.order_by("number").values_list("requested", flat=True)) == [12, 5]
+    assert Query.objects.count() == 17
+    assert ModelRelease.objects.count() == 2
+    project.refresh_from_db()
+    status = project_status(project)
+    assert status.step == Step.LABELS_SPENT
+    assert status.sentence == "The annotation budget is spent; version 2 is the newest. A manager can raise its limit."
+    assert queue.queue_state(project=project, user=annotator) == "labels_spent"
+    limited(project, labels_limit=40)
+    assert rounds.advance_project(project_id=project.pk).step == Step.CHOOSING
+    assert Round.objects.latest("number").requested == 12
+
+
+def test_a_limit_of_nothing_asks_nothing():
+    project = learning.open_trusted(make_user(), selection="random")
+    learning.fill_trusted(project)
+    limited(project, labels_limit=0)
+    assert rounds.advance_project(project_id=project.pk).step == Step.LABELS_SPENT
+    assert not Round.objects.exists()
+
+
+def test_raising_a_limit_wakes_the_project(sent):
+    project = make_project()
+    limited(project, labels_limit=3)
+    assert sent == ["learner.tasks.advance_project_task"]
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [{"money_limit": Decimal(5)}, {"money_limit": Decimal(5), "price_per_label": Decimal(0)}, {"price_per_label": -1}],
+)
+def test_money_needs_a_price(limits):
+    project = make_project()
+    with pytest.raises(InvalidConfiguration, match="price_per_label"):
+        limited(project, **limits)
+    with pytest.raises(IntegrityError, match="annotation_project_money_has_price"):
+        type(project).objects.filter(pk=project.pk).update(**limits)
+
+
+def test_a_secret_sample_has_no_limit_because_stopping_would_tell_its_size():
+    project = learning.open_trusted(make_user(), selection="secret_sample")
+    for limits in ({"labels_limit": 5}, {"money_limit": Decimal(5), "price_per_label": Decimal(1)}):
+        with pytest.raises(InvalidConfiguration, match="secret"):
+            limited(project, **limits)
+        with pytest.raises(IntegrityError, match="annotation_project_limit_tells_nothing"):
+            type(project).objects.filter(pk=project.pk).update(**limits)
+    assert limited(project, price_per_label=Decimal(1), currency="NOK").price_per_label == 1

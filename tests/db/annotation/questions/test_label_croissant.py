@@ -1,0 +1,81 @@
+"""Labels with their Croissant description: MLCommons' own library takes it, and reads the answers by it."""
+
+import hashlib
+import io
+import json
+import zipfile
+
+import mlcroissant
+import pytest
+
+from annotation.questions.croissant import DESCRIPTION, FIELDS, LABELS
+from annotation.questions.services import labels, queue
+from annotation.questions.services.label_export import COLUMNS, export_labels
+from tests.factories import make_annotators, make_project, open_records
+
+pytestmark = [
+    pytest.mark.django_db,
+    # Of the library's own dependencies.
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::PendingDeprecationWarning"),
+]
+
+
+@pytest.fixture
+def unpacked(tmp_path):
+    """Export the answers of a project with names that need escaping, and unpack the file."""
+    project = make_project(overlap=2, name='Züge "A" & <b>', classes=["sport", "mu:sic", "Ümlaut"])
+    people = make_annotators(project, 2)
+    open_records(project, 2)
+    for person, choices in zip(people, ((0, 1), (0,)), strict=True):
+        for choice in choices:
+            labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=choice)
+    content = b"".join(export_labels(project=project, format="croissant"))
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        assert archive.testzip() is None
+        assert archive.namelist() == [LABELS, DESCRIPTION]
+        archive.extractall(tmp_path)
+    return tmp_path
+
+
+def test_mlcroissant_takes_it_and_reads_the_answers(unpacked):
+    dataset = mlcroissant.Dataset(jsonld=unpacked / DESCRIPTION)
+    assert dataset.metadata.ctx.issues.errors == set()
+    # How to cite answers, nobody has said.
+    (warning,) = dataset.metadata.ctx.issues.warnings
+    assert "citeAs" in warning
+    assert str(dataset.metadata.ctx.conforms_to.value) == "http://mlcommons.org/croissant/1.1"
+    rows = list(dataset.records("answers"))
+    assert [row["answers/answer"] for row in rows] == [b"sport", b"sport", b"mu:sic"]
+    assert rows[0]["answers/question"] == rows[1]["answers/question"] != rows[2]["answers/question"]
+    assert [row["classes/name"] for row in dataset.records("classes")] == ["sport", "mu:sic", "Ümlaut"]
+
+
+def test_the_description_names_every_column_and_the_digest(unpacked):
+    document = json.loads((unpacked / DESCRIPTION).read_text(encoding="utf-8"))
+    assert tuple(FIELDS) == COLUMNS
+    (file,) = document["distribution"]
+    assert file["sha256"] == hashlib.sha256((unpacked / LABELS).read_bytes()).hexdigest()
+    assert file["contentSize"] == f"{(unpacked / LABELS).stat().st_size} B"
+    assert "no differential privacy" in document["description"]
+
+
+def test_a_wrong_description_is_refused_by_the_library(unpacked):
+    """The test above can fail."""
+    document = json.loads((unpacked / DESCRIPTION).read_text(encoding="utf-8"))
+    document["recordSet"][1]["field"][0]["source"]["fileObject"]["@id"] = "another"
+    (unpacked / DESCRIPTION).write_text(json.dumps(document))
+    with pytest.raises(mlcroissant.ValidationError, match="another"):
+        mlcroissant.Dataset(jsonld=unpacked / DESCRIPTION)
+    document["recordSet"][1]["field"][0]["source"]["fileObject"]["@id"] = LABELS
+    document["distribution"][0]["sha256"] = "ab" * 32
+    (unpacked / DESCRIPTION).write_text(json.dumps(document))
+    with pytest.raises(mlcroissant.GenerationError, match="Download"):
+        list(mlcroissant.Dataset(jsonld=unpacked / DESCRIPTION).records("answers"))
+
+
+def test_a_project_without_answers_has_a_description_too(tmp_path):
+    content = b"".join(export_labels(project=make_project(), format="croissant"))
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        archive.extractall(tmp_path)
+    assert list(mlcroissant.Dataset(jsonld=tmp_path / DESCRIPTION).records("answers")) == []

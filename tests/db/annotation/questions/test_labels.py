@@ -1,0 +1,515 @@
+"""What an answer, a skip and an undo change, and what they never change."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+from celery import current_app
+from django.conf import settings
+from django.db import IntegrityError, connection, transaction
+from django.db.models.functions import Now
+from kombu.exceptions import OperationalError
+
+from annotation.errors import AlreadyLabelled, InvalidChoice, LeaseExpired, UndoRefused
+from annotation.models import Assignment, AssignmentState, Consensus, Label, Project, Query, QueryState
+from annotation.questions.services import labels, queue, undoing
+from tests.factories import make_annotators, make_project, open_records
+
+
+def claim(project, person):
+    return queue.claim_next(project=project, user=person)
+
+
+def answer(project, person, choice):
+    assignment = claim(project, person)
+    return labels.submit_label(assignment=assignment, choice=choice)
+
+
+def take_back(assignment):
+    Assignment.objects.filter(pk=assignment.pk).update(leased_until=Now() - timedelta(minutes=10))
+    assert queue.return_expired_leases() == 1
+
+
+@pytest.fixture
+def sent(monkeypatch):
+    """Collect the tasks sent to the broker."""
+    tasks = []
+    monkeypatch.setattr(current_app, "send_task", lambda name, kwargs, **options: tasks.append((name, kwargs)))
+    return tasks
+
+
+@pytest.mark.django_db
+class TestSubmitLabel:
+    def test_the_only_answer_is_the_consensus(self):
+        project = make_project()
+        (query,) = open_records(project, 1)
+        (person,) = make_annotators(project, 1)
+        label = answer(project, person, 2)
+        query.refresh_from_db()
+        assert (label.query_id, label.annotator_id, label.choice) == (query.pk, person.pk, 2)
+        assert Label.objects.get() == label
+        assert Label.objects.get().assignment.state == AssignmentState.LABELLED
+        assert query.state == QueryState.CLOSED
+        consensus = Consensus.objects.get()
+        assert (consensus.project, consensus.query) == (project, query)
+        assert (consensus.choice, consensus.votes, consensus.agreeing) == (2, 1, 1)
+
+    def test_more_than_half_of_the_answers_are_the_consensus(self):
+        project = make_project(overlap=3)
+        (query,) = open_records(project, 1)
+        people = make_annotators(project, 3)
+        for person, choice in zip(people, (1, 0, 1), strict=True):
+            assert not Consensus.objects.exists()
+            answer(project, person, choice)
+        query.refresh_from_db()
+        assert query.state == QueryState.CLOSED
+        consensus = Consensus.objects.get()
+        assert (consensus.choice, consensus.votes, consensus.agreeing) == (1, 3, 2)
+
+    def test_a_tie_is_a_dispute_without_consensus(self):
+        project = make_project(overlap=2)
+        (query,) = open_records(project, 1)
+        for choice, person in enumerate(make_annotators(project, 2)):
+            answer(project, person, choice)
+        query.refresh_from_db()
+        assert query.state == QueryState.DISPUTED
+        assert not Consensus.objects.exists()
+
+    def test_the_same_click_again_is_the_same_label(self):
+        project = make_project()
+        open_records(project, 1)
+        (person,) = make_annotators(project, 1)
+        assignment = claim(project, person)
+        first = labels.submit_label(assignment=assignment, choice=1)
+        assert labels.submit_label(assignment=assignment, choice=1) == first
+        assert Label.objects.count() == Consensus.objects.count() == 1
+
+    def test_another_class_afterwards_is_refused(self):
+        project = make_project()
+        open_records(project, 1)
+        (person,) = make_annotators(project, 1)
+        assignment = claim(project, person)
+        labels.submit_label(assignment=assignment, choice=1)
+        with pytest.raises(AlreadyLabelled):
+            labels.submit_label(assignment=assignment, choice=2)
+        assert Label.objects.get().choice == 1
+
+    @pytest.mark.parametrize("choice", [-1, 3])
+    def test_a_class_the_project_does_not_have_is_refused(self, choice):
+        project = make_project()
+        open_records(project, 1)
+        (person,) = make_annotators(project, 1)
+        with pytest.raises(InvalidChoice):
+            answer(project, person, choice)
+        assert not Label.objects.exists()
+
+    def test_a_lapsed_lease_nobody_took_back_still_counts(self):
+        project = make_project(lease_seconds=0)
+        open_records(project, 1)
+        (person,) = make_annotators(project, 1)
+        assert answer(project, person, 0).choice == 0
+
+    def test_an_expired_lease_is_taken_again_while_its_slot_is_free(self):
+        project = make_project()
+        (query,) = open_records(project, 1)
+        (person,) = make_annotators(project, 1)
+        assignment = claim(project, person)
+        take_back(assignment)
+        labels.submit_label(assignment=assignment, choice=0)
+        query.refresh_from_db()
+        assert (query.state, query.open_slots) == (QueryState.CLOSED, 0)
+
+    def test_taking_an_expired_lease_again_gives_back_what_is_held_meanwhile(self):
+        project = make_project()
+        first, second = open_records(project, 2)
+        slow, quick = make_annotators(project, 2)
+        stale = claim(project, slow)
+        take_back(stale)
+        borrowed = claim(project, quick)
+        current = claim(project, slow)
+        labels.skip_assignment(assignment=borrowed, reason="unsure")
+        labels.submit_label(assignment=stale, choice=0)
+        for query in (first, second):
+            query.refresh_from_db()
+        current.refresh_from_db()
+        assert (first.state, second.state, second.open_slots) == (QueryState.CLOSED, QueryState.OPEN, 1)
+        assert current.state == AssignmentState.EXPIRED
+        assert claim(project, slow).pk == current.pk
+
+    def test_an_expired_lease_somebody_else_has_now_is_refused(self):
+        project = make_project()
+        open_records(project, 1)
+        slow, quick = make_annotators(project, 2)
+        assignment = claim(project, slow)
+        take_back(assignment)
+        claim(project, quick)
+        with pytest.raises(LeaseExpired):
+            labels.submit_label(assignment=assignment, choice=0)
+        assert not Label.objects.exists()
+
+    def test_a_refusal_names_no_class(self):
+        project = make_project(classes=["hidden-class", "other"])
+        open_records(project, 1)
+        (person,) = make_annotators(project, 1)
+        assignment = claim(project, person)
+        labels.submit_label(assignment=assignment, choice=0)
+        with pytest.raises(AlreadyLabelled) as refusal:
+            labels.submit_label(assignment=assignment, choice=1)
+        assert "hidden-class" not in str(refusal.value)
+
+
+@pytest.mark.django_db
+class TestTellingTheProject:
+    def test_it_is_told_when_a_round_is_answered(self, sent, django_capture_on_commit_callbacks):
+        project = make_project()
+        open_records(project, 2)
+        (person,) = make_annotators(project, 1)
+        with django_capture_on_commit_callbacks(execute=True):
+            answer(project, person, 0)
+        assert sent == []
+        with django_capture_on_commit_callbacks(execute=True):
+            answer(project, person, 0)
+        assert sent == [(settings.PROJECT_CHANGED_TASK, {"project_id": project.pk})]
+
+    def test_it_is_told_when_a_training_has_enough(self, sent, django_capture_on_commit_callbacks):
+        project = make_project(labels_per_release=2)
+        open_records(project, 6)
+        (person,) = make_annotators(project, 1)
+        told = []
+        for _ in range(5):
+            with django_capture_on_commit_callbacks(execute=True):
+                answer(project, person, 0)
+            told.append(len(sent))
+            if len(told) == 3:
+                labels.mark_labels_used(project=project, last_consensus_id=Consensus.objects.latest("pk").pk)
+        assert told == [0, 1, 2, 2, 3]
+
+    @pytest.mark.parametrize("choices", [(0, 1), (1, 1)])
+    def test_a_tie_counts_like_a_majority_for_round_and_training(
+        self, choices, sent, django_capture_on_commit_callbacks
+    ):
+        """A training that began at once after the one and seconds later after the other would tell them apart."""
+        project = make_project(labels_per_release=2, overlap=2)
+        open_records(project, 4)
+        people = make_annotators(project, 2)
+        told = []
+        for _question in range(3):
+            for choice, person in zip(choices, people, strict=True):
+                with django_capture_on_commit_callbacks(execute=True):
+                    answer(project, person, choice)
+                told.append(len(sent))
+        assert told == [0, 0, 0, 1, 1, 2]
+
+    def test_a_broker_that_is_down_loses_no_label(self, monkeypatch, caplog, django_capture_on_commit_callbacks):
+        def refuse(*args, **kwargs):
+            raise OperationalError("connection refused")
+
+        monkeypatch.setattr(current_app, "send_task", refuse)
+        project = make_project()
+        open_records(project, 1)
+        (person,) = make_annotators(project, 1)
+        with django_capture_on_commit_callbacks(execute=True):
+            answer(project, person, 0)
+        assert Consensus.objects.count() == 1
+        assert "broker not reached" in caplog.text
+
+    def test_an_address_without_a_broker_raises_what_is_caught(self, caplog):
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(current_app.conf, "broker_url", "redis://127.0.0.1:9/0")
+            patched.setattr(current_app, "amqp", current_app.subclass_with_self("celery.app.amqp:AMQP")(current_app))
+            patched.setattr(current_app, "_pool", None)
+            labels._tell_project_changed(1)
+        assert "broker not reached" in caplog.text
+
+
+@pytest.mark.django_db
+class TestKeys:
+    """A page sends its answer with a key, and the same key never becomes a second answer."""
+
+    def test_the_same_key_again_is_the_same_label(self):
+        project = make_project()
+        open_records(project, 1)
+        (person,) = make_annotators(project, 1)
+        assignment, key = claim(project, person), uuid4()
+        first = labels.submit_label(assignment=assignment, choice=1, key=key)
+        assert labels.submit_label(assignment=assignment, choice=1, key=key).pk == first.pk
+        assert Label.objects.get().key == key
+
+    def test_what_arrives_again_after_it_was_taken_back_stays_taken_back(self):
+        project = make_project()
+        open_records(project, 1)
+        (person,) = make_annotators(project, 1)
+        assignment, key = claim(project, person), uuid4()
+        first = labels.submit_label(assignment=assignment, choice=1, key=key)
+        undoing.undo_label(project=project, user=person)
+        assert labels.submit_label(assignment=assignment, choice=1, key=key).pk == first.pk
+        assignment.refresh_from_db()
+        assert assignment.state == AssignmentState.LEASED
+        assert not Label.objects.filter(superseded_at=None).exists()
+        labels.submit_label(assignment=assignment, choice=2, key=uuid4())
+        assert Label.objects.get(superseded_at=None).choice == 2
+
+    def test_the_same_key_with_another_class_is_refused(self):
+        project = make_project()
+        open_records(project, 1)
+        (person,) = make_annotators(project, 1)
+        assignment, key = claim(project, person), uuid4()
+        labels.submit_label(assignment=assignment, choice=1, key=key)
+        with pytest.raises(AlreadyLabelled):
+            labels.submit_label(assignment=assignment, choice=2, key=key)
+
+
+@pytest.mark.django_db
+class TestSkip:
+    def test_the_slot_returns_and_the_reason_stays(self):
+        project = make_project()
+        (query,) = open_records(project, 1)
+        person, _other = make_annotators(project, 2)
+        labels.skip_assignment(assignment=claim(project, person), reason="language")
+        query.refresh_from_db()
+        skipped = Assignment.objects.get()
+        assert (query.state, query.open_slots) == (QueryState.OPEN, 1)
+        assert (skipped.state, skipped.skip_reason) == (AssignmentState.SKIPPED, "language")
+        assert skipped.finished_at is not None
+
+    def test_skipping_twice_returns_one_slot(self):
+        project = make_project(overlap=2)
+        (query,) = open_records(project, 1)
+        person, _other = make_annotators(project, 2)
+        assignment = claim(project, person)
+        labels.skip_assignment(assignment=assignment, reason="unsure")
+        labels.skip_assignment(assignment=assignment, reason="broken")
+        query.refresh_from_db()
+        assert query.open_slots == 2
+        assert Assignment.objects.get().skip_reason == "unsure"
+
+    def test_skipping_after_the_lease_was_taken_back_returns_no_second_slot(self):
+        project = make_project(overlap=2)
+        (query,) = open_records(project, 1)
+        person, _other = make_annotators(project, 2)
+        assignment = claim(project, person)
+        take_back(assignment)
+        labels.skip_assignment(assignment=assignment, reason="unsure")
+        query.refresh_from_db()
+        assert query.open_slots == 2
+        assert claim(project, person) is None
+
+    def test_an_answered_question_is_not_skipped(self):
+        project = make_project()
+        open_records(project, 1)
+        person, _other = make_annotators(project, 2)
+        assignment = claim(project, person)
+        labels.submit_label(assignment=assignment, choice=0)
+        with pytest.raises(AlreadyLabelled):
+            labels.skip_assignment(assignment=assignment, reason="unsure")
+
+    def test_a_skipped_question_can_still_be_answered_while_its_slot_is_free(self):
+        project = make_project()
+        open_records(project, 1)
+        person, _other = make_annotators(project, 2)
+        assignment = claim(project, person)
+        labels.skip_assignment(assignment=assignment, reason="unsure")
+        assert labels.submit_label(assignment=assignment, choice=1).choice == 1
+
+
+@pytest.mark.django_db
+class TestUndo:
+    def test_the_question_comes_back_and_the_answer_stays_superseded(self):
+        project = make_project()
+        (query,) = open_records(project, 1)
+        (person,) = make_annotators(project, 1)
+        first = answer(project, person, 0)
+        undone = undoing.undo_label(project=project, user=person)
+        query.refresh_from_db()
+        first.refresh_from_db()
+        assert (query.state, query.open_slots) == (QueryState.OPEN, 0)
+        assert first.superseded_at is not None
+        assert not Consensus.objects.exists()
+        assert claim(project, person).pk == undone.pk == first.assignment_id
+        second = labels.submit_label(assignment=undone, choice=1)
+        assert second.supersedes_id == first.pk
+        assert Consensus.objects.get().choice == 1
+
+    def test_undoing_again_makes_a_chain(self):
+        project = make_project()
+        open_records(project, 1)
+        (person,) = make_annotators(project, 1)
+        answer(project, person, 0)
+        for choice in (1, 2):
+            labels.submit_label(assignment=undoing.undo_label(project=project, user=person), choice=choice)
+        chain = list(Label.objects.order_by("pk").values_list("pk", "supersedes_id"))
+        assert [earlier for _, earlier in chain] == [None, chain[0][0], chain[1][0]]
+        assert Label.objects.filter(superseded_at=None).get().choice == 2
+
+    def test_what_is_held_meanwhile_is_given_back_and_comes_again(self):
+        project = make_project()
+        first, second = open_records(project, 2)
+        (person,) = make_annotators(project, 1)
+        answer(project, person, 0)
+        assert claim(project, person).query_id == second.pk
+        undone = undoing.undo_label(project=project, user=person)
+        assert undone.query_id == first.pk
+        second.refresh_from_db()
+        assert second.open_slots == 1
+        labels.submit_label(assignment=undone, choice=1)
+        assert claim(project, person).query_id == second.pk
+
+    def test_a_dispute_is_reopened(self):
+        project = make_project(overlap=2)
+        (query,) = open_records(project, 1)
+        first, second = make_annotators(project, 2)
+        answer(project, first, 0)
+        answer(project, second, 1)
+        labels.submit_label(assignment=undoing.undo_label(project=project, user=second), choice=0)
+        query.refresh_from_db()
+        assert query.state == QueryState.CLOSED
+        assert Consensus.objects.get().agreeing == 2
+
+    def test_an_answer_a_training_used_stays(self):
+        project = make_project()
+        open_records(project, 1)
+        (person,) = make_annotators(project, 1)
+        answer(project, person, 0)
+        labels.mark_labels_used(project=project, last_consensus_id=Consensus.objects.get().pk)
+        with pytest.raises(UndoRefused):
+            undoing.undo_label(project=project, user=person)
+        assert Label.objects.get().superseded_at is None
+
+    def test_an_answer_older_than_ten_minutes_stays(self):
+        project = make_project()
+        open_records(project, 1)
+        (person,) = make_annotators(project, 1)
+        answer(project, person, 0)
+        Assignment.objects.update(finished_at=Now() - timedelta(minutes=11))
+        with pytest.raises(UndoRefused):
+            undoing.undo_label(project=project, user=person)
+
+    def test_another_persons_answer_stays(self):
+        project = make_project()
+        open_records(project, 1)
+        person, other = make_annotators(project, 2)
+        answer(project, person, 0)
+        with pytest.raises(UndoRefused):
+            undoing.undo_label(project=project, user=other)
+
+    def test_marking_labels_used_never_goes_back(self):
+        project = make_project()
+        labels.mark_labels_used(project=project, last_consensus_id=7)
+        labels.mark_labels_used(project=project, last_consensus_id=3)
+        assert Project.objects.get(pk=project.pk).labels_used_through == 7
+
+
+@pytest.mark.django_db
+class TestDatabaseRules:
+    """The database refuses what the services never do."""
+
+    def test_an_assignment_has_one_current_label(self):
+        project = make_project()
+        open_records(project, 1)
+        (person,) = make_annotators(project, 1)
+        label = answer(project, person, 0)
+        with pytest.raises(IntegrityError, match="annotation_label_one_current"), transaction.atomic():
+            Label.objects.create(assignment=label.assignment, query=label.query, annotator=person, choice=1)
+
+    def test_a_question_has_one_consensus(self):
+        project = make_project()
+        (query,) = open_records(project, 1)
+        (person,) = make_annotators(project, 1)
+        answer(project, person, 0)
+        with pytest.raises(IntegrityError, match="query_id"), transaction.atomic():
+            Consensus.objects.create(project=project, query=query, choice=1, votes=1, agreeing=1)
+
+    def test_no_more_agree_than_answered(self):
+        (query,) = open_records(project := make_project(), 1)
+        with pytest.raises(IntegrityError, match="annotation_consensus_majority"), transaction.atomic():
+            Consensus.objects.create(project=project, query=query, choice=1, votes=1, agreeing=2)
+
+
+def at_once(*works):
+    """Run the works in threads that start together; return what each returned or raised."""
+    together = threading.Barrier(len(works))
+
+    def run(work):
+        try:
+            together.wait(timeout=30)
+            return work()
+        except (AlreadyLabelled, LeaseExpired, UndoRefused) as refusal:
+            return type(refusal)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(len(works)) as pool:
+        return list(pool.map(run, works))
+
+
+@pytest.mark.django_db(transaction=True)
+class TestRaces:
+    def test_ten_identical_clicks_are_one_label(self):
+        project = make_project()
+        open_records(project, 1)
+        (person,) = make_annotators(project, 1)
+        assignment = claim(project, person)
+        results = at_once(*[lambda: labels.submit_label(assignment=assignment, choice=1)] * 10)
+        assert {label.pk for label in results} == {Label.objects.get().pk}
+
+    def test_two_different_clicks_are_one_label_and_one_refusal(self):
+        project = make_project()
+        open_records(project, 1)
+        (person,) = make_annotators(project, 1)
+        assignment = claim(project, person)
+        results = at_once(
+            lambda: labels.submit_label(assignment=assignment, choice=0),
+            lambda: labels.submit_label(assignment=assignment, choice=1),
+        )
+        assert Label.objects.get() in results
+        assert AlreadyLabelled in results
+
+    @pytest.mark.parametrize("overlap", [3, 8])
+    def test_last_answers_at_the_same_time_give_one_consensus(self, overlap):
+        project = make_project(overlap=overlap)
+        open_records(project, 1)
+        held = [claim(project, person) for person in make_annotators(project, overlap)]
+        at_once(*[lambda one=one: labels.submit_label(assignment=one, choice=1) for one in held])
+        consensus = Consensus.objects.get()
+        assert (consensus.votes, consensus.agreeing) == (overlap, overlap)
+        assert Query.objects.get().state == QueryState.CLOSED
+
+    def test_two_people_undoing_into_each_others_questions_both_end(self):
+        project = make_project(overlap=2)
+        first, second = open_records(project, 2)
+        one, other = make_annotators(project, 2)
+        for person, mine, next_one in ((one, first, second), (other, second, first)):
+            done = Assignment.objects.create(project=project, query=mine, annotator=person, leased_until=Now())
+            Query.objects.filter(pk=mine.pk).update(open_slots=1)
+            labels.submit_label(assignment=done, choice=0)
+            Assignment.objects.create(project=project, query=next_one, annotator=person, leased_until=Now())
+        Query.objects.update(open_slots=0)
+        results = at_once(
+            lambda: undoing.undo_label(project=project, user=one),
+            lambda: undoing.undo_label(project=project, user=other),
+        )
+        assert {assignment.query_id for assignment in results} == {first.pk, second.pk}
+        assert set(Query.objects.values_list("open_slots", flat=True)) == {1}
+
+    def test_an_undo_beside_a_training_either_comes_first_or_is_refused(self):
+        for _ in range(5):
+            project = make_project()
+            open_records(project, 1)
+            (person,) = make_annotators(project, 1)
+            label = answer(project, person, 0)
+
+            def train(project=project):
+                with transaction.atomic():
+                    chosen = Consensus.objects.filter(project=project).order_by("-pk").first()
+                    if chosen is not None:
+                        labels.mark_labels_used(project=project, last_consensus_id=chosen.pk)
+                    return list(Consensus.objects.filter(project=project))
+
+            used, undone = at_once(
+                train, lambda project=project, person=person: undoing.undo_label(project=project, user=person)
+            )
+            label.refresh_from_db()
+            assert (undone is UndoRefused) == (label.superseded_at is None)
+            assert (undone is UndoRefused) == bool(used)

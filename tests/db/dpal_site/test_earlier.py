@@ -1,0 +1,32 @@
+"""A database that another version made is refused before anything in it changes."""
+
+import pytest
+from django.core.management.base import CommandError
+from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
+
+from dpal_site.earlier import refuse_tables_of_another_version
+from tests.owning import as_owner
+
+pytestmark = pytest.mark.django_db
+
+
+def record(app, name):
+    with as_owner():
+        MigrationRecorder(connection).record_applied(app, name)
+
+
+def test_a_database_of_this_version_is_taken():
+    refuse_tables_of_another_version()
+
+
+@pytest.mark.parametrize("app", ["annotation", "learner", "privacy", "dpal_site"])
+def test_a_migration_nobody_here_knows_is_named_with_what_to_do(app):
+    record(app, "0002_oracle_rules")
+    with pytest.raises(CommandError, match=f"{app} 0002_oracle_rules is not known here.*start this one anew"):
+        refuse_tables_of_another_version()
+
+
+def test_other_programs_migrations_are_their_own():
+    record("somebody_elses", "0001_initial")
+    refuse_tables_of_another_version()

@@ -1,0 +1,303 @@
+"""Secret blocks: each record has one coin, each block gives one amplified model, and nothing tells the sample."""
+
+import json
+from contextlib import contextmanager
+from hashlib import sha256
+
+import numpy as np
+import pytest
+from django.db import IntegrityError, connection, transaction
+from django.utils import timezone
+
+from annotation.errors import LeaseExpired, UndoRefused
+from annotation.models import Consensus, Query, QueryState, Record, WorkState
+from annotation.questions.services import labels, queue, undoing
+from learner.errors import BlockNotOpen
+from learner.models import ModelRelease, Round, SecretDraw, TrainingRun
+from learner.next_step import Step, project_status
+from learner.pools import secret_selectors
+from learner.releases.services import releases
+from learner.rounds.services import rounds, secret_rounds
+from learner.selectors import trained_on, training_event
+from learner.strategies.blocks import block_rates
+from learner.trainings.services import training
+from privacy.accounting.event import event_from_json
+from privacy.mechanisms.randomness import SimulationRandom
+from privacy.services import ledger
+from tests import learning
+from tests.factories import make_user, write_settings
+from tests.owning import as_owner
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def secret():
+    project = learning.open_secret(make_user())
+    learning.fill_trusted(project)
+    return project
+
+
+def asked(round_number: int) -> set[int]:
+    return set(Query.objects.filter(round_number=round_number).values_list("record", flat=True))
+
+
+def die_at(monkeypatch, step: str):
+    """Stop the attempt at a named point, leaving behind what `kill -9` would."""
+
+    class Killed(BaseException):
+        pass
+
+    def fault_point(reached: str) -> None:
+        if reached == step:
+            raise Killed
+
+    for module in (secret_rounds, training, ledger):
+        monkeypatch.setattr(module, "fault_point", fault_point)
+    return Killed
+
+
+def lapse(row) -> None:
+    type(row).objects.filter(pk=row.pk).update(leased_until="2000-01-01T00:00Z")
+
+
+def test_blocks_are_disjoint_and_follow_the_stored_coins(secret):
+    learning.run_to_release(secret, make_user(), version=3)
+    blocks = [asked(number) for number in (1, 2, 3)]
+    assert len(set.union(*blocks)) == sum(len(block) for block in blocks)
+    coins = np.frombuffer(SecretDraw.objects.get().blocks, dtype=np.uint8)
+    for number, block in enumerate(blocks, start=1):
+        expected = Record.objects.filter(dataset__role="pool", row_number__in=np.flatnonzero(coins == number).tolist())
+        assert block == set(expected.values_list("pk", flat=True))
+
+
+def test_coins_fall_at_the_rates_that_are_charged(secret, monkeypatch):
+    """From the same numbers a record is in block k exactly where its number lies below the charged rates up to k."""
+    monkeypatch.setattr(secret_rounds, "SecureRandom", lambda: SimulationRandom(20_251_122))
+    learning.work_off(secret)
+    drawn = np.frombuffer(SecretDraw.objects.get().blocks, dtype=np.uint8)
+    numbers = SimulationRandom(20_251_122).random((80,))
+    charged = secret_selectors.release_event(secret, block=1).series.rates
+    for block in (1, 2, 3):
+        inside = (numbers >= sum(charged[: block - 1])) & (numbers < sum(charged[:block]))
+        np.testing.assert_array_equal(drawn == block, inside)
+
+
+def test_a_record_gets_no_second_coin_and_a_later_upload_has_its_own(secret):
+    learning.run_to_release(secret, make_user(), version=1)
+    before = bytes(SecretDraw.objects.get().blocks)
+    with pytest.raises(IntegrityError):
+        SecretDraw.objects.create(dataset=SecretDraw.objects.get().dataset, blocks=before)
+    learning.upload(secret, [[text] for text in learning.sentences(30, seed=5)], ["text"])
+    learning.run_to_release(secret, make_user(), version=2)
+    draws = list(SecretDraw.objects.order_by("pk"))
+    assert [len(bytes(draw.blocks)) for draw in draws] == [80, 30]
+    assert bytes(draws[0].blocks) == before
+    late = np.frombuffer(draws[1].blocks, dtype=np.uint8)
+    assert Query.objects.filter(record__dataset=draws[1].dataset).count() == (late == 2).sum()
+
+
+def test_coins_and_the_rate_they_were_drawn_at_stay_whoever_writes(secret):
+    write_settings(secret, selection_rate=0.3)  # no coin is drawn yet
+    secret.refresh_from_db()
+    learning.work_off(secret)
+    with pytest.raises(IntegrityError, match="drawn once"):
+        SecretDraw.objects.update(blocks=bytes(80))
+    with pytest.raises(IntegrityError, match="goes with its project only"):
+        SecretDraw.objects.all().delete()
+    for change in ({"selection_rate": 0.1}, {"selection": "random"}):
+        with pytest.raises(IntegrityError, match="goes on under the configuration"):
+            write_settings(secret, **change)
+        with pytest.raises(IntegrityError, match="its selection stays"), _only_coins():
+            write_settings(secret, **change)
+    write_settings(secret, selection_rate=0.3, round_size=5)
+
+
+@contextmanager
+def _only_coins():
+    """Take the rule away that looks at the account, until the end of the block."""
+    with as_owner(), transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE annotation_project DISABLE TRIGGER annotation_project_successor")
+        yield
+
+
+def test_each_release_is_charged_what_it_adds_to_the_series(secret):
+    learning.run_to_release(secret, make_user(), version=3)
+    rates = block_rates(0.2)
+    charged = [release.entry for release in ModelRelease.objects.order_by("version")]
+    so_far = 0.0
+    for number, entry in enumerate(charged, start=1):
+        event = event_from_json(entry.parent.event)
+        assert (event.kind, event.series.rates, event.block) == ("secret_block", rates, number)
+        assert event.attempts == (1,) * (number - 1) + (0,) * (len(rates) - number + 1)
+        whole = np.log1p(sum(rates[:number]) * np.expm1(event.inner.cost().epsilon))
+        assert entry.epsilon_nano == pytest.approx((whole - so_far) * 1e9, abs=2)
+        so_far = whole
+    # One by one the same releases would have cost more.
+    assert ledger_total(secret) < 0.9e9 * sum(np.log1p(rate * np.expm1(event.inner.cost().epsilon)) for rate in rates)
+    choices = Round.objects.filter(project=secret)
+    assert [row.committed_entry.mechanism for row in choices] == ["secret_choice"] * 3
+    assert sum(row.committed_entry.epsilon_nano for row in choices) == 0
+    assert ledger_total(secret) == sum(entry.epsilon_nano for entry in charged)
+
+
+def ledger_total(project) -> int:
+    return project.pool_account.entries.order_by("-sequence").first().epsilon_spent_nano
+
+
+def test_a_later_model_builds_on_the_release_before_it(secret, monkeypatch):
+    learning.run_to_release(secret, make_user(), version=1)
+    seen = []
+    real = training.estimator_of
+
+    def remember(*args, prior, **kwargs):
+        seen.append(prior)
+        return real(*args, prior=prior, **kwargs)
+
+    monkeypatch.setattr(training, "estimator_of", remember)
+    second = learning.run_to_release(secret, make_user(), version=2)
+    first = ModelRelease.objects.get(version=1)
+    assert seen[0].to_json() == first.weights
+    assert set(first.lineage.all()) < set(second.lineage.all())
+    assert second.labels_used <= Query.objects.filter(round_number=2).count()
+
+
+def test_card_and_ledger_do_not_tell_what_was_asked(secret):
+    release = learning.run_to_release(secret, make_user(), version=1)
+    used = trained_on(release.training_run)
+    assert (used.questions, used.pool_size, used.rate) == (None, 80, block_rates(0.2)[0])
+    with releases.open_file(release=release, name="card.md") as file:
+        card = file.read().decode()
+    assert "each of 80 records took part with probability at most 0.2" in card
+    assert "which questions were asked" not in card
+    assert "questions and released" not in card
+    chosen = Round.objects.get()
+    public = {"round": 1, "block": 1, "event": chosen.reservation.event}
+    assert chosen.committed_entry.output_digest == sha256(json.dumps(public, sort_keys=True).encode()).hexdigest()
+    for entry in secret.pool_account.entries.exclude(purpose=""):
+        assert entry.purpose in ("choose block 1 in secret", "train version 1")
+
+
+def test_a_block_waits_for_its_time_though_everything_is_answered(secret):
+    learning.work_off(secret)
+    learning.label_everything(secret, make_user())
+    status = rounds.advance_project(project_id=secret.pk)
+    assert status.step == Step.LABELLING
+    assert not TrainingRun.objects.exists()
+    Round.objects.update(closes_at=timezone.now())
+    assert rounds.advance_project(project_id=secret.pk).step == Step.TRAINING
+
+
+def test_an_unanswered_block_gives_a_model_all_the_same(secret):
+    learning.work_off(secret)
+    secret_rounds.close_block(project=secret)
+    learning.work_off(secret, version=1)
+    release = ModelRelease.objects.get()
+    assert release.labels_used == 0
+    assert set(Query.objects.values_list("state", flat=True)) <= {QueryState.WITHDRAWN}
+    assert release.entry.parent.mechanism == "secret_block"
+
+
+def test_an_empty_block_gives_a_model_all_the_same(secret, monkeypatch):
+    monkeypatch.setattr(secret_rounds, "draw_blocks", lambda n, rate, rng: np.zeros(n, dtype=np.uint8))
+    learning.work_off(secret)
+    assert Round.objects.get().selected == 0
+    assert project_status(secret).step == Step.LABELLING
+    secret_rounds.close_block(project=secret)
+    learning.work_off(secret, version=1)
+    assert ModelRelease.objects.get().labels_used == 0
+
+
+def test_what_is_answered_after_the_close_is_refused(secret):
+    learning.work_off(secret)
+    person = make_user()
+    learning.label_everything(secret, person, at_most=1)
+    held = queue.claim_next(project=secret, user=person)
+    assert held is not None
+    secret_rounds.close_block(project=secret)
+    learning.work_off(secret, version=1)
+    with pytest.raises(LeaseExpired):
+        labels.submit_label(assignment=held, choice=0)
+    with pytest.raises(UndoRefused):
+        undoing.undo_label(project=secret, user=person)
+    assert Consensus.objects.count() == 1
+    assert queue.claim_next(project=secret, user=make_user()) is None or project_status(secret).step == Step.LABELLING
+
+
+def test_only_an_open_block_can_be_closed(secret):
+    with pytest.raises(BlockNotOpen):
+        secret_rounds.close_block(project=secret)
+    learning.work_off(secret)
+    secret_rounds.close_block(project=secret)
+    with pytest.raises(BlockNotOpen):
+        secret_rounds.close_block(project=secret)
+
+
+@pytest.mark.parametrize("step", ["after_reserve", "round_chosen", "inside_commit", "round_finished"])
+def test_a_choice_that_dies_leaves_no_coin_and_the_next_one_chooses_once(secret, monkeypatch, step):
+    rounds.advance_project(project_id=secret.pk)
+    chosen = Round.objects.get()
+    killed = die_at(monkeypatch, step)
+    with pytest.raises(killed):
+        rounds.run_round(round_id=chosen.pk)
+    monkeypatch.undo()
+    assert not SecretDraw.objects.exists()
+    assert not Query.objects.exists()
+    lapse(chosen)
+    rounds.run_round(round_id=chosen.pk)
+    chosen.refresh_from_db()
+    assert (chosen.state, chosen.selected) == (WorkState.DONE, Query.objects.count())
+    assert SecretDraw.objects.count() == 1
+    assert learning.open_reservations(secret) == 0
+
+
+@pytest.mark.parametrize("step", ["after_reserve", "training_fitted", "inside_commit"])
+def test_a_training_that_dies_makes_the_next_attempt_on_its_coins_dearer(secret, monkeypatch, step):
+    learning.work_off(secret)
+    learning.label_everything(secret, make_user())
+    secret_rounds.close_block(project=secret)
+    rounds.advance_project(project_id=secret.pk)
+    run = TrainingRun.objects.get()
+    killed = die_at(monkeypatch, step)
+    with pytest.raises(killed):
+        training.train_model(run_id=str(run.pk))
+    monkeypatch.undo()
+    lapse(run)
+    training.train_model(run_id=str(run.pk))
+    first, second = [event_from_json(entry.event) for entry in learning.entries(secret, "reserve")[1:]]
+    assert (first.attempts[0], second.attempts[0]) == (0, 1)
+    together = np.log1p(0.2 * np.expm1(first.inner.cost().epsilon + second.inner.cost().epsilon))
+    assert ledger_total(secret) == pytest.approx(together * 1e9, abs=4)
+    assert ModelRelease.objects.get().labels_used == Query.objects.count()
+    assert learning.open_reservations(secret) == 0
+
+
+def test_a_block_whose_training_keeps_failing_is_left_aside(secret, monkeypatch):
+    learning.work_off(secret)
+    secret_rounds.close_block(project=secret)
+    monkeypatch.setattr(training, "_fit", lambda *args: 1 / 0)
+    for _ in range(secret_selectors.MAX_FAILED_TRAININGS):
+        rounds.advance_project(project_id=secret.pk)
+        with pytest.raises(ZeroDivisionError):
+            training.train_model(run_id=str(TrainingRun.objects.get(state=WorkState.WAITING).pk))
+    rounds.advance_project(project_id=secret.pk)
+    assert Round.objects.get(state=WorkState.WAITING).block == 2
+
+
+def test_the_budget_is_checked_at_the_price_of_the_block():
+    project = learning.open_secret(make_user(), training_epsilon=2.0, pool_epsilon=1.5)
+    learning.fill_trusted(project)
+    first = training_event(project).cost().epsilon
+    assert first == pytest.approx(np.log1p(0.2 * np.expm1(2.0)), abs=1e-6)
+    learning.run_to_release(project, make_user(), version=2)
+    # Two blocks at 0.2 cost 1.27; the third, at 0.4, would cost 0.54 more.
+    status = rounds.advance_project(project_id=project.pk)
+    assert status.step == Step.CANNOT_PAY
+    assert asked(3) == set()
+
+
+def test_the_project_ends_with_its_last_block(secret):
+    write_settings(secret, maximum_releases=None)
+    secret.refresh_from_db()
+    learning.run_to_release(secret, make_user(), version=3)
+    assert rounds.advance_project(project_id=secret.pk).step == Step.FINISHED

@@ -1,0 +1,118 @@
+"""The account of a crowd's answers holds what is true: of one answer, replaced by any other one."""
+
+import json
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.urls import reverse
+
+from annotation.projects.services import kinds
+from annotation.statement.presenters import budget_sheets
+from learner.configuration.pool import estimator_of, featurizer_of, training_of
+from learner.estimators.kinds import KINDS
+from learner.planning.plan_setups import setup_of
+from learner.releases.services import releases
+from learner.selectors import training_event
+from privacy.accounting.events import Event, LabelTrainingEvent, event_from_json
+from privacy.charges import charge_of, price
+from privacy.services import ledger
+from privacy.services.audit import audit_accounts
+from privacy.services.counter import site_counter
+from tests import learning
+from tests.factories import make_user, open_preset
+from tests.owning import as_owner
+
+pytestmark = pytest.mark.django_db(transaction=True)
+# Gaussian noise has a delta, which the account of the answers has not.
+CROWD_ESTIMATORS = sorted(name for name in KINDS if "gaussian" not in name)
+
+
+def worth_of_another_answer(name: str, event: Event) -> float:
+    """Return what a changed answer loses at most under a training's noise, without asking the event that charges it."""
+    training = event.inner if isinstance(event, LabelTrainingEvent) else event
+    logistic = name.startswith("logistic")
+    return training.cost(adjacency="null" if logistic else "replace").epsilon
+
+
+@pytest.mark.parametrize("estimator", CROWD_ESTIMATORS)
+def test_the_account_is_charged_for_an_answer_replaced_by_another(estimator):
+    """The attack: 2 for a row left out was charged where an answer turned round is worth up to 4."""
+    project = learning.open_crowd(make_user(), estimator=estimator, training_epsilon=2.0)
+    account, event = project.labels_account, training_event(project)
+    assert (account.unit, account.adjacency) == ("answer", "replace")
+    charged = (price(account, event).epsilon_nano or 0) / 1e9
+    assert charged >= worth_of_another_answer(estimator, event) - 1e-8
+    # What a training costs is what the project says, whatever its loss: the noise is as long as that takes.
+    assert charged == pytest.approx(2.0, abs=1e-6)
+    assert setup_of(project, 100).training == training_of(project)
+
+
+def test_a_training_is_charged_audited_and_said_for_one_answer():
+    owner, annotator = make_user(), make_user()
+    project = learning.open_crowd(owner)
+    learning.fill_crowd(project)
+    release = learning.run_to_release(project, annotator, version=1)
+    reserved = release.entry.parent
+    event = event_from_json(reserved.event)
+    assert (reserved.mechanism, reserved.account) == ("label_training", project.labels_account)
+    assert event == LabelTrainingEvent(
+        estimator_of(project, featurizer_of(project)).event_for(featurizer_of(project).dimension), "logistic"
+    )
+    assert reserved.epsilon_nano == charge_of(event, adjacency="replace").epsilon_nano
+    assert all(
+        not verdict.differing
+        for verdict in audit_accounts(scope=project.labels_account.scope, marks=site_counter().marks())
+    )
+    with releases.open_file(release=release, name="card.md") as file:
+        card = file.read().decode()
+    assert "two data sets that differ in one answer, replaced by another" in card
+    assert "several answers of one annotator together, beyond as many times the limit of one answer" in card
+    with releases.open_file(release=release, name="privacy.json") as file:
+        (answers,) = (one for one in json.load(file)["accounts"] if one["unit"] == "answer")
+    assert answers["neighbouring_data_sets"] == "two data sets that differ in one answer, replaced by another"
+
+
+def test_pages_promise_one_answer_and_not_all_of_a_person():
+    owner = make_user()
+    project = open_preset(owner, "voice-crowd")
+    web = Client()
+    web.force_login(owner)
+    html = web.get(reverse("annotation:budget", args=[project.slug])).content.decode()
+    assert "guessing what any one answer was" in html
+    assert "Several answers of one person are worth as many times that." in html
+    assert "Unit: one answer. Neighbours: one replaced by another." in html
+
+
+def test_an_account_from_before_says_what_an_answer_is_worth_there():
+    owner = make_user()
+    earlier = ledger.open_account(
+        scope="earlier",
+        label="earlier labels",
+        unit="record",
+        filter="pure",
+        epsilon_limit=8.0,
+        delta_limit=0.0,
+        actor=owner,
+        reason="opened long ago",
+    )
+    project = learning.open_crowd(owner)
+    with as_owner(), connection.cursor() as cursor:
+        # The database did not know then what belongs together.
+        cursor.execute("ALTER TABLE annotation_project DISABLE TRIGGER annotation_project_answers_account")
+        type(project).objects.filter(pk=project.pk).update(labels_account=earlier)
+        cursor.execute("ALTER TABLE annotation_project ENABLE TRIGGER annotation_project_answers_account")
+    project.refresh_from_db()
+    (sheet,) = (one for one in budget_sheets(project) if one.account == earlier)
+    assert "whether any one answer was given: ε 8.000; which answer it was: ε 16.000" in sheet.promise
+    event = training_event(project)
+    assert not isinstance(event, LabelTrainingEvent)
+    assert price(earlier, event).epsilon_nano == charge_of(event, adjacency="null").epsilon_nano
+
+
+def test_a_project_that_becomes_a_crowds_gets_the_same_account():
+    owner = make_user()
+    project = open_preset(owner, "pool-experts", pool_delta=1e-5)
+    kinds.change_kind(project=project, preset="voice-crowd", unit="record", labels_epsilon=4.0, actor=owner)
+    project.refresh_from_db()
+    assert (project.labels_account.unit, project.labels_account.adjacency) == ("answer", "replace")

@@ -1,0 +1,95 @@
+"""Projects of many Gaussian releases: their account sums rhos, and every release is charged its rho alone."""
+
+import pytest
+
+from annotation.errors import InvalidConfiguration
+from annotation.projects.services.configuring import configure_project
+from learner import selectors
+from learner.models import ModelRelease
+from learner.planning.plan_setups import purchase_of
+from privacy.accounting.event import event_from_json
+from privacy.models import BudgetAccount
+from privacy.selectors import guarantee
+from privacy.services import populations
+from privacy.services.audit import audit_accounts
+from tests import learning
+from tests.factories import make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+MANY = {
+    "selection": "random",
+    "estimator": "sums",
+    "features": "planned",
+    "text_columns": 16,
+    "training_epsilon": 0.4,
+    "training_delta": 1e-6,
+    "pool_epsilon": 2.0,
+    "pool_delta": 5e-6,
+    "maximum_releases": None,
+}
+
+
+@pytest.fixture
+def project():
+    opened = learning.open_trusted(make_user(), **MANY)
+    learning.fill_trusted(opened)
+    return opened
+
+
+def test_each_release_is_charged_its_rho_and_the_noise_is_what_was_declared(project):
+    assert project.pool_account.filter == "zcdp"
+    learning.run_to_release(project, make_user(), version=2)
+    charged = [event_from_json(release.entry.parent.event) for release in ModelRelease.objects.order_by("version")]
+    assert [event.kind for event in charged] == ["sums", "sums"]
+    for event in charged:
+        assert (event.cost().delta, event.delta) == (0.0, 0.0)
+    now = guarantee(project.pool_account)
+    assert now.rho_spent == pytest.approx(sum(event.cost().rho for event in charged), abs=1e-8)
+    assert now.epsilon_spent < 2 * 0.4
+    assert now.delta_spent == pytest.approx(5e-6)
+    [verdict] = audit_accounts(scope=project.pool_account.scope, marks=None)
+    assert verdict.differing == 0
+
+
+def test_a_price_is_the_epsilon_it_adds_now(project):
+    before = selectors.training_price(project)
+    learning.run_to_release(project, make_user(), version=1)
+    spent = guarantee(project.pool_account).epsilon_spent
+    assert spent == pytest.approx(before.epsilon)
+    assert 0 < selectors.training_price(project).epsilon < before.epsilon
+    bought = purchase_of(project, 4000)
+    assert bought.releases > 5
+    assert bought.training == pytest.approx(selectors.training_price(project).epsilon)
+
+
+def test_before_the_first_charge_the_account_follows_the_settings(project):
+    first = project.pool_account
+    configure_project(project=project, changes={"selection": "secret_sample"}, actor=project.created_by)
+    project.refresh_from_db()
+    assert project.pool_account.filter == "pure"
+    assert project.pool_account.delta_limit_atto == first.delta_limit_atto
+    configure_project(project=project, changes={"selection": "random"}, actor=project.created_by)
+    project.refresh_from_db()
+    assert project.pool_account.filter == "zcdp"
+    assert BudgetAccount.objects.filter(scope__startswith=f"project:{project.slug}:pool").count() == 3
+
+
+def test_what_has_no_rho_is_refused_once_something_was_charged(project):
+    learning.run_to_release(project, make_user(), version=1)
+    for changes in ({"selection": "secret_sample"}, {"estimator": "huber_svm_gaussian"}):
+        with pytest.raises(InvalidConfiguration, match="sums rhos"):
+            configure_project(project=project, changes=changes, actor=project.created_by)
+
+
+def test_an_account_that_people_share_stays_as_it_is():
+    project = learning.open_trusted(make_user(), **MANY | {"training_epsilon": 1.7})
+    assert project.pool_account.filter == "pure"
+    population = populations.open_population(
+        name="People", unit="record", filter="pure", epsilon_limit=50.0, delta_limit=0.01, actor="ada"
+    )
+    populations.join_population(
+        population=population, accounts=[project.pool_account], records_per_person=1, actor="ada"
+    )
+    configure_project(project=project, changes={"training_epsilon": 0.4}, actor=project.created_by)
+    project.refresh_from_db()
+    assert project.pool_account.filter == "pure"

@@ -1,0 +1,169 @@
+"""Noisy sums of secret blocks add up: every release is made of all blocks so far, and reads its own block alone."""
+
+from uuid import uuid4
+
+import numpy as np
+import pytest
+from django.db import IntegrityError
+
+from annotation.models import Consensus
+from annotation.projects.services.configuring import configure_project
+from learner.models import ModelRelease, TrainingRun
+from learner.models.sums import ReleasedSums
+from learner.pools import secret_selectors
+from learner.releases.services import publishing
+from learner.selectors import training_event
+from learner.strategies.blocks import block_rates
+from learner.trainings.services import training
+from privacy.accounting.event import event_from_json
+from privacy.errors import UnsoundCombination
+from privacy.services import ledger, populations
+from tests import learning
+from tests.factories import make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+CONSTANT = 0.3
+# So little noise that counts can be read off the sums.
+QUIET = {"training_epsilon": 60.0, "training_delta": 1e-6, "pool_epsilon": 400.0, "pool_delta": 1e-3}
+
+
+@pytest.fixture
+def project():
+    opened = learning.open_secret(
+        make_user(), features="planned", estimator="sums", text_columns=16, maximum_releases=None, **QUIET
+    )
+    learning.fill_trusted(opened, number=200)
+    return opened
+
+
+def counted(sums: ReleasedSums) -> float:
+    """Return how many rows the sums hold, as the constant column says."""
+    return float(np.frombuffer(bytes(sums.class_sums)).reshape(-1, sums.dimension)[:, -1].sum()) / CONSTANT
+
+
+def settled(*blocks: int) -> int:
+    return Consensus.objects.filter(query__round_number__in=blocks, choice__isnull=False).count()
+
+
+def test_each_release_is_made_of_all_blocks_so_far(project):
+    learning.run_to_release(project, make_user(), version=3)
+    first, second, third = ReleasedSums.objects.order_by("run__version")
+    # Blocks of 20, 20 and 40 % count by their rates, so that all together are as many as they are.
+    for sums, weights in ((first, (1,)), (second, (1, 1)), (third, (2 / 3, 2 / 3, 4 / 3))):
+        assert settled(len(weights)) > 0
+        known = sum(weight * settled(block) for block, weight in enumerate(weights, start=1))
+        assert counted(sums) == pytest.approx(known, abs=3)
+    assert second.class_variance == pytest.approx(2 * first.class_variance)
+    # Plain sums would have three times the noise.
+    assert third.moment_variance == pytest.approx((4 + 4 + 16) / 9 * first.moment_variance)
+    assert [sums.entry for sums in (first, second, third)] == [
+        release.entry for release in ModelRelease.objects.order_by("version")
+    ]
+
+
+def test_a_release_reads_its_own_block_alone(project, monkeypatch):
+    learning.run_to_release(project, make_user(), version=1)
+    read = []
+    real = training.pool_selectors.labelled_examples
+
+    def remember(*args, **kwargs):
+        examples, classes = real(*args, **kwargs)
+        read.append(len(examples.rows))
+        return examples, classes
+
+    monkeypatch.setattr(training.pool_selectors, "labelled_examples", remember)
+    learning.run_to_release(project, make_user(), version=2)
+    assert read == [settled(2)]
+
+
+def test_what_was_told_before_is_not_a_prior_as_well(project, monkeypatch):
+    seen = []
+    real = training._fit
+
+    def remember(run, estimator, *rest):
+        seen.append((estimator.prior, estimator.earlier))
+        return real(run, estimator, *rest)
+
+    monkeypatch.setattr(training, "_fit", remember)
+    learning.run_to_release(project, make_user(), version=2)
+    assert seen[0] == (None, None)
+    assert seen[1][0] is None
+    assert seen[1][1] is not None
+
+
+def test_sums_of_another_shape_begin_anew(project):
+    learning.run_to_release(project, make_user(), version=1)
+    configure_project(project=project, changes={"moment_share": 0.0}, actor=project.created_by)
+    project.refresh_from_db()
+    learning.run_to_release(project, make_user(), version=2)
+    second = ReleasedSums.objects.get(run__version=2)
+    assert second.moments is None
+    assert counted(second) == pytest.approx(settled(2), abs=3)
+
+
+def test_sums_are_written_once_and_with_their_release(project, monkeypatch):
+    class Killed(BaseException):
+        pass
+
+    def fault_point(reached: str) -> None:
+        if reached == "training_published":
+            raise Killed
+
+    monkeypatch.setattr(publishing, "fault_point", fault_point)
+    learning.work_off(project)
+    learning.label_everything(project, make_user())
+    learning.secret_rounds.close_block(project=project)
+    learning.rounds.advance_project(project_id=project.pk)
+    run = TrainingRun.objects.get()
+    with pytest.raises(Killed):
+        training.train_model(run_id=str(run.pk))
+    assert not ReleasedSums.objects.exists()
+    monkeypatch.undo()
+    type(run).objects.filter(pk=run.pk).update(leased_until="2000-01-01T00:00Z")
+    training.train_model(run_id=str(run.pk))
+    assert ReleasedSums.objects.get().run_id == run.pk
+    with pytest.raises(IntegrityError, match="written once"):
+        ReleasedSums.objects.update(class_variance=1.0)
+
+
+def test_a_training_made_dearer_since_is_no_part_of_the_series(project):
+    learning.run_to_release(project, make_user(), version=1)
+    within = training_event(project)
+    assert (within.kind, within.block) == ("secret_block", 2)
+    configure_project(project=project, changes={"training_epsilon": 61.0}, actor=project.created_by)
+    project.refresh_from_db()
+    beyond = training_event(project)
+    assert (beyond.kind, beyond.rate) == ("secret_sample", 1.0)
+    assert beyond.cost().epsilon == pytest.approx(61.0)
+
+
+def test_a_step_of_the_series_is_paid_by_one_release(project):
+    account = project.pool_account
+    opening = secret_selectors.release_event(project, block=1)
+    ledger.reserve(account=account, event=opening, purpose="one", key=uuid4())
+    with pytest.raises(UnsoundCombination, match="another release has paid for this step"):
+        ledger.reserve(account=account, event=opening, purpose="two", key=uuid4())
+    following = secret_selectors.release_event(project, block=2)
+    held = ledger.reserve(account=account, event=following, purpose="three", key=uuid4())
+    assert event_from_json(held.parent.event) == opening
+    with pytest.raises(UnsoundCombination, match="another release has paid for this step"):
+        ledger.reserve(account=account, event=following, purpose="four", key=uuid4())
+
+
+def test_people_of_several_projects_pay_for_each_block_as_a_sample_of_its_own():
+    """A series has no price for a group, and none in rho, so a population's projects do without."""
+    project = learning.open_secret(make_user(), maximum_releases=None)
+    population = populations.open_population(
+        name="People", unit="contributor", filter="zcdp", epsilon_limit=5000.0, delta_limit=0.01, actor="ada"
+    )
+    populations.join_population(
+        population=population, accounts=[project.pool_account], records_per_person=3, actor="ada"
+    )
+    learning.fill_trusted(project)
+    learning.run_to_release(project, make_user(), version=2)
+    charged = [event_from_json(release.entry.parent.event) for release in ModelRelease.objects.order_by("version")]
+    rates = block_rates(0.2)
+    assert [(event.kind, event.rate, event.released_before) for event in charged] == [
+        ("secret_sample", rates[0], 0.0),
+        ("secret_sample", rates[1], 0.0),
+    ]

@@ -1,0 +1,47 @@
+"""Faults in how a crowd's answers leave: through a response that is paid once, drawn once and blind to them."""
+
+from tests.evidence.planting import Mutant
+
+SERVICE = "tests/db/learner/answers/test_randomized_answers.py"
+CANARY = "tests/statistical/learner/test_canary_responses.py"
+SERVICE_FILE = "learner/answers/services/randomized_answers.py"
+CLASSIFIER_FILE = "learner/estimators/randomized_answers.py"
+
+ANSWERS = [
+    Mutant(
+        "each of many responses at the price of all",
+        "annotation/choices/label_randomizers.py",
+        "math.nextafter(self.answers_epsilon / responses, 0.0)",
+        "self.answers_epsilon",
+        ("tests/pure/annotation/choices/test_label_randomizers.py::test_all_responses_together_cost_what_is_declared",),
+    ),
+    Mutant(
+        "a class that may be said because answers name it",
+        SERVICE_FILE,
+        "        said = answer_selectors.response_of(locked)",
+        "        kept[np.arange(len(agreed)), agreed] = True\n        said = answer_selectors.response_of(locked)",
+        (f"{SERVICE}::test_which_classes_may_be_said_does_not_follow_from_the_answers",),
+    ),
+    Mutant(
+        "responses by coins that anybody can throw again",
+        SERVICE_FILE,
+        "        rng = SecureRandom()\n",
+        "        from privacy.mechanisms.randomness import SimulationRandom  # noqa: PLC0415\n"
+        "        rng = SimulationRandom(1)\n",
+        (f"{SERVICE}::test_which_classes_may_be_said_does_not_follow_from_the_answers",),
+    ),
+    Mutant(
+        "a model of what was answered and not of what was said",
+        CLASSIFIER_FILE,
+        "likelihoods = likelihoods * self.response.likelihoods(said, kept)",
+        "likelihoods = likelihoods * self.response.likelihoods(truth, kept)",
+        ("tests/pure/learner/estimators/test_randomized_answers.py::test_answers_that_are_said_alike_give_one_model",),
+    ),
+    Mutant(
+        "a response of twice the loudness that is charged",
+        CLASSIFIER_FILE,
+        "return RandomizedResponse(len(self.classes), self.answers.odds)",
+        "return RandomizedResponse(len(self.classes), 2 * self.answers.odds)",
+        (f"{CANARY}::test_it_sings_for_the_sampler_and_not_for_one_twice_as_loud",),
+    ),
+]

@@ -1,0 +1,259 @@
+"""Faults in how models are trained: noise of every estimator and method, and what bounds one record."""
+
+from tests.evidence.planting import Mutant
+
+ESTIMATOR_NOISE = "tests/statistical/learner/test_noise_of_estimators.py"
+CONVEX_NOISE = f"{ESTIMATOR_NOISE}::TestConvex"
+LOGISTIC = "learner/estimators/logistic.py"
+LOGISTIC_TESTS = "tests/pure/learner/estimators/test_logistic.py"
+SUMS = "learner/estimators/sums.py"
+SUMS_TESTS = "tests/pure/learner/estimators/test_sums.py"
+BATTERY = "tests/pure/learner/estimators/test_release_battery.py"
+
+ESTIMATORS = [
+    Mutant(
+        "half of the Gaussian tilt",
+        LOGISTIC,
+        "GaussianTilt(event.sigma)",
+        "GaussianTilt(event.sigma / 2)",
+        (f"{CONVEX_NOISE}::test_gaussian_tilt",),
+    ),
+    Mutant(
+        "seven tenths of the Gaussian tilt for the Huber loss alone",
+        LOGISTIC,
+        "GaussianTilt(event.sigma)",
+        'GaussianTilt(event.sigma * (0.7 if hasattr(self, "smoothing") else 1.0))',
+        (
+            f"{CONVEX_NOISE}::test_gaussian_tilt[PrivateHuberSVM-2]",
+            f"{CONVEX_NOISE}::test_gaussian_tilt[PrivateHuberSVM-3]",
+        ),
+    ),
+    Mutant(
+        "seven tenths of the Gamma-norm tilt",
+        LOGISTIC,
+        "EuclideanNoise(event.tilt_scale)",
+        "EuclideanNoise(0.7 * event.tilt_scale)",
+        (f"{CONVEX_NOISE}::test_gamma_norm_tilt",),
+    ),
+    Mutant(
+        "seven tenths of the noise of output perturbation",
+        LOGISTIC,
+        "EuclideanNoise(event.noise_scale)",
+        "EuclideanNoise(0.7 * event.noise_scale)",
+        (f"{CONVEX_NOISE}::test_output_noise",),
+    ),
+    Mutant(
+        "seven tenths of the noise that hides where the solver stopped",
+        LOGISTIC,
+        "scale=event.output_scale",
+        "scale=0.7 * event.output_scale",
+        (f"{ESTIMATOR_NOISE}::test_noise_that_hides_where_the_solver_stopped",),
+    ),
+    Mutant(
+        "the noise of only the first of many models",
+        LOGISTIC,
+        "released.append(self._release(rows, *pair, event, rng))",
+        "released.append(self._release(rows, *pair, event, rng) * (1.0 if not released else 0.7))",
+        (
+            f"{CONVEX_NOISE}::test_gaussian_tilt[PrivateLogisticRegression-3]",
+            f"{CONVEX_NOISE}::test_output_noise[PrivateLogisticRegression-3]",
+        ),
+    ),
+    Mutant(
+        "seven tenths of the Gaussian noise of mini-batches",
+        "learner/estimators/minibatch_svm.py",
+        "noise=DiscreteGaussian, scale=event.noise_scale",
+        "noise=DiscreteGaussian, scale=0.7 * event.noise_scale",
+        (
+            f"{ESTIMATOR_NOISE}::test_minibatch_steps[gaussian-2]",
+            f"{ESTIMATOR_NOISE}::test_minibatch_steps[gaussian-3]",
+        ),
+    ),
+    Mutant(
+        "seven tenths of the Gamma-norm noise of mini-batches",
+        "learner/estimators/minibatch_svm.py",
+        "EuclideanNoise(event.noise_scale)",
+        "EuclideanNoise(0.7 * event.noise_scale)",
+        (f"{ESTIMATOR_NOISE}::test_minibatch_steps[k_norm-2]", f"{ESTIMATOR_NOISE}::test_minibatch_steps[k_norm-3]"),
+    ),
+    Mutant(
+        "seven tenths of the noise of a user",
+        "learner/estimators/mi_ogd.py",
+        "DiscreteGaussian(self.sigma / self.grid)",
+        "DiscreteGaussian(0.7 * self.sigma / self.grid)",
+        (f"{ESTIMATOR_NOISE}::test_noisy_gradients",),
+    ),
+    Mutant(
+        "a user's contribution that is not clipped",
+        "learner/estimators/mi_ogd.py",
+        "clipped = gradient if length <= room else",
+        "clipped = gradient if length <= 10 * room else",
+        (
+            "tests/statistical/learner/test_sensitivity.py::test_contributions_of_users",
+            "tests/pure/learner/estimators/test_mi_ogd.py::test_contributions_stay_under_the_stated_bound_and_reach_it",
+        ),
+    ),
+    Mutant(
+        "seven tenths of the Gamma-norm tilt for the Huber loss alone",
+        LOGISTIC,
+        "EuclideanNoise(event.tilt_scale)",
+        'EuclideanNoise(event.tilt_scale * (0.7 if hasattr(self, "smoothing") else 1.0))',
+        (
+            f"{CONVEX_NOISE}::test_gamma_norm_tilt[PrivateHuberSVM-2]",
+            f"{CONVEX_NOISE}::test_gamma_norm_tilt[PrivateHuberSVM-3]",
+        ),
+    ),
+    Mutant(
+        "seven tenths of the noise of output perturbation for the Huber loss alone",
+        LOGISTIC,
+        "EuclideanNoise(event.noise_scale)",
+        'EuclideanNoise(event.noise_scale * (0.7 if hasattr(self, "smoothing") else 1.0))',
+        (
+            f"{CONVEX_NOISE}::test_output_noise[PrivateHuberSVM-2]",
+            f"{CONVEX_NOISE}::test_output_noise[PrivateHuberSVM-3]",
+        ),
+    ),
+    Mutant(
+        "seven tenths of the Gaussian tilt for the logistic loss alone",
+        LOGISTIC,
+        "GaussianTilt(event.sigma)",
+        'GaussianTilt(event.sigma * (1.0 if hasattr(self, "smoothing") else 0.7))',
+        (
+            f"{CONVEX_NOISE}::test_gaussian_tilt[PrivateLogisticRegression-2]",
+            f"{CONVEX_NOISE}::test_gaussian_tilt[PrivateLogisticRegression-3]",
+        ),
+    ),
+    Mutant(
+        "an answer to a guess that is worth more than its bound",
+        "learner/estimators/bandit.py",
+        "return bandit_gradient_bound(dimension,",
+        "return 10 * bandit_gradient_bound(dimension,",
+        (
+            "tests/statistical/learner/test_sensitivity.py::test_answers_of_users",
+            "tests/pure/learner/estimators/test_mi_ogd.py::test_contributions_stay_under_the_stated_bound_and_reach_it",
+        ),
+    ),
+    Mutant(
+        "rows longer than they are said to be",
+        "learner/estimators/linear.py",
+        "return math.sqrt(max(over_rows(largest_square, len(rows)))) * (1 +",
+        "return 0.999 * math.sqrt(max(over_rows(largest_square, len(rows)))) * (1 +",
+        ("tests/pure/learner/estimators/test_rows.py::test_no_row_is_longer_than_the_largest_norm_says",),
+    ),
+    *(
+        Mutant(
+            f"rows longer than declared, taken by {taken_by}",
+            file,
+            "(longest := largest_norm(rows)) > self.norm_bound * (1",
+            "(longest := largest_norm(rows)) > 2 * self.norm_bound * (1",
+            tuple(f"{BATTERY}::test_a_row_a_hair_longer_than_declared_is_refused[float64-{name}]" for name in names),
+        )
+        for taken_by, file, names in (
+            ("logistic and Huber losses", LOGISTIC, ("objective", "gaussian", "huber output")),
+            ("mini-batches", "learner/estimators/minibatch_svm.py", ("batches", "gaussian batches")),
+            ("sums", SUMS, ("sums",)),
+        )
+    ),
+    Mutant(
+        "a constant column nobody pays for",
+        LOGISTIC,
+        "return math.hypot(self.norm_bound * (1 + NORM_SLACK), self._constant) *",
+        "return self.norm_bound * (1 + NORM_SLACK) *",
+        (f"{LOGISTIC_TESTS}::test_long_rows_are_refused_and_their_rounding_is_charged",),
+    ),
+    Mutant(
+        "a constant column beside sums nobody pays for",
+        SUMS,
+        "norm_bound=math.hypot(self.norm_bound * (1 + NORM_SLACK), self.intercept_scaling)",
+        "norm_bound=self.norm_bound * (1 + NORM_SLACK)",
+        (f"{SUMS_TESTS}::test_the_constant_column_is_part_of_a_row",),
+    ),
+    Mutant(
+        "models of a one-vs-rest that get all of epsilon each",
+        LOGISTIC,
+        "epsilon = self.epsilon / n_models * PRICE_MARGIN",
+        "epsilon = self.epsilon * PRICE_MARGIN",
+        (
+            f"{LOGISTIC_TESTS}::test_the_price_is_epsilon_whatever_the_parameters",
+            f"{LOGISTIC_TESTS}::test_a_gaussian_tilt_costs_epsilon_and_delta",
+        ),
+    ),
+    Mutant(
+        "models of a one-vs-rest that get all of delta each",
+        LOGISTIC,
+        "self.delta / n_models * PRICE_MARGIN",
+        "self.delta * PRICE_MARGIN",
+        (f"{LOGISTIC_TESTS}::test_a_gaussian_tilt_costs_epsilon_and_delta",),
+    ),
+    Mutant(
+        "a loss that is said to bend half as much as it does",
+        "learner/estimators/convex.py",
+        "curvature_bound = 0.25",
+        "curvature_bound = 0.125",
+        ("tests/statistical/learner/test_sensitivity.py::test_tilts_and_their_jacobian[logistic-objective-null]",),
+    ),
+    Mutant(
+        "a certificate ten times looser than what is hidden",
+        LOGISTIC,
+        "tolerance=event.gradient_tolerance - rounding",
+        "tolerance=10 * event.gradient_tolerance - rounding",
+        (f"{LOGISTIC_TESTS}::test_a_solver_that_stops_as_soon_as_it_may_stays_within_what_is_charged",),
+    ),
+    Mutant(
+        "a prior whose rounding is in no certificate",
+        LOGISTIC,
+        "if pull.any() else 0.0",
+        "if False else 0.0",
+        (f"{LOGISTIC_TESTS}::test_a_long_prior_leaves_the_solver_less_room",),
+    ),
+    Mutant(
+        "a grid of mini-batches nobody pays for",
+        "learner/estimators/minibatch_svm.py",
+        "records_moved(self.adjacency) * moved + grid_slack(self.grid, dimension)",
+        "records_moved(self.adjacency) * moved",
+        ("tests/pure/learner/estimators/test_minibatch_svm.py::test_the_price_is_epsilon_whatever_the_parameters",),
+    ),
+    *(
+        Mutant(
+            f"classes that {learned_by} learns from the labels of a release",
+            file,
+            "if self.classes is None and rng.simulated else",
+            "if self.classes is None else",
+            (f"{BATTERY}::test_classes_are_declared_and_never_learned[{name}]",),
+        )
+        for learned_by, file, name in (("a minimiser", LOGISTIC, "objective"), ("a model of sums", SUMS, "sums"))
+    ),
+    *(
+        Mutant(
+            f"noise from a seed that lets {released} out",
+            file,
+            'return not getattr(self, "simulated_", True)',
+            'return hasattr(self, "simulated_")',
+            (f"{BATTERY}::test_secure_noise_can_be_released_and_a_seed_never[{name}-three]",),
+        )
+        for released, file, name in (("a minimiser", LOGISTIC, "gaussian"), ("sums", SUMS, "sums"))
+    ),
+    Mutant(
+        "sums at a higher price than was asked for",
+        SUMS,
+        "sums_mu(self.epsilon, self.delta)",
+        "sums_mu(1.1 * self.epsilon, self.delta)",
+        (f"{SUMS_TESTS}::test_the_price_is_what_was_asked_for_whatever_the_parameters",),
+    ),
+    Mutant(
+        "sums priced for one row left out whatever was asked",
+        SUMS,
+        "adjacency=self.adjacency,\n        )",
+        'adjacency="null",\n        )',
+        (f"{SUMS_TESTS}::test_the_price_is_what_was_asked_for_whatever_the_parameters",),
+    ),
+    Mutant(
+        "seven tenths of the noise of a classifier from sums",
+        SUMS,
+        "released = release_sums(blocks, event, rng=rng)",
+        "from dataclasses import replace  # noqa: PLC0415\n"
+        "        less = replace(event, class_sigma=0.7 * event.class_sigma, moment_sigma=0.7 * event.moment_sigma)\n"
+        "        released = release_sums(blocks, less, rng=rng)",
+        (f"{ESTIMATOR_NOISE}::test_sums_of_nothing[0.0]", f"{ESTIMATOR_NOISE}::test_sums_of_nothing[0.3]"),
+    ),
+]

@@ -1,0 +1,20 @@
+"""Faults in the rows that mechanisms lean on: how long they are."""
+
+from tests.evidence.planting import Mutant
+
+FEATURES = [
+    Mutant(
+        "rows that are clipped to twice the bound",
+        "learner/features/clipping.py",
+        "wide[long] *= (norm_bound * (1 - 2 * room) / norms[long])[:, None]",
+        "wide[long] *= (2 * norm_bound * (1 - 2 * room) / norms[long])[:, None]",
+        ("tests/pure/learner/features/test_clipping.py::test_true_norm_is_within_the_bound",),
+    ),
+    Mutant(
+        "rows that are rounded to the nearest number",
+        "learner/features/clipping.py",
+        "narrow[grown] = np.nextafter(narrow[grown], np.float32(0))",
+        "pass",
+        ("tests/pure/learner/features/test_clipping.py::test_rounding_never_grows_a_number",),
+    ),
+]

@@ -1,0 +1,133 @@
+"""Faults in the gates: the count behind the sketch, the threshold, the cap, the sample and the noise."""
+
+from tests.evidence.planting import Mutant
+
+GATE = "tests/pure/privacy/test_gate.py"
+
+GATES = [
+    Mutant(
+        "no exact count behind the sketch",
+        "privacy/contributions/recount.py",
+        'yield share.filter(pc.greater_equal(share["sample_count"], minimum))',
+        "yield share if rows.spill is not None else share.filter(pc.greater_equal(share['sample_count'], minimum))",
+        (
+            "tests/pure/privacy/contributions/test_recount.py::test_exact_counts_decide_where_the_sketch_lets_everything_through",
+            "tests/pure/privacy/contributions/test_recount.py::test_rare_texts_stay_inside_when_they_collide_with_frequent_ones",
+        ),
+    ),
+    Mutant(
+        "k - 1 in place of k",
+        "privacy/gate.py",
+        "return self.k\n",
+        "return self.k - 1\n",
+        (f"{GATE}::test_record_gate_equals_the_naive_one", f"{GATE}::test_contributor_gate_equals_the_naive_one"),
+    ),
+    Mutant(
+        "a floor below the declared one",
+        "privacy/threshold_gate.py",
+        "return self.floor\n",
+        "return max(1, self.floor - 1)\n",
+        ("tests/pure/privacy/test_threshold_gate.py::test_nothing_under_the_floor",),
+    ),
+    Mutant(
+        "a threshold one lower",
+        "privacy/threshold_gate.py",
+        "release(counts, math.ceil(event.threshold), rng=rng)",
+        "release(counts, math.ceil(event.threshold) - 1, rng=rng)",
+        ("tests/statistical/privacy/test_threshold_gate.py::test_a_text_of_one_record_comes_out_with_chance_delta",),
+    ),
+    Mutant(
+        "one text more than the cap",
+        "privacy/contributions/capping.py",
+        "places_within(codes[first]) < cap",
+        "places_within(codes[first]) <= cap",
+        (f"{GATE}::test_cap_limits_the_total_of_a_contributor",),
+    ),
+    Mutant(
+        "a larger sample than is charged",
+        "privacy/contributions/coins.py",
+        "count=count) < np.uint32(threshold)",
+        "count=count) < np.uint32(min(2**32 - 1, threshold * 5 // 4))",
+        ("tests/statistical/privacy/test_gate.py::test_sampling_rate[1.0-True]",),
+    ),
+    Mutant(
+        "seven tenths of the noise on frequent texts",
+        "privacy/threshold_noise.py",
+        "sampler = DiscreteLaplace(self.scale)\n        noise =",
+        "sampler = DiscreteLaplace(0.7 * self.scale)\n        noise =",
+        (
+            "tests/statistical/privacy/test_gate_audits.py::test_threshold_gate",
+            "tests/statistical/privacy/test_threshold_gate.py::test_noise_of_what_passes",
+        ),
+    ),
+    Mutant(
+        "seven tenths of the noise on what is lifted over the threshold",
+        "privacy/threshold_noise.py",
+        "sampler = DiscreteLaplace(self.scale)\n        excess =",
+        "sampler = DiscreteLaplace(0.7 * self.scale)\n        excess =",
+        ("tests/statistical/privacy/test_threshold_gate.py::test_noise_of_what_passes",),
+    ),
+    Mutant(
+        "too many rare texts lifted over the threshold",
+        "privacy/threshold_noise.py",
+        "chance = (q**distance - beyond)",
+        "chance = (q ** (distance - 1) - beyond)",
+        ("tests/statistical/privacy/test_threshold_gate.py::test_chance_to_pass",),
+    ),
+    Mutant(
+        "seven tenths of the Gaussian noise on weights",
+        "privacy/threshold_noise.py",
+        "noisy = DiscreteGaussian(self.scale)",
+        "noisy = DiscreteGaussian(0.7 * self.scale)",
+        ("tests/statistical/privacy/test_threshold_gate.py::test_gaussian_chance_to_pass[1.0-True]",),
+    ),
+    Mutant(
+        "contributors whose weights are not shared among their texts",
+        "privacy/threshold_gate.py",
+        "STEPS / np.sqrt(texts) *",
+        "STEPS / np.sqrt(np.sqrt(texts)) *",
+        ("tests/pure/privacy/test_threshold_gate.py::test_weights_of_a_contributor_have_a_norm_of_at_most_one",),
+    ),
+    Mutant(
+        "weights of a contributor that are rounded up",
+        "privacy/threshold_gate.py",
+        "np.floor(STEPS / np.sqrt(texts) * (1 - 2.0**-50))",
+        "np.ceil(STEPS / np.sqrt(texts))",
+        ("tests/pure/privacy/test_threshold_gate.py::test_weights_of_a_contributor_have_a_norm_of_at_most_one",),
+    ),
+    Mutant(
+        "a contributor who counts for every record",
+        "privacy/contributions/capping.py",
+        "ordered[1:] != ordered[:-1]]]] = True",
+        "ordered[1:] == ordered[1:]]]] = True",
+        (f"{GATE}::test_one_contributor_alone_never_passes",),
+    ),
+    Mutant(
+        "a gate charged for a larger k",
+        "privacy/gate.py",
+        "            k=self.k,\n            sampling_rate=self.exact_sampling_rate,",
+        "            k=self.k + 1,\n            sampling_rate=self.exact_sampling_rate,",
+        (f"{GATE}::test_event_is_priced_for_what_happens",),
+    ),
+    Mutant(
+        "a gate charged for a smaller sample",
+        "privacy/gate.py",
+        "sampling_rate=self.exact_sampling_rate,",
+        "sampling_rate=0.9 * self.exact_sampling_rate,",
+        (f"{GATE}::test_event_is_priced_for_what_happens",),
+    ),
+    Mutant(
+        "a grid of Gaussian counts nobody pays for",
+        "privacy/threshold_gate.py",
+        "delta=self.delta * (1 - _GRID_SHARE) if weighted else self.delta,",
+        "delta=self.delta,",
+        ("tests/pure/privacy/test_threshold_gate.py::test_grid_of_the_gaussian_is_paid_for",),
+    ),
+    Mutant(
+        "coins that the next batch of records throws again",
+        "privacy/contributions/reading.py",
+        "        position += len(texts)\n        # Sampling first",
+        "        # Sampling first",
+        (f"{GATE}::test_record_gate_equals_the_naive_one",),
+    ),
+]

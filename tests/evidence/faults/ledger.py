@@ -1,0 +1,190 @@
+"""Faults in the ledger: what was read and is given back, what is paid once and used twice."""
+
+from tests.evidence.planting import Mutant
+
+SERVICE = "tests/db/privacy/test_ledger.py"
+COUNTER = "tests/db/privacy/test_counter.py"
+RULE_TESTS = "tests/db/privacy/test_ledger_rules.py"
+RULES = "privacy/migrations/sql/ledger_rules.sql"
+
+LEDGER = [
+    Mutant(
+        "an attempt that had read rows gets its reservation back",
+        "learner/work/services/attempts.py",
+        "ledger.charge(reservation=reservation",
+        "ledger.void(reservation=reservation",
+        (
+            "tests/db/learner/trainings/test_training.py::test_a_training_that_dies_stays_charged_and_the_next_attempt_releases",
+        ),
+    ),
+    Mutant(
+        "a gate that had read rows gets its reservation back",
+        "annotation/gates/services/gate.py",
+        "ledger.charge(reservation=reservation",
+        "ledger.void(reservation=reservation",
+        ("tests/db/annotation/gates/test_gate.py::test_an_attempt_that_breaks_is_charged_and_lost",),
+    ),
+    Mutant(
+        "principal directions that had been looked for get their reservation back",
+        "learner/pools/services/projections.py",
+        "ledger.charge(reservation=reservation",
+        "ledger.void(reservation=reservation",
+        ("tests/db/learner/pools/test_projections.py::test_a_dead_attempt_stays_charged_and_the_next_pays_anew",),
+    ),
+    Mutant(
+        "a private start that had read rows gets its reservation back",
+        "learner/starts/services/charged_starts.py",
+        "ledger.charge(reservation=reservation",
+        "ledger.void(reservation=reservation",
+        ("tests/db/learner/test_charged_start.py::test_an_attempt_after_a_dead_one_pays_anew",),
+    ),
+    Mutant(
+        "a stale reservation is given back",
+        "privacy/services/ledger.py",
+        "_settle(reservation, EntryKind.CHARGE, reason=say(",
+        "_settle(reservation, EntryKind.VOID, reason=say(",
+        (f"{SERVICE}::test_a_stale_reservation_is_charged_and_others_are_left",),
+    ),
+    Mutant(
+        "rows read before their reservation",
+        "learner/trainings/services/training.py",
+        "        reservation = attempts.reserve(",
+        "        _fit(run, estimator, featurizer, progress)\n        reservation = attempts.reserve(",
+        (
+            "tests/db/learner/trainings/test_training.py::test_a_budget_spent_behind_our_back_fails_the_run_and_reads_nothing",
+        ),
+    ),
+    Mutant(
+        "the same key pays twice",
+        "privacy/services/ledger.py",
+        "return standing\n        rule =",
+        "raise\n        rule =",
+        (f"{SERVICE}::test_the_same_key_pays_once",),
+    ),
+    Mutant(
+        "a key that stands for another operation",
+        "privacy/services/ledger.py",
+        "if getattr(standing, field) != getattr(wanted, field):",
+        "if False:",
+        (f"{SERVICE}::test_a_key_cannot_stand_for_another_operation",),
+    ),
+    Mutant(
+        "a reservation that a caller's rollback gives back",
+        "privacy/services/ledger.py",
+        "with transaction.atomic(durable=True):",
+        "with transaction.atomic():",
+        (f"{SERVICE}::test_reserve_refuses_a_transaction_that_could_be_rolled_back",),
+    ),
+    Mutant(
+        "an output that is stored although its charge is not",
+        "privacy/services/ledger.py",
+        "if not transaction.get_connection().in_atomic_block:",
+        "if False:",
+        (f"{SERVICE}::test_commit_needs_the_transaction_of_the_output",),
+    ),
+    Mutant(
+        "a series continued from a round that was given back",
+        "privacy/services/ledger.py",
+        "        ~Exists(voided), account=account,",
+        "        account=account,",
+        (f"{SERVICE}::test_a_series_continues_only_from_a_standing_round",),
+    ),
+    Mutant(
+        "a restored backup that gives spent epsilon back",
+        "privacy/services/marks.py",
+        "if mark.sequence >= sequence or mark.head != previous_hash:",
+        "if False:",
+        (f"{COUNTER}::test_only_what_follows_the_mark_is_admitted",),
+    ),
+    Mutant(
+        "a restored backup whose number is right and whose chain is not",
+        "privacy/services/marks.py",
+        "if mark.sequence >= sequence or mark.head != previous_hash:",
+        "if mark.sequence >= sequence:",
+        (f"{COUNTER}::test_only_what_follows_the_mark_is_admitted",),
+    ),
+    Mutant(
+        "a limit that admits one unit more",
+        RULES,
+        "NEW.epsilon_spent_nano > account.epsilon_limit_nano",
+        "NEW.epsilon_spent_nano > account.epsilon_limit_nano + 1",
+        (f"{SERVICE}::test_the_pure_filter_admits_its_limit_and_not_a_nano_more",),
+    ),
+    Mutant(
+        "a limit of delta that admits one unit more",
+        RULES,
+        "NEW.delta_spent_atto > account.delta_sum_limit_atto",
+        "NEW.delta_spent_atto > account.delta_sum_limit_atto + 1",
+        (f"{SERVICE}::test_the_pure_filter_admits_its_delta_and_not_an_atto_more",),
+    ),
+    Mutant(
+        "a limit of rho that admits one unit more",
+        RULES,
+        "NEW.rho_spent_nano > account.rho_limit_nano",
+        "NEW.rho_spent_nano > account.rho_limit_nano + 1",
+        (f"{SERVICE}::test_the_zcdp_filter_admits_its_rho_and_not_a_nano_more",),
+    ),
+    Mutant(
+        "a charge that gives its amount back",
+        RULES,
+        "IF NEW.kind = 'void' THEN",
+        "IF NEW.kind = 'charge' THEN spent_sign := -1; END IF;\n        IF NEW.kind = 'void' THEN",
+        (f"{SERVICE}::test_a_stale_reservation_is_charged_and_others_are_left",),
+    ),
+    Mutant(
+        "a settlement of another amount",
+        RULES,
+        "IS DISTINCT FROM (parent.epsilon_nano, parent.delta_atto, parent.rho_nano, parent.mi_nano)",
+        "IS DISTINCT FROM (NEW.epsilon_nano, NEW.delta_atto, NEW.rho_nano, NEW.mi_nano)",
+        (f"{RULE_TESTS}::test_settlement_of_another_amount",),
+    ),
+    Mutant(
+        "a limit below what is spent",
+        RULES,
+        "PERFORM privacy_refuse('privacy_limit_above_spent', 'the limit would fall below what is spent');",
+        "NULL;",
+        (f"{RULE_TESTS}::test_limits_below_what_is_spent",),
+    ),
+    Mutant(
+        "a limit changed without an entry",
+        RULES,
+        "PERFORM privacy_refuse('privacy_account_by_entry_only', 'limits change by an entry only');",
+        "NULL;",
+        (f"{RULE_TESTS}::test_limits_changed_by_hand",),
+    ),
+    Mutant(
+        "an output that descends from what was never committed",
+        RULES,
+        "IF privacy_is_committed(parent) IS NOT TRUE THEN",
+        "IF FALSE THEN",
+        (f"{RULE_TESTS}::test_post_processing_of_what_is_not_committed",),
+    ),
+    Mutant(
+        "an account of zCDP whose rho does not convert into its epsilon",
+        RULES,
+        "rho + 2 * sqrt(rho * -ln(delta_rest)) > epsilon_limit",
+        "rho + sqrt(rho * -ln(delta_rest)) > epsilon_limit",
+        (f"{RULE_TESTS}::test_the_largest_sound_rho_is_granted_and_not_a_nano_more",),
+    ),
+    Mutant(
+        "entries that may be rewritten",
+        RULES,
+        "CREATE TRIGGER privacy_entry_forever BEFORE UPDATE OR DELETE OR TRUNCATE",
+        "CREATE TRIGGER privacy_entry_forever BEFORE DELETE OR TRUNCATE",
+        (f"{RULE_TESTS}::test_no_entry_is_rewritten",),
+    ),
+    Mutant(
+        "entries that may be removed where a session poses as a replica",
+        RULES,
+        "ALTER TABLE privacy_ledgerentry ENABLE ALWAYS TRIGGER privacy_entry_forever;",
+        "",
+        (f"{RULE_TESTS}::test_nothing_is_removed",),
+    ),
+    Mutant(
+        "a chain that forgets the entry before",
+        RULES,
+        "NEW.previous_hash := last.hash;",
+        "NEW.previous_hash := genesis;",
+        (f"{SERVICE}::test_entries_are_chained_by_hashes_python_recomputes",),
+    ),
+]

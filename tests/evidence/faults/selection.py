@@ -1,0 +1,122 @@
+"""Faults in who is asked: secret samples, their rates and blocks, and who may see a choice."""
+
+from tests.evidence.planting import Mutant
+
+STRATEGIES = "tests/pure/learner/strategies/test_strategies.py"
+RUNNING = "tests/db/learner/trainings/test_running_sums.py"
+SECRET_ROUNDS = "tests/db/learner/rounds/test_secret_rounds.py"
+
+SELECTION = [
+    Mutant(
+        "a secret sample before a crowd, who would see it",
+        "learner/strategies/secret_sample.py",
+        'oracles = frozenset({"trusted"})',
+        'oracles = frozenset({"trusted", "crowd"})',
+        (f"{STRATEGIES}::test_each_strategy_stands_before_the_annotators_it_is_proved_for",),
+    ),
+    Mutant(
+        "exact uncertainty before experts, who see records",
+        "learner/strategies/uncertainty.py",
+        'oracles = frozenset({"crowd"})',
+        'oracles = frozenset({"trusted", "crowd"})',
+        (f"{STRATEGIES}::test_each_strategy_stands_before_the_annotators_it_is_proved_for",),
+    ),
+    Mutant(
+        "a screened sample charged at its smaller rate",
+        "learner/strategies/secret_sample.py",
+        "return float(self.high)",
+        "return float(self.low)",
+        (f"{STRATEGIES}::test_a_secret_sample_is_charged_at_its_larger_rate",),
+    ),
+    Mutant(
+        "a training made dearer since at the price of the series",
+        "privacy/accounting/events_series.py",
+        "                return None\n        else:",
+        "                training = before.inner\n        else:",
+        (f"{RUNNING}::test_a_training_made_dearer_since_is_no_part_of_the_series",),
+    ),
+    Mutant(
+        "a series that is opened with every block",
+        "learner/pools/secret_selectors.py",
+        "before = None if anew else _standing(project)",
+        "before = None",
+        (
+            f"{RUNNING}::test_a_step_of_the_series_is_paid_by_one_release",
+            f"{SECRET_ROUNDS}::test_each_release_is_charged_what_it_adds_to_the_series",
+        ),
+    ),
+    Mutant(
+        "running sums whose blocks are added whatever their shape",
+        "learner/trainings/services/running_sums.py",
+        "run__project=run.project, shape=_shape(run.project, estimator, featurizer)\n    )",
+        "run__project=run.project\n    )",
+        (f"{RUNNING}::test_sums_of_another_shape_begin_anew",),
+    ),
+    Mutant(
+        "running sums that forget all but the newest block",
+        "learner/trainings/services/training.py",
+        "estimator.set_params(earlier=earlier.sums, own_weight=earlier.own_weight, prior=_start(run.project))",
+        "estimator.set_params(prior=_start(run.project))",
+        (f"{RUNNING}::test_each_release_is_made_of_all_blocks_so_far",),
+    ),
+    Mutant(
+        "every block charged at the rate of the first",
+        "learner/configuration/pool.py",
+        "rate = block_rates(first_block_rate(project))[block - 1]",
+        "rate = block_rates(first_block_rate(project))[0]",
+        (f"{SECRET_ROUNDS}::test_each_release_is_charged_what_it_adds_to_the_series",),
+    ),
+    Mutant(
+        "coins of a larger rate than is charged",
+        "learner/rounds/services/secret_rounds.py",
+        "draw_blocks(dataset.row_count, first_block_rate(dataset.project), rng)",
+        "draw_blocks(dataset.row_count, 1.5 * first_block_rate(dataset.project), rng)",
+        (f"{SECRET_ROUNDS}::test_coins_fall_at_the_rates_that_are_charged",),
+    ),
+    Mutant(
+        "a screened block that asks about all it may choose from",
+        "learner/rounds/services/secret_rounds.py",
+        "ids = rng.permutation(candidates.ids[drawn & _kept(",
+        "ids = rng.permutation(candidates.ids[_kept(",
+        (f"{SECRET_ROUNDS}::test_blocks_are_disjoint_and_follow_the_stored_coins",),
+    ),
+    Mutant(
+        "a visible choice at the price of a secret one",
+        "learner/trainings/services/training.py",
+        "return charged_event(run.project, estimator.event_for(featurizer.dimension))",
+        "from privacy.accounting.events import SecretSampleEvent  # noqa: PLC0415\n"
+        "        return SecretSampleEvent(estimator.event_for(featurizer.dimension), 0.1)",
+        ("tests/db/learner/trainings/test_training.py::test_a_release_holds_what_was_paid_for",),
+    ),
+    Mutant(
+        "blocks whose coins overlap",
+        "learner/strategies/blocks.py",
+        'side="right")',
+        'side="left")',
+        ("tests/pure/learner/strategies/test_blocks.py::test_a_coin_at_an_edge_belongs_to_the_next_block",),
+    ),
+    *(
+        Mutant(
+            f"{choice} before a crowd, who would see it",
+            f"learner/strategies/{file}.py",
+            'oracles = frozenset({"trusted"})',
+            'oracles = frozenset({"trusted", "crowd"})',
+            (f"{STRATEGIES}::test_each_strategy_stands_before_the_annotators_it_is_proved_for",),
+        )
+        for choice, file in (("a screen", "screen"), ("a noisy top-c choice", "top_c"))
+    ),
+    Mutant(
+        "clusters of records before experts, who see records",
+        "learner/strategies/clustered_uncertainty.py",
+        'oracles = frozenset({"crowd"})',
+        'oracles = frozenset({"trusted", "crowd"})',
+        (f"{STRATEGIES}::test_each_strategy_stands_before_the_annotators_it_is_proved_for",),
+    ),
+    Mutant(
+        "every round of a top-c choice charged as a further one",
+        "learner/strategies/top_c.py",
+        "scale=self.scale, series=series)",
+        'scale=self.scale, series="continued")',
+        (f"{STRATEGIES}::test_top_c_is_charged_for_its_place_in_the_series",),
+    ),
+]

@@ -1,0 +1,163 @@
+"""A plugin of pytest that writes what `make evidence` found to a file: `-p tests.evidence.report`, EVIDENCE_FILE=FILE.
+
+The site's page of evidence reads that file. A run replaces the part it belongs to, audits or faults, and leaves the
+other; a run that belongs to neither writes nothing.
+
+Faults may be planted in parts: each verdict is written when it is there, those of an earlier run on the same sources
+stay. With DPAL_EVIDENCE_RESUME=1 what was noticed then is not planted again; with DPAL_EVIDENCE_PART=2/6 every sixth
+fault is planted, from the second on.
+"""
+
+import ast
+import hashlib
+import json
+import os
+from collections import defaultdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpal_site.embedded.servers import REPOSITORY
+from learner.releases.environment import code_version
+from learner.releases.evidence_file import FORMAT
+from tests.evidence.mutants import KINDS
+
+AUDITS = "tests/statistical/"
+FAULTS = "tests/evidence/test_mutants.py::test_it_is_killed_by_each_test_that_is_named_for_it["
+COMMAND = "make evidence"
+# What a test puts into its properties about a canary that it sent.
+CANARY = "canary"
+OUTCOMES = ("passed", "failed", "skipped")
+SOURCES = ("dpal_site", "learner", "annotation", "privacy", "tests")
+# What was noticed already, for the processes that collect tests: all of them must leave the same ones out.
+NOTICED = "DPAL_EVIDENCE_NOTICED"
+
+
+class Report:
+    """Collects how tests ended, in the process that has all of them reported."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.began_at = datetime.now(UTC)
+        self.ended: dict[str, str] = {}
+        self.canaries: list[dict[str, Any]] = []
+        self.sources = sources_digest()
+        faults = self._kept().get("faults", {})
+        self.earlier = faults if faults.get("sources") == self.sources else {}
+
+    @property
+    def noticed(self) -> list[str]:
+        """Tests of faults that an earlier run on the same sources noticed."""
+        return [f"{FAULTS}{name}]" for name, how in self.earlier.get("verdicts", {}).items() if how == "passed"]
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note the worst of what a test's three phases say."""
+        before = self.ended.get(report.nodeid, "passed")
+        self.ended[report.nodeid] = "failed" if "failed" in (before, report.outcome) else report.outcome
+        if report.when != "call" and report.outcome == "passed":
+            self.ended[report.nodeid] = before
+        if report.when == "call":
+            self.canaries += [json.loads(str(value)) for name, value in report.user_properties if name == CANARY]
+        if report.when == "teardown" and report.nodeid.startswith(FAULTS):
+            self.pytest_sessionfinish()
+
+    def pytest_sessionfinish(self) -> None:
+        """Write the file, or leave it where nothing that belongs there was run."""
+        parts = {"audits": self._audits(), "faults": self._faults()}
+        found = {name: part for name, part in parts.items() if part is not None}
+        if not found:
+            return
+        kept = self._kept()
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        draft = self.path.with_name(self.path.name + ".new")
+        draft.write_text(json.dumps(kept | {"format": FORMAT} | found, indent=1) + "\n", encoding="utf-8")
+        draft.replace(self.path)
+
+    def _kept(self) -> dict[str, Any]:
+        kept: dict[str, Any] = json.loads(self.path.read_text(encoding="utf-8")) if self.path.exists() else {}
+        return kept
+
+    def _run(self) -> dict[str, Any]:
+        ended_at = datetime.now(UTC)
+        return {
+            "command": COMMAND,
+            "code": code_version(),
+            "began_at": self.began_at.isoformat(timespec="seconds"),
+            "ended_at": ended_at.isoformat(timespec="seconds"),
+        }
+
+    def _audits(self) -> dict[str, Any] | None:
+        files: defaultdict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(OUTCOMES, 0))
+        for test, outcome in self.ended.items():
+            if test.startswith(AUDITS):
+                files[test.partition("::")[0]][outcome] += 1
+        if not files:
+            return None
+        told = [{"file": name, "about": _about(name), **counts} for name, counts in sorted(files.items())]
+        trials = int(os.environ.get("DPAL_EVIDENCE_TRIALS", "1"))
+        return self._run() | {"trials": trials, "files": told, "canaries": self.canaries}
+
+    def _faults(self) -> dict[str, Any] | None:
+        ended = {
+            _without_group(test).removeprefix(FAULTS).removesuffix("]"): outcome
+            for test, outcome in self.ended.items()
+            if test.startswith(FAULTS) and outcome != "skipped"
+        }
+        if not ended:
+            return None
+        planted = self.earlier.get("verdicts", {}) | ended
+        kinds = [
+            {
+                "kind": kind,
+                "listed": len(mutants),
+                "planted": sum(mutant.name in planted for mutant in mutants),
+                "noticed": sum(planted.get(mutant.name) == "passed" for mutant in mutants),
+            }
+            for kind, mutants in KINDS.items()
+        ]
+        run = self._run()
+        began_at = self.earlier.get("began_at", run["began_at"])
+        return run | {"began_at": began_at, "sources": self.sources, "kinds": kinds, "verdicts": planted}
+
+
+def _about(name: str) -> str:
+    """Return what a file of audits says of itself, its false-alarm rate with it."""
+    return " ".join((ast.get_docstring(ast.parse((REPOSITORY / name).read_text(encoding="utf-8"))) or "").split())
+
+
+def sources_digest() -> str:
+    """Return the SHA-256 of what a verdict hangs on: the program, the database's rules and the tests."""
+    digest = hashlib.sha256()
+    for package in SOURCES:
+        for path in sorted((REPOSITORY / package).rglob("*")):
+            if path.suffix in (".py", ".sql", ".html") and path.is_file():
+                digest.update(f"{path.relative_to(REPOSITORY).as_posix()}\0".encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Listen in the one process that has all reports, where a file is named."""
+    path = os.environ.get("EVIDENCE_FILE")
+    if path and not hasattr(config, "workerinput"):
+        report = Report(Path(path))
+        config.pluginmanager.register(report, "evidence report")
+        if os.environ.get("DPAL_EVIDENCE_RESUME"):
+            os.environ[NOTICED] = json.dumps(report.noticed)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what another part plants, and what an earlier run noticed."""
+    part, _, parts = (os.environ.get("DPAL_EVIDENCE_PART") or "1/1").partition("/")
+    planted = [item for item in items if item.get_closest_marker("mutants")]
+    elsewhere = set(map(id, planted)) - set(map(id, planted[int(part) - 1 :: int(parts)]))
+    noticed = set(json.loads(os.environ.get(NOTICED, "[]")))
+    # Where processes share the work, a name ends with the group it belongs to.
+    left_out = [item for item in items if id(item) in elsewhere or _without_group(item.nodeid) in noticed]
+    items[:] = [item for item in items if item not in left_out]
+    config.hook.pytest_deselected(items=left_out)
+
+
+def _without_group(name: str) -> str:
+    return name if name.endswith("]") else name.rpartition("@")[0]

@@ -1,0 +1,102 @@
+"""No fault of the list survives: `make evidence` plants each and demands that every test named for it fails."""
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from dpal_site.embedded.servers import REPOSITORY
+from tests.evidence.listing import PAGE, page
+from tests.evidence.mutants import MUTANTS
+from tests.evidence.planting import Copy, Mutant, planted
+
+# Tests that need a database share one, which takes longer to make than most of them: one process runs all of these.
+WITH_DATABASE = ("tests/db/", "tests/web/")
+ON_DATABASE = pytest.mark.xdist_group("database")
+EACH = pytest.mark.parametrize(
+    "mutant",
+    [
+        pytest.param(
+            mutant,
+            id=mutant.name,
+            marks=[ON_DATABASE] if any(killer.startswith(WITH_DATABASE) for killer in mutant.killers) else [],
+        )
+        for mutant in MUTANTS
+    ],
+)
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Copy]:
+    """Copy the program once for each process."""
+    made = Copy(tmp_path_factory.mktemp("mutants"))
+    yield made
+    made.close()
+
+
+@pytest.mark.slow
+@pytest.mark.mutants
+@pytest.mark.parametrize("on_database", [False, pytest.param(True, marks=ON_DATABASE)])
+def test_without_a_fault_all_of_them_pass(copy: Copy, on_database: bool):
+    """None of them skipped."""
+    named = {killer for mutant in MUTANTS for killer in mutant.killers}
+    killers = tuple(sorted(killer for killer in named if killer.startswith(WITH_DATABASE) == on_database))
+    verdict = copy.run(killers)
+    wrong = {killer: outcomes for killer, outcomes in verdict.outcomes.items() if outcomes != {"passed"}}
+    assert not wrong, f"{wrong}\n{verdict.said}"
+
+
+@EACH
+@pytest.mark.slow
+@pytest.mark.mutants
+def test_it_is_killed_by_each_test_that_is_named_for_it(copy: Copy, mutant: Mutant):
+    """A test that errs before it could judge has not noticed anything."""
+    verdict = copy.run_with(mutant)
+    survived = {killer: outcomes for killer, outcomes in verdict.outcomes.items() if "failed" not in outcomes}
+    assert not survived, f"survived {survived}\n{verdict.said}"
+    assert not verdict.erred, f"{verdict.erred}\n{verdict.said}"
+
+
+@EACH
+def test_it_can_be_planted(mutant: Mutant):
+    """So that the list cannot rot: the piece of code is there, once, and what takes its place is no syntax error."""
+    whole = (REPOSITORY / mutant.file).read_text()
+    changed = planted(whole, mutant)
+    assert changed != whole
+    if mutant.file.endswith(".py"):
+        ast.parse(changed)
+
+
+@EACH
+def test_its_killers_exist(mutant: Mutant):
+    assert mutant.killers
+    for killer in mutant.killers:
+        file, *inside = killer.partition("[")[0].split("::")
+        assert tuple(inside) in killers_in(REPOSITORY / file), f"there is no {killer}"
+
+
+def test_names_are_distinct():
+    assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS)
+
+
+def test_the_manual_names_every_fault_with_the_tests_that_notice():
+    """Written by `python -m tests.evidence.listing`."""
+    assert PAGE.read_text(encoding="utf-8") == page()
+
+
+@cache
+def killers_in(path: Path) -> frozenset[tuple[str, ...]]:
+    """Return the tests of a file, with the classes they stand in."""
+    found: set[tuple[str, ...]] = set()
+
+    def look(body: list[ast.stmt], classes: tuple[str, ...]) -> None:
+        for node in body:
+            if isinstance(node, ast.ClassDef):
+                look(node.body, (*classes, node.name))
+            elif isinstance(node, ast.FunctionDef) and node.name.startswith("test"):
+                found.add((*classes, node.name))
+
+    look(ast.parse(path.read_text()).body, ())
+    return frozenset(found)

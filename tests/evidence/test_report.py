@@ -1,0 +1,125 @@
+"""What `make evidence` writes follows from how its tests ended, and from nothing else."""
+
+import json
+from types import SimpleNamespace
+
+from learner.releases.environment import code_version
+from learner.releases.evidence_file import read_evidence
+from tests.evidence import report as report_module
+from tests.evidence.mutants import KINDS, MUTANTS
+from tests.evidence.report import AUDITS, CANARY, FAULTS, Report
+
+FILE = f"{AUDITS}privacy/test_audits.py"
+CANARY_TOLD = {"name": "sums", "charged": 1.0, "trials": 40}
+
+
+def ended(report: Report, test: str, outcome: str, teardown: str = "passed", **told: object) -> None:
+    """Report the phases of a test; one that is skipped is never called."""
+    phases = {"setup": "passed", "call": outcome, "teardown": teardown}
+    if outcome == "skipped":
+        phases = {"setup": "skipped", "teardown": teardown}
+    for when, how in phases.items():
+        properties = [(CANARY, json.dumps(CANARY_TOLD | told))] if told else []
+        report.pytest_runtest_logreport(
+            SimpleNamespace(nodeid=test, when=when, outcome=how, user_properties=properties)
+        )
+
+
+def test_audits_are_counted_by_how_they_ended(tmp_path):
+    report = Report(tmp_path / "var" / "evidence.json")
+    ended(report, f"{FILE}::test_a", "passed", halved=False, bound=0.5)
+    ended(report, f"{FILE}::test_b", "failed")
+    ended(report, f"{FILE}::test_c", "skipped")
+    ended(report, f"{FILE}::test_d", "passed", "failed")
+    ended(report, "tests/pure/test_x.py::test_e", "passed")
+    report.pytest_sessionfinish()
+    found = read_evidence(report.path)
+    assert found.faults is None
+    assert found.audits is not None
+    (file,) = found.audits.files
+    assert (file.file, file.passed, file.failed, file.skipped) == (FILE, 1, 2, 1)
+    assert "once in 10,000 seeds" in file.about
+    assert [(canary.name, canary.sent, canary.bound) for canary in found.audits.canaries] == [("sums", 1, 0.5)]
+    assert found.audits.run.code == code_version()
+
+
+def test_faults_are_counted_by_kind_and_the_other_part_stays(tmp_path):
+    path = tmp_path / "evidence.json"
+    first = Report(path)
+    ended(first, f"{FILE}::test_a", "passed")
+    first.pytest_sessionfinish()
+    second = Report(path)
+    (kind, mutants), *_ = KINDS.items()
+    for mutant, outcome in zip(mutants, ("passed", "failed", "passed"), strict=False):
+        ended(second, f"{FAULTS}{mutant.name}]", outcome)
+    second.pytest_sessionfinish()
+    found = read_evidence(path)
+    assert found.audits is not None
+    assert found.faults is not None
+    told = found.faults.kinds[0]
+    assert (told.kind, told.listed, told.planted, told.noticed) == (kind, len(mutants), 3, 2)
+    assert (found.faults.planted, found.faults.noticed) == (3, 2)
+    assert found.faults.listed == sum(map(len, KINDS.values()))
+
+
+def test_faults_planted_in_parts_add_up_on_the_same_sources(tmp_path):
+    path = tmp_path / "evidence.json"
+    (_, mutants), *_ = KINDS.items()
+    tests = [f"{FAULTS}{mutant.name}]" for mutant in mutants[:3]]
+    first = Report(path)
+    ended(first, tests[0], "passed")
+    ended(first, tests[1], "failed")
+    # Nobody ends the run: what is there so far is written already.
+    assert read_evidence(path).faults.planted == 2
+    second = Report(path)
+    assert second.noticed == [tests[0]]
+    for test in tests[1:]:
+        ended(second, test, "passed")
+    found = read_evidence(path).faults
+    assert (found.planted, found.noticed) == (3, 3)
+    assert found.run.began_at == first.began_at.replace(microsecond=0)
+
+
+def test_verdicts_on_other_sources_are_not_kept(tmp_path, monkeypatch):
+    path = tmp_path / "evidence.json"
+    (_, mutants), *_ = KINDS.items()
+    tests = [f"{FAULTS}{mutant.name}]" for mutant in mutants[:2]]
+    ended(Report(path), tests[0], "passed")
+    monkeypatch.setattr(report_module, "sources_digest", lambda: "another program")
+    second = Report(path)
+    assert second.noticed == []
+    ended(second, tests[1], "passed")
+    assert read_evidence(path).faults.planted == 1
+
+
+def collected(*names: str) -> tuple[list[str], int]:
+    """Return what is left of collected tests, all of them faults, and how many were left out."""
+    items = [SimpleNamespace(nodeid=name, get_closest_marker=lambda kind: kind == "mutants") for name in names]
+    gone: list[object] = []
+    config = SimpleNamespace(hook=SimpleNamespace(pytest_deselected=lambda items: gone.extend(items)))
+    report_module.pytest_collection_modifyitems(config, items)
+    return [item.nodeid for item in items], len(gone)
+
+
+def test_what_was_noticed_is_left_out_of_a_resumed_run(monkeypatch):
+    (_, mutants), *_ = KINDS.items()
+    noticed, other, left = (f"{FAULTS}{mutant.name}]" for mutant in mutants[:3])
+    assert collected(noticed, other) == ([noticed, other], 0)
+    monkeypatch.setenv(report_module.NOTICED, json.dumps([noticed, other]))
+    assert collected(noticed, f"{other}@database", left) == ([left], 2)
+
+
+def test_parts_together_plant_every_fault_once(monkeypatch):
+    names = [f"{FAULTS}{mutant.name}]" for mutant in MUTANTS]
+    found = []
+    for part in (1, 2, 3):
+        monkeypatch.setenv("DPAL_EVIDENCE_PART", f"{part}/3")
+        found += collected(*names)[0]
+    assert sorted(found) == sorted(names)
+
+
+def test_a_run_that_belongs_to_neither_writes_nothing(tmp_path):
+    report = Report(tmp_path / "evidence.json")
+    ended(report, "tests/pure/test_x.py::test_e", "passed")
+    report.pytest_sessionfinish()
+    assert not report.path.exists()

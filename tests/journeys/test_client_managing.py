@@ -1,0 +1,147 @@
+"""The terminal against a running site: labels, versions and channels, a statement checked from its file."""
+
+import hashlib
+import json
+import re
+import sys
+from datetime import timedelta
+
+import pytest
+from click.testing import CliRunner
+from django.conf import settings as site_settings
+
+from annotation.models import Label, Role
+from annotation.people.services import members, tokens
+from annotation.people.services.tokens import Scope
+from dpal import settings, statement
+from dpal.command_line import main
+from learner.releases.services import releases
+from privacy.audit.keys import SiteKey
+from privacy.audit.statement import SIGNED_BEFORE, signature_of
+from tests import learning
+from tests.factories import make_user, open_records
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def terminal(live_site, tmp_path, monkeypatch):
+    """Give a function that runs a command as somebody with a role and some scopes."""
+    return terminal_at(live_site.url, tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def terminal_within(live_server, tmp_path, monkeypatch):
+    """Give the same at a site within this process, whose ledger has the test's counter."""
+    return terminal_at(live_server.url, tmp_path, monkeypatch)
+
+
+def terminal_at(address: str, tmp_path, monkeypatch):
+    monkeypatch.setenv("DPAL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("DPAL_CONFIG", str(tmp_path / "config"))
+    monkeypatch.setenv("DPAL_SITE", address)
+    settings.remember(address, public_key=releases.signer().public_key)
+
+    def become(project, role: str, *scopes: str):
+        person = make_user()
+        members.add_member(project=project, user=person, role=role)
+        secret = tokens.create_token(user=person, name="t", scopes=list(scopes), lifetime=timedelta(days=1))[1]
+
+        def run(*arguments: str, sent: str | None = None) -> tuple[int, str]:
+            done = CliRunner().invoke(main, list(arguments), input=sent, env={"DPAL_TOKEN": secret})
+            assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+            return done.exit_code, done.output
+
+        return run
+
+    return become
+
+
+def refused(done: tuple[int, str], sentence: str) -> None:
+    code, said = done
+    assert code == 1
+    assert said.splitlines()[-1].startswith("Error: "), said
+    assert sentence in said.splitlines()[-1], said
+
+
+def signed(content: bytes) -> bytes:
+    """Put the site's signature under a statement that was changed."""
+    before = content.rpartition(SIGNED_BEFORE)[0]
+    return before + signature_of(hashlib.sha256(before).hexdigest(), SiteKey.from_secret(site_settings.SIGNING_KEY))
+
+
+def test_versions_are_moved_compared_and_audited_from_a_terminal(terminal_within, tmp_path, monkeypatch):
+    project = learning.open_trusted(make_user())
+    learning.fill_trusted(project)
+    learning.run_to_release(project, make_user(), version=2)
+    slug = project.slug
+    manager = terminal_within(project, Role.MANAGER, *Scope)
+    engineer = terminal_within(project, Role.ENGINEER, "models:read", "ledger:read", "projects:write")
+
+    assert manager("move", slug, "stable", "1", "--reason", "first") == (0, "stable is version 1.\n")
+    assert manager("move", slug, "stable", "2", "--reason", "better") == (0, "stable is version 2.\n")
+    assert engineer("channels", slug) == (0, f"{'stable':20}     2  better\n")
+    refused(engineer("move", slug, "stable", "1", "--reason", "r"), "or you have no part in it")
+    refused(manager("move", slug, "latest", "1", "--reason", "r"), "not latest or main")
+    said = engineer("predict", slug, "--version", "stable", sent="a pear\n")
+    assert said[1].strip() in ("fruit", "tool")
+    assert manager("rollback", slug, "stable", "--reason", "worse") == (0, "stable is version 1 again.\n")
+    refused(manager("rollback", slug, "stable", "--reason", "worse"), "was no other version")
+    code, told = engineer("diff", slug, "1", "2")
+    assert code == 0
+    assert told.startswith(f"version 1 and version 2 of {slug}\naccuracy on rows.csv: 0.")
+    assert "spent epsilon: " in told
+    assert " to " in told.splitlines()[1]
+    assert manager("retire", slug, "2", "--reason", "Wrong guidelines.") == (0, "Version 2 is retired.\n")
+    refused(engineer("download", slug, str(tmp_path / "r"), "--version", "2"), "was retired (Wrong guidelines)")
+    assert not (tmp_path / "r").exists()
+    sure = engineer("predict", slug, "--version", "1", "--precision", "0.9", sent="a pear\napple pear plum 1\n")
+    assert (sure[0], len(sure[1].split("\n"))) == (0, 3), sure
+
+    file = tmp_path / "statement.json"
+    assert engineer("statement", slug, str(file))[0] == 0
+    code, told = engineer("audit", str(file))
+    entries = sum(len(one["entries"]) for one in json.loads(file.read_bytes())["accounts"])
+    key = releases.signer().public_key
+    sound = f"sound: {entries} entries, signed by the key you trust\n"
+    content = file.read_bytes()
+    priced = content.count(b'"kind": "reserve"') + content.count(b'"kind": "post_processing"')
+    assert priced > 1
+    assert (code, told) == (0, f"{sound}computed anew from their parameters: the costs of {priced} entries\n")
+    # Whoever holds the site's key may write another cost beside the same parameters.
+    forged = signed(re.sub(rb'"epsilon_nano": ([1-9])', rb'"epsilon_nano": 9\1', content))
+    assert any(
+        re.search("entry \\d+: epsilon_nano is 9", one) for one in statement.audit(forged, public_key=key).faults
+    )
+    # Without the site's program costs are taken as they stand, and each of them is named.
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "privacy.audit.statement", None)
+        alone = statement.audit(content, public_key=key)
+        assert (alone.faults, alone.recomputed, sum(map(len, alone.taken.values()))) == ((), 0, priced)
+        assert not any(re.search("epsilon_nano is 9", one) for one in statement.audit(forged, public_key=key).faults)
+        told = engineer("audit", str(file))[1]
+        assert told.startswith(f"{sound}taken as they stand: the costs of ")
+    for before, after in ((b'"reserve"', b'"reservE"'), (b'"epsilon_nano": ', b'"epsilon_nano": 1')):
+        assert before in content
+        file.write_bytes(content.replace(before, after, 1))
+        refused(engineer("audit", str(file)), "The key you trust did not sign this statement")
+    file.write_bytes(b"{}")
+    refused(engineer("audit", str(file)), "This is no statement")
+    refused(
+        terminal_within(project, Role.ENGINEER, "models:read")("statement", slug, str(tmp_path / "s")), "ledger:read"
+    )
+    assert not (tmp_path / "s").exists()
+
+
+def test_questions_are_answered_in_a_terminal(terminal):
+    project = learning.open_trusted(make_user())
+    learning.fill_trusted(project)
+    open_records(project, 4, round_number=9)
+    annotator = terminal(project, Role.ANNOTATOR, "labels:write")
+    code, said = annotator("label", project.slug, sent="7\n2\ns\n1\nq\n")
+    assert code == 0
+    assert "Fruit or tool?" in said
+    assert "  1 fruit\n  2 tool\n" in said
+    assert said.endswith("2 answered.\n")
+    assert sorted(Label.objects.filter(assignment__query__project=project).values_list("choice", flat=True)) == [0, 1]
+    refused(terminal(project, Role.ANNOTATOR, "models:read")("label", project.slug), "lacks the scope labels:write")

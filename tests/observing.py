@@ -1,0 +1,165 @@
+"""What a page looks up while it is rendered for somebody, and the names of what a file holds."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest import mock
+
+from django.template.base import FilterExpression, Node, TokenType, Variable
+from django.template.context import BaseContext
+from django.template.loader import get_template
+from django.template.loader_tags import IncludeNode
+from django.templatetags.i18n import BlockTranslateNode
+
+from annotation.questions.views import label_parts
+
+# Widgets say how a field looks; what is in it is named by the page.
+WIDGETS = "django/forms/"
+REFERENCE = "#/components/schemas/"
+
+
+@contextmanager
+def looked_up() -> Iterator[set[str]]:
+    """Collect every expression that a template resolves: what it writes, goes through, decides by and links to."""
+    seen: set[str] = set()
+    resolve, render_tokens = FilterExpression.resolve, BlockTranslateNode.render_token_list
+
+    def noted(self: FilterExpression, context: BaseContext, ignore_failures: bool = False) -> Any:
+        if not (getattr(getattr(context, "template", None), "name", None) or "").startswith(WIDGETS):
+            seen.update(_names(self))
+        return resolve(self, context, ignore_failures)
+
+    def noted_words(self: BlockTranslateNode, tokens: Any) -> Any:
+        words, names = render_tokens(self, tokens)
+        bound = {*self.extra_context, self.countervar, self.asvar}
+        # Bound names stand for expressions that are noted where they are resolved.
+        seen.update(name for name in names if name not in bound)
+        return words, names
+
+    # Parts of the label page are rendered once a process.
+    for part in (label_parts._answer, label_parts._instead, label_parts._undo):
+        part.cache_clear()
+    with (
+        mock.patch.object(FilterExpression, "resolve", noted),
+        mock.patch.object(BlockTranslateNode, "render_token_list", noted_words),
+    ):
+        yield seen
+
+
+def written_in(template: str) -> set[str]:
+    """Return every expression that stands in a template, in branches that nobody reached, too."""
+    return {name for part in _parts_of(template) for name in _written(part)}
+
+
+def included_in(template: str) -> set[str]:
+    """Return the names of the templates that one includes."""
+    nodes = [part for part in _parts_of(template) if isinstance(part, IncludeNode)]
+    return {str(node.template.var) for node in nodes}
+
+
+def _parts_of(template: str) -> list[Any]:
+    """Return the nodes and expressions of a template, however deep they stand."""
+    found: list[Any] = []
+    waiting: list[Any] = [get_template(template).template.nodelist]  # type: ignore[attr-defined]
+    known: set[int] = set()
+    while waiting:
+        part = waiting.pop()
+        if id(part) in known:
+            continue
+        known.add(id(part))
+        if isinstance(part, list | tuple):
+            waiting.extend(part)
+        elif isinstance(part, dict):
+            waiting.extend(part.values())
+        elif isinstance(part, Node | FilterExpression | Variable) or hasattr(part, "eval"):
+            found.append(part)
+            told = vars(part) if hasattr(part, "__dict__") else {name: getattr(part, name) for name in part.__slots__}
+            waiting.extend(value for key, value in told.items() if key not in ("origin", "token"))
+    return found
+
+
+def _written(part: Any) -> Iterator[str]:
+    if isinstance(part, FilterExpression):
+        yield from _names(part)
+    elif isinstance(part, Variable) and part.lookups is not None:
+        yield ".".join(part.lookups)
+    elif isinstance(part, BlockTranslateNode):
+        bound = {*part.extra_context, part.countervar, part.asvar}
+        tokens = [*(part.singular or ()), *(part.plural or ())]
+        yield from (
+            token.contents for token in tokens if token.token_type == TokenType.VAR and token.contents not in bound
+        )
+
+
+def _names(expression: FilterExpression) -> Iterator[str]:
+    arguments = [argument for _filter, given in expression.filters for is_name, argument in given if is_name]
+    for found in (expression.var, *arguments):
+        if isinstance(found, Variable) and found.lookups is not None:
+            yield ".".join(found.lookups)
+
+
+def body_of(response: Any) -> bytes:
+    """Return all that a test's client was answered, streamed or not; the client closes it."""
+    body: bytes = response.getvalue()
+    return body
+
+
+def names_in(response: Any) -> set[str]:
+    """Return the names a file gives its values: columns of a table, paths in a document; nothing of other kinds."""
+    kind, body = response.headers["Content-Type"].partition(";")[0], body_of(response)
+    if kind == "text/csv":
+        return set(next(csv.reader(io.StringIO(body.decode())), []))
+    return set(paths_in(json.loads(body))) if kind == "application/json" else set()
+
+
+def paths_in(value: Any, at: str = "") -> Iterator[str]:
+    """Yield the path of every value in a document; a list stands for its elements."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from paths_in(inner, f"{at}.{key}" if at else key)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from paths_in(inner, at)
+    else:
+        yield at
+
+
+def fields_in(schema: Any, schemas: dict[str, Any]) -> set[tuple[str, str]]:
+    """Return every field that a description of an answer can hold, by the name of its schema."""
+    found: set[tuple[str, str]] = set()
+    waiting, known = [schema], set()
+    while waiting:
+        part = waiting.pop()
+        name = part.get("$ref", "").removeprefix(REFERENCE)
+        if name and name not in known:
+            known.add(name)
+            fields = schemas[name].get("properties", {})
+            found |= {(name, field) for field in fields}
+            waiting.extend(fields.values())
+        waiting.extend(inner for key in ("anyOf", "oneOf", "allOf", "prefixItems") for inner in part.get(key, []))
+        waiting.extend(part[key] for key in ("items", "additionalProperties") if isinstance(part.get(key), dict))
+    return found
+
+
+def fields_of(answer: Any, schema: Any, schemas: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
+    """Yield schema, field and value of all that an answer holds; of a free document its own keys."""
+    if isinstance(answer, list):
+        for one in answer:
+            yield from fields_of(one, schema.get("items", {}), schemas)
+        return
+    options = [schema, *schema.get("anyOf", [])]
+    name = next((option["$ref"].removeprefix(REFERENCE) for option in options if "$ref" in option), "")
+    if isinstance(answer, dict) and name:
+        described = schemas[name].get("properties", {})
+        for field, value in answer.items():
+            yield name, field, value
+            inner = described.get(field, {})
+            if isinstance(value, dict) and not any("$ref" in part for part in (inner, *inner.get("anyOf", []))):
+                yield from ((f"{name}.{field}", key, one) for key, one in value.items())
+            elif isinstance(value, list) and value and isinstance(value[0], dict) and "$ref" not in inner["items"]:
+                yield from ((f"{name}.{field}", key, one) for row in value for key, one in row.items())
+            else:
+                yield from fields_of(value, inner, schemas)

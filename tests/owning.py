@@ -1,0 +1,49 @@
+"""Acting as the owner of the tables, in the transaction that is open: for attacks and damage only an owner can do.
+
+What is tested runs as the site's role (tests/conftest.py).
+"""
+
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from django.db import InternalError, connection
+from django.db.backends.utils import CursorWrapper
+
+ENABLING = """
+    SELECT format('ALTER TABLE %%s ENABLE %%s TRIGGER %%I', tgrelid::regclass,
+                  CASE tgenabled WHEN 'A' THEN 'ALWAYS' WHEN 'R' THEN 'REPLICA' ELSE '' END, tgname)
+    FROM pg_trigger WHERE NOT tgisinternal AND tgrelid = %s::regclass
+"""
+
+
+@contextmanager
+def without_rules(*tables: str) -> Iterator[CursorWrapper]:
+    """Act as the owner while no rule of these tables holds, and put each back as it was, for replicas or not."""
+    with as_owner(), connection.cursor() as cursor:
+        enabling = []
+        for table in tables:
+            cursor.execute(ENABLING, [table])
+            enabling += [statement for (statement,) in cursor.fetchall()]
+            cursor.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER")
+        yield cursor
+        for statement in enabling:
+            cursor.execute(statement)
+
+
+@contextmanager
+def as_owner() -> Iterator[None]:
+    """Lift the site's role from this thread's connection, and put it back."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET ROLE none")
+    try:
+        yield
+    finally:
+        # Where the transaction has failed, its end puts the role back.
+        with suppress(InternalError), connection.cursor() as cursor:
+            cursor.execute("RESET ROLE")
+
+
+def site_url(owner_url: str, role: str = "dpal_site") -> str:
+    """Return the address of the same database for the role of web servers and workers, which migrations make."""
+    return f"postgresql://{role}:{secrets.token_hex(16)}@{owner_url.rpartition('@')[2]}"

@@ -1,0 +1,89 @@
+"""Which kind of account buys more, computed from declared numbers against counts made by hand."""
+
+import pytest
+
+from annotation.choices.account_kind import broken_on, filter_of, releases_payable
+from annotation.choices.presets import PRESETS
+from privacy.accounting.composition import gaussian_delta, zcdp_epsilon
+from privacy.accounting.events import event_from_json
+from privacy.accounting.events_sums import SumsEvent, sums_mu
+from privacy.accounting.events_training import GaussianEvent, MinibatchSgdEvent
+
+CLASSES = ["a", "b", "c"]
+
+
+def settings(**changed):
+    of_preset = PRESETS["pool-experts"].defaults
+    return {**of_preset, "oracle": "trusted", "data_kind": "text", "classes": CLASSES, "selection": "random"} | changed
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "pure", "zcdp", "kind"), [(1.7, 1, 1, "pure"), (0.5, 4, 9, "zcdp"), (0.25, 5, 36, "zcdp")]
+)
+def test_many_gaussian_releases_add_up_in_rho(epsilon, pure, zcdp, kind):
+    declared = settings(training_epsilon=epsilon)
+    assert releases_payable(declared, "pure") == pure
+    assert releases_payable(declared, "zcdp") == zcdp
+    assert filter_of(declared) == kind
+
+
+def test_what_is_counted_is_what_the_limit_admits():
+    mu = sums_mu(0.5, 1e-6)
+    assert gaussian_delta(mu, 0.5) == pytest.approx(1e-6, rel=1e-3)
+    assert zcdp_epsilon(9 * mu**2 / 2, 5e-6) <= 2.0 < zcdp_epsilon(10 * mu**2 / 2, 5e-6)
+    assert releases_payable(settings(training_epsilon=0.5), "zcdp") == 9
+
+
+def test_few_planned_releases_need_no_other_account():
+    assert filter_of(settings(training_epsilon=0.25, maximum_releases=4)) == "pure"
+    assert filter_of(settings(training_epsilon=0.25, maximum_releases=9)) == "zcdp"
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"selection": "secret_sample"},
+        {"selection": "top_c"},
+        {"estimator": "huber_svm_gaussian"},
+        {"classes": CLASSES[:2]},
+        {"arrival": "stream"},
+        {"oracle": "crowd"},
+        {"pool_delta": 0.0},
+    ],
+)
+def test_what_has_no_rho_of_its_own_sums_epsilons(changed):
+    assert filter_of(settings(training_epsilon=0.25) | changed) == "pure"
+
+
+def test_a_screen_that_pays_once_may_add_up_in_rho():
+    screened = {"selection": "bernoulli_screen", "training_epsilon": 0.1}
+    assert filter_of(settings(**screened)) == "zcdp"
+    assert filter_of(settings(**screened, screen_high=0.5, screen_low=0.01)) == "pure"
+
+
+@pytest.mark.parametrize("preset", sorted(PRESETS))
+def test_presets_as_shipped_make_few_releases(preset):
+    chosen = PRESETS[preset]
+    declared = {**chosen.defaults, "oracle": chosen.oracle, "data_kind": "text", "classes": CLASSES}
+    assert filter_of(declared) == "pure"
+
+
+def test_a_charged_account_refuses_what_has_no_rho():
+    assert broken_on(settings(training_epsilon=0.25), "zcdp") == {}
+    assert "selection" in broken_on(settings(selection="secret_sample"), "zcdp")
+    assert "estimator" in broken_on(settings(estimator="huber_svm_gaussian"), "zcdp")
+    assert broken_on(settings(selection="secret_sample"), "pure") == {}
+
+
+@pytest.mark.parametrize("event", [SumsEvent(3, 2, 1.0, 5.0, 5.0, delta=1e-6), GaussianEvent(1.0, 4.0, delta=1e-6)])
+def test_in_rho_the_noise_is_the_same_and_no_point_is_charged(event):
+    counted = event.in_rho()
+    assert counted.gaussian_mu() == event.gaussian_mu()
+    assert (counted.cost().rho, counted.cost().delta) == (event.cost().rho, 0.0)
+    assert event.cost().delta > 0
+    assert event_from_json(counted.to_json()) == counted
+
+
+def test_what_is_no_gaussian_release_stays_as_it_is():
+    event = MinibatchSgdEvent(2.0, 3)
+    assert event.in_rho() is event

@@ -1,0 +1,92 @@
+"""Every combination of a stream that has no proof is refused by name."""
+
+import math
+
+import pytest
+
+from annotation.choices.presets import PRESETS, broken_rules
+from annotation.choices.stream_rules import batch_stream_epsilon, selection_rates
+
+STREAMS = [preset for preset in PRESETS.values() if preset.defaults.get("arrival") == "stream"]
+
+
+def settings_of(key, **changes):
+    preset = PRESETS[key]
+    basic = {"oracle": preset.oracle, "data_kind": preset.data_kinds[0], "classes": ["no", "yes"], "columns": []}
+    return basic | dict(preset.defaults) | changes
+
+
+@pytest.mark.parametrize("preset", STREAMS, ids=lambda preset: preset.key)
+def test_presets_break_no_rule(preset):
+    assert len(STREAMS) == 3
+    assert broken_rules(settings_of(preset.key)) == {}
+
+
+@pytest.mark.parametrize(
+    ("key", "changes", "field", "words"),
+    [
+        ("fraud-stream", {"oracle": "crowd", "gate_kind": "k_anonymity"}, "oracle", "gate"),
+        ("fraud-stream", {"data_kind": "image"}, "data_kind", "uploads"),
+        ("fraud-stream", {"selection": "top_c"}, "selection", "once"),
+        ("fraud-stream", {"selection": "secret_sample", "selection_rate": 0.1}, "selection", "once"),
+        ("fraud-stream", {"estimator": "logistic"}, "estimator", "pay once"),
+        ("fraud-stream", {"overlap": 3}, "overlap", "one person"),
+        ("fraud-stream", {"question_kind": "confirm"}, "question_kind", "bandit"),
+        ("fraud-stream", {"update_policy": "per_round"}, "update_policy", "pool"),
+        ("fraud-stream", {"update_policy": "immediate"}, "window_length", "no window"),
+        ("fraud-stream", {"window_length": None}, "window_length", "at least 1"),
+        ("fraud-stream", {"window_denominator": 20}, "window_denominator", "by its time"),
+        ("fraud-stream", {"update_policy": "flsw_hidden"}, "window_denominator", "public number"),
+        (
+            "fraud-stream",
+            {"update_policy": "flsw_hidden", "window_denominator": 20, "labels_limit": 100},
+            "labels_limit",
+            "tell",
+        ),
+        ("fraud-stream", {"screen_high": 0.05, "screen_low": 0.1}, "selection", "rate"),
+        ("fraud-stream", {"screen_high": 1.0}, "selection", "between 0 and 1"),
+        ("fraud-stream", {"screen_high": 0.5}, "pool_epsilon", "pays once"),
+        ("fraud-stream", {"training_epsilon": 2.0}, "pool_epsilon", "pays once"),
+        ("fraud-stream", {"step_size": None}, "step_size", "above 0"),
+        ("fraud-stream", {"windows_ahead": 0}, "windows_ahead", "at least 1"),
+        (
+            "fraud-stream",
+            {"selection": "exponential_screen", "exponential_threshold": 0.0},
+            "selection",
+            "No screen",
+        ),
+        ("full-information-ogd", {"update_policy": "flmb", "window_length": 50}, "update_policy", "immediate"),
+        (
+            "full-information-ogd",
+            {"selection": "bernoulli_screen", "screen_high": 0.2, "screen_low": 0.1},
+            "selection",
+            "every",
+        ),
+        ("fraud-stream", {"selection": "exponential_screen", "screen_shrinks": True}, "screen_shrinks", "two rates"),
+        ("full-information-ogd", {"screen_shrinks": True}, "screen_shrinks", "two rates"),
+        ("pool-experts", {"screen_shrinks": True}, "screen_shrinks", "stream"),
+        ("full-information-ogd", {"training_delta": 0.0}, "training_delta", "delta"),
+        ("full-information-ogd", {"pool_delta": 1e-7}, "pool_delta", "at least"),
+        ("full-information-ogd", {"noise_sigma": None}, "noise_sigma", "above 0"),
+        ("full-information-ogd", {"noise_sigma": 1.0}, "pool_epsilon", "pays once"),
+        ("confirm-or-reject", {"noise_sigma": 30.0}, "pool_epsilon", "pays once"),
+        ("confirm-or-reject", {"feature_dimension": 64}, "pool_epsilon", "fewer features"),
+        ("confirm-or-reject", {"classes": ["a", "b", "c"]}, "pool_epsilon", "pays once"),
+        ("confirm-or-reject", {"expected_answers": 1}, "expected_answers", "at least 2"),
+        ("confirm-or-reject", {"question_kind": "choose"}, "question_kind", "bandit"),
+        ("pool-experts", {"update_policy": "flmb"}, "update_policy", "stream"),
+        ("pool-experts", {"selection": "all"}, "selection", "stream"),
+        ("pool-experts", {"estimator": "mi_ogd"}, "estimator", "stream"),
+        ("pool-experts", {"question_kind": "confirm"}, "question_kind", "stream"),
+    ],
+)
+def test_what_has_no_proof_is_refused_by_its_rule(key, changes, field, words):
+    broken = broken_rules(settings_of(key, **changes))
+    assert words in broken[field]
+
+
+def test_a_hidden_stream_costs_what_the_null_formula_says():
+    settings = settings_of("fraud-stream", update_policy="flsw_hidden", window_denominator=25)
+    q_hi, _ = selection_rates(settings)
+    assert batch_stream_epsilon(settings) == pytest.approx(math.log1p(q_hi * math.expm1(1.3)), rel=1e-12)
+    assert batch_stream_epsilon(settings | {"update_policy": "flsw"}) == pytest.approx(math.log(2) + 1.3, rel=1e-12)

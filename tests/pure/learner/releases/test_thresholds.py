@@ -1,0 +1,54 @@
+"""Thresholds reach the precision they are named for on the public examples, and no smaller one does."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from learner.releases.thresholds import FEWEST, WANTED, Outcomes, class_thresholds, thresholds_document
+
+
+def outcomes(n: int, *, seed: int, classes: int = 3, digits: int = 2) -> Outcomes:
+    """Draw a model that is the more often right the surer it is; few digits make ties."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, classes, size=n)
+    values = rng.normal(size=(n, classes)) + 1.5 * np.eye(classes)[truth]
+    shares = np.exp(values) / np.exp(values).sum(axis=1, keepdims=True)
+    return Outcomes(shares.round(digits), truth, ("public",))
+
+
+def precision_from(found: Outcomes, place: int, threshold: float) -> tuple[int, int]:
+    kept = (found.probabilities.argmax(axis=1) == place) & (found.probabilities[:, place] >= threshold)
+    return int((found.truth[kept] == place).sum()), int(kept.sum())
+
+
+@given(n=st.integers(1, 400), seed=st.integers(0, 10**6), digits=st.integers(1, 6))
+@settings(max_examples=80, deadline=None)
+def test_a_threshold_is_the_smallest_that_reaches_its_precision(n, seed, digits):
+    found = outcomes(n, seed=seed, digits=digits)
+    for place in range(3):
+        named = found.probabilities[found.probabilities.argmax(axis=1) == place, place]
+        for wanted, row in zip(WANTED, class_thresholds(found.probabilities, found.truth, place), strict=True):
+            reaching = [
+                threshold
+                for threshold in np.unique(named)
+                for right, kept in (precision_from(found, place, threshold),)
+                if kept >= FEWEST and right >= wanted * kept
+            ]
+            assert (row and row["threshold"]) == (min(reaching) if reaching else None)
+            if row:
+                assert (row["right"], row["kept"]) == precision_from(found, place, row["threshold"])
+                assert row["interval"][0] < row["right"] / row["kept"] <= row["interval"][1] + 1e-12
+
+
+def test_without_public_examples_there_is_none():
+    for nothing in (None, Outcomes(np.empty((0, 2)), np.empty(0, dtype=np.int64))):
+        told = thresholds_document(nothing, ["b", "a"])
+        assert told["classes"] == {"b": [None] * 4, "a": [None] * 4}
+        assert told["examples"] == 0
+
+
+@pytest.mark.parametrize("always", [0, 1])
+def test_a_class_that_is_never_right_has_none(always):
+    told = class_thresholds(np.tile([0.3, 0.7], (50, 1)), np.full(50, always), 1)
+    assert [row is not None for row in told] == [bool(always)] * 4

@@ -1,0 +1,90 @@
+"""Batches by clusters: diverse, uncertain and frequent at once, and never two of the same."""
+
+import numpy as np
+import pytest
+
+from learner.linear_model import LinearModel
+from learner.strategies.clustered_uncertainty import ClusteredUncertainty
+from learner.strategies.clustering import MOST_CLUSTERED, spread_batch
+from privacy.mechanisms.randomness import SimulationRandom
+
+RNG = SimulationRandom(0)
+MIDDLES = np.eye(6, dtype=np.float32)
+MODEL = LinearModel(8 * np.eye(6)[:3], np.zeros(3), ("a", "b", "c"), "softmax")
+
+
+def texts(*, each=40, spread=0.05, seed=4):
+    """Return six groups of texts of equal size, and the group of each."""
+    groups = np.repeat(np.arange(6), each)
+    noise = np.random.default_rng(seed).normal(size=(len(groups), 6)) * spread
+    return (MIDDLES[groups] + noise).astype(np.float32), groups
+
+
+def ask(X, n, *, model=None, counts=None, strategy=None):
+    return (strategy or ClusteredUncertainty()).query(X, np.arange(len(X)), model, n, RNG, counts=counts)
+
+
+def test_the_first_batch_has_one_text_of_every_group():
+    X, groups = texts()
+    assert sorted(groups[ask(X, 6)]) == [0, 1, 2, 3, 4, 5]
+
+
+def test_frequent_texts_stand_for_their_group():
+    X, groups = texts()
+    counts = np.ones(len(X))
+    counts[7] = 10_000
+    assert 7 in ask(X, 6, counts=counts)
+    assert groups[ask(X, 1, counts=counts)] == groups[7]
+
+
+@pytest.mark.parametrize("measure", ["response", "entropy", "margin", "least_confidence"])
+def test_what_the_model_knows_is_not_asked(measure):
+    """The model knows the first three groups; the others lie between its classes."""
+    X, groups = texts(spread=0.01)
+    picks = ask(X, 3, model=MODEL, strategy=ClusteredUncertainty(measure, epsilon=2.0))
+    assert set(groups[picks]) == {3, 4, 5}
+
+
+def test_a_batch_of_the_same_doubt_is_spread():
+    """Ranking by doubt alone takes all from one group where that is a little more doubtful."""
+    X, groups = texts(spread=0.01)
+    X[groups == 3] *= 0.9
+    asked = ask(X, 3, model=MODEL, strategy=ClusteredUncertainty("entropy"))
+    assert sorted(groups[asked]) == [3, 4, 5]
+
+
+def test_repeated_texts_are_chosen_last_and_once_each():
+    X = np.repeat(MIDDLES[:2], 5, axis=0)
+    picks = ask(X, 6, counts=np.arange(1.0, 11.0))
+    assert len(set(picks.tolist())) == 6
+    assert set(X[picks[:2]].argmax(axis=1)) == {0, 1}
+
+
+def test_a_model_that_doubts_nothing_still_asks_for_as_many():
+    X, _groups = texts()
+    sure = LinearModel(np.zeros((3, 6)), np.array([500.0, 0.0, 0.0]), ("a", "b", "c"), "softmax")
+    assert len(ask(X, 12, model=sure)) == 12
+
+
+def test_of_very_many_candidates_the_heaviest_are_clustered():
+    weights = np.ones(MOST_CLUSTERED + 50)
+    weights[-60:] = 2.0
+    rows = np.random.default_rng(1).normal(size=(len(weights), 2))
+    picks = spread_batch(rows, weights, 30)
+    assert len(set(picks.tolist())) == 30
+    # The sixty heavy ones come first; the last fifty of the light ones are beyond what is clustered.
+    assert not np.isin(np.arange(MOST_CLUSTERED - 60, MOST_CLUSTERED - 10), picks).any()
+
+
+@pytest.mark.parametrize("counts", [np.ones(3), np.zeros(240), np.full(240, np.nan)])
+def test_counts_are_checked(counts):
+    X, _groups = texts()
+    with pytest.raises(ValueError, match="counts"):
+        ask(X, 3, counts=counts)
+
+
+def test_parameters_are_checked():
+    with pytest.raises(ValueError, match="measure"):
+        ClusteredUncertainty("variance")
+    with pytest.raises(ValueError, match="epsilon"):
+        ClusteredUncertainty(epsilon=0.0)

@@ -1,0 +1,40 @@
+"""What always giving one answer reaches, beside what a model does."""
+
+import numpy as np
+
+from learner.releases.evaluation import constant_outcome, count_outcomes, macro_f1, measures
+from learner.releases.model_card import accuracy
+
+
+def test_the_likeliest_class_of_the_examples_is_the_constant():
+    place, correct, f1 = constant_outcome(np.array([[1, 4], [2, 13]]))
+    assert (place, correct) == (1, 15)
+    # One class of two with precision 3/4 and recall 1, the other never named.
+    assert np.isclose(f1, (2 * 15 / (15 + 20)) / 2)
+
+
+def test_measures_hold_the_constant_of_the_same_examples():
+    truth = np.array([0, 0, 0, 1, 2])
+    leaders = np.array([0, 1, 2, 1, 2])
+    found = measures(count_outcomes(np.full((5, 3), 1 / 3), leaders, truth))
+    assert found["constant"]["class"] == 0
+    assert (found["constant"]["correct"], found["constant"]["accuracy"]) == (3, 0.6)
+    assert found["constant"]["macro_f1"] == float(macro_f1(np.array([[3, 0, 0], [1, 0, 0], [1, 0, 0]])))
+
+
+def test_the_card_says_it_where_a_model_is_worth_nothing():
+    metric = {
+        "dataset": "public",
+        "examples": 100,
+        "accuracy": 0.6,
+        "interval": (0.5, 0.7),
+        "constant": 0.6,
+        "version_0": None,
+        "macro_f1": 0.4,
+        "calibration_error": 0.1,
+    }
+    assert "no more often than always giving" in accuracy([metric])[-1]
+    assert "no more often" not in " ".join(accuracy([metric | {"constant": 0.59}]))
+    described = metric | {"constant": 0.5, "version_0": 0.6}
+    assert "no more often than the words about the classes" in accuracy([described])[-1]
+    assert "no more often" not in " ".join(accuracy([described | {"version_0": 0.59}]))

@@ -1,0 +1,68 @@
+"""The price of noisy gradient steps: composed exactly, solved for, and the same by a second accountant."""
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from privacy.accounting.composition import gaussian_epsilon
+from privacy.accounting.events_steps import GradientStepsEvent, gradient_steps_event
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    epsilon=st.floats(0.01, 10),
+    exponent=st.floats(-12, -2),
+    steps=st.integers(1, 200),
+    bound=st.floats(0.1, 10),
+    residual=st.floats(0.05, 2),
+    adjacency=st.sampled_from(["null", "replace", "add_remove"]),
+)
+def test_solved_events_cost_what_was_asked_and_hardly_less(epsilon, exponent, steps, bound, residual, adjacency):
+    delta = 10.0**exponent
+    shape = {"dimension": 4, "n_classes": 5, "norm_bound": bound, "residual_bound": residual}
+    event = gradient_steps_event(epsilon, delta, steps=steps, adjacency=adjacency, **shape)
+    cost = event.cost(adjacency=adjacency)
+    assert 0.9999 * epsilon <= cost.epsilon <= epsilon
+    assert 0.999 * delta <= cost.delta <= delta
+
+
+def test_price_against_a_second_implementation():
+    """The accountant of the `dp_accounting` library composes 40 steps and a count to the same epsilon."""
+    from dp_accounting.pld import privacy_loss_distribution  # noqa: PLC0415  # slow import
+
+    event = GradientStepsEvent(40, 20, 7, 1.2, 0.3, 4.0, 15.0, delta=1e-6)
+    step = privacy_loss_distribution.from_gaussian_mechanism(4.0 / (1.2 * 0.3)).self_compose(40)
+    whole = step.compose(privacy_loss_distribution.from_gaussian_mechanism(15.0))
+    other = whole.get_epsilon_for_delta(1e-6)
+    assert event.cost().epsilon == pytest.approx(other, rel=2e-3)
+    mu = math.sqrt(40 * (1.2 * 0.3 / 4.0) ** 2 + 1 / 15.0**2)
+    assert event.cost().rho == pytest.approx(mu**2 / 2)
+    # On top comes what each grid may differ by from the continuous law.
+    assert event.cost().epsilon >= gaussian_epsilon(mu, 1e-6) + 41 * 0.99e-8
+
+
+def test_more_steps_and_less_noise_cost_more():
+    price = [GradientStepsEvent(steps, 3, 3, 1.0, 0.3, 5.0, 9.0, delta=1e-6).cost().epsilon for steps in (1, 10, 40)]
+    assert price == sorted(price)
+    loud, quiet = (GradientStepsEvent(9, 3, 3, 1.0, 0.3, sigma, 9.0, delta=1e-6).cost().epsilon for sigma in (5, 4))
+    assert loud < quiet
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"steps": 0}, {"steps": 1001}, {"sigma": 0.0}, {"count_sigma": -1.0}, {"residual_bound": 0.0}, {"delta": 1.0}],
+)
+def test_what_has_no_price_is_refused(change):
+    values = {
+        "steps": 4,
+        "dimension": 3,
+        "n_classes": 3,
+        "norm_bound": 1.0,
+        "residual_bound": 0.3,
+        "sigma": 2.0,
+        "count_sigma": 9.0,
+    }
+    with pytest.raises(ValueError):
+        GradientStepsEvent(**(values | change))

@@ -1,0 +1,108 @@
+"""A gate is planned from public numbers: what is forecast is what a source of these numbers lets out."""
+
+import math
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from privacy.accounting.cost import Cost
+from privacy.mechanisms.randomness import SimulationRandom
+from privacy.source_planning import CAPS, PublicSource, plan_caps, plan_source
+from privacy.threshold_gate import ThresholdGate
+
+
+@given(different=st.integers(2, 20_000), most=st.integers(2, 5000), share=st.floats(0.001, 0.999))
+def test_frequencies_have_the_public_numbers(different, most, share):
+    fewest, most_records = different + most - 1, different * most
+    source = PublicSource(fewest + int(share * (most_records - fewest)), different, most)
+    found = source.frequencies()
+    assert found.counts.max() == most
+    assert found.texts.sum() == pytest.approx(different)
+    assert (found.counts >= 1).all()
+    # Counts are rounded down to whole numbers, by less than one a text.
+    assert source.records - different - 1 <= found.contributions <= source.records * (1 + 1e-6) + 1
+
+
+def test_what_is_forecast_is_what_comes_out():
+    """Seeded: the gates' own output on records drawn up from the law, 5 standard deviations around the forecast."""
+    source = PublicSource(60_000, 8_000, 900)
+    plan = plan_source(source, epsilon=1.0, delta=1e-5)
+    law = source.frequencies()
+    counts = np.repeat(law.counts, law.texts.astype(int))
+    texts = np.repeat([f"text {place}" for place in range(len(counts))], counts)
+    batches = [pa.RecordBatch.from_pydict({"text": pa.array(texts, pa.large_string())})]
+    sampled = plan.sampled.release(batches, key=b"0123456789abcdef").num_rows
+    noisy = plan.threshold.release(batches, rng=SimulationRandom(5)).num_rows
+    assert abs(sampled - plan.by_sampling.texts) < 5 * math.sqrt(plan.by_sampling.texts)
+    assert abs(noisy - plan.by_threshold.texts) < 5 * math.sqrt(plan.by_threshold.texts)
+    assert plan.by_threshold.texts > plan.by_sampling.texts > 20
+
+
+def test_both_gates_cost_what_was_given():
+    plan = plan_source(
+        PublicSource(60_000, 8_000, 900), epsilon=1.0, delta=1e-5, unit="contributor", texts_per_contributor=2
+    )
+    sampled, threshold = plan.sampled.event(0.5).cost(), plan.threshold.event().cost()
+    assert isinstance(sampled, Cost)
+    assert sampled.epsilon == 1.0 >= threshold.epsilon > 1 - 1e-9
+    assert sampled.delta <= 1e-5 * (1 + 1e-6)
+    assert threshold.delta <= 1e-5 * (1 + 1e-6)
+
+
+def test_texts_that_do_not_repeat_pass_no_gate_and_general_ones_do():
+    natural = plan_source(PublicSource(22_500, 22_400, 3), epsilon=1.0, delta=1e-6)
+    general = plan_source(PublicSource(22_500, 13_170, 667), epsilon=1.0, delta=1e-6)
+    assert natural.by_sampling.texts + natural.by_threshold.texts < 1
+    assert not natural.enough
+    assert natural.window > 8
+    assert general.by_threshold.texts > 50
+    assert 1 <= general.window < natural.window
+
+
+def test_a_longer_window_is_long_enough_and_not_longer():
+    source = PublicSource(20_000, 9_000, 400)
+    plan = plan_source(source, epsilon=1.0, delta=1e-6, wanted=400)
+    assert 1 < plan.window < 20
+    longer = PublicSource(math.ceil(20_000 * plan.window * 1.02), 9_000, math.ceil(400 * plan.window * 1.02))
+    assert plan_source(longer, epsilon=1.0, delta=1e-6, wanted=390).enough
+    assert plan_source(PublicSource(30, 30, 1), epsilon=1.0, delta=1e-6, wanted=31).window == math.inf
+
+
+@pytest.mark.parametrize(
+    "numbers", [(0, 1, 1), (10, 11, 1), (10, 2, 3), (10, 1, 9), (10, 5, 7), (10, 0, 3), (10, 5, 0)]
+)
+def test_numbers_of_no_source_are_refused(numbers):
+    with pytest.raises(ValueError, match=r"no source|must be"):
+        PublicSource(*numbers)
+
+
+def test_something_must_be_wanted():
+    with pytest.raises(ValueError, match="wanted"):
+        plan_source(PublicSource(10, 5, 3), epsilon=1.0, delta=1e-6, wanted=0)
+
+
+def test_a_cap_is_planned_from_public_numbers_and_each_plan_costs_what_was_given():
+    source = PublicSource(130_000, 48_000, 900)
+    plans = plan_caps(source, people=50_000, epsilon=1.0, delta=1e-5)
+    assert sorted(plan.texts_per_contributor for plan in plans) == list(CAPS)
+    assert [plan.passing.texts for plan in plans] == sorted((plan.passing.texts for plan in plans), reverse=True)
+    for plan in plans:
+        cap = plan.texts_per_contributor
+        assert plan.gate.texts_per_contributor == cap
+        event = plan.gate.event() if isinstance(plan.gate, ThresholdGate) else plan.gate.event(1.0 / cap)
+        assert event.cost().epsilon <= 1.0 * (1 + 1e-9)
+        assert event.cost().delta <= 1e-5 * (1 + 1e-6)
+    # Where nobody says more than one thing a higher cap keeps nothing more and costs.
+    once = plan_caps(PublicSource(50_000, 20_000, 900), people=50_000, epsilon=1.0, delta=1e-5)
+    assert once[0].texts_per_contributor == 1
+    # Where everybody says much, a cap of one throws most of it away.
+    much = plan_caps(PublicSource(500_000, 20_000, 9_000), people=20_000, epsilon=1.0, delta=1e-5)
+    assert much[0].texts_per_contributor > 1
+
+
+def test_people_fit_the_records():
+    with pytest.raises(ValueError, match="records"):
+        plan_caps(PublicSource(100, 50, 9), people=101, epsilon=1.0, delta=1e-5)

@@ -1,0 +1,127 @@
+"""A sentence remembers what it was made from, whatever it goes through."""
+
+import copy
+import json
+import pickle
+from datetime import UTC, datetime, timedelta, timezone
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from privacy.wording import (
+    Message,
+    Messages,
+    fields_of,
+    message_from,
+    message_of,
+    rules_together,
+    said_together,
+    say,
+    say_many,
+)
+
+NOON = datetime(2026, 3, 1, 13, 0, 59, tzinfo=timezone(timedelta(hours=1)))
+INNER = say("line {line:,}: {word_how}", line=12_345, word_how=say("is empty"))
+SENTENCES = [
+    say("It is done."),
+    say("{n:,} bytes", n=2_000_000),
+    say("delta {delta:.3g} at {share:.0%}", delta=1.23456e-5, share=0.073),
+    say("no column named {name!r}", name="a 'b'"),
+    say("{label}: {reason}", label="pool", reason=INNER),
+    say("closes at {at}", at=NOON),
+    say("{amount} {limit} {what} {missing}", amount=Decimal("1.50"), limit=float("inf"), what=True, missing=None),
+    say("{n} of {total:.2f}", n=np.int64(3), total=np.float64(2.0)),
+    say_many("{n} field", "{n} fields", n=1),
+    said_together("; ", [say("a {n}", n=1), "b", INNER]),
+]
+
+
+@pytest.mark.parametrize("said", SENTENCES)
+def test_nothing_is_lost_on_the_way(said):
+    for again in (
+        message_from(json.loads(json.dumps(said.as_json()))),
+        pickle.loads(pickle.dumps(said)),
+        copy.deepcopy(said),
+        str(said),
+        str(ValueError(said)),
+        message_of(said),
+    ):
+        assert again == said
+        assert type(again) is type(said)
+        assert again.as_json() == said.as_json()
+
+
+def test_a_sentence_reads_as_its_template_says():
+    assert say("{n:,} rows of {name!r} at {share:.1%}", n=12_345, name="x", share=0.5) == "12,345 rows of 'x' at 50.0%"
+    assert say("closes at {at}", at=NOON) == "closes at 2026-03-01 12:00 UTC"
+    assert say("closes at {at}", at=NOON).parameters == {"at": datetime(2026, 3, 1, 12, tzinfo=UTC)}
+    assert INNER == "line 12,345: is empty"
+
+
+@pytest.mark.parametrize(("n", "said"), [(0, "0 fields"), (1, "1 field"), (2, "2 fields"), (1_000, "1,000 fields")])
+def test_what_is_counted_has_two_forms(n, said):
+    assert say_many("{n:,} field", "{n:,} fields", n=n) == said
+    assert say_many("{n:,} field", "{n:,} fields", n=n).as_json() == {
+        "code": "{n:,} field",
+        "plural": "{n:,} fields",
+        "parameters": {"n": n},
+    }
+
+
+def test_a_parameter_holds_what_is_shown_and_no_digit_more():
+    assert say("{x:.2g}", x=0.123456).parameters == {"x": 0.12}
+    assert say("{x:.0%}", x=0.123456).parameters == {"x": 0.12}
+    assert say("{x}", x=1, unused="not said").parameters == {"x": 1}
+
+
+def test_what_is_said_in_turn_is_a_message_and_what_is_named_is_not():
+    said = say("{name}: {reason} {word_unit}", name="Skip", reason=ValueError("is empty"), word_unit="record")
+    assert [type(said.parameters[name]) for name in ("name", "reason", "word_unit")] == [str, Message, Message]
+
+
+def test_sentences_stand_together_without_the_empty_ones():
+    together = said_together(" ", ["", INNER, ""])
+    assert together is INNER
+    assert said_together(" ", []) == ""
+    several = said_together(" ", [INNER, "", "b"])
+    assert isinstance(several, Messages)
+    assert (several, several.parts) == ("line 12,345: is empty b", (INNER, message_of("b")))
+    assert rules_together({"k": "is missing", "n": "is low"}) == "k: is missing; n: is low"
+
+
+def test_a_message_does_not_change():
+    with pytest.raises(AttributeError):
+        INNER.code = "another"
+    with pytest.raises(TypeError):
+        INNER.parameters["line"] = 1
+
+
+def test_a_text_put_together_is_no_message_any_more():
+    """Which is why a source rule refuses it."""
+    assert not any(isinstance(text, Message) for text in (f"{INNER}.", INNER + "", INNER[:9], " ".join([INNER, INNER])))
+
+
+@pytest.mark.parametrize("stored", [{}, {"code": "a"}, {"code": "a", "parameters": 3}, {"messages": []}])
+def test_what_is_no_message_is_refused(stored):
+    with pytest.raises(ValueError, match="no message"):
+        message_from(stored)
+
+
+def test_a_value_that_is_missing_is_an_error():
+    with pytest.raises(KeyError):
+        say("{n} left")
+
+
+@given(
+    template=st.sampled_from(["{x}", "{x:.6g}", "{x:.4g}", "{x:.3g}", "{x:g}", "{x:.9g}", "{x:.0%}", "{x:,}"]),
+    x=st.floats() | st.integers(-(10**18), 10**18),
+)
+def test_a_number_reads_the_same_after_a_column(template, x):
+    said = say(template, x=x)
+    assert said == template.format(x=x)
+    stored = json.loads(json.dumps(said.as_json(), allow_nan=False))
+    assert message_from(stored) == said
+    assert set(fields_of(template)) == {"x"}

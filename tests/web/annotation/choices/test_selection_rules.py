@@ -1,0 +1,82 @@
+"""The rules know the project's choices and defaults, and every combination without a proof has its refusal."""
+
+import pytest
+
+from annotation.choices import selection_rules
+from annotation.choices.presets import PRESETS, broken_rules
+from annotation.models import Estimator, Project
+
+CLASSES = {"classes": ["a", "b"]}
+
+
+def settings_of(preset: str, **changes):
+    chosen = PRESETS[preset]
+    return {**chosen.defaults, "oracle": chosen.oracle, "data_kind": "text", **CLASSES, **changes}
+
+
+def test_the_rules_know_the_fields_and_what_they_default_to():
+    for name, default in selection_rules.field_defaults().items():
+        found = Project.absent[name] if name in Project.absent else Project._meta.get_field(name).default
+        assert found == default
+    online = {"mi_ogd", "bandit_ogd"}
+    assert set(selection_rules.POOL_ESTIMATORS) == set(Estimator.values) - online
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"selection": "bernoulli_screen", "screen_high": 1.0}, "screen_high"),
+        ({"selection": "bernoulli_screen", "screen_low": 0.0}, "screen_low"),
+        ({"selection": "bernoulli_screen", "screen_high": 0.9, "screen_low": 0.01}, "pool_epsilon"),
+        ({"selection": "exposure_capped_screen", "exposures": 300}, "exposures"),
+        ({"selection": "exposure_capped_screen", "screen_reach": -1.0}, "screen_reach"),
+        ({"selection": "exponential_screen", "exponential_threshold": 1.0}, "exponential_threshold"),
+        ({"selection": "exponential_screen", "selection_epsilon": 0.0}, "selection_epsilon"),
+        ({"selection": "exponential_screen", "exponential_threshold": 0.01}, "pool_epsilon"),
+        ({"selection": "version_space_screen", "half_angle": 2.0}, "half_angle"),
+        ({"selection": "version_space_screen", "feature_dimension": 20}, "feature_dimension"),
+        (
+            {
+                "selection": "version_space_screen",
+                "data_kind": "table",
+                "columns": [{"name": "country", "categories": [str(n) for n in range(19)]}],
+            },
+            "feature_dimension",
+        ),
+        ({"selection": "random", "screened_blocks": True}, "screened_blocks"),
+        ({"repeat_votes": True}, "repeat_votes"),
+        ({"estimator": "logistic_baseline"}, "estimator"),
+        ({"estimator": "mi_ogd", "training_delta": 1e-6}, "estimator"),
+        ({"estimator": "minibatch_svm"}, "estimator"),
+        ({"estimator": "logistic_gaussian", "training_delta": 0.0}, "training_delta"),
+        ({"estimator": "logistic", "training_delta": 1e-6}, "training_delta"),
+        ({"estimator": "huber_svm", "smoothing": 0.0}, "smoothing"),
+        ({"selection": "random", "training_delta": 1e-5}, "pool_delta"),
+    ],
+)
+def test_a_combination_without_a_proof_names_its_field(changes, field):
+    assert field in broken_rules(settings_of("pool-experts", **changes))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"selection": "bernoulli_screen"}, {"estimator": "logistic_gaussian", "training_delta": 1e-6}],
+)
+def test_what_reads_records_or_has_a_delta_is_nothing_for_a_crowd(changes):
+    assert broken_rules(settings_of("voice-crowd", **changes))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"selection": "bernoulli_screen"},
+        {"selection": "exposure_capped_screen"},
+        {"selection": "exponential_screen"},
+        {"selection": "version_space_screen", "feature_dimension": 19},
+        {"screened_blocks": True},
+        {"selection": "random", "estimator": "minibatch_svm", "training_delta": 0.0},
+        {"estimator": "huber_svm_output", "training_delta": 0.0},
+    ],
+)
+def test_every_choice_of_a_pool_with_experts_opens_with_its_defaults(changes):
+    assert broken_rules(settings_of("pool-experts", **changes)) == {}

@@ -1,0 +1,350 @@
+"""A look before an upload: the rows as they would be read, which column is which, and what becomes of the file."""
+
+import csv
+import io
+import json
+import resource
+import sys
+from datetime import timedelta
+
+import pyarrow
+import pytest
+from django.contrib.auth.models import User
+from django.core.files.storage import default_storage
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db.models.functions import Now
+from django.test import Client
+from django.urls import reverse
+from pyarrow import parquet
+
+from annotation.data.services import datasets, drafts
+from annotation.models import Dataset, Project, Role
+from annotation.models.drafts import UploadDraft
+from annotation.people.services import tokens
+from annotation.people.services.tokens import Scope
+from tests.factories import add_members, make_project, make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+TABLE = [{"name": "age", "low": 0, "high": 100}, {"name": "job", "categories": ["cook", "clerk"]}]
+
+
+@pytest.fixture(autouse=True)
+def apart(tmp_path, settings, monkeypatch):
+    """Keep files where nobody else does, and hand nothing to a broker."""
+    settings.STORAGES = settings.STORAGES | {
+        "default": {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": str(tmp_path)}}
+    }
+    monkeypatch.setattr("celery.app.base.Celery.send_task", lambda app, name, *args, **kwargs: None)
+
+
+@pytest.fixture
+def manager() -> User:
+    return make_user("manager")
+
+
+def managed(manager: User, **fields: object) -> Project:
+    project = make_project(owner=manager, **fields)
+    add_members(project, manager, role=Role.MANAGER)
+    return project
+
+
+def client_of(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def look(manager: User, project: Project, data: bytes, name: str = "rows.csv", **fields: object) -> str:
+    """Send a file for a look and return the address of its page."""
+    values = {"role": "pool", "bad_rows": "keep_good", "has_header": "on", "look": "1", **fields}
+    file = SimpleUploadedFile(name, data)
+    response = client_of(manager).post(reverse("annotation:data", args=[project.slug]), {**values, "file": file})
+    assert response.status_code == 302, response.context["form"].errors
+    return response["Location"]
+
+
+def test_a_small_file_that_unpacks_to_a_large_cell_is_not_shown(manager: User) -> None:
+    """One cell of 600 MB in 19 kB took the web process to 4.3 GB; the page says what is wrong with it instead."""
+    project = managed(manager)
+    sink = io.BytesIO()
+    parquet.write_table(pyarrow.table({"text": ["a" * 100_000_000]}), sink, compression="zstd", use_dictionary=False)
+    assert len(sink.getvalue()) < 30_000
+    address = look(manager, project, sink.getvalue(), "rows.parquet")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    response = client_of(manager).get(address)
+    assert "first rows take more than 67,108,864 bytes once unpacked" in response.context["problem"]
+    # In KiB, and those of bytes where the system counts so.
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50 * 1024 * (
+        1024 if sys.platform == "darwin" else 1
+    )
+
+
+WRITTEN = {"has_header": "on", "quoting": "on", "delimiter": ","}
+
+
+def test_a_look_shows_good_and_bad_cells_and_stores_nothing(manager: User) -> None:
+    project = managed(manager)
+    address = look(manager, project, b"id,Message\n1,hello\n2,\n3\n")
+    response = client_of(manager).get(address)
+    page = response.content.decode()
+    assert [row.is_bad for row in response.context["preview"].rows] == [False, True, True]
+    assert "2 of these 3 rows are bad." in page
+    assert "is empty" in page
+    assert "has 1 field where the header names 2" in page
+    assert response.context["passed_over"] == ["id"]
+    assert response.headers["Cache-Control"].count("no-store") == 1
+    assert not Dataset.objects.exists()
+
+
+def test_what_was_looked_at_is_uploaded_once_as_it_was_mapped(manager: User) -> None:
+    project = managed(manager)
+    address = look(manager, project, b"body,words\nx,hello\n")
+    client = client_of(manager)
+    assert client.post(address, {**WRITTEN, "text": "nowhere", "upload": "1"}).status_code == 422
+    assert client.post(address, {**WRITTEN, "text": "words"})["Location"] == address
+    assert "hello" in client.get(address).content.decode()
+    (kept,) = UploadDraft.objects.all()
+    assert client.post(address, {**WRITTEN, "text": "words", "upload": "1"}).status_code == 302
+    dataset = Dataset.objects.get()
+    assert (dataset.name, dataset.uploaded_by) == ("rows.csv", manager)
+    datasets.import_dataset(job_id=dataset.job_id)
+    assert list(dataset.records.values_list("text", flat=True)) == ["hello"]
+    assert not default_storage.exists(kept.upload.name)
+    assert client.post(address, {**WRITTEN, "text": "words", "upload": "1"}).status_code == 404
+    assert Dataset.objects.count() == 1
+
+
+def test_the_last_mapping_is_suggested_again(manager: User) -> None:
+    project = managed(manager)
+    address = look(manager, project, b"a,b\nx,y\n")
+    assert "The rows cannot be shown yet" in client_of(manager).get(address).content.decode()
+    client_of(manager).post(address, {**WRITTEN, "text": "b", "upload": "1"})
+    look(manager, project, b"b,text\nx,y\n")
+    assert UploadDraft.objects.get().mapping["text"] == "b"
+    look(manager, project, b"text,c\nx,y\n")
+    assert UploadDraft.objects.latest("created_at").mapping["text"] == "text"
+
+
+def test_another_way_of_reading_brings_other_columns(manager: User) -> None:
+    project = managed(manager)
+    address = look(manager, project, b"text;b,c\nhello;x,y\n")
+    client = client_of(manager)
+    assert client.get(address).context["form"]["delimiter"].initial == ","
+    client.post(address, {"has_header": "on", "quoting": "on", "delimiter": ";", "text": "text;b"})
+    assert UploadDraft.objects.get().mapping["text"] == "text"
+    client.post(address, {"quoting": "on", "delimiter": ";", "text": "text"})
+    response = client.get(address)
+    assert [value for value, _ in response.context["form"].fields["text"].choices] == ["", "1", "2"]
+    client.post(address, {"quoting": "on", "delimiter": ";", "text": "1", "upload": "1"})
+    dataset = Dataset.objects.get()
+    datasets.import_dataset(job_id=dataset.job_id)
+    assert list(dataset.records.order_by("row_number").values_list("text", flat=True)) == ["text", "hello"]
+
+
+def test_declared_columns_are_found_and_may_be_called_otherwise(manager: User) -> None:
+    project = managed(manager, data_kind="table", columns=TABLE)
+    address = look(manager, project, b"AGE,occupation,label\n30,cook,x\n200,king,x\n")
+    client = client_of(manager)
+    assert client.get(address).context["form"]["feature_0"].initial == "AGE"
+    assert client.post(address, {**WRITTEN, "feature_0": "AGE"}).status_code == 422
+    client.post(address, {**WRITTEN, "feature_0": "AGE", "feature_1": "occupation", "upload": "1"})
+    dataset = Dataset.objects.get()
+    datasets.import_dataset(job_id=dataset.job_id)
+    assert list(dataset.records.values_list("payload", flat=True)) == [{"age": 30, "job": "cook"}]
+    dataset.refresh_from_db()
+    assert dataset.bad_row_report == [{"line": 3, "column": "occupation", "reason": "is not a declared category"}]
+
+
+def test_labels_are_asked_for_where_they_are_read_and_nowhere_else(manager: User) -> None:
+    project = managed(manager)
+    data = b"text,user,topic\nhello,ann,sport\n"
+    pool = client_of(manager).get(look(manager, project, data)).context["form"].fields
+    test = client_of(manager).get(look(manager, project, data, role="public_test")).context["form"].fields
+    assert ("contributor" in pool, "label" in pool) == (True, False)
+    assert ("contributor" in test, "label" in test) == (False, True)
+    # A person's name is taken only where somebody says so, or where people are what is protected.
+    assert UploadDraft.objects.earliest("created_at").mapping.get("contributor") is None
+    crowd = managed(manager, oracle="crowd", privacy_unit="contributor", texts_per_contributor=2, normalizer="L1")
+    look(manager, crowd, data)
+    assert UploadDraft.objects.get(project=crowd).mapping["contributor"] == "user"
+
+
+def test_a_file_may_be_thrown_away_and_is_forgotten_after_a_day(manager: User) -> None:
+    project = managed(manager)
+    address = look(manager, project, b"text\na\n")
+    (thrown,) = UploadDraft.objects.all()
+    assert client_of(manager).post(address, {"discard": "1"}).status_code == 302
+    assert (UploadDraft.objects.exists(), default_storage.exists(thrown.upload.name)) == (False, False)
+    look(manager, project, b"text\na\n")
+    look(manager, project, b"text\nb\n")
+    old, new = UploadDraft.objects.order_by("created_at")
+    UploadDraft.objects.filter(pk=old.pk).update(created_at=Now() - timedelta(hours=drafts.KEPT_HOURS + 1))
+    assert drafts.forget_old_drafts() == 1
+    assert list(UploadDraft.objects.all()) == [new]
+    assert [default_storage.exists(draft.upload.name) for draft in (old, new)] == [False, True]
+
+
+def test_a_look_is_nobody_elses(manager: User) -> None:
+    project = managed(manager)
+    address = look(manager, project, b"text\na\n")
+    other = make_user()
+    add_members(project, other, role=Role.MANAGER)
+    assert client_of(other).get(address).status_code == 404
+    assert client_of(other).post(address, {"discard": "1"}).status_code == 404
+    elsewhere = managed(manager)
+    moved = reverse("annotation:preview", args=[elsewhere.slug, UploadDraft.objects.get().pk])
+    assert client_of(manager).get(moved).status_code == 404
+
+
+def of_no_rows(**columns: pyarrow.DataType) -> bytes:
+    file = io.BytesIO()
+    parquet.write_table(pyarrow.schema(list(columns.items())).empty_table(), file)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("rows.csv", b"text,who\n"),
+        ("rows.csv", b"text,who"),
+        ("rows.tsv", b"\xef\xbb\xbftext\twho\r\n\r\n"),
+        ("rows.parquet", of_no_rows(text=pyarrow.string(), who=pyarrow.string())),
+    ],
+)
+@pytest.mark.parametrize("unit", ["record", "contributor"])
+def test_a_file_without_rows_is_looked_at(manager: User, name: str, data: bytes, unit: str) -> None:
+    project = managed(manager, privacy_unit=unit)
+    client = client_of(manager)
+    address = look(manager, project, data, name)
+    client.post(
+        address, {"text": "text", "contributor": "who", "has_header": "on", "delimiter": "\t" if "tsv" in name else ","}
+    )
+    page = client.get(address)
+    assert page.status_code == 200
+    assert "holds no rows" in page.content.decode()
+
+
+def test_a_table_without_rows_is_looked_at(manager: User) -> None:
+    project = managed(manager, data_kind="table", columns=TABLE)
+    page = client_of(manager).get(look(manager, project, b"age,job\n"))
+    assert "holds no rows" in page.content.decode()
+
+
+@pytest.mark.parametrize("data", [b"", b"%PDF-1.7\n", b"PAR1 broken"])
+def test_what_no_mapping_could_mend_is_refused_at_once(manager: User, data: bytes) -> None:
+    project = managed(manager)
+    fields = {"role": "pool", "bad_rows": "keep_good", "look": "1", "file": SimpleUploadedFile("a.csv", data)}
+    response = client_of(manager).post(reverse("annotation:data", args=[project.slug]), fields)
+    assert response.status_code == 422
+    assert not UploadDraft.objects.exists()
+
+
+def test_without_a_look_the_columns_are_guessed(manager: User) -> None:
+    project = managed(manager)
+    fields = {"role": "pool", "bad_rows": "keep_good", "has_header": "on"}
+    file = SimpleUploadedFile("a.csv", b"id;Utterance\n1;hello\n")
+    assert (
+        client_of(manager)
+        .post(reverse("annotation:data", args=[project.slug]), {**fields, "file": file})
+        .has_header("Location")
+    )
+    assert Dataset.objects.get().mapping == {"text": "Utterance", "has_header": True, "delimiter": ";"}
+
+
+TASKS = [
+    {
+        "data": {"body": "a"},
+        "annotations": [
+            {
+                "completed_by": {"id": person, "email": f"{person}@example.org"},
+                "result": [{"from_name": "topic", "type": "choices", "value": {"choices": [choice]}}],
+            }
+            for person, choice in ((1, "sport"), (2, "music"))
+        ],
+    },
+    {"data": {"body": "b"}, "annotations": []},
+]
+
+
+def test_a_label_studio_project_is_looked_at_and_one_persons_answers_are_taken(manager: User) -> None:
+    project = managed(manager)
+    address = look(manager, project, json.dumps(TASKS).encode(), "export.json", role="public_test")
+    client = client_of(manager)
+    response = client.get(address)
+    form = response.context["form"]
+    assert (form["text"].initial, form["label"].initial) == ("body", "topic")
+    assert [name for name, _ in form.fields["annotator"].choices] == ["", "1", "1@example.org", "2", "2@example.org"]
+    assert [row.reason for row in response.context["preview"].rows] == [
+        "has answers that disagree, and no class has the most of them",
+        "has no answer that counts",
+    ]
+    chosen = {"text": "body", "label": "topic", "answers": "majority", "annotator": "2@example.org"}
+    client.post(address, {**chosen, "upload": "1"})
+    dataset = Dataset.objects.get()
+    datasets.import_dataset(job_id=dataset.job_id)
+    assert list(dataset.records.values_list("text", "label")) == [("a", 1)]
+    assert (
+        "2@example.org" in client.get(reverse("annotation:dataset", args=[project.slug, dataset.pk])).content.decode()
+    )
+    pool = client.get(look(manager, project, json.dumps(TASKS).encode(), "export.json")).context["form"].fields
+    assert {"label", "answers", "annotator"}.isdisjoint(pool)
+
+
+def test_a_label_studio_project_comes_by_the_rest_interface(manager: User) -> None:
+    project = managed(manager)
+    _, secret = tokens.create_token(user=manager, name="t", scopes=[Scope.DATASETS_WRITE], lifetime=timedelta(days=1))
+    client = Client(headers={"Authorization": f"Bearer {secret}"})
+
+    def send(**fields: object) -> int:
+        file = SimpleUploadedFile("export.json", json.dumps(TASKS).encode())
+        address = f"/api/v1/projects/{project.slug}/datasets"
+        return client.post(address, {"file": file, "text_column": "body", **fields}).status_code
+
+    assert send(mapping='{"annotator": "1"}') == 422  # a pool's answers have no proof
+    assert send(mapping='{"annotator": "1"}', role="public_test") == 202
+    dataset = Dataset.objects.get()
+    datasets.import_dataset(job_id=dataset.job_id)
+    assert list(dataset.records.values_list("text", "label")) == [("a", 0)]
+    dataset.refresh_from_db()
+    assert dataset.bad_row_report == [{"line": 2, "column": "topic", "reason": "has no answer that counts"}]
+
+
+def test_bad_rows_are_a_file_no_spreadsheet_runs(manager: User) -> None:
+    project = managed(manager)
+    dataset = datasets.receive_upload(
+        project=project,
+        file=SimpleUploadedFile("a.csv", b"=text\nhello\nnul\x00\n"),
+        name="a.csv",
+        mapping={"text": "=text"},
+    )
+    datasets.import_dataset(job_id=dataset.job_id)
+    client = client_of(manager)
+    page = client.get(reverse("annotation:dataset", args=[project.slug, dataset.pk])).content.decode()
+    address = reverse("annotation:bad_rows", args=[project.slug, dataset.pk])
+    assert address in page
+    response = client.get(address)
+    assert response.streaming
+    assert "attachment" in response["Content-Disposition"]
+    rows = list(csv.DictReader(io.StringIO(response.getvalue().decode())))
+    assert rows == [{"line": "3", "column": "'=text", "reason": "holds a NUL character"}]
+
+
+def test_the_rest_interface_takes_the_whole_mapping(manager: User) -> None:
+    project = managed(manager, data_kind="table", columns=TABLE)
+    _, secret = tokens.create_token(user=manager, name="t", scopes=[Scope.DATASETS_WRITE], lifetime=timedelta(days=1))
+    client = Client(headers={"Authorization": f"Bearer {secret}"})
+    address = f"/api/v1/projects/{project.slug}/datasets"
+
+    def send(mapping: str) -> object:
+        file = SimpleUploadedFile("a.csv", b"Age;job\n30;cook\n")
+        return client.post(address, {"file": file, "mapping": mapping})
+
+    response = send(json.dumps({"features": {"age": "Age"}, "delimiter": ";"}))
+    assert response.status_code == 202
+    dataset = Dataset.objects.get()
+    datasets.import_dataset(job_id=dataset.job_id)
+    assert dataset.records.get().payload == {"age": 30, "job": "cook"}
+    for wrong in ("[1]", "{", '{"features": {"size": "Age"}}', '{"features": 5}', '{"unknown": 1}', "[" * 5000):
+        refused = send(wrong)
+        assert refused.status_code == 422, wrong
+    assert Dataset.objects.count() == 1

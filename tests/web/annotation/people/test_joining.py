@@ -1,0 +1,393 @@
+"""Invitations and crowd links: who may make them, whom they let in, and when they end."""
+
+import re
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from threading import Barrier
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import IntegrityError, OperationalError, connection, transaction
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from annotation.errors import InvalidConfiguration, LinkEnded, RoleRefused, TooOften
+from annotation.models import Assignment, Membership, Role
+from annotation.models.joining import CrowdLink, CrowdParticipant, Invitation
+from annotation.people.services import crowd_links, groups, invitations, members
+from annotation.projects.services import kinds, projects
+from annotation.questions.services import labels, participations, queue
+from annotation.work.services import rates
+from tests.factories import add_members, make_candidates, make_project, make_user
+
+pytestmark = pytest.mark.django_db
+PARAMETERS = {"PROLIFIC_PID": "5f00000000000000000000aa", "STUDY_ID": "study1", "SESSION_ID": "s1"}
+
+
+@pytest.fixture
+def manager() -> User:
+    return make_user("manager")
+
+
+@pytest.fixture
+def crowd(manager: User):
+    project = make_project(owner=manager, oracle="crowd", name="Voice queries")
+    add_members(project, manager, role=Role.MANAGER)
+    return project
+
+
+def web(user: User | None = None) -> Client:
+    client = Client()
+    if user is not None:
+        client.force_login(user)
+    return client
+
+
+def invite(project, manager, **changes):
+    values = {"role": Role.ANNOTATOR, "maximum_uses": 1, "lifetime": timedelta(days=1), **changes}
+    return invitations.create_invitation(project=project, owner=manager, **values)
+
+
+def make_link(project, manager, **changes) -> CrowdLink:
+    values = {
+        "platform": "prolific",
+        "study": "study1",
+        "answers_wanted": 2,
+        "maximum_participants": 1,
+        "lifetime": timedelta(days=1),
+    }
+    link, link.token = crowd_links.create_link(project=project, owner=manager, **(values | changes))
+    return link
+
+
+class TestInvitations:
+    def test_a_manager_makes_a_link_and_somebody_joins_once(self, crowd, manager):
+        page = web(manager).post(
+            reverse("annotation:invitations", args=[crowd.slug]),
+            {"role": "annotator", "maximum_uses": 1, "days": 3, "note": "for Ann"},
+        )
+        link = page.context["link"]
+        secret = link.rstrip("/").rsplit("/", 1)[1]
+        assert secret not in {invitation.digest for invitation in Invitation.objects.all()}
+        ann = make_user("ann")
+        assert "invited to Voice queries" in web(ann).get(link).content.decode()
+        assert not Membership.objects.filter(user=ann).exists()
+        web(ann).post(link)
+        web(ann).post(link)
+        assert list(Membership.objects.filter(user=ann).values_list("role", flat=True)) == ["annotator"]
+        assert web(make_user()).get(link).status_code == 410
+
+    @pytest.mark.parametrize("change", [{"expires_at": timezone.now() - timedelta(1)}, {"revoked_at": timezone.now()}])
+    def test_an_ended_link_looks_like_a_wrong_one(self, crowd, manager, change):
+        invitation, secret = invite(crowd, manager)
+        Invitation.objects.filter(pk=invitation.pk).update(**change)
+        ended = web(make_user()).get(reverse("annotation:join", args=[secret]))
+        wrong = web(make_user()).get(reverse("annotation:join", args=["x" * 43]))
+        assert ended.status_code == wrong.status_code == 410
+        assert ended.context["reason"] == wrong.context["reason"]
+
+    def test_only_managers_make_and_revoke(self, crowd, manager):
+        invitation, _ = invite(crowd, manager)
+        for role in (Role.ANNOTATOR, Role.ENGINEER):
+            person = make_user()
+            add_members(crowd, person, role=role)
+            for name, args in (
+                ("invitations", []),
+                ("crowd_links", []),
+                ("revoke_invitation", [invitation.pk]),
+                ("revoke_crowd_link", [make_link(crowd, manager).pk]),
+            ):
+                assert web(person).post(reverse(f"annotation:{name}", args=[crowd.slug, *args])).status_code == 404
+        other = make_project(owner=manager)
+        add_members(other, manager, role=Role.MANAGER)
+        address = reverse("annotation:revoke_invitation", args=[other.slug, invitation.pk])
+        assert web(manager).post(address).status_code == 404
+
+    def test_guessing_is_slowed_down(self, crowd):
+        client = web()
+        address = reverse("annotation:join", args=["guess"])
+        assert [client.get(address).status_code for _ in range(31)][-2:] == [410, 429]
+
+    def test_a_visitor_with_an_invitation_may_open_an_account(self, crowd, manager):
+        _, secret = invite(crowd, manager)
+        client = web()
+        assert "By invitation" in client.get(reverse("account_signup")).content.decode()
+        client.get(reverse("annotation:join", args=[secret]))
+        assert "password1" in client.get(reverse("account_signup")).content.decode()
+
+
+@pytest.mark.django_db(transaction=True)
+class TestManyAtOnce:
+    def at_once(self, *calls):
+        """Run the calls in threads that begin together; return how often each thing happened."""
+        ready = Barrier(len(calls))
+
+        def run(call):
+            try:
+                ready.wait(timeout=60)
+                return call()
+            except (LinkEnded, IntegrityError, OperationalError) as error:
+                return type(error).__name__
+            finally:
+                connection.close()
+
+        with ThreadPoolExecutor(len(calls)) as pool:
+            return Counter(pool.map(run, calls))
+
+    @pytest.mark.parametrize("into", ["project", "group"])
+    def test_the_places_are_given_once_and_the_rest_are_told(self, crowd, manager, into):
+        where = {"project": crowd, "role": Role.ANNOTATOR}
+        if into == "group":
+            where = {"group": groups.create_group(name="Night shift", owner=manager)}
+            groups.give_role(group=where["group"], project=crowd, role=Role.ANNOTATOR)
+        invitation, _ = invitations.create_invitation(
+            **where, owner=manager, maximum_uses=3, lifetime=timedelta(days=1)
+        )
+        people = [make_user() for _ in range(20)]
+        took = self.at_once(
+            *(lambda user=user: invitations.accept_invitation(invitation=invitation, user=user) for user in people)
+        )
+        assert took == {True: 3, "LinkEnded": 17}
+        invitation.refresh_from_db()
+        assert invitation.uses == 3
+        assert Membership.objects.filter(user__in=people).count() == 3
+
+    def test_one_person_takes_one_place(self, crowd, manager):
+        invitation, _ = invite(crowd, manager, maximum_uses=5)
+        ann = make_user()
+        took = self.at_once(*[lambda: invitations.accept_invitation(invitation=invitation, user=ann) for _ in range(8)])
+        assert took == {True: 1, False: 7}
+        invitation.refresh_from_db()
+        assert invitation.uses == 1
+
+
+class TestCrowdLinks:
+    def start(self, link: CrowdLink, client: Client | None = None, **changes):
+        client = client or web()
+        query = {**PARAMETERS, **changes}
+        address = reverse("annotation:crowd_start", args=[link.token])
+        shown = client.get(address, query)
+        return client, shown, client.post(address, query)
+
+    @pytest.mark.django_db(transaction=True)
+    def test_from_the_platform_to_the_code(self, crowd, manager):
+        queries = make_candidates(crowd, ["play jazz", "stop", "louder"])
+        queue.open_queries(project=crowd, round_number=1, query_ids=[query.pk for query in queries])
+        link = make_link(crowd, manager)
+        client, shown, started = self.start(link)
+        assert "Begin" in shown.content.decode()
+        assert started["Location"] == reverse("annotation:label", args=[crowd.slug])
+        done = reverse("annotation:crowd_done", args=[crowd.slug])
+        for number in range(2):
+            assert link.completion_code not in client.get(done).content.decode()
+            assert client.get(started["Location"]).status_code == 200, number
+            assignment = Assignment.objects.get(state="leased")
+            client.post(reverse("annotation:submit", args=[assignment.pk]), {"choice": 0})
+        assert client.get(started["Location"])["Location"] == done
+        assert f"complete?cc={link.completion_code}" in client.get(done).content.decode()
+        participant = CrowdParticipant.objects.get()
+        assert participant.completed_at is not None
+        assert PARAMETERS["PROLIFIC_PID"].encode() not in bytes(participant.pid_digest)
+
+    def test_looking_makes_no_account_and_coming_back_makes_no_second(self, crowd, manager):
+        link = make_link(crowd, manager)
+        web().get(reverse("annotation:crowd_start", args=[link.token]), PARAMETERS)
+        assert not CrowdParticipant.objects.exists()
+        self.start(link)
+        self.start(link)
+        assert CrowdParticipant.objects.count() == 1
+        again = make_link(crowd, manager)
+        self.start(again)
+        assert len(set(CrowdParticipant.objects.values_list("user", flat=True))) == 1
+
+    def test_its_address_is_shown_once_and_nothing_that_is_stored_leads_in(self, crowd, manager):
+        client, page = web(manager), reverse("annotation:crowd_links", args=[crowd.slug])
+        sent = {"platform": "prolific", "study": "s", "answers_wanted": 1, "maximum_participants": 1, "days": 1}
+        shown = client.post(page, sent).content.decode()
+        token = re.search(r"/crowd/([^/]+)/\?PROLIFIC_PID=", shown)[1]
+        assert len(token) == 32
+        start = reverse("annotation:crowd_start", args=[token])
+        assert web().get(start, PARAMETERS | {"STUDY_ID": "s"}).status_code == 200
+        later = client.get(page)
+        assert token not in later.content.decode()
+        assert "0 of 1 participants" in later.content.decode()
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT link::text FROM annotation_crowdlink link")
+            (stored,) = cursor.fetchone()
+        assert token not in stored
+        for kept in re.findall(r"[\w-]{20,}", stored):
+            assert web().get(reverse("annotation:crowd_start", args=[kept]), PARAMETERS).status_code == 410
+
+    def test_a_full_ended_or_foreign_study_lets_nobody_in(self, crowd, manager):
+        link = make_link(crowd, manager)
+        self.start(link)
+        assert self.start(link, PROLIFIC_PID="another")[2].status_code == 410
+        assert self.start(link, STUDY_ID="other")[1].status_code == 410
+        ended = make_link(crowd, manager, maximum_participants=5)
+        crowd_links.revoke_link(link=ended)
+        assert self.start(ended, PROLIFIC_PID="another")[2].status_code == 410
+
+    def test_mechanical_turk_previews_before_it_begins(self, crowd, manager):
+        link = make_link(crowd, manager, platform="mturk", study="hit1")
+        address = reverse("annotation:crowd_start", args=[link.token])
+        preview = {"workerId": "A1", "hitId": "hit1", "assignmentId": "ASSIGNMENT_ID_NOT_AVAILABLE"}
+        assert "preview" in web().get(address, preview).content.decode()
+        web().post(address, preview)
+        assert not CrowdParticipant.objects.exists()
+        web().post(address, preview | {"assignmentId": "a1"})
+        assert CrowdParticipant.objects.count() == 1
+
+    def test_somebody_else_in_this_browser_is_not_replaced(self, crowd, manager):
+        _client, shown, _ = self.start(make_link(crowd, manager), web(manager))
+        assert "Log out first" in shown.content.decode()
+        assert not CrowdParticipant.objects.exists()
+
+    def test_without_an_id_nothing_begins(self, crowd, manager):
+        _, shown, started = self.start(make_link(crowd, manager), PROLIFIC_PID="no id!")
+        assert shown.status_code == started.status_code == 422
+
+    def test_never_into_a_project_that_shows_records(self, manager):
+        trusted = make_project(owner=manager)
+        with pytest.raises(InvalidConfiguration):
+            make_link(trusted, manager)
+        link = make_link(make_project(oracle="crowd"), manager)
+        with pytest.raises(IntegrityError, match="opened to a crowd"), transaction.atomic():
+            CrowdLink.objects.filter(pk=link.pk).update(project=trusted)
+
+    def test_an_empty_queue_gives_the_code_and_a_pause_does_not(self, crowd, manager):
+        link = make_link(crowd, manager, maximum_participants=2)
+        client, _, _ = self.start(link)
+        Membership.objects.filter(user=CrowdParticipant.objects.get().user).update(
+            paused_at=timezone.now(), pause_reason="checks"
+        )
+        done = reverse("annotation:crowd_done", args=[crowd.slug])
+        assert link.completion_code not in client.get(done).content.decode()
+        Membership.objects.update(paused_at=None, pause_reason="")
+        assert link.completion_code in client.get(done).content.decode()
+        assert web(manager).get(done).status_code == 403
+
+
+class TestParticipants:
+    """Whoever came by a platform has no password and no second factor: what its link gave them is all they get."""
+
+    @pytest.fixture
+    def participant(self, crowd, manager) -> User:
+        return crowd_links.join(link=make_link(crowd, manager), pid="somebody").user
+
+    @pytest.fixture
+    def trusted(self, manager):
+        project = make_project(owner=manager)
+        add_members(project, manager, role=Role.MANAGER)
+        return project
+
+    @pytest.mark.parametrize("role", [Role.ANNOTATOR, Role.ENGINEER, Role.MANAGER])
+    def test_takes_no_invitation(self, participant, trusted, manager, role):
+        invitation, secret = invite(trusted, manager, role=role)
+        page = reverse("annotation:join", args=[secret])
+        client = web(participant)
+        shown = client.get(page).content.decode()
+        assert "Log out first" in shown
+        assert "Join as" not in shown
+        assert client.post(page).status_code == 409
+        assert not Membership.objects.filter(project=trusted, user=participant).exists()
+        invitation.refresh_from_db()
+        assert invitation.uses == 0
+        labels_page = reverse("annotation:download_labels", args=[trusted.slug, "csv"])
+        assert client.get(labels_page).status_code == 404
+
+    def test_takes_none_after_a_login_either(self, participant, trusted, manager):
+        """A participant may set a password: the login that follows an invitation takes it, for everybody else."""
+        participant.set_password("correct horse battery")
+        participant.save()
+        _, secret = invite(trusted, manager)
+        page = reverse("annotation:join", args=[secret])
+        client = web()
+        client.get(page)
+        sent = {"login": participant.username, "password": "correct horse battery", "next": page}
+        assert client.post(reverse("login"), sent)["Location"] == page
+        assert not Membership.objects.filter(project=trusted, user=participant).exists()
+
+    def test_is_given_no_role_by_a_manager_or_an_administrator(self, participant, trusted, crowd, manager):
+        for project in (trusted, crowd):
+            for role in set(Role) - ({Role.ANNOTATOR} if project == crowd else set()):
+                sent = {"username": participant.username, "role": role}
+                address = reverse("annotation:people", args=[project.slug])
+                assert web(manager).post(address, sent).status_code == 409, (project, role)
+        administrator = make_user("root", is_staff=True, is_superuser=True)
+        sent = {"project": trusted.pk, "user": participant.pk, "role": Role.ANNOTATOR}
+        assert web(administrator).post(reverse("admin:annotation_membership_add"), sent).status_code == 409
+        assert list(participant.memberships.values_list("project", "role")) == [(crowd.pk, "annotator")]
+
+    def test_opens_no_project(self, participant):
+        with pytest.raises(RoleRefused):
+            projects.create_project(
+                name="Mine",
+                preset="pool-experts",
+                owner=participant,
+                data_kind="text",
+                classes=["a", "b"],
+                question="?",
+            )
+
+    @pytest.mark.parametrize("role", list(Role))
+    def test_the_database_refuses_any_other_role(self, participant, trusted, crowd, role):
+        member = participant.memberships.get()
+        with pytest.raises(IntegrityError, match="takes no other role"), transaction.atomic():
+            Membership.objects.create(project=trusted, user=participant, role=role)
+        with pytest.raises(IntegrityError, match="takes no other role"), transaction.atomic():
+            Membership.objects.filter(pk=member.pk).update(project=trusted, role=role)
+        somebody = Membership.objects.create(project=trusted, user=make_user(), role=role)
+        with pytest.raises(IntegrityError, match="takes no other role"), transaction.atomic():
+            Membership.objects.filter(pk=somebody.pk).update(user=participant)
+        # Once the project shows records, the link that led there is no reason any more.
+        member.delete()
+        crowd.crowd_links.update(revoked_at=timezone.now())
+        kinds.change_kind(project=crowd, preset="pool-experts", unit="record", actor=crowd.created_by)
+        with pytest.raises(IntegrityError, match="takes no other role"), transaction.atomic():
+            Membership.objects.create(project=crowd, user=participant, role=Role.ANNOTATOR)
+
+    def test_nobody_who_is_somebody_becomes_one(self, crowd, trusted, manager):
+        link = make_link(crowd, manager)
+        engineer, place, chief = make_user(), make_user(), make_user(is_staff=True)
+        add_members(trusted, engineer, role=Role.ENGINEER)
+        group = groups.create_group(name="Night shift", owner=manager)
+        groups.add_people(group=group, people=[place], actor="root")
+        for number, user in enumerate((manager, engineer, place, chief)):
+            with pytest.raises(IntegrityError, match="takes no other role"), transaction.atomic():
+                CrowdParticipant.objects.create(link=link, user=user, pid_digest=bytes([number] * 16))
+
+    def test_is_let_back_in_where_the_link_leads(self, participant, crowd, manager):
+        members.remove_member(project=crowd, user=participant, role=Role.ANNOTATOR)
+        members.add_member(project=crowd, user=participant, role=Role.ANNOTATOR)
+        assert participant.memberships.count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_answers_before_the_link_do_not_count(crowd, manager):
+    queries = make_candidates(crowd, ["play jazz", "stop"])
+    queue.open_queries(project=crowd, round_number=1, query_ids=[query.pk for query in queries])
+    first = crowd_links.join(link=make_link(crowd, manager), pid="p")
+    labels.submit_label(assignment=queue.claim_next(project=crowd, user=first.user), choice=0)
+    second = crowd_links.join(link=make_link(crowd, manager), pid="p")
+    second.created_at = timezone.now()
+    assert (participations.answers_of(first), participations.answers_of(second)) == (1, 0)
+
+
+def test_tries_are_counted_by_window():
+    for _ in range(3):
+        rates.count_try(what="x", who="a", limit=3, seconds=60)
+    with pytest.raises(TooOften):
+        rates.count_try(what="x", who="a", limit=3, seconds=60)
+    rates.count_try(what="x", who="b", limit=3, seconds=60)
+    rates.count_try(what="y", who="a", limit=3, seconds=-1)
+    rates.count_try(what="y", who="a", limit=1, seconds=60)
+    assert rates.forget_old_counts() == 0
+
+
+def test_a_refusal_speaks_the_readers_language(crowd, manager):
+    client = web(manager)
+    client.cookies["django_language"] = "de"
+    page = client.get(reverse("annotation:join", args=["wrong"]))
+    assert "Diese Einladung gibt es nicht" in page.content.decode()

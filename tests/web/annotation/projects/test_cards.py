@@ -1,0 +1,78 @@
+"""The cards of the list of projects: who reads where a project stands, and at what price in statements."""
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from annotation.models import Membership, Role
+from annotation.projects.selectors import project_cards
+from learner.models import ModelRelease
+from tests import learning
+from tests.factories import make_user
+from tests.markup import tight
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def manager():
+    return make_user()
+
+
+@pytest.fixture
+def project(manager):
+    opened = learning.open_trusted(manager)
+    learning.fill_trusted(opened)
+    return opened
+
+
+@pytest.fixture
+def release(project) -> ModelRelease:
+    return learning.run_to_release(project, make_user(), version=1)
+
+
+def listed(person) -> str:
+    client = Client()
+    client.force_login(person)
+    return tight(client.get(reverse("annotation:projects")).content.decode())
+
+
+def test_a_manager_and_an_engineer_read_accuracy_and_budget(project, release, manager):
+    engineer = make_user()
+    Membership.objects.create(project=project, user=engineer, role=Role.ENGINEER)
+    evaluation = release.evaluations.get()
+    share = f"{100 * evaluation.correct / evaluation.examples:.1f} %"
+    constant = f"{100 * evaluation.constant_correct / evaluation.examples:.1f} %"
+    for person in (manager, engineer):
+        page = listed(person)
+        assert f"<strong>{share}</strong>right on public data, version 1; a constant {constant}" in page
+        assert 'class="meter"' in page
+
+
+def test_an_annotator_reads_neither(project, release):
+    annotator = make_user()
+    Membership.objects.create(project=project, user=annotator, role=Role.ANNOTATOR)
+    page = listed(annotator)
+    assert project.name in page
+    assert "right on public data" not in page
+    assert 'class="meter"' not in page
+
+
+def test_before_the_first_model_the_card_says_so(project, manager):
+    assert "No model is released yet." in listed(manager)
+
+
+def test_a_retired_release_stands_on_no_card(project, release, manager):
+    ModelRelease.objects.filter(pk=release.pk).update(state="retired", retired_reason="wrong classes")
+    (card,) = project_cards(user=manager)
+    assert card.model is None
+
+
+def test_the_number_of_statements_does_not_grow_with_the_projects(project, release, manager, django_assert_num_queries):
+    with django_assert_num_queries(4):
+        assert len(project_cards(user=manager)) == 1
+    for _ in range(3):
+        learning.open_crowd(manager)
+    with django_assert_num_queries(4):
+        cards = project_cards(user=manager)
+    assert [len(card.budgets) for card in cards] == [2, 2, 2, 1]

@@ -1,0 +1,180 @@
+"""The settings page, the history of changes, the log of actions, and what the first charge fixes."""
+
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+from django.db import DatabaseError, IntegrityError, transaction
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from annotation.data.services import retention
+from annotation.models import Project, Role
+from annotation.models.history import Action, ProjectChange
+from annotation.people.services import tokens
+from annotation.people.services.tokens import Scope
+from annotation.projects.settings_words import name_of, value_of
+from privacy.accounting.events import RandomChoiceEvent
+from privacy.services import ledger
+from tests.counting import new_counter
+from tests.factories import add_members, make_project, make_user, open_records, write_settings
+from tests.owning import as_owner
+
+pytestmark = pytest.mark.django_db
+FIXED = {
+    "privacy_unit": "contributor",
+    "data_kind": "table",
+    "classes": ["a", "b"],
+    "columns": [{"name": "x", "low": 0, "high": 1}],
+    "image_height": 3,
+    "image_width": 3,
+    "feature_dimension": 9,
+    "features": "encoder",
+}
+
+
+@pytest.fixture
+def manager():
+    return make_user("manager")
+
+
+@pytest.fixture
+def project(manager, settings, tmp_path):
+    settings.LEDGER_COUNTER_PATH = new_counter(tmp_path)
+    opened = make_project(owner=manager)
+    add_members(opened, manager, role=Role.MANAGER)
+    return opened
+
+
+@pytest.fixture
+def client(manager):
+    browser = Client()
+    browser.force_login(manager)
+    return browser
+
+
+def save(client, project, **fields):
+    values = {"name": project.name, "question": project.question, "lease_seconds": 600} | fields
+    return client.post(reverse("annotation:settings", args=[project.slug]), values)
+
+
+def reserve(project):
+    ledger.reserve(account=project.pool_account, event=RandomChoiceEvent(1), purpose="test", key=uuid4())
+
+
+def test_a_change_is_stored_with_who_made_it_and_what_it_was(client, project):
+    assert save(client, project, name="Another").status_code == 302
+    change = ProjectChange.objects.get()
+    assert (change.actor, change.fields) == ("manager", {"name": [project.name, "Another"]})
+    page = client.get(reverse("annotation:settings", args=[project.slug])).content.decode()
+    assert "Another" in page
+    assert project.name in page
+
+
+def test_the_history_counts_versions_and_speaks_the_readers_language(client, project):
+    save(client, project, name="Another")
+    Project.objects.filter(pk=project.pk).update(overlap=2, gold_share=0.25, confirm_answers=True)
+    page = client.get(reverse("annotation:settings", args=[project.slug]), headers={"accept-language": "de"})
+    rows = [(row["version"], row["fields"]) for row in page.context["changes"]]
+    assert page.context["version"] == 3
+    assert [version for version, _fields in rows] == [3, 2]
+    assert rows[1][1] == [("Name", project.name, "Another")]
+    assert rows[0][1][0] == ("Antworten werden bestätigt", "nein", "ja")
+    assert rows[0][1][1] == ("Prozent der Fragen, die verdeckte Kontrollfragen sind", "0", "25")
+    assert rows[0][1][2][1:] == ("1", "2")
+    assert "Version 3" in page.content.decode()
+
+
+def test_every_setting_has_a_name_and_its_values_words(project):
+    kept = {"id", "labels_used_through", "labels_used_at"}
+    for name in {*Project.absent, *(field.attname for field in Project._meta.concrete_fields)} - kept:
+        assert name_of(name) != name, name
+        assert value_of(name, None) == "none"
+    assert value_of("columns", [{"name": "age", "low": 0, "high": 9}, {"name": "place"}]) == "age, place"
+    assert value_of("pool_account_id", 7) == "#7"
+    assert value_of("training_epsilon", 0.30000000000000004) == "0.3"
+    # A column that a later version of the site does not have any more.
+    assert (name_of("gone"), value_of("gone", 3)) == ("gone", "3")
+
+
+def test_a_period_is_part_of_the_history(client, project):
+    retention.set_retention(
+        project=project,
+        actor="manager",
+        records_days=30,
+        answers_days=None,
+        comments_days=365,
+        uploads_days=90,
+        actions_days=1095,
+    )
+    page = client.get(reverse("annotation:settings", args=[project.slug]))
+    assert page.context["changes"][0]["fields"] == [("Days for which this is kept: Records", "none", "30")]
+
+
+def test_a_change_by_no_page_has_no_name_even_after_one(client, project):
+    save(client, project, name="Another")
+    Project.objects.filter(pk=project.pk).update(round_size=11)
+    assert ProjectChange.objects.latest("pk").actor == ""
+
+
+def test_what_changes_nothing_leaves_no_change(client, project):
+    save(client, project)
+    Project.objects.filter(pk=project.pk).update(labels_used_through=4, labels_used_at=timezone.now())
+    assert not ProjectChange.objects.exists()
+
+
+def test_actions_are_noted_once_they_succeeded(client, project):
+    assert save(client, project, lease_seconds=1).status_code == 422
+    own = project.memberships.get()
+    client.post(reverse("annotation:remove_member", args=[project.slug, own.pk]))
+    assert not Action.objects.exists()
+    add_members(project, make_user())
+    membership = project.memberships.get(role=Role.ANNOTATOR)
+    client.post(reverse("annotation:remove_member", args=[project.slug, membership.pk]))
+    action = Action.objects.get()
+    assert (action.actor, action.project, action.route) == ("manager", project, "annotation:remove_member")
+    assert action.target == {"membership_id": membership.pk}
+
+
+def test_a_program_is_noted_by_its_person_and_answers_are_not(project):
+    person = make_user("annotator")
+    add_members(project, person)
+    open_records(project)
+    browser = Client()
+    browser.force_login(person)
+    browser.get(reverse("annotation:label", args=[project.slug]))
+    lease = project.assignments.get()
+    assert browser.post(reverse("annotation:submit", args=[lease.pk]), {"choice": 0}).status_code < 400
+    _, secret = tokens.create_token(user=person, name="t", scopes=[Scope.LABELS_WRITE], lifetime=timedelta(days=1))
+    Client(headers={"Authorization": f"Bearer {secret}"}).post(f"/api/v1/projects/{project.slug}/assignments")
+    assert not Action.objects.exists()
+
+
+@pytest.mark.parametrize("model", [ProjectChange, Action])
+def test_nothing_is_rewritten(client, project, model):
+    save(client, project, name="Another")
+    row = model.objects.get()
+    for spoil in (lambda: model.objects.filter(pk=row.pk).update(actor="x"), row.delete):
+        with pytest.raises(DatabaseError, match=r"permission denied|never rewritten"), transaction.atomic():
+            spoil()
+        with as_owner(), pytest.raises(DatabaseError, match="never rewritten"), transaction.atomic():
+            spoil()
+
+
+@pytest.mark.parametrize("field", FIXED)
+def test_the_first_charge_fixes_what_the_guarantee_rests_on(project, field):
+    write_settings(project, **{field: FIXED[field]})
+    write_settings(project, **{field: getattr(project, field)})
+    reserve(project)
+    stays = r"never changes (after the first charge|once its pool account has paid)|what was paid for goes on under"
+    with pytest.raises(IntegrityError, match=stays), transaction.atomic():
+        write_settings(project, **{field: FIXED[field]})
+    write_settings(project, name="may change", round_size=5)
+
+
+def test_the_page_says_what_is_fixed(client, project):
+    address = reverse("annotation:settings", args=[project.slug])
+    assert "Nothing was paid for yet" in client.get(address).content.decode()
+    reserve(project)
+    assert "the database refuses to change them" in client.get(address).content.decode()

@@ -1,0 +1,193 @@
+"""A new project step by step, without JavaScript: nothing typed is lost; what has no proof is refused with the rule."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+from django.urls import reverse
+
+from annotation.choices.catalogue import declared
+from annotation.choices.presets import PRESETS
+from annotation.models import Project
+from annotation.models.configurations import settings_in
+from annotation.projects.forms.wizard import Step, draft_form, fields_of, step_of
+from privacy.selectors import guarantee
+from tests import learning
+from tests.factories import make_user
+
+pytestmark = pytest.mark.django_db
+
+TASK = {"name": "Invoices", "question": "Is this fraud?", "classes": "fraud\nhonest"}
+
+
+@pytest.fixture
+def client() -> Client:
+    user: User = make_user("opener")
+    user.user_permissions.add(Permission.objects.get(codename="add_project"))
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def at(preset: str, step: str) -> str:
+    return reverse("annotation:wizard", args=[preset, step])
+
+
+def sent_from(client: Client, preset: str, step: str, **changes: object) -> dict[str, object]:
+    """Return what a browser would send from the page of a step."""
+    page = client.get(at(preset, step))
+    assert page.status_code == 200
+    fields = list(page.context["fields"]) + (list(page.context["level"]) if page.context.get("level") else [])
+    values = {bound.name: bound.value() for bound in fields}
+    sent = {name: "on" if value is True else value for name, value in values.items() if value not in (None, False)}
+    return sent | changes
+
+
+def go_on(client: Client, preset: str, step: str, **changes: object):
+    return client.post(at(preset, step), sent_from(client, preset, step, **changes))
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_preset_opens_by_going_on(client: Client, preset: str) -> None:
+    task = TASK | ({"columns": "amount: 0 to 9"} if PRESETS[preset].data_kinds[0] == "table" else {})
+    steps = list(Step)
+    for step, following in pairwise(steps):
+        response = go_on(client, preset, step, **(task if step == Step.TASK else {}))
+        assert (response.status_code, response["Location"]) == (302, at(preset, following)), response.content.decode()
+    response = client.post(at(preset, Step.CHECK))
+    project = Project.objects.get()
+    assert response["Location"] == reverse("annotation:data", args=[project.slug])
+    assert (project.preset, project.classes) == (preset, ["fraud", "honest"])
+    for name, value in PRESETS[preset].defaults.items():
+        if name not in ("pool_epsilon", "pool_delta", "labels_epsilon") and hasattr(project, name) and value:
+            used = name not in Project.absent or name in settings_in(project.configuration_id)
+            assert getattr(project, name) == value or not used, name
+            assert used or declared(name) is not None, name
+    assert guarantee(project.pool_account).epsilon_limit == PRESETS[preset].defaults["pool_epsilon"]
+    # What was typed is not the start of the next project.
+    assert client.get(at(preset, Step.TASK)).context["form"].initial.get("name") is None
+
+
+def test_going_back_keeps_what_was_typed_even_where_it_is_wrong(client: Client) -> None:
+    typed = TASK | {"classes": "only one", "guidelines": "Look twice.", "go": "protection"}
+    response = go_on(client, "pool-experts", Step.TASK, **typed)
+    assert response["Location"] == at("pool-experts", Step.PROTECTION)
+    page = client.get(at("pool-experts", Step.TASK)).content.decode()
+    assert "Look twice." in page
+    assert "only one" in page
+    assert 'role="alert"' not in page
+
+
+def test_going_on_with_a_mistake_names_it_and_keeps_what_was_typed(client: Client) -> None:
+    response = go_on(client, "pool-experts", Step.TASK, **(TASK | {"classes": "only one"}))
+    assert response.status_code == 422
+    assert "Name 2 to 1,000 different classes." in response.content.decode()
+    assert "Is this fraud?" in response.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("preset", "changes", "rule"),
+    [
+        ("voice-crowd", {"arrival": "stream"}, "A gate counts whole uploads"),
+        ("pool-experts", {"privacy_unit": "contributor"}, "a contributor may have many"),
+        ("fraud-stream", {"oracle": "crowd"}, "A gate counts whole uploads"),
+        ("fraud-stream", {"privacy_unit": "contributor"}, "a contributor may have many"),
+    ],
+)
+def test_a_combination_without_a_proof_is_refused_with_its_rule(
+    client: Client, preset: str, changes: dict[str, str], rule: str
+) -> None:
+    response = go_on(client, preset, Step.PROTECTION, **changes)
+    assert response.status_code == 422
+    assert rule in response.content.decode()
+
+
+def test_another_oracle_brings_its_preset_and_keeps_the_task(client: Client) -> None:
+    go_on(client, "pool-experts", Step.TASK, **TASK)
+    response = go_on(client, "pool-experts", Step.PROTECTION, oracle="crowd", privacy_unit="record")
+    assert response["Location"] == at("voice-crowd", Step.TASK)
+    assert "Is this fraud?" in client.get(response["Location"]).content.decode()
+    crowd = client.get(at("voice-crowd", Step.QUESTIONS)).content.decode()
+    assert "not all records of one person together" in crowd
+
+
+def test_a_new_choice_shows_its_settings_before_going_on(client: Client) -> None:
+    response = go_on(client, "pool-experts", Step.QUESTIONS, selection="exposure_capped_screen")
+    assert response["Location"] == at("pool-experts", Step.QUESTIONS)
+    page = client.get(response["Location"])
+    assert {"screen_high", "exposures"} <= {bound.name for bound in page.context["fields"]}
+    assert "All looks at a record together cost" in page.content.decode()
+    assert go_on(client, "pool-experts", Step.QUESTIONS)["Location"] == at("pool-experts", Step.MODEL)
+
+
+def test_an_unticked_box_stays_unticked(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though the preset ticks it."""
+    preset = PRESETS["voice-crowd"]
+    ticked = replace(preset, defaults={**preset.defaults, **learning.PAID_EACH_TRAINING})
+    monkeypatch.setitem(PRESETS, "voice-crowd", ticked)
+    sent = sent_from(client, "voice-crowd", Step.QUESTIONS)
+    assert sent.pop("repeat_votes") == "on"
+    client.post(at("voice-crowd", Step.QUESTIONS), sent)
+    go_on(client, "voice-crowd", Step.TASK, **TASK)
+    client.post(at("voice-crowd", Step.CHECK))
+    assert Project.objects.get().repeat_votes is False
+
+
+def test_a_named_limit_is_the_limit_and_says_what_it_means(client: Client) -> None:
+    go_on(client, "pool-experts", Step.TASK, **TASK)
+    response = go_on(client, "pool-experts", Step.BUDGET, level="loose", people="1000000")
+    assert response["Location"] == at("pool-experts", Step.CHECK)
+    page = client.get(response["Location"]).content.decode()
+    # e^10 / (1 + e^10), rounded up; and 5e-6 is more than a million to the power -1.1.
+    assert "at most 100.0 %" in page
+    assert "recommended for 1,000,000" in page
+    client.post(at("pool-experts", Step.CHECK))
+    assert guarantee(Project.objects.get().pool_account).epsilon_limit == 10
+
+
+def test_a_limit_too_small_for_what_was_chosen_is_refused_at_the_limit(client: Client) -> None:
+    response = go_on(client, "fraud-stream", Step.BUDGET, level="strict")
+    assert response.status_code == 422
+    assert "The stream pays once" in response.content.decode()
+
+
+def test_the_last_step_shows_every_setting_with_default_and_effect_and_refuses_what_is_wrong(client: Client) -> None:
+    response = client.post(at("pool-experts", Step.CHECK))
+    assert response.status_code == 422
+    assert at("pool-experts", Step.TASK) in response.content.decode()
+    assert not Project.objects.exists()
+    go_on(client, "pool-experts", Step.QUESTIONS, selection_rate="0.2")
+    groups = client.get(at("pool-experts", Step.CHECK)).context["groups"]
+    settings = [setting for group in groups for setting in group["settings"]]
+    assert all(setting.effect for setting in settings)
+    rate = next(setting for setting in settings if setting.label.startswith("Secret sample: rate"))
+    assert (rate.value, rate.default, rate.changed) == ("0.2", "0.1", True)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_the_steps_ask_for_every_setting_once(preset: str) -> None:
+    form = draft_form(PRESETS[preset], {})
+    asked = [bound.name for step in Step for bound in fields_of(form, step)]
+    assert len(asked) == len(set(asked))
+    assert set(form.fields) - set(asked) <= {"privacy_unit"}
+    assert all(form.fields[name].help_text for name in form.fields), "every setting says what it does"
+    assert step_of("name") == Step.TASK
+
+
+def test_forgetting_starts_again(client: Client) -> None:
+    go_on(client, "pool-experts", Step.TASK, **TASK)
+    client.post(at("pool-experts", Step.TASK), {"forget": "1"})
+    assert "Is this fraud?" not in client.get(at("pool-experts", Step.TASK)).content.decode()
+
+
+@pytest.mark.parametrize("address", [("nothing", "task"), ("pool-experts", "nothing")])
+def test_other_addresses_do_not_exist(client: Client, address: tuple[str, str]) -> None:
+    assert client.get(reverse("annotation:wizard", args=address)).status_code == 404
+
+
+def test_a_project_named_like_the_page_that_opens_one_has_another_address(client: Client) -> None:
+    go_on(client, "pool-experts", Step.TASK, **(TASK | {"name": "New"}))
+    client.post(at("pool-experts", Step.CHECK))
+    assert Project.objects.get().slug == "new-2"

@@ -1,0 +1,86 @@
+"""The table of questions by REST: the same rows, the same changes, the same refusals as on its page."""
+
+import json
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+
+from annotation.models import Query, Role
+from annotation.people.services import tokens
+from annotation.people.services.tokens import Scope
+from annotation.questions.services import labels, queue
+from tests.factories import add_members, make_annotators, make_project, make_records, make_user
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def project():
+    return make_project()
+
+
+@pytest.fixture
+def people(project):
+    return make_annotators(project, 2)
+
+
+@pytest.fixture
+def ids(project, people):
+    records = make_records(project, ["a red apple", "a green pear", "a blue plum"])
+    queue.open_queries(project=project, round_number=1, record_ids=[record.pk for record in records])
+    labels.submit_label(assignment=queue.claim_next(project=project, user=people[0]), choice=1)
+    return list(Query.objects.order_by("priority").values_list("pk", flat=True))
+
+
+@pytest.fixture
+def program(project):
+    manager = make_user("manager")
+    add_members(project, manager, role=Role.MANAGER)
+    _, secret = tokens.create_token(user=manager, name="t", scopes=list(Scope), lifetime=timedelta(days=1))
+    client = Client(headers={"Authorization": f"Bearer {secret}"})
+
+    def ask(method, path, body=None):
+        address = f"/api/v1/projects/{project.slug}/{path}"
+        sent = {"data": json.dumps(body), "content_type": "application/json"} if body is not None else {}
+        return client.generic(method, address, **sent)
+
+    return ask
+
+
+def test_rows_are_narrowed_down_by_names(program, ids, people):
+    answered = program("GET", f"questions?choice=music&annotator={people[0].get_username()}").json()
+    assert answered["before"] is None
+    (row,) = answered["questions"]
+    assert (row["id"], row["state"], row["agreed"]) == (ids[0], "closed", "music")
+    assert row["answers"] == [{"answer": "music", "count": 1}]
+    # Who is asked about no record reads none.
+    assert row["text"] is None
+    assert [one["id"] for one in program("GET", "questions?state=open").json()["questions"]] == ids[:0:-1]
+    assert program("GET", "questions?choice=sports").status_code == 422
+    assert program("GET", "questions?annotator=nobody").status_code == 422
+
+
+def test_changes_come_out_in_the_table(program, ids, people):
+    name = people[1].get_username()
+    change = {"action": "assign", "questions": ids, "person": name}
+    assert program("POST", "questions/changes", change).json() == {"changed": ids[1:]}
+    tagged = {"action": "tag", "questions": [ids[2], 10**30], "tag": "look"}
+    assert program("POST", "questions/changes", tagged).json() == {"changed": [ids[2]]}
+    (row,) = program("GET", f"questions?tag=look&assigned={name}").json()["questions"]
+    assert (row["id"], row["tags"], row["assigned_to"]) == (ids[2], ["look"], name)
+    program("POST", "questions/changes", {"action": "unassign", "questions": [ids[2]]})
+    assert program("GET", f"questions?tag=look&assigned={name}").json()["questions"] == []
+    refused = program("POST", "questions/changes", change | {"person": "manager"})
+    assert refused.status_code == 422
+    assert "annotator" in refused.json()["detail"]
+
+
+def test_views_are_kept_and_dropped(program, ids):
+    kept = program("POST", "views", {"name": "Open", "chosen": {"state": "open", "text": "apple"}}).json()
+    assert kept["chosen"] == {"state": "open"}
+    assert program("GET", "views").json() == [kept]
+    assert program("DELETE", f"views/{kept['id']}").status_code == 204
+    assert program("DELETE", f"views/{kept['id']}").status_code == 404
+    assert program("DELETE", "views/x").status_code == 404
+    assert program("GET", "views").json() == []

@@ -1,0 +1,506 @@
+"""The annotator's page over HTTP: what it shows, what it stores, whom it refuses, how many statements it costs."""
+
+import re
+from datetime import time
+from io import BytesIO
+
+import numpy as np
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+from PIL import Image
+
+from annotation.models import Assignment, AssignmentState, Consensus, Label, Project, Query, Role
+from annotation.questions.services import labels, queue
+from annotation.questions.views.label_parts import ASSIGNMENT, KEY, TOKEN
+from tests.factories import (
+    add_members,
+    make_account,
+    make_annotators,
+    make_candidates,
+    make_project,
+    make_records,
+    make_user,
+    open_records,
+)
+from tests.markup import tight
+
+pytestmark = pytest.mark.django_db
+PART = {"HTTP_HX_REQUEST": "true"}
+
+
+@pytest.fixture
+def project():
+    return make_project()
+
+
+@pytest.fixture
+def annotator(project):
+    (person,) = make_annotators(project, 1)
+    return person
+
+
+@pytest.fixture
+def browser_of():
+    def log_in(person):
+        client = Client()
+        client.force_login(person)
+        return client
+
+    return log_in
+
+
+@pytest.fixture
+def web(annotator, browser_of):
+    return browser_of(annotator)
+
+
+def page(project):
+    return reverse("annotation:label", args=(project.slug,))
+
+
+def url(name):
+    return reverse(f"annotation:{name}", args=(Assignment.objects.get(state=AssignmentState.LEASED).pk,))
+
+
+class TestWhatIsShown:
+    def test_a_text_with_its_classes_and_its_receipt(self, project, web):
+        open_records(project, 1)
+        response = web.get(page(project))
+        assert response.status_code == 200
+        assert "no-store" in response["Cache-Control"]
+        html = response.content.decode()
+        assert "What is this about?" in html
+        assert "record 0" in html
+        assert 'value="2" data-shortcut="3"' in html
+        assert "You are inside the boundary" in html
+        assert Assignment.objects.get().state == AssignmentState.LEASED
+
+    def test_who_answers_for_a_secret_sample_is_told_to_keep_it(self, browser_of):
+        project = make_project(selection="secret_sample", selection_rate=0.1)
+        (person,) = make_annotators(project, 1)
+        open_records(project, 1)
+        html = browser_of(person).get(reverse("annotation:why", args=(project.slug,))).content.decode()
+        assert "A secret coin chose this record" in html
+        assert "please keep that to yourself" in html
+
+    @pytest.mark.parametrize(
+        ("unit", "sentence"),
+        [
+            ("contributor", "At least 17 people in a secret random sample said exactly this."),
+            ("record", "At least 17 records in a secret random sample say exactly this."),
+        ],
+    )
+    def test_a_crowd_is_told_how_many_said_the_same(self, browser_of, unit, sentence):
+        project = make_project(oracle="crowd", privacy_unit=unit, selection="uncertainty")
+        (candidate,) = make_candidates(project, ["play the radio"])
+        queue.open_queries(project=project, round_number=1, query_ids=[candidate.pk])
+        (person,) = make_annotators(project, 1)
+        html = browser_of(person).get(page(project)).content.decode()
+        assert "play the radio" in html
+        assert sentence in html
+
+    def test_markup_in_a_record_is_text(self, project, web):
+        (record,) = make_records(project, ["<script>alert(1)</script>"])
+        queue.open_queries(project=project, round_number=1, record_ids=[record.pk])
+        html = web.get(page(project)).content.decode()
+        assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
+        assert "<script>alert" not in html
+
+    def test_a_table_shows_its_declared_fields_and_no_other(self, browser_of):
+        columns = [{"name": "amount", "low": 0, "high": 9}, {"name": "country", "categories": ["NO", "SE"]}]
+        project = make_project(data_kind="table", columns=columns)
+        (record,) = make_records(project, payloads=[{"amount": 3.5, "country": None, "undeclared": "unseen"}])
+        queue.open_queries(project=project, round_number=1, record_ids=[record.pk])
+        (person,) = make_annotators(project, 1)
+        html = tight(browser_of(person).get(page(project)).content.decode())
+        assert ">3.5<small" in html
+        assert "of 0 to 9" in html
+        assert "not given" in html
+        assert "unseen" not in html
+
+    def test_an_image_comes_as_png_to_its_annotator_only(self, browser_of, settings, tmp_path):
+        settings.STORAGES = settings.STORAGES | {
+            "default": {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": tmp_path}}
+        }
+        pixels = np.arange(2 * 4 * 5, dtype=np.uint8).reshape(2, 4, 5)
+        np.save(tmp_path / "pixels.npy", pixels)
+        project = make_project(data_kind="image", image_height=4, image_width=5)
+        records = make_records(project, rows=2, pixels="pixels.npy")
+        queue.open_queries(project=project, round_number=1, record_ids=[records[1].pk])
+        person, other = make_annotators(project, 2)
+        html = browser_of(person).get(page(project)).content.decode()
+        assert "5 by 4 pixels" in html
+        response = browser_of(person).get(url("question_image"))
+        assert response["Content-Type"] == "image/png"
+        assert "no-store" in response["Cache-Control"]
+        assert np.array_equal(np.asarray(Image.open(BytesIO(response.content))), pixels[1])
+        assert browser_of(other).get(url("question_image")).status_code == 404
+
+    def test_a_text_has_no_image(self, project, web):
+        open_records(project, 1)
+        web.get(page(project))
+        assert web.get(url("question_image")).status_code == 404
+
+    def test_more_than_a_hundred_waiting_is_not_counted(self, project, web):
+        open_records(project, 150)
+        assert "more than 100 waiting" in web.get(page(project)).content.decode()
+
+    def test_own_answers_of_today_are_counted(self, project, web):
+        open_records(project, 3)
+        web.get(page(project))
+        for done in (1, 2):
+            html = web.post(url("submit"), {"choice": 0}, **PART).content.decode()
+            assert f"{done} answered today" in html
+        assert "2 answered today" in web.get(page(project)).content.decode()
+
+
+class TestEmpty:
+    def empty(self, web, project):
+        response = web.get(page(project))
+        assert response.status_code == 200
+        html = response.content.decode()
+        assert 'hx-trigger="every 4s"' in html
+        assert 'http-equiv="refresh"' in html
+        return html
+
+    def test_before_the_first_question(self, project, web):
+        assert "The first questions are being prepared" in self.empty(web, project)
+
+    def test_between_rounds(self, project, web, annotator):
+        open_records(project, 1)
+        labels.submit_label(assignment=queue.claim_next(project=project, user=annotator), choice=0)
+        assert "More work is coming" in self.empty(web, project)
+
+    def test_others_still_answer(self, browser_of):
+        project = make_project(overlap=2)
+        open_records(project, 1)
+        (person,) = make_annotators(project, 1)
+        labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=0)
+        assert "You have answered everything" in self.empty(browser_of(person), project)
+
+    def test_paused(self, browser_of):
+        project = make_project(state="paused")
+        (person,) = make_annotators(project, 1)
+        assert "This project is paused" in self.empty(browser_of(person), project)
+
+    def test_budget_spent(self, browser_of):
+        project = make_project(pool_account=make_account(epsilon_limit=0.5), training_epsilon=1.0)
+        (person,) = make_annotators(project, 1)
+        assert "learned all it may" in self.empty(browser_of(person), project)
+
+    def test_quiet_hours_and_the_next_day_are_told_by_the_viewers_clock(self, browser_of):
+        """The site's clock is UTC: Kathmandu is five hours and three quarters ahead of it all year."""
+        hour = timezone.now().hour
+        project = make_project(quiet_from=time(hour), quiet_until=time((hour + 2) % 24), question="?")
+        person, other = make_annotators(project, 2)
+        viewer = browser_of(person)
+        viewer.cookies["timezone"] = "Asia/Kathmandu"
+        viewer.cookies["django_language"] = "de"
+        html = viewer.get(page(project)).content.decode()
+        begins, ends = (f"{(hour + ahead) % 24:02d}:45" for ahead in (5, 7))
+        assert f"Fragen gibt es wieder um {ends}" in html
+        assert f"zwischen {begins} und {ends} (Asia/Kathmandu)" in html
+        type(project).objects.update(quiet_from=None, quiet_until=None, answers_per_day=0)
+        assert "nach 05:45 (Asia/Kathmandu)" in viewer.get(page(project)).content.decode()
+        assert (
+            "nach 00:00 (UTC)"
+            in browser_of(other).get(page(project), headers={"accept-language": "de"}).content.decode()
+        )
+
+    @pytest.mark.parametrize(("role", "status"), [(None, 404), (Role.MANAGER, 403)])
+    def test_who_is_not_invited_sees_the_page_once_they_are(self, project, browser_of, role, status):
+        person = make_user()
+        if role:
+            add_members(project, person, role=role)
+        client = browser_of(person)
+        html = client.get(page(project))
+        assert html.status_code == status
+        assert f'hx-get="{page(project)}?shown=not_member"' in html.content.decode()
+        again = page(project) + "?shown=not_member"
+        assert client.get(again, **PART).status_code == 204
+        add_members(project, person, role=Role.ANNOTATOR)
+        assert client.get(again, **PART)["HX-Refresh"] == "true"
+
+    def test_asking_again_changes_the_page_only_when_there_is_news(self, project, web):
+        web.get(page(project))
+        again = page(project) + "?shown=waiting_for_first"
+        assert web.get(again, **PART).status_code == 204
+        open_records(project, 1)
+        html = web.get(again, **PART).content.decode()
+        assert "record 0" in html
+        assert "<html" not in html
+
+
+class TestAnswering:
+    def test_without_scripts_a_post_leads_to_the_next_question(self, project, web):
+        open_records(project, 2)
+        web.get(page(project))
+        response = web.post(url("submit"), {"choice": 1})
+        assert (response.status_code, response["Location"]) == (303, page(project))
+        assert "record 1" in web.get(page(project)).content.decode()
+        assert Label.objects.get().choice == 1
+
+    def test_with_scripts_the_answer_is_the_next_question(self, project, web):
+        open_records(project, 2)
+        web.get(page(project))
+        response = web.post(url("submit"), {"choice": 1}, **PART)
+        html = response.content.decode()
+        assert response.status_code == 200
+        assert "<html" not in html
+        assert "record 1" in html
+        assert "Undo last: music" in html
+
+    def test_the_same_click_twice_is_one_label(self, project, web):
+        open_records(project, 2)
+        web.get(page(project))
+        submit = url("submit")
+        for _ in range(2):
+            assert web.post(submit, {"choice": 1}).status_code == 303
+        assert Label.objects.count() == 1
+
+    def test_another_class_afterwards_is_a_refusal_that_says_why(self, project, web):
+        open_records(project, 2)
+        web.get(page(project))
+        submit = url("submit")
+        web.post(submit, {"choice": 1})
+        response = web.post(submit, {"choice": 2})
+        assert response.status_code == 409
+        assert "You have answered this question before" in response.content.decode()
+
+    @pytest.mark.parametrize("sent", [{}, {"choice": "9"}, {"choice": "-1"}, {"choice": "sport"}])
+    def test_a_class_that_does_not_exist_keeps_the_question(self, project, web, sent):
+        open_records(project, 1)
+        web.get(page(project))
+        response = web.post(url("submit"), sent)
+        assert response.status_code == 422
+        html = response.content.decode()
+        assert "record 0" in html
+        assert '<p class="problem" id="problem" role="alert">' in html
+        assert not Label.objects.exists()
+
+    def test_coming_back_to_an_answers_address_leads_to_the_page(self, project, web):
+        open_records(project, 1)
+        web.get(page(project))
+        for name in ("submit", "skip"):
+            response = web.get(url(name))
+            assert (response.status_code, response["Location"]) == (303, page(project))
+
+    def test_skipping_gives_the_question_back_with_the_reason(self, project, web):
+        open_records(project, 2)
+        make_annotators(project, 1)
+        web.get(page(project))
+        response = web.post(url("skip"), {"reason": "language"}, **PART)
+        assert "record 1" in response.content.decode()
+        skipped = Assignment.objects.get(state=AssignmentState.SKIPPED)
+        assert skipped.skip_reason == "language"
+        assert Query.objects.get(pk=skipped.query_id).open_slots == 1
+
+    def test_a_reason_nobody_offered_is_refused(self, project, web):
+        open_records(project, 1)
+        web.get(page(project))
+        assert web.post(url("skip"), {"reason": "made up"}).status_code == 422
+        assert not Assignment.objects.filter(state=AssignmentState.SKIPPED).exists()
+
+    def test_undo_shows_the_question_again_with_the_earlier_answer(self, project, web):
+        open_records(project, 2)
+        web.get(page(project))
+        web.post(url("submit"), {"choice": 1}, **PART)
+        html = tight(web.post(reverse("annotation:undo", args=(project.slug,)), **PART).content.decode())
+        assert "record 0" in html
+        assert 'data-shortcut="2" aria-pressed="true"' in html
+        assert "Undo last" not in html
+
+    def test_undo_without_scripts(self, project, web):
+        open_records(project, 2)
+        web.get(page(project))
+        web.post(url("submit"), {"choice": 1})
+        undo = reverse("annotation:undo", args=(project.slug,))
+        assert "Undo last: music" in web.get(page(project)).content.decode()
+        assert web.post(undo).status_code == 303
+        assert "record 0" in web.get(page(project)).content.decode()
+        assert web.post(undo).status_code == 409
+        assert web.get(undo).status_code == 405
+
+    def test_an_answer_a_training_used_offers_no_undo(self, project, web):
+        open_records(project, 2)
+        web.get(page(project))
+        web.post(url("submit"), {"choice": 1})
+        labels.mark_labels_used(project=project, last_consensus_id=Consensus.objects.get().pk)
+        assert "Undo last" not in web.get(page(project)).content.decode()
+
+
+class TestWhoMay:
+    def test_a_stranger_logs_in_first_and_comes_back(self, project):
+        response = Client().get(page(project))
+        assert (response.status_code, response["Location"]) == (302, f"{reverse('login')}?next={page(project)}")
+
+    def test_a_part_of_a_page_leads_the_whole_page_to_the_login(self, project, web):
+        open_records(project, 1)
+        web.get(page(project))
+        submit = url("submit")
+        response = Client().post(submit, {"choice": 0}, **PART, HTTP_HX_CURRENT_URL=f"http://testserver{page(project)}")
+        assert response["HX-Redirect"] == f"{reverse('login')}?next={page(project)}"
+        assert not Label.objects.exists()
+
+    def test_somebody_without_a_part_in_the_project_finds_nothing(self, project, browser_of):
+        outsider = browser_of(make_user())
+        assert outsider.get(page(project)).status_code == 404
+        assert outsider.post(reverse("annotation:undo", args=(project.slug,))).status_code == 404
+
+    @pytest.mark.parametrize("role", [Role.MANAGER, Role.ENGINEER])
+    def test_another_role_is_not_asked(self, project, browser_of, role):
+        open_records(project, 1)
+        person = make_user()
+        add_members(project, person, role=role)
+        response = browser_of(person).get(page(project))
+        assert response.status_code == 403
+        assert "Only annotators of this project" in response.content.decode()
+        assert not Assignment.objects.exists()
+
+    @pytest.mark.parametrize("name", ["submit", "skip", "question_image"])
+    def test_another_persons_assignment_does_not_exist(self, project, web, browser_of, name):
+        open_records(project, 1)
+        web.get(page(project))
+        (other,) = make_annotators(project, 1)
+        theirs = browser_of(other)
+        if name == "question_image":
+            # Only shown, so nothing can be sent to it, whoever it belongs to.
+            assert theirs.get(url(name)).status_code == 404
+            assert theirs.post(url(name), {"choice": 0, "reason": "unsure"}).status_code == 405
+        else:
+            assert theirs.post(url(name), {"choice": 0, "reason": "unsure"}).status_code == 404
+        assert not Label.objects.exists()
+
+    def test_somebody_who_lost_the_role_cannot_answer_any_more(self, project, web, annotator):
+        open_records(project, 1)
+        web.get(page(project))
+        submit = url("submit")
+        annotator.memberships.all().delete()
+        assert web.post(submit, {"choice": 0}).status_code == 404
+
+    @pytest.mark.parametrize("name", ["submit", "skip"])
+    def test_a_request_another_site_forged_is_refused(self, project, annotator, name):
+        open_records(project, 1)
+        forged = Client(enforce_csrf_checks=True)
+        forged.force_login(annotator)
+        forged.get(page(project))
+        response = forged.post(url(name), {"choice": 0, "reason": "unsure"})
+        assert response.status_code == 403
+        assert "open for too long" in response.content.decode()
+        assert Assignment.objects.get().state == AssignmentState.LEASED
+
+
+class TestCommonPages:
+    def test_every_page_forbids_inline_scripts_and_styles(self, project, web):
+        open_records(project, 1)
+        for address in (page(project), reverse("login"), "/nothing/here/"):
+            response = web.get(address)
+            html = response.content.decode()
+            assert "script-src 'self'" in response["Content-Security-Policy"]
+            assert " style=" not in html
+            assert "<style" not in html
+            assert " onclick=" not in html
+
+    def test_login_and_logout(self):
+        person = make_user("ada")
+        person.set_password("correct horse battery")
+        person.save()
+        client = Client()
+        wrong = client.post(reverse("login"), {"login": "ada", "password": "wrong"})
+        assert "do not fit" in wrong.content.decode()
+        right = client.post(reverse("login"), {"login": "ada", "password": "correct horse battery"})
+        assert (right.status_code, right["Location"]) == (302, reverse("annotation:projects"))
+        assert client.get(reverse("logout")).status_code == 405
+        assert client.post(reverse("logout"))["Location"] == reverse("login")
+
+
+@pytest.mark.django_db(transaction=True)
+class TestStatements:
+    """One answer and the next question cost at most ten statements, BEGIN and COMMIT among them."""
+
+    @pytest.mark.parametrize(("overlap", "answered_before"), [(1, 0), (3, 0), (3, 2)])
+    def test_submit_and_next(self, browser_of, overlap, answered_before):
+        project = make_project(overlap=overlap)
+        open_records(project, 50)
+        people = make_annotators(project, 8)
+        for person in people[:answered_before]:
+            labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=0)
+        web = browser_of(people[-1])
+        web.get(page(project))
+        submit = reverse("annotation:submit", args=(Assignment.objects.get(annotator=people[-1]).pk,))
+        with CaptureQueriesContext(connection) as statements:
+            response = web.post(submit, {"choice": 0}, **PART)
+        assert "1 answered today" in response.content.decode()
+        assert len(statements) <= 10, [statement["sql"] for statement in statements]
+        if overlap == 1:
+            # Session, person, question, answer with its consensus, next question.
+            assert len(statements) == 5, [statement["sql"] for statement in statements]
+
+    def test_submit_and_next_without_scripts(self, browser_of):
+        project = make_project()
+        open_records(project, 5)
+        (person,) = make_annotators(project, 1)
+        web = browser_of(person)
+        web.get(page(project))
+        submit = url("submit")
+        with CaptureQueriesContext(connection) as statements:
+            web.post(submit, {"choice": 0})
+            web.get(page(project))
+        read_or_write = [one["sql"] for one in statements if one["sql"] not in ("BEGIN", "COMMIT")]
+        assert len(read_or_write) <= 10, read_or_write
+
+
+class TestParts:
+    """What is rendered once is right for everybody: person, project and language."""
+
+    def test_two_people_get_their_own_ids_and_tokens(self, browser_of):
+        project = make_project()
+        open_records(project, 2)
+        people = make_annotators(project, 2)
+        pages = [tight(browser_of(person).get(page(project)).content.decode()) for person in people]
+        for marker in ('hx-post="/assignments/([^/]+)/submit/"', 'name="key" value="([^"]+)"'):
+            found = [set(re.findall(marker, content)) for content in pages]
+            assert [len(each) for each in found] == [1, 1]
+            assert not found[0] & found[1]
+        for content in pages:
+            assert not {ASSIGNMENT, KEY, TOKEN} & set(
+                re.findall(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", content)
+            )
+
+    def test_other_classes_are_other_buttons_at_once(self, browser_of):
+        project = make_project(classes=["a <b>", "c"])
+        open_records(project, 1)
+        (person,) = make_annotators(project, 1)
+        web = browser_of(person)
+        assert "a &lt;b&gt;" in web.get(page(project)).content.decode()
+        Project.objects.filter(pk=project.pk).update(classes=["d", "e"], confirm_answers=True)
+        content = web.get(page(project)).content.decode()
+        assert "a &lt;b&gt;" not in content
+        assert content.count('type="radio"') == 2
+
+    @pytest.mark.parametrize(("number", "page_bytes", "part_bytes"), [(60, 60_000, 8_000), (1000, 400_000, 8_000)])
+    def test_many_classes_come_once_and_no_question_brings_them_again(self, browser_of, number, page_bytes, part_bytes):
+        project = make_project(classes=[f"a class with a longer name {place}" for place in range(number)])
+        open_records(project, 3)
+        (person,) = make_annotators(project, 1)
+        web = browser_of(person)
+        whole = web.get(page(project)).content.decode()
+        assert len(whole.encode()) < page_bytes
+        assert whole.count("<option ") == number + 1
+        assert whole.count("data-value=") == number
+        part = web.post(url("submit"), {"choice": number - 1}, **PART).content.decode()
+        assert "record 1" in part
+        assert len(part.encode()) < part_bytes
+        assert Label.objects.get().choice == number - 1
+
+    def test_the_language_is_the_viewers(self, browser_of):
+        project = make_project()
+        open_records(project, 1)
+        (person,) = make_annotators(project, 1)
+        web = browser_of(person)
+        assert "Skip</summary>" in web.get(page(project)).content.decode()
+        assert "Skip</summary>" not in web.get(page(project), headers={"accept-language": "de"}).content.decode()

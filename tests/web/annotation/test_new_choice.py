@@ -1,0 +1,294 @@
+"""A strategy that is declared here, and nowhere else, is there everywhere: to be chosen, refused, priced and read."""
+
+import inspect
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import ClassVar
+from uuid import uuid4
+
+import numpy as np
+import pytest
+from django.db import IntegrityError, connection, transaction
+from django.test import Client
+from django.urls import reverse
+
+from annotation.choices.catalogue import CATALOGUE
+from annotation.choices.presets import PRESETS
+from annotation.choices.services.configurations import digest_of
+from annotation.errors import ConfigurationFrozen, InvalidConfiguration
+from annotation.models import Project
+from annotation.models.configurations import Configuration, KnownChoice
+from annotation.people.services import tokens
+from annotation.people.services.tokens import Scope
+from annotation.projects.forms.wizard import Step
+from annotation.projects.services.configuring import configure_project
+from annotation.projects.services.known_choices import note_choice
+from learner.models import Round
+from learner.planning import plan_setups
+from learner.strategies.base import BEYOND_A_STREAM, QueryStrategy, StrategyChoice
+from privacy.accounting.events import TopCEvent, event_from_json
+from privacy.choices import Sound, parameter
+from privacy.mechanisms.top_c import select_top_c
+from privacy.models import LedgerEntry
+from tests import learning
+from tests.factories import make_project, make_user, write_settings
+from tests.owning import as_owner
+from tests.pure.learner.strategies import test_strategies
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class Lengths(QueryStrategy):
+    """Draw long rows more often than short ones."""
+
+    name = "lengths"
+    needs_model = False
+    oracles = frozenset({"trusted"})
+    post_processing_only = False
+
+    def __init__(self, scale=1.0):
+        self.scale = scale
+
+    def query(self, X, candidates, model, n, rng):
+        rows = self.check_query(X, candidates, model, n)
+        if n == 0 or not rows.size:
+            return rows[:0]
+        lengths = np.linalg.norm(np.asarray(X[rows], dtype=np.float64), axis=1) if X.shape[1] else np.zeros(rows.size)
+        scores = np.clip(np.nan_to_num(lengths), 0.0, 1.0)
+        return rows[select_top_c(scores, picks=min(n, rows.size), scale=self.scale, rng=rng)]
+
+    def event_for(self, *, pool_size, picks, series):
+        return TopCEvent(pool_size=pool_size, picks=picks, scale=self.scale, series=series)
+
+    def describe(self):
+        return f"Long records are drawn more often, by a factor of at most e^{self.scale:g}."
+
+
+@dataclass(frozen=True)
+class LongFirst(StrategyChoice):
+    """What a project chooses of it."""
+
+    name: ClassVar[str] = "lengths"
+    label: ClassVar[str] = "long records more often"
+    sound: ClassVar[Sound] = Sound(
+        oracles=("trusted",),
+        arrivals=("pool",),
+        why_not={"crowd": "A length is read from the record.", "stream": BEYOND_A_STREAM},
+    )
+
+    length_scale: float = parameter(
+        0.5,
+        above=0,
+        at_most=3,
+        label="Pull of long records",
+        help="Weights are exp(scale × length).",
+        rule="Above 0 and at most 3, not {got}.",
+    )
+
+    def strategy(self):
+        return Lengths(self.length_scale)
+
+
+@pytest.fixture
+def declared() -> Iterator[None]:
+    """Declare it, as its line in the catalogue and `migrate` would."""
+    CATALOGUE.register(LongFirst)
+    note_choice(LongFirst)
+    yield
+    CATALOGUE.withdraw(LongFirst)
+    KnownChoice.objects.filter(name="lengths").delete()
+
+
+@pytest.fixture
+def manager():
+    return make_user("manager", is_superuser=True)
+
+
+@pytest.fixture
+def client(manager) -> Client:
+    client = Client()
+    client.force_login(manager)
+    return client
+
+
+@pytest.fixture
+def project(declared, manager) -> Project:
+    return learning.open_trusted(manager, selection="lengths", length_scale=0.75)
+
+
+@contextmanager
+def refused(rule: str) -> Iterator[None]:
+    with pytest.raises(IntegrityError) as error, transaction.atomic():
+        yield
+    assert error.value.__cause__.diag.constraint_name == rule
+
+
+def shown(page) -> dict[str, object]:
+    return {bound.name: bound.value() for bound in page.context["fields"]}
+
+
+def test_the_wizard_offers_it_with_its_settings_help_and_rule(declared, client):
+    url = reverse("annotation:wizard", args=["pool-experts", Step.QUESTIONS])
+    page = client.get(url)
+    assert "long records more often" in page.content.decode()
+    sent = {name: value for name, value in shown(page).items() if value is not None}
+    client.post(url, sent | {"selection": "lengths"})
+    page = client.get(url)
+    assert shown(page)["length_scale"] == "0.5"
+    assert "Pull of long records" in page.content.decode()
+    assert "exp(scale × length)" in page.content.decode()
+    sent = {name: value for name, value in shown(page).items() if value is not None}
+    refused = client.post(url, sent | {"length_scale": "4"})
+    assert refused.status_code == 422
+    assert "Above 0 and at most 3, not 4.0." in refused.content.decode()
+
+
+def test_a_project_opens_with_it_and_another_oracle_refuses_it(declared, manager, client):
+    form = {"name": "Long", "question": "Is it?", "classes": "yes\nno", "data_kind": "text", "pool_epsilon": 5.0}
+    first = client.get(reverse("annotation:new_project", args=["pool-experts"]))
+    values = {name: first.context["form"][name].value() for name in first.context["form"].fields}
+    sent = {name: value for name, value in values.items() if value is not None} | form | {"selection": "lengths"}
+    sent |= {"length_scale": "1.25", "round_size": 5, "labels_per_release": 5, "pool_delta": 1e-5}
+    opened = client.post(reverse("annotation:new_project", args=["pool-experts"]), sent)
+    assert opened.status_code == 302, opened.context["form"].errors
+    project = Project.objects.get()
+    assert (project.selection, project.settings["length_scale"]) == ("lengths", 1.25)
+    # What the form's other fields chose stands beside it, each in its section.
+    assert project.configuration.document == {
+        "selection": {"selection": "lengths", "length_scale": 1.25},
+        "features": {"features": "planned", "feature_dimension": 64, "text_columns": 128},
+        "training": {
+            "update_policy": "per_round",
+            "estimator": "planned",
+            "training_epsilon": 1.7,
+            "training_delta": 1e-6,
+            "regularization": 1.0,
+            "smoothing": 2.0,
+        },
+        "labelling": {"class_descriptions": []},
+        "releases": {"labels_per_release": 5, "maximum_releases": None},
+        "stream": {"windows_ahead": 1, "updates_per_release": 1, "drop_unselected": False},
+    }
+    with pytest.raises(InvalidConfiguration, match="A length is read from the record"):
+        learning.open_crowd(manager, selection="lengths")
+    with refused("annotation_project_selection_fits_oracle"):
+        make_project(oracle="crowd", selection="lengths")
+    assert "lengths" not in dict(PRESETS)
+
+
+def test_the_settings_page_changes_it_as_another_version_with_a_history(project, manager, client):
+    url = reverse("annotation:configuration", args=[project.slug])
+    page = client.get(url)
+    assert shown(page)["length_scale"] == "0.75"
+    sent = {name: value for name, value in shown(page).items() if value not in (None, "false")}
+    extra = {"boxes": page.context["boxes"], "fields": page.context["sent_fields"]}
+    assert client.post(url, sent | extra | {"length_scale": "1.5"}).status_code == 302
+    project.refresh_from_db()
+    assert project.settings["length_scale"] == 1.5
+    versions = Configuration.objects.filter(project=project).order_by("version")
+    assert [(one.version, one.document["selection"]["length_scale"]) for one in versions] == [(1, 0.75), (2, 1.5)]
+    assert [one.digest for one in versions] == [digest_of(one.document) for one in versions]
+    assert versions[1].created_by == manager
+    assert project.changes.latest("pk").fields["length_scale"] == [0.75, 1.5]
+    history = client.get(reverse("annotation:settings", args=[project.slug])).content.decode()
+    assert "Pull of long records" in history
+    refused = client.post(url, sent | extra | {"length_scale": "0"})
+    assert (refused.status_code, Configuration.objects.count()) == (422, 2)
+
+
+def test_rest_lists_it_shows_it_and_changes_it(project, manager):
+    _, secret = tokens.create_token(user=manager, name="t", scopes=list(Scope), lifetime=timedelta(days=1))
+    sent = {"headers": {"Authorization": f"Bearer {secret}"}, "content_type": "application/json"}
+    client = Client()
+    listed = {one["name"]: one for one in client.get("/api/v1/choices?kind=strategy", **sent).json()}
+    assert listed["lengths"]["oracles"] == ["trusted"]
+    assert listed["lengths"]["parameters"]["properties"]["length_scale"]["maximum"] == 3
+    url = f"/api/v1/projects/{project.slug}/configuration"
+    before = client.get(url, **sent).json()
+    assert before["document"]["selection"] == {"selection": "lengths", "length_scale": 0.75}
+    for value, words in ((9, "Above 0 and at most 3"), ("1", "type number")):
+        refused = client.patch(url, json.dumps({"settings": {"length_scale": value}}), **sent)
+        assert refused.status_code == 422
+        assert words in refused.json()["detail"]
+    unknown = client.patch(url, json.dumps({"settings": {"slug": "other"}}), **sent)
+    assert (unknown.status_code, "No choice declares this setting" in unknown.json()["detail"]) == (422, True)
+    after = client.patch(url, json.dumps({"settings": {"length_scale": 2}}), **sent)
+    assert after.status_code == 200, after.json()
+    assert after.json()["document"]["selection"]["length_scale"] == 2
+    assert after.json()["digest"] != before["digest"]
+    other = client.patch(url, json.dumps({"settings": {"selection": "random"}}), **sent).json()
+    assert other["document"]["selection"] == {"selection": "random"}
+    assert client.get(url, **sent).json() == other
+
+
+def test_the_plan_prices_and_simulates_it(project, client):
+    bought = plan_setups.purchase_of(project, 300)
+    assert bought.choosing > 0
+    setup = plan_setups.setup_of(project, 300)
+    assert setup.parameters == {"selection": "lengths", "length_scale": 0.75}
+    dearer = configure_project(project=project, changes={"length_scale": 2.0}, actor=make_user())
+    assert plan_setups.purchase_of(dearer, 300).choosing > bought.choosing
+    assert client.get(reverse("learner:plan", args=[project.slug])).status_code == 200
+
+
+def test_a_round_of_it_is_charged_and_then_it_stays(project, manager):
+    learning.fill_trusted(project)
+    learning.run_to_release(project, make_user(), version=1)
+    chosen = Round.objects.filter(project=project).first()
+    assert chosen.strategy == "lengths"
+    event = event_from_json(LedgerEntry.objects.get(pk=chosen.committed_entry_id).parent.event)
+    assert (event.kind, event.scale) == ("top_c", 0.75)
+    with pytest.raises(ConfigurationFrozen, match="length_scale"):
+        configure_project(project=project, changes={"length_scale": 0.1}, actor=manager)
+    project.refresh_from_db()
+    values = {"project": project, "version": 2, "digest": "0" * 64}
+    other = Configuration.objects.create(
+        **values, document={"selection": {"selection": "lengths", "length_scale": 0.1}}
+    )
+    with refused("annotation_project_successor"):
+        Project.objects.filter(pk=project.pk).update(configuration=other)
+
+
+@pytest.mark.parametrize("check", test_strategies.BATTERY, ids=lambda check: check.__name__)
+def test_it_passes_the_battery_of_all_strategies(check):
+    values = {"strategy": LongFirst(length_scale=1.0).strategy(), "model": test_strategies.BINARY}
+    check(**{name: values[name] for name in inspect.signature(check).parameters})
+
+
+@pytest.mark.parametrize(
+    ("document", "rule"),
+    [
+        ({"selection": {"length_scale": 0}}, "annotation_configuration_declared"),
+        ({"selection": {"length_scale": 3.5}}, "annotation_configuration_declared"),
+        ({"selection": {"length_scale": "1"}}, "annotation_configuration_declared"),
+        ({"selection": {"length_scale": None}}, "annotation_configuration_declared"),
+        ({"selection": {"no_such_setting": 1}}, "annotation_configuration_declared"),
+        ({"training": {"length_scale": 1}}, "annotation_configuration_declared"),
+        ({"selection": 1}, "annotation_configuration_declared"),
+        ([], "annotation_configuration_declared"),
+    ],
+)
+def test_the_database_takes_no_document_that_nothing_declares(project, document, rule):
+    with refused(rule):
+        Configuration.objects.create(project=project, version=2, digest="0" * 64, document=document)
+
+
+def test_the_database_keeps_every_version_as_it_is(project, manager):
+    stored = Configuration.objects.filter(project=project)
+    for change in ({"document": {}}, {"digest": "1" * 64}, {"version": 7}):
+        with as_owner(), refused("annotation_configuration_kept"):
+            stored.update(**change)
+    with as_owner(), refused("annotation_configuration_kept"):
+        connection.cursor().execute("DELETE FROM annotation_configuration")
+    with as_owner(), refused("annotation_configuration_kept_whole"):
+        connection.cursor().execute("TRUNCATE annotation_configuration CASCADE")
+    with refused("annotation_configuration_follows"):
+        Configuration.objects.create(project=project, version=3, digest="0" * 64, document={})
+    elsewhere = learning.open_trusted(manager, selection="lengths")
+    with refused("annotation_project_configuration_own"):
+        Project.objects.filter(pk=elsewhere.pk).update(configuration=stored.get())
+    with refused("annotation_configuration_declared"):
+        write_settings(project, selection=f"never declared {uuid4().hex[:8]}")

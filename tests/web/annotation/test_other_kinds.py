@@ -1,0 +1,190 @@
+"""Choices of the other kinds, declared here alone: features, an estimator, randomised answers, words about classes."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from annotation.choices.catalogue import CATALOGUE
+from annotation.errors import InvalidConfiguration
+from annotation.models import Project
+from annotation.models.configurations import KnownChoice
+from annotation.projects.services.configuring import configure_project
+from annotation.projects.services.known_choices import note_choice
+from learner.configuration.pool import estimator_of, featurizer_of
+from learner.estimators.choice import EstimatorChoice
+from learner.estimators.logistic import PrivateLogisticRegression
+from learner.features.choice import FeaturesChoice
+from learner.features.text import HashingTextFeaturizer
+from learner.planning import plan_setups
+from privacy.accounting.events import PostProcessingEvent
+from privacy.choices import Choice, Kind, Sound, parameter
+from privacy.wording import say
+from tests import learning
+from tests.factories import make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@dataclass(frozen=True)
+class Doubled(FeaturesChoice):
+    name: ClassVar[str] = "twice_the_hashed_words"
+    label: ClassVar[str] = "twice as many hashed words"
+    sound: ClassVar[Sound] = Sound(data_kinds=("text",))
+    times: int = parameter(2, at_least=1, at_most=4, label="Times as many", help="Columns are multiplied.")
+
+    def featurizer(self, shape):
+        return HashingTextFeaturizer(self.times * shape.dimension, normalizer=shape.normalizer)
+
+
+@dataclass(frozen=True)
+class Steep(EstimatorChoice):
+    name: ClassVar[str] = "steep"
+    label: ClassVar[str] = "logistic regression, steeply regularised"
+    words: ClassVar[str] = "logistic regression with a steep objective"
+    sound: ClassVar[Sound] = Sound(arrivals=("pool",))
+    steepness: float = parameter(4.0, above=0, below=50, label="Steepness", help="Public constant.")
+
+    def estimator(self, shape):
+        return PrivateLogisticRegression(
+            self.training_epsilon,
+            self.steepness,
+            "objective",
+            classes=shape.classes,
+            norm_bound=shape.norm_bound,
+            intercept_scaling=shape.intercept_scaling,
+            prior=shape.prior,
+        )
+
+
+@dataclass(frozen=True)
+class Flips(Choice):
+    kind: ClassVar[Kind] = Kind.RANDOMIZER
+    name: ClassVar[str] = "flips"
+    label: ClassVar[str] = "answers flipped by a coin"
+    sound: ClassVar[Sound] = Sound(oracles=("crowd",), why_not={"trusted": "Only a crowd's answers are randomised."})
+    answers_epsilon: float = parameter(2.0, above=0, at_most=8, label="Epsilon of an answer", help="Of each one.")
+    answers_unit: str = parameter(
+        "answer", options={"answer": "one answer", "annotator": "one annotator"}, label="Unit of answers", help="Whose."
+    )
+    answers_cap: int | None = parameter(None, at_least=1, label="Answers a person", help="With the unit annotator.")
+
+    def event(self, *, questions: int) -> PostProcessingEvent:
+        return PostProcessingEvent(operation=f"{questions} answers")
+
+    def rules(self, settings):
+        needs = self.answers_unit == "annotator" and self.answers_cap is None
+        return {"answers_cap": say("The unit annotator needs a cap.")} if needs else {}
+
+
+@dataclass(frozen=True)
+class Words(Choice):
+    kind: ClassVar[Kind] = Kind.CLASSES
+    name: ClassVar[str] = "words"
+    label: ClassVar[str] = "words about the classes"
+    stays: ClassVar[bool] = False
+    class_words: tuple[str, ...] = parameter((), label="Words about the classes", help="A line for each class.")
+
+    def event(self) -> None:
+        return None
+
+    def rules(self, settings):
+        wrong = self.class_words and len(self.class_words) != len(settings["classes"])
+        return {"class_words": say("Write a line for each class.")} if wrong else {}
+
+
+@pytest.fixture(autouse=True)
+def declared() -> Iterator[None]:
+    for choice in (Doubled, Steep, Flips, Words):
+        CATALOGUE.register(choice)
+        note_choice(choice)
+    yield
+    for choice in (Doubled, Steep, Flips, Words):
+        CATALOGUE.withdraw(choice)
+        KnownChoice.objects.filter(name=choice.name).delete()
+
+
+def values_of(client: Client, url: str) -> dict[str, object]:
+    form = client.get(url).context["form"]
+    values = {name: form[name].value() for name in form.fields}
+    return {name: value for name, value in values.items() if value not in (None, False, [])}
+
+
+def test_a_form_asks_for_each_of_them_and_stores_what_was_chosen():
+    manager = make_user("manager", is_superuser=True)
+    client = Client()
+    client.force_login(manager)
+    url = reverse("annotation:new_project", args=["voice-crowd"])
+    chosen = {"selection": "uncertainty", "features": "twice_the_hashed_words", "estimator": "steep"}
+    chosen |= {"label_randomizer": "flips", "gate_kind": "k_anonymity"}
+    task = {"name": "All", "question": "What?", "classes": "a\nb"}
+    asked = client.post(url, values_of(client, url) | task | chosen | {"show": "1"})
+    labels = {str(field.label) for field in asked.context["form"].fields.values()}
+    assert {
+        "Times as many",
+        "Steepness",
+        "Epsilon of an answer",
+        "Unit of answers",
+        "Words about the classes",
+    } <= labels
+    sent = {name: asked.context["form"][name].value() for name in asked.context["form"].fields}
+    sent = {name: value for name, value in sent.items() if value not in (None, False, [])}
+    sent |= {"shown": asked.context["form"].shown, "times": 3, "steepness": 9, "answers_epsilon": 1.5}
+    wrong = client.post(url, sent | {"answers_unit": "annotator", "class_words": "only one"})
+    assert {"answers_cap", "class_words"} <= wrong.context["form"].errors.keys()
+    opened = client.post(url, sent | {"class_words": "sport and games\nmusic"})
+    assert opened.status_code == 302, opened.context["form"].errors
+    project = Project.objects.get()
+    assert project.configuration.document == {
+        "gate": {
+            "gate_kind": "k_anonymity",
+            "gate_k": 20,
+            "gate_sampling_rate": 0.25,
+            "gate_epsilon": 0.5,
+            "texts_per_contributor": 2,
+            "normalizer": "L1",
+        },
+        "selection": {"selection": "uncertainty", "uncertainty_measure": "entropy", "repeat_votes": False},
+        "features": {"features": "twice_the_hashed_words", "feature_dimension": 64, "times": 3},
+        "training": {"update_policy": "per_round", "estimator": "steep", "training_epsilon": 2.0, "steepness": 9.0},
+        "labelling": {
+            "label_randomizer": "flips",
+            "answers_epsilon": 1.5,
+            "answers_unit": "answer",
+            "answers_cap": None,
+            "class_words": ["sport and games", "music"],
+            "class_descriptions": [],
+        },
+        "releases": {"labels_per_release": 20, "maximum_releases": None},
+        "stream": {"windows_ahead": 1, "updates_per_release": 1, "drop_unselected": False},
+    }
+    assert featurizer_of(project).dimension == 3 * project.feature_dimension
+    assert estimator_of(project, featurizer_of(project)).regularization == 9.0
+    assert Flips.of(project.settings) == Flips(answers_epsilon=1.5)
+    settings = reverse("annotation:configuration", args=[project.slug])
+    page = client.get(settings)
+    assert "sport and games" in page.content.decode()
+    stands = {bound.name: bound.value() for bound in page.context["fields"]}
+    extra = {"boxes": page.context["boxes"], "fields": page.context["sent_fields"]}
+    sent = {name: "on" if value is True else value for name, value in stands.items() if value not in (None, False, "")}
+    assert client.post(settings, sent | extra | {"class_words": "games\nsongs"}).status_code == 302
+    project.refresh_from_db()
+    assert project.settings["class_words"] == ["games", "songs"]
+    history = client.get(reverse("annotation:settings", args=[project.slug])).content.decode()
+    assert "Words about the classes" in history
+    assert "games, songs" in history
+
+
+def test_a_release_is_trained_with_them_and_the_plan_knows_them():
+    project = learning.open_trusted(
+        make_user(), features="twice_the_hashed_words", estimator="steep", selection="random"
+    )
+    learning.fill_trusted(project)
+    release = learning.run_to_release(project, make_user(), version=1)
+    assert release.estimator == "steep"
+    assert plan_setups.setup_of(project, 200).can_be_simulated
+    with pytest.raises(InvalidConfiguration, match="Only a crowd's answers are randomised"):
+        configure_project(project=project, changes={"label_randomizer": "flips"}, actor=make_user())

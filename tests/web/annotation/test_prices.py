@@ -1,0 +1,335 @@
+"""Whatever a person presses that has something charged names its price first, and asks once."""
+
+import re
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from annotation.amounts import delta_words, epsilon_words
+from annotation.data.services import datasets
+from annotation.gates.services import gate
+from annotation.log.action_words import SENTENCES
+from annotation.log.services.history import UNNOTED
+from annotation.models import Dataset, Job, WorkState
+from annotation.people.services import tokens
+from annotation.people.services.tokens import Scope
+from annotation.projects.services import projects
+from annotation.statement import charges
+from learner import selectors
+from learner.models import Round, TrainingRun
+from learner.rounds.services import rounds
+from privacy.models import LedgerEntry
+from tests import learning
+from tests.factories import make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+ROWS = b"text,who\n" + b"".join(b"nobody says this %d,p%d\n" % (n, n) for n in range(13))
+# What can be sent and has nothing charged. Answers, limits and settings let a project go on as it was declared; what
+# that costs stands where it is declared.
+FREE = """
+    annotation:add_checks annotation:change_limit annotation:change_questions annotation:comment
+    annotation:compare_answers annotation:configuration annotation:copy_project annotation:correct_answer
+    annotation:crowd_done annotation:crowd_links annotation:drop_view
+    annotation:keep_view api:change_questions api:drop_view api:keep_view
+    annotation:crowd_start annotation:decide annotation:decide_limit
+    annotation:decide_population annotation:delete_group annotation:flag annotation:from_file annotation:gate
+    annotation:give_group_role annotation:group annotation:group_invitations annotation:groups annotation:guidelines
+    annotation:invitations annotation:join annotation:join_population annotation:kind annotation:label
+    annotation:label_budget annotation:labelling annotation:new_population annotation:new_project
+    annotation:open_beside annotation:people annotation:population_limit annotation:population_managers
+    annotation:quality annotation:read_guidelines annotation:remove_from_group annotation:remove_member
+    annotation:rename_group annotation:resolve annotation:retention annotation:retire_check
+    annotation:revoke_crowd_link annotation:revoke_group_invitation annotation:revoke_invitation
+    annotation:revoke_token annotation:second_manager annotation:set_pause annotation:settings annotation:settle
+    annotation:skip annotation:submit annotation:survey annotation:take_group_role annotation:tokens annotation:undo
+    annotation:wizard api:change_common_limit api:change_configuration api:claim_assignment api:forget_contributor
+    api:join_population api:label_assignment api:open_population api:open_project api:openapi-json api:openapi-view
+    api:move_channel api:predict api:preview_forgetting_of api:retire_model api:roll_back_channel api:skip_assignment
+    learner:cancel_work learner:channels learner:check_again
+    learner:compare_projects learner:delete_project learner:draft_plan learner:endorse learner:forget_now
+    learner:plan learner:preview_forget learner:remove_webhook learner:retire learner:send_webhook_again
+    learner:set_archived learner:webhooks
+"""
+
+
+# What each of these charges is set going by.
+RESERVING = {
+    "annotation/gates/services/gate.py": (
+        "annotation:preview annotation:start_gate learner:retry_work api:upload_dataset"
+    ),
+    "learner/work/services/attempts.py": "a round or a training, below",
+    "learner/starts/services/charged_starts.py": "annotation:preview, with a limit of its own on the button",
+    "learner/pools/services/projections.py": "the first round or training, whose price it is part of",
+    "learner/answers/services/randomized_answers.py": "by itself, once for all answers, as declared",
+    "learner/rounds/services/rounds.py": "by itself as declared; learner:retry_work",
+    "learner/rounds/services/screen_rounds.py": "by itself as declared; learner:retry_work",
+    "learner/rounds/services/secret_rounds.py": "by itself as declared; learner:retry_work",
+    "learner/streams/services/streams.py": "api:post_records",
+    "learner/trainings/services/training.py": "by itself as declared; train_on_few, close_block, retry_work, set_state",
+}
+ROOT = Path(charges.__file__).parents[2]
+
+
+def csv_file(body):
+    return SimpleUploadedFile("rows.csv", body)
+
+
+@pytest.fixture
+def owner():
+    return make_user("owner")
+
+
+@pytest.fixture
+def crowd(owner):
+    return learning.open_crowd(owner, privacy_unit="contributor", texts_per_contributor=1)
+
+
+@pytest.fixture
+def web(owner):
+    client = Client()
+    client.force_login(owner)
+    return client
+
+
+def words(cost):
+    return f"ε {epsilon_words(cost.epsilon)}, δ {delta_words(cost.delta)}"
+
+
+def buttons(response):
+    """Return what stands on the buttons of a page."""
+    found = re.findall(r"<button[^>]*>(.*?)</button>", response.content.decode(), re.S)
+    return [" ".join(re.sub(r"<[^>]*>", "", text).split()) for text in found]
+
+
+def send(web, project, **values):
+    address = reverse("annotation:data", args=[project.slug])
+    fields = {"role": "pool", "bad_rows": "keep_good", "has_header": "on", "file": csv_file(ROWS)}
+    return web.post(address, fields | values)
+
+
+def look_of(web, project, **values):
+    """Upload a pool and return the page that asks."""
+    answer = send(web, project, **values)
+    assert answer.status_code == 302
+    return answer.url, web.get(answer.url)
+
+
+MAPPING = {"has_header": "on", "quoting": "on", "delimiter": ",", "text": "text", "contributor": "who"}
+
+
+class TestUploads:
+    def test_a_pool_that_pays_for_a_gate_is_uploaded_by_a_button_with_the_price(self, web, crowd):
+        """The attack: one press of a button without a price charged epsilon 1 of 3."""
+        price = charges.gate_charge(crowd)
+        page = web.get(reverse("annotation:data", args=[crowd.slug]))
+        assert f"Upload (a pool: ε {epsilon_words(price.epsilon)})" in buttons(page)
+        address, page = look_of(web, crowd)
+        assert f"Upload for {words(price)}" in buttons(page)
+        assert not Dataset.objects.exists()
+        assert not LedgerEntry.objects.filter(kind="reserve").exists()
+        agreed = page.context["agreed"]
+        for sent in ({}, {"agreed": "0.0;0.0"}):
+            answer = web.post(address, MAPPING | {"upload": "1"} | sent)
+            assert answer.status_code == 422
+            assert "at the price on the button" in answer.content.decode()
+            assert not Dataset.objects.exists()
+        assert web.post(address, MAPPING | {"upload": "1", "agreed": agreed}).status_code == 302
+        assert Dataset.objects.get().role == "pool"
+
+    def test_the_gate_stays_what_it_was_agreed_to_be(self, web, crowd):
+        address, page = look_of(web, crowd)
+        web.post(address, MAPPING | {"upload": "1", "agreed": page.context["agreed"]})
+        other = {"gate_kind": "k_anonymity", "gate_epsilon": 0.7, "gate_k": 30, "gate_sampling_rate": 0.3}
+        answer = web.post(reverse("annotation:gate", args=[crowd.slug]), other, follow=True)
+        assert "gate is in use" in answer.content.decode()
+
+    def test_what_is_not_charged_is_not_asked(self, web, crowd, owner):
+        answer = send(web, crowd, role="public_test", file=csv_file(b"text,label\nsome,fruit\n"))
+        assert answer.url == reverse("annotation:data", args=[crowd.slug])
+        experts = learning.open_trusted(owner)
+        page = web.get(reverse("annotation:data", args=[experts.slug]))
+        assert "Upload" in buttons(page)
+        assert words(selectors.training_price(experts)) in " ".join(page.content.decode().split())
+        assert send(web, experts).url == reverse("annotation:data", args=[experts.slug])
+
+    def test_a_private_start_names_its_limit(self, web, owner):
+        experts = learning.open_trusted(owner)
+        rows = csv_file(b"text,label\nsome,fruit\n")
+        _, page = look_of(web, experts, role="charged_start", start_epsilon="2.5", look="1", file=rows)
+        assert "Upload for at most ε 2.500" in buttons(page)
+
+    def test_a_program_is_told_and_may_name_its_most(self, crowd, owner):
+        _, secret = tokens.create_token(
+            user=owner, name="upload", scopes=[Scope.DATASETS_WRITE], lifetime=timedelta(days=1)
+        )
+        program = Client(headers={"Authorization": f"Bearer {secret}"})
+        price = charges.gate_charge(crowd)
+        address = reverse("api:upload_dataset", args=[crowd.slug])
+        fields = {"role": "pool", "text_column": "text", "contributor_column": "who"}
+        least = price.epsilon / 2
+        refused = program.post(address, fields | {"file": csv_file(ROWS), "most_epsilon": least})
+        assert refused.status_code == 422
+        assert "most_epsilon" in refused.content.decode()
+        assert not Dataset.objects.exists()
+        taken = program.post(address, fields | {"file": csv_file(ROWS), "most_epsilon": price.epsilon})
+        assert taken.status_code == 202
+        assert taken.json()["charge"] == {"epsilon": price.epsilon, "delta": price.delta}
+
+
+class TestAgain:
+    def test_a_gate_that_failed(self, web, crowd):
+        dataset = _gated(crowd, state=WorkState.FAILED)
+        page = web.get(reverse("annotation:data", args=[crowd.slug]))
+        price = charges.gate_charge(crowd)
+        assert f"Send it through the gate again for {words(price)}" in buttons(page)
+        address = reverse("annotation:start_gate", args=[crowd.slug, dataset.pk])
+        web.post(address)
+        assert Job.objects.filter(kind="gate").count() == 1
+        web.post(address, {"agreed": page.context["agreed"]})
+        assert Job.objects.filter(kind="gate").count() == 2
+        end_jobs(WorkState.FAILED, kind="gate")
+        board = web.get(reverse("learner:dashboard", args=[crowd.slug]))
+        assert any(text.startswith(f"Start anew for {words(price)}") for text in buttons(board))
+
+    def test_a_round(self, web, owner):
+        experts = learning.open_trusted(owner)
+        learning.fill_trusted(experts)
+        rounds.advance_project(project_id=experts.pk)
+        Round.objects.update(state=WorkState.FAILED, error="It did not end well.", finished_at=timezone.now())
+        board = web.get(reverse("learner:dashboard", args=[experts.slug]))
+        price = selectors.round_price(experts)
+        shown = words(price) if price.epsilon or price.delta else ""
+        assert any(text.startswith(f"Start anew for {shown}" if shown else "Start anew") for text in buttons(board))
+
+    def test_a_training(self, web, owner):
+        experts = learning.open_trusted(owner)
+        learning.fill_trusted(experts)
+        learning.work_off(experts)
+        learning.label_everything(experts, make_user())
+        rounds.advance_project(project_id=experts.pk)
+        ended = {"state": WorkState.FAILED, "error": "It did not end well.", "finished_at": timezone.now()}
+        assert TrainingRun.objects.update(**ended) == 1
+        board = web.get(reverse("learner:dashboard", args=[experts.slug]))
+        price = selectors.training_price(experts)
+        assert any(text.startswith(f"Start anew for {words(price)}") for text in buttons(board))
+
+    def test_a_paused_project(self, web, owner):
+        experts = learning.open_trusted(owner)
+        projects.pause_project(project=experts)
+        page = web.get(reverse("learner:overview", args=[experts.slug]))
+        price = selectors.training_price(experts)
+        assert f"Resume; the next model costs {words(price)}" in buttons(page)
+
+
+def _gated(project, *, rows=ROWS, state=None):
+    """Bring a pool, and let its gate run or end as it is told."""
+    dataset = datasets.receive_upload(
+        project=project,
+        file=csv_file(rows),
+        name="pool.csv",
+        mapping={"text": "text", "contributor": "who"},
+        uploaded_by=project.created_by,
+        send=False,
+    )
+    datasets.import_dataset(job_id=dataset.job_id)
+    dataset.refresh_from_db()
+    if state is None:
+        gate.run_gate(job_id=dataset.gate_job_id)
+    else:
+        end_jobs(state, pk=dataset.gate_job_id)
+    return dataset
+
+
+def end_jobs(state, **found):
+    Job.objects.filter(**found).update(state=state, finished_at=timezone.now(), error="It did not end well.")
+
+
+class TestNothingPassed:
+    def test_the_page_says_how_often_a_text_must_be_said(self, web, crowd):
+        _gated(crowd)
+        page = web.get(reverse("annotation:data", args=[crowd.slug])).content.decode()
+        section = page[page.index('<section id="nothing-passed"') :]
+        section = " ".join(section[: section.index("</section>")].split())
+        needed = round(crowd.gate_k / crowd.gate_sampling_rate)
+        assert f"Through this gate a text passes once about {needed} say it." in section
+        for gate_words in ("noisy threshold", "k = "):
+            assert gate_words in section
+        assert not re.search(r"\b13\b|nobody", section.replace(crowd.slug, ""))
+
+    def test_it_says_the_same_whatever_the_rows_are(self, web, crowd, owner):
+        """No number of it is derived from private rows: two pools in which nothing passes have one page."""
+        other = learning.open_crowd(owner, privacy_unit="contributor", texts_per_contributor=1)
+        _gated(crowd)
+        _gated(other, rows=b"text,who\n" + b"".join(b"something else %d,p%d\n" % (n // 2, n) for n in range(29)))
+        sections = []
+        for project in (crowd, other):
+            page = web.get(reverse("annotation:data", args=[project.slug])).content.decode()
+            section = page[page.index('<section id="nothing-passed"') :]
+            sections.append(section[: section.index("</section>")].replace(project.slug, "-"))
+        assert sections[0] == sections[1]
+
+    def test_public_numbers_say_which_gate_would_have_passed_how_many(self, web, crowd):
+        address = reverse("annotation:gate", args=[crowd.slug])
+        price = charges.gate_charge(crowd)
+        asked = {"source": "numbers", "epsilon": price.epsilon, "delta": 1e-6, "records": 100_000}
+        page = web.get(address, asked | {"different_texts": 20_000, "most_frequent": 900})
+        assert page.status_code == 200
+        assert "No record was read for them" in page.content.decode()
+        assert max(row["passing"].texts for row in page.context["rows"]) > 5
+        assert page.context["private"] is False
+        for wrong in ({}, {"different_texts": 200_000, "most_frequent": 3}):
+            assert web.get(address, asked | wrong).status_code == 422
+
+
+class TestTextsThatDoNotRepeat:
+    def test_before_anything_is_paid_the_page_asks_for_public_numbers(self, web, crowd):
+        _, page = look_of(web, crowd)
+        shown = " ".join(page.content.decode().split())
+        needed = round(crowd.gate_k / crowd.gate_sampling_rate)
+        assert f"A text passes once about {needed} say it" in shown
+        assert 'name="most_frequent"' in shown
+        assert shown.index('name="most_frequent"') < shown.index("Upload for ε")
+
+    def test_queries_of_which_the_most_frequent_is_said_twice(self, web, crowd):
+        """15,000 queries of a public set: nothing passes at any price here, and the page says what helps instead."""
+        price = charges.gate_charge(crowd)
+        asked = {"source": "numbers", "epsilon": price.epsilon, "delta": 1e-6}
+        asked |= {"records": 15_000, "different_texts": 14_900, "most_frequent": 2}
+        page = web.get(reverse("annotation:gate", args=[crowd.slug]), asked)
+        assert max(row["passing"].texts for row in page.context["rows"]) < 1
+        shown = " ".join(page.content.decode().split())
+        for help_words in ("L4 and L5", "a longer window", "experts instead of a crowd", "version 0 alone"):
+            assert help_words in shown
+        assert page.context["window"] is None or page.context["window"] > 5
+
+    def test_a_source_that_repeats_enough_needs_no_help(self, web, crowd):
+        price = charges.gate_charge(crowd)
+        asked = {"source": "numbers", "epsilon": price.epsilon, "delta": 1e-6}
+        asked |= {"records": 10_000_000, "different_texts": 20_000, "most_frequent": 90_000}
+        page = web.get(reverse("annotation:gate", args=[crowd.slug]), asked)
+        assert page.context["window"] == 1
+        assert "pass at once" in page.content.decode()
+        assert "What helps where texts hardly repeat" not in page.content.decode()
+
+
+def test_what_can_be_sent_has_a_price_or_is_known_to_be_free():
+    """A new page or REST action that takes something is declared as charged or as free, with open eyes."""
+    sent = {name for name in (*SENTENCES, *UNNOTED) if name.startswith(("annotation:", "learner:", "api:"))}
+    assert set(charges.PRICED) <= sent
+    assert sent - set(charges.PRICED) == set(FREE.split())
+
+
+def test_whatever_reserves_stands_behind_a_declared_button():
+    """What reserves from an account is one of these; another is put behind a button with a price first."""
+    found = {
+        path.relative_to(ROOT).as_posix()
+        for app in ("annotation", "learner", "privacy", "dpal_site")
+        for path in (ROOT / app).rglob("*.py")
+        if re.search(r"(ledger|attempts)\.reserve\(", path.read_text())
+    }
+    assert found == set(RESERVING)

@@ -1,0 +1,310 @@
+"""Everything that can be read is declared with who may read it and why, and nobody reads what their role may not.
+
+The description of the REST interface and the templates are walked for what could be read in any state of a project, the
+pages and answers of one site for what each kind of person does read.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.core.management import CommandError, call_command
+from django.template import engines
+from prometheus_client import REGISTRY, CollectorRegistry
+
+from annotation.choices.catalogue import CATALOGUE, declared
+from annotation.choices.label_types.catalogue import LABEL_TYPES
+from annotation.models import Project
+from dpal_site.monitoring.logs import FIELDS
+from dpal_site.monitoring.metrics import SiteCollector
+from dpal_site.observables import elsewhere, table
+from dpal_site.observables.files import FILES
+from dpal_site.observables.kinds import ANY, Shown, readers_of, rows_for
+from dpal_site.observables.pages import FOR_MANAGERS, LANGUAGE, LOOPS, PAGES
+from dpal_site.observables.rest import REST
+from learner.models.webhooks import Webhook, WebhookDelivery, WebhookEvent
+from learner.releases.selectors import KEPT_INSIDE
+from learner.releases.services import webhooks
+from tests.counting import begin_over
+from tests.emptying import empty_tables
+from tests.observing import fields_in, fields_of, included_in, looked_up, written_in
+from tests.permission_scene import PEOPLE, Scene
+from tests.site_walk import EMPTY, OTHERS, ROLES, WIDGETS, Page, Walk, answer_schemas, schemas, walk_through
+
+pytestmark = pytest.mark.django_db
+ROOT = Path(settings.BASE_DIR)
+SENDING = re.compile(r"import .*(EmailMessage|EmailMultiAlternatives|send_mail)|text/event-stream|[Ww]eb[Ss]ocket")
+
+
+@pytest.fixture(scope="module")
+def walk(django_db_setup: None, django_db_blocker: Any) -> Iterator[Walk]:
+    """Read one site as everybody."""
+    with django_db_blocker.unblock(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr("celery.app.base.Celery.send_task", lambda app, name, *args, **kwargs: None)
+        yield walk_through(Scene())
+        empty_tables()
+        begin_over()
+
+
+def undeclared_fields(rows: tuple[Shown, ...]) -> list[tuple[str, str]]:
+    """Return what an answer could hold that no row speaks of."""
+    described = {field for schema in answer_schemas().values() for field in fields_in(schema, schemas())}
+    assert len(described) > 90
+    described |= {("Problem", field) for field in schemas()["Problem"]["properties"]}
+    return sorted((place, name) for place, name in described if not rows_for(rows, frozenset({place}), name))
+
+
+def forbidden_fields(walk: Walk, rows: tuple[Shown, ...]) -> list[tuple[str, str, str, str]]:
+    """Return what somebody was answered that their role may not read."""
+    told = answer_schemas()
+    return sorted(
+        {
+            (route, person, place, name)
+            for route, person, answer in walk.answers
+            for place, name, value in fields_of(answer, told[route], schemas())
+            if value not in EMPTY and ROLES[person] not in readers_of(rows, frozenset({place}), name)
+        }
+    )
+
+
+def forbidden_names(walk: Walk, rows: tuple[Shown, ...]) -> list[tuple[str, str, str]]:
+    """Return what a page looked up for somebody whose role may not read it."""
+    return sorted(
+        {
+            (page.name, page.person, name)
+            for page in walk.pages
+            if page.person in OTHERS
+            for name in page.names
+            if not is_language(name) and ROLES[page.person] not in readers_of(rows, page.templates, name)
+        }
+    )
+
+
+def undeclared_names(rows: tuple[Shown, ...]) -> list[tuple[str, str]]:
+    """Return what stands in the templates of the table and in no row for them, reached or not."""
+    places = {place for row in rows for place in row.places}
+    return sorted(
+        (place, name)
+        for place in places
+        for name in written_in(place)
+        if not is_language(name) and not rows_for(rows, frozenset({place}), name)
+    )
+
+
+def is_language(name: str) -> bool:
+    return name in LANGUAGE or name.startswith(LOOPS)
+
+
+def without(rows: tuple[Shown, ...], place: str, name: str) -> tuple[Shown, ...]:
+    """Return the table as it would be had somebody added a value and declared nothing."""
+    return tuple(
+        replace(row, what=" ".join(own for own in row.names if own != name)) if place in row.places else row
+        for row in rows
+    )
+
+
+@contextmanager
+def as_template(monkeypatch: pytest.MonkeyPatch, name: str, added: str) -> Iterator[None]:
+    """Have something more stand in a template."""
+    loaders = engines["django"].engine.template_loaders  # type: ignore[attr-defined]
+    for each in [*loaders, *(inner for outer in loaders for inner in getattr(outer, "loaders", []))]:
+        if hasattr(each, "get_contents") and not hasattr(each, "loaders"):
+            was = each.get_contents
+
+            def planted(origin: Any, was: Any = was) -> str:
+                said: str = was(origin)
+                return (
+                    said.replace("{% endblock %}", f"{added}{{% endblock %}}") if origin.template_name == name else said
+                )
+
+            monkeypatch.setattr(each, "get_contents", planted)
+    for loader in loaders:
+        loader.reset()
+    yield
+    monkeypatch.undo()
+    for loader in loaders:
+        loader.reset()
+
+
+def test_every_field_of_every_answer_is_declared() -> None:
+    assert undeclared_fields(REST) == []
+
+
+def test_the_table_of_fields_names_nothing_that_is_not_there() -> None:
+    described = {field for schema in answer_schemas().values() for field in fields_in(schema, schemas())}
+    names = {place: {name for own, name in described if own == place} for place in schemas()}
+    stale = [
+        (place, name)
+        for row in REST
+        for place in row.places
+        for name in row.names
+        if place in names and len(row.places) == 1 and not name.endswith(ANY) and name not in names[place]
+        if place != "Problem"
+    ]
+    assert stale == []
+    assert {place.partition(".")[0] for row in REST for place in row.places} <= set(schemas())
+
+
+def test_nobody_is_answered_what_their_role_may_not_read(walk: Walk) -> None:
+    people = {person for _name, person, _answer in walk.answers}
+    assert people == set(PEOPLE) - {"anonymous"}
+    assert {name for name, person, _answer in walk.answers if person == "engineer"} >= {"list_rounds", "get_model"}
+    assert forbidden_fields(walk, REST) == []
+
+
+def test_settings_in_a_release_are_those_that_managers_choose() -> None:
+    """A column of a project that moves by itself would follow the answers into every release's configuration."""
+    moving = {"id", "state", "labels_used_through", "labels_used_at"}
+    columns = {field.name for field in Project._meta.concrete_fields if not field.is_relation} - moving - KEPT_INSIDE
+    chosen = {name for name in columns if declared(name) or CATALOGUE.kind_of(name)}
+    rest = columns - chosen
+    assert sorted(name for name in rest if not rows_for(REST, frozenset({"ModelOut.configuration"}), name)) == []
+
+
+def test_every_value_in_a_template_is_declared() -> None:
+    assert undeclared_names(PAGES) == []
+
+
+def test_the_table_of_pages_names_nothing_that_is_not_there() -> None:
+    stale = [
+        (row.where, name)
+        for row in PAGES
+        for name in row.names
+        if not any(name == own or Shown("", name, row.readers, row.basis, "").covers(own) for own in written(row))
+    ]
+    assert stale == []
+
+
+def written(row: Shown) -> set[str]:
+    return {name for place in row.places for name in written_in(place)}
+
+
+def test_what_a_declared_template_includes_is_declared() -> None:
+    places = {place for row in PAGES for place in row.places}
+    included = {inner for place in places for inner in included_in(place)}
+    assert included - {"asked.widget"} | {kind.widget for kind in LABEL_TYPES} <= places
+
+
+def test_no_page_looks_up_for_somebody_what_their_role_may_not_read(walk: Walk) -> None:
+    assert {page.person for page in walk.pages} == set(PEOPLE)
+    assert forbidden_names(walk, PAGES) == []
+
+
+def test_whatever_others_than_managers_get_is_a_declared_template(walk: Walk) -> None:
+    places = {place for row in PAGES for place in row.places}
+    got = {one for page in walk.pages if page.person in OTHERS for one in page.templates if not one.startswith(WIDGETS)}
+    assert got - places == set()
+    assert {"learner/release.html", "annotation/label.html", "annotation/budget.html"} <= got
+
+
+def test_every_page_is_declared_or_for_managers(walk: Walk) -> None:
+    """An address that others may open is not in the rows of managers, and one that they may not open is."""
+    open_to_others = {page.name for page in walk.pages if page.person in OTHERS and page.templates & places_of(PAGES)}
+    inside = {name for row in FOR_MANAGERS for name in row.names}
+    read = {page.name for page in walk.pages}
+    refused = {"refused.html", "403.html", "404.html", "405.html"}
+    for_others = {page.name for page in walk.pages if page.person in OTHERS and not page.templates & refused}
+    assert sorted(for_others & inside) == []
+    assert sorted(read - open_to_others - inside) == []
+
+
+def places_of(rows: tuple[Shown, ...]) -> set[str]:
+    return {place for row in rows for place in row.places}
+
+
+def test_every_column_and_path_of_a_file_is_declared(walk: Walk) -> None:
+    undeclared = [
+        (name, person, value)
+        for name, person, values in walk.files
+        for value in values or {"content"}
+        if ROLES[person] not in readers_of(FILES, frozenset({name}), value)
+    ]
+    assert undeclared == []
+
+
+def test_every_header_is_declared(walk: Walk) -> None:
+    known = frozenset({"headers"})
+    assert len(walk.headers) > 15
+    assert sorted(name for name in walk.headers if not rows_for(elsewhere.HEADERS, known, name)) == []
+
+
+def test_messages_to_programs_say_what_is_declared(walk: Walk) -> None:
+    project = walk.scene.project
+    hook = Webhook.objects.create(
+        project=project, url="https://hooks.example/all", events=list(WebhookEvent.values), salt=b"all"
+    )
+    Webhook.objects.filter(pk=hook.pk).update(created_at="2000-01-01T00:00Z")
+    assert webhooks.record_events()
+    told = [json.loads(one.body) for one in WebhookDelivery.objects.filter(webhook=hook)]
+    assert {one["event"] for one in told} >= {"release", "round"}
+    said = {name for one in told for name in one}
+    assert sorted(name for name in said if not rows_for(elsewhere.WEBHOOKS, frozenset({"webhook"}), name)) == []
+
+
+def test_metrics_and_fields_of_log_lines_are_declared(walk: Walk) -> None:
+    registry = CollectorRegistry()
+    registry.register(SiteCollector())
+    families = {family.name for family in (*registry.collect(), *REGISTRY.collect())}
+    assert sorted(name for name in families if not rows_for(elsewhere.METRICS, frozenset({"metrics"}), name)) == []
+    assert sorted(name for name in FIELDS if not rows_for(elsewhere.LOGS, frozenset({"log"}), name)) == []
+
+
+def test_nothing_is_sent_but_the_letters_of_accounts_and_webhooks() -> None:
+    """Whoever adds a letter, a socket or a stream of events declares it, and gives it a test here."""
+    packages = ("annotation", "learner", "privacy", "dpal_site")
+    sources = [path for name in packages for path in (ROOT / name).rglob("*.py")]
+    assert len(sources) > 200
+    assert [path.name for path in sources if SENDING.search(path.read_text(encoding="utf-8"))] == []
+
+
+@pytest.mark.parametrize(
+    ("place", "name"), [("RoundOut", "selected"), ("ModelOut", "beaten_by"), ("RecallOut", "recall")]
+)
+def test_a_field_that_nobody_declared_is_found(place: str, name: str) -> None:
+    found = undeclared_fields(without(REST, place, name))
+    assert found
+    assert {field for _place, field in found} == {name}
+
+
+def test_a_field_that_reaches_another_role_is_found(walk: Walk) -> None:
+    """As if why a round failed were answered to engineers, and as if nobody had declared how many it asked."""
+    route, person, rounds = next(one for one in walk.answers if one[:2] == ("list_rounds", "engineer"))
+    told = [one | {"error": "No answer leaves a doubt any more."} for one in rounds]
+    leaking = replace(walk, answers=[(route, person, told)])
+    assert forbidden_fields(leaking, REST) == [("list_rounds", "engineer", "RoundOut", "error")]
+    assert ("list_rounds", "engineer", "RoundOut", "selected") in forbidden_fields(
+        walk, without(REST, "RoundOut", "selected")
+    )
+
+
+def test_a_value_that_a_template_gains_is_found(walk: Walk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a branch that nobody reaches, and in one that an engineer does."""
+    added = "{% if release.state == 'lost' %}{{ release.labels_seen }}{% endif %}{{ release.training_run.finished_at }}"
+    with as_template(monkeypatch, "learner/release.html", added):
+        planted = {("learner/release.html", f"release.{name}") for name in ("labels_seen", "training_run.finished_at")}
+        assert set(undeclared_names(PAGES)) == planted
+        engineer = replace(walk, pages=[])
+        client = walk.scene.client("engineer")
+        with looked_up() as names:
+            response = client.get(f"/projects/{walk.scene.project.slug}/releases/1/")
+        templates = frozenset(one.name for one in response.templates if one.name)
+        engineer.pages.append(Page("learner:release", "engineer", templates, frozenset(names)))
+        assert forbidden_names(engineer, PAGES) == [("learner:release", "engineer", "release.training_run.finished_at")]
+    assert undeclared_names(PAGES) == []
+
+
+def test_the_manual_prints_the_table(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    call_command("observables", "--check")
+    copy = tmp_path / "privacy.md"
+    copy.write_text(table.DOCUMENT.read_text(encoding="utf-8").replace("`RoundOut`", "`Rounds`"), encoding="utf-8")
+    monkeypatch.setattr("dpal_site.management.commands.observables.DOCUMENT", copy)
+    with pytest.raises(CommandError, match="another table"):
+        call_command("observables", "--check")
+    call_command("observables")
+    assert copy.read_text(encoding="utf-8") == table.DOCUMENT.read_text(encoding="utf-8")

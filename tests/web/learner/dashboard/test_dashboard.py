@@ -1,0 +1,282 @@
+"""The dashboard: numbers that add up, plots that say what they are, files, work in hand, and what stays hidden."""
+
+import csv
+import io
+import re
+from datetime import UTC, datetime
+from xml.etree import ElementTree
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+from django.urls import reverse
+
+from annotation.models import Job, Project, Role
+from annotation.people.services import limits, members
+from annotation.work.services import jobs
+from learner.dashboard import tables as dashboard
+from learner.models import Evaluation, Round, TrainingRun
+from learner.rounds.services import rounds
+from learner.work.services.progress import SCORES
+from privacy.selectors import guarantee
+from privacy.services import ledger
+from privacy.wording import say
+from tests import learning
+from tests.factories import make_account, make_project, make_records, make_user
+from tests.markup import tight
+
+pytestmark = pytest.mark.django_db(transaction=True)
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture
+def manager() -> User:
+    return make_user("manager")
+
+
+@pytest.fixture
+def project(manager: User) -> Project:
+    """A project with a round answered and a version released, and a companion that asks at random."""
+    opened = learning.open_trusted(manager)
+    learning.fill_trusted(opened)
+    learning.run_to_release(opened, make_user("=ann"), version=1)
+    limits.change_limit(
+        project=opened,
+        account=opened.pool_account,
+        epsilon_limit=50.0,
+        delta_limit=0.0,
+        actor=manager,
+        reason="agreed",
+    )
+    return opened
+
+
+def client_of(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def rows_of(client: Client, project: Project, name: str) -> list[dict[str, str]]:
+    response = client.get(reverse("learner:dashboard_csv", args=[project.slug, name]))
+    assert response.status_code == 200, name
+    assert f'filename="{project.slug}-{name}.csv"' in response["Content-Disposition"]
+    return list(csv.DictReader(io.StringIO(response.getvalue().decode(), newline="")))
+
+
+def test_page_plots_and_files_tell_one_story(project: Project, manager: User) -> None:
+    client = client_of(manager)
+    page = client.get(reverse("learner:dashboard", args=[project.slug])).content.decode()
+    now = guarantee(project.pool_account)
+    history = rows_of(client, project, "spending")
+    assert float(history[-1]["epsilon_spent"]) == now.epsilon_spent > 0
+    assert float(history[-1]["epsilon_limit"]) == 50.0 > float(history[0]["epsilon_limit"])
+    assert float(history[-1]["epsilon_left"]) == pytest.approx(now.epsilon_left)
+    purposes = rows_of(client, project, "purposes")
+    by_round = [row for row in purposes if row["by"] == "Round or release"]
+    assert {row["name"] for row in by_round} == {"Round 1", "Release 1"}
+    assert sum(float(row["epsilon"]) for row in by_round) == pytest.approx(now.epsilon_spent)
+    labels = rows_of(client, project, "labels")
+    assert sum(int(row["answers"]) for row in labels) == int(labels[-1]["answers_so_far"]) == 12
+    # A name that a spreadsheet would run.
+    assert [row["person"] for row in rows_of(client, project, "annotators")] == ["'=ann"]
+    (release,) = rows_of(client, project, "releases")
+    evaluation = Evaluation.objects.get()
+    assert float(release["accuracy"]) == evaluation.correct / evaluation.examples
+    assert float(release["low"]) < float(release["accuracy"]) < float(release["high"])
+    assert {row["state"] for row in rows_of(client, project, "work")} == {"done"}
+    for name in ("spending", "purposes", "labels", "releases"):
+        address = reverse("learner:dashboard_plot", args=[project.slug, name])
+        assert address in page
+        drawn = client.get(address)
+        assert drawn["Content-Type"] == "image/svg+xml"
+        picture = ElementTree.fromstring(drawn.content)
+        assert picture.findtext(f"{SVG}title")
+        assert "the table has the numbers" in picture.findtext(f"{SVG}desc", "") or name == "releases"
+    assert re.search(r"12\s*</dd>", page)
+
+
+def test_engineers_see_what_was_spent_and_released_and_no_answers(project: Project) -> None:
+    engineer = make_user("engineer")
+    members.add_member(project=project, user=engineer, role=Role.ENGINEER)
+    client = client_of(engineer)
+    page = client.get(reverse("learner:dashboard", args=[project.slug])).content.decode()
+    assert "Labels agreed on" not in page
+    assert "Start anew" not in page
+    for name in ("labels", "annotators", "work", "nonsense"):
+        assert client.get(reverse("learner:dashboard_csv", args=[project.slug, name])).status_code == 404
+    assert client.get(reverse("learner:dashboard_plot", args=[project.slug, "labels"])).status_code == 404
+    assert len(rows_of(client, project, "releases")) == 1
+
+
+def test_random_choice_stands_beside_it_for_those_who_see_both(project: Project, manager: User) -> None:
+    companion = learning.open_trusted(manager, selection="random", selection_rate=None)
+    other = learning.open_trusted(make_user("stranger"), selection="random", selection_rate=None)
+    client, address = client_of(manager), reverse("learner:compare_projects", args=[project.slug])
+    client.post(address, {"compared_with": other.pk})
+    project.refresh_from_db()
+    assert project.compared_with is None
+    client.post(address, {"compared_with": companion.pk})
+    project.refresh_from_db()
+    assert project.compared_with == companion
+    learning.fill_trusted(companion)
+    learning.run_to_release(companion, make_user(), version=1)
+    assert [row["project"] for row in rows_of(client, project, "releases")] == [project.name, companion.name]
+    engineer = make_user("engineer")
+    members.add_member(project=project, user=engineer, role=Role.ENGINEER)
+    assert [row["project"] for row in rows_of(client_of(engineer), project, "releases")] == [project.name]
+
+
+def test_random_choice_is_opened_beside_a_project_for_the_same_epsilon(project: Project, manager: User) -> None:
+    learning.run_to_release(project, make_user(), version=2)
+    client = client_of(manager)
+    address = reverse("annotation:open_beside", args=[project.slug])
+    assert (
+        "Prepare such a project" not in client.get(reverse("learner:dashboard", args=[project.slug])).content.decode()
+    )
+    assert client.post(address).status_code == 403
+    manager.user_permissions.add(Permission.objects.get(codename="add_project"))
+    client = client_of(User.objects.get(pk=manager.pk))
+    assert "Prepare such a project" in client.get(reverse("learner:dashboard", args=[project.slug])).content.decode()
+    check = client.post(address, follow=True)
+    assert f"stand beside {project.name}" in check.content.decode()
+    assert not any(one.selection == "random" for one in Project.objects.all())
+    client.post(check.redirect_chain[-1][0])
+    project.refresh_from_db()
+    companion = project.compared_with
+    assert companion is not None
+    assert companion.name == f"{project.name}, random choice"
+    same = ("classes", "round_size", "labels_per_release", "regularization", "feature_dimension", "maximum_releases")
+    assert [getattr(companion, name) for name in same] == [getattr(project, name) for name in same]
+    assert guarantee(companion.pool_account).epsilon_limit == guarantee(project.pool_account).epsilon_limit
+    # Two models: what choosing and training cost here, training alone costs there.
+    spent = guarantee(project.pool_account).epsilon_spent
+    assert 2 * companion.training_epsilon == pytest.approx(spent)
+    assert companion.training_epsilon > project.training_epsilon
+    # What stands beside another or asks at random itself has no other beside it.
+    for other in (project, companion):
+        page = client.get(reverse("learner:dashboard", args=[other.slug])).content.decode()
+        assert "Prepare such a project" not in page
+    assert client.post(reverse("annotation:open_beside", args=[companion.slug])).status_code == 404
+
+
+def test_where_answers_are_secret_no_number_or_time_of_them_is_drawn_or_filed(manager: User) -> None:
+    secret = learning.open_secret(manager)
+    learning.fill_trusted(secret)
+    learning.work_off(secret)
+    assert learning.label_everything(secret, make_user("ann"), at_most=3) == 3
+    client = client_of(manager)
+    page = client.get(reverse("learner:dashboard", args=[secret.slug])).content.decode()
+    assert "nobody outside learns" in page
+    assert "Labels agreed on" not in page
+    for name in ("labels", "annotators"):
+        assert rows_of(client, secret, name) == []
+    assert client.get(reverse("learner:dashboard_plot", args=[secret.slug, "labels"])).status_code == 404
+
+
+def test_work_is_cancelled_and_started_anew_from_the_page(manager: User) -> None:
+    project = learning.open_trusted(manager)
+    learning.fill_trusted(project)
+    rounds.advance_project(project_id=project.pk)
+    waiting = Round.objects.get()
+    client = client_of(manager)
+
+    def buttons() -> list[str]:
+        page = tight(client.get(reverse("learner:work_list", args=[project.slug])).content.decode())
+        return re.findall(r'<button class="link">(\w[\w ]*)<', page)
+
+    def press(name: str, row: object) -> None:
+        kind = "job" if isinstance(row, Job) else "round"
+        response = client.post(reverse(name, args=[project.slug, kind, row.pk]))
+        assert response.status_code == 302
+
+    assert buttons() == ["Cancel"]
+    press("learner:retry_work", waiting)
+    assert Round.objects.count() == 1
+    press("learner:cancel_work", waiting)
+    waiting.refresh_from_db()
+    assert (waiting.state, waiting.cancelled_by) == ("failed", "manager")
+    assert buttons() == ["Start anew"]
+    press("learner:retry_work", waiting)
+    press("learner:retry_work", waiting)
+    assert [each.state for each in Round.objects.order_by("number")] == ["failed", "waiting"]
+    assert buttons() == ["Cancel"]
+    for kind, key in (("job", "nonsense"), ("round", "x"), ("nothing", "1"), ("round", "99999")):
+        assert client.post(reverse("learner:cancel_work", args=[project.slug, kind, key])).status_code == 404
+
+
+def test_time_left_follows_from_what_was_done_so_far() -> None:
+    project = make_project()
+    job = Job.objects.create(
+        project=project,
+        kind=jobs.COMPARE,
+        state="running",
+        attempt=1,
+        progress_done=25,
+        progress_total=100,
+        started_at=datetime(2000, 1, 1, tzinfo=UTC),
+    )
+    (work,) = dashboard.work_of(project)
+    assert work.percent == 25
+    assert work.seconds_left == pytest.approx(3 * dashboard._taken(job), rel=1e-3)
+    assert work.can_cancel
+    assert not work.can_retry
+
+
+@pytest.mark.parametrize("kind", [Round, TrainingRun])
+def test_a_running_round_or_training_has_a_bar_and_says_what_it_does(
+    manager: User, kind: type[Round | TrainingRun]
+) -> None:
+    project = learning.open_trusted(manager)
+    of_round, of_training = {"number": 1, "requested": 5}, {"version": 1, "last_consensus_id": 0, "labels_used": 3}
+    row = kind.objects.create(project=project, **(of_round if kind is Round else of_training))
+    client = client_of(manager)
+    page = reverse("learner:work_list", args=[project.slug])
+
+    def shown(language: str = "en", **changes: object) -> str:
+        kind.objects.filter(pk=row.pk).update(**changes)
+        return tight(client.get(page, headers={"accept-language": language}).content.decode())
+
+    assert "<progress" not in shown()
+    step = say("Step {step} of {steps}: {reason}, {done} of {total}.", step=3, steps=4, reason=SCORES, done=1, total=4)
+    told = {"progress_done": 225, "progress_total": 400, "message": step}
+    running = shown(state="running", attempt=1, started_at="2026-01-01T00:00:00Z", **told)
+    assert re.search(r'<progress value="56" max="100" aria-label="Progress of [^"]+ 1">56 %</progress>', running)
+    assert "Step 3 of 4: the pool is scored, 1 of 4." in running
+    assert 'hx-trigger="every' in running
+    assert "Schritt 3 von 4: der Bestand wird bewertet, 1 von 4." in shown("de")
+    stopping = shown(cancelled_by="manager")
+    assert "stopping" in stopping
+    assert "<progress" in stopping
+    ended = {"state": "failed", "finished_at": "2026-01-01T00:01:00Z"}
+    assert "<progress" not in shown(**ended)
+    failed = shown(cancelled_by="", error="lost")
+    assert "<progress" not in failed
+    assert "Step 3" not in failed
+    assert "hx-trigger" not in failed
+
+
+def test_every_kind_of_job_has_a_title() -> None:
+    project = make_project()
+    for kind in jobs.TASKS:
+        Job.objects.create(project=project, kind=kind)
+    titles = {work.row.kind: work.title for work in dashboard.work_of(project) if isinstance(work.row, Job)}
+    assert set(titles) == set(jobs.TASKS)
+    assert all(" " in title for title in titles.values())
+
+
+def test_a_long_history_is_one_point_a_day(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = make_account(epsilon_limit=5.0)
+    ledger.change_limit(account=account, epsilon_limit=7.0, delta_limit=0.0, actor="ada", reason="more")
+    assert [limit for _, _, limit in dashboard.spending_history(account)] == [5.0, 7.0]
+    monkeypatch.setattr(dashboard, "EVERY_ENTRY", 1)
+    # Both are of one day but around midnight, when they are of two.
+    assert [limit for _, _, limit in dashboard.spending_history(account)] in ([7.0], [5.0, 7.0])
+
+
+def test_a_new_project_has_a_dashboard(manager: User) -> None:
+    project = learning.open_trusted(manager)
+    make_records(project, ["one"])
+    response = client_of(manager).get(reverse("learner:dashboard", args=[project.slug]))
+    assert response.status_code == 200
+    assert "No release was measured on public data yet" in response.content.decode()

@@ -1,0 +1,340 @@
+"""Webhooks, from the page to a real HTTPS server and back: signed, sent again, given up, never redirected or misled."""
+
+import datetime
+import ipaddress
+import json
+import socket
+import ssl
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+import standardwebhooks
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from django.conf import settings as site_settings
+from django.db.models.functions import Now
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from annotation.models import Role
+from annotation.people.services import members
+from annotation.projects.services import lifecycle
+from learner.models.webhooks import DeliveryState, Webhook, WebhookDelivery
+from learner.releases import webhook_address
+from learner.releases.services import webhooks
+from privacy.services import ledger
+from tests import documented, learning
+from tests.factories import make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def sent(monkeypatch):
+    """Nothing reaches a broker."""
+    tasks = []
+    monkeypatch.setattr("learner.work.services.dispatch.current_app.send_task", lambda task, **_: tasks.append(task))
+    return tasks
+
+
+class Receiver(HTTPServer):
+    """A web server of the test's own that answers what it is told to."""
+
+    def __init__(self, certificate: ssl.SSLContext) -> None:
+        self.statuses: list[int] = []
+        self.taken: list[tuple[dict[str, str], bytes]] = []
+        self.paths: list[str] = []
+        self.location = "https://127.0.0.1/elsewhere"
+        receiver = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                receiver.taken.append((dict(self.headers), body))
+                receiver.paths.append(self.path)
+                self.send_response(receiver.statuses.pop(0) if receiver.statuses else 204)
+                self.send_header("Location", receiver.location)
+                self.end_headers()
+
+            def log_message(self, *args: object) -> None:
+                pass
+
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.socket = certificate.wrap_socket(self.socket, server_side=True)
+
+    @property
+    def name(self) -> str:
+        return f"127.0.0.1:{self.server_address[1]}"
+
+
+@pytest.fixture
+def receiver(tmp_path, settings):
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "receiver")])
+    now = datetime.datetime.now(datetime.UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    (tmp_path / "certificate.pem").write_bytes(certificate.public_bytes(pem))
+    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    (tmp_path / "key.pem").write_bytes(private)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "certificate.pem", tmp_path / "key.pem")
+    with Receiver(context) as server:
+        serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        serving.start()
+        settings.WEBHOOK_HOSTS = [server.name]
+        settings.WEBHOOK_LOOPBACK_IN_TESTS = server.name
+        settings.WEBHOOK_CA_FILE = str(tmp_path / "certificate.pem")
+        yield server
+        server.shutdown()
+        serving.join()
+
+
+@pytest.fixture
+def manager():
+    return make_user()
+
+
+@pytest.fixture
+def project(manager):
+    return learning.open_trusted(manager)
+
+
+def client_of(person) -> Client:
+    client = Client()
+    client.force_login(person)
+    return client
+
+
+def test_nothing_on_this_machine_is_allowed_by_default():
+    assert site_settings.WEBHOOK_LOOPBACK_IN_TESTS == ""
+    assert site_settings.WEBHOOK_HOSTS == []
+
+
+def test_a_release_is_told_once_signed_and_can_be_sent_again(project, manager, receiver, sent, tmp_path):
+    client, page = client_of(manager), reverse("learner:webhooks", args=[project.slug])
+    url = f"https://{receiver.name}/hook"
+    added = client.post(page, {"url": url, "events": ["release", "round", "budget"]})
+    webhook = Webhook.objects.get()
+    secret = webhooks.secret_of(webhook)
+    assert secret in added.content.decode()
+    assert added["Cache-Control"] == "no-store"
+    assert secret not in client.get(page).content.decode()
+    assert secret.encode() not in bytes(webhook.salt)
+
+    learning.fill_trusted(project)
+    learning.run_to_release(project, make_user(), version=1)
+    assert webhooks.record_events() == 2
+    assert webhooks.record_events() == 0
+    sent.clear()
+    webhooks.send_due()
+    assert sent == ["learner.tasks.send_webhook_task"] * 2
+    delivery = WebhookDelivery.objects.get(event="release")
+    webhooks.send_delivery(delivery_id=str(delivery.pk))
+    delivery.refresh_from_db()
+    assert (delivery.state, delivery.answer, delivery.attempts) == (DeliveryState.SENT, "HTTP 204", 1)
+    ((headers, body),) = receiver.taken
+    told = json.loads(body)
+    assert told == {"schema": "dpal-event/1", "event": "release", "project": project.slug, "version": 1}
+    # The public library of the standard believes this message, and none that differs.
+    verifier = standardwebhooks.Webhook(secret)
+    assert verifier.verify(body, headers) == told
+    for changed in (body + b" ", body.replace(b"1", b"2")):
+        with pytest.raises(standardwebhooks.WebhookVerificationError):
+            verifier.verify(changed, headers)
+    # So does a receiver that checks as the documents print it.
+    documented.write_examples(tmp_path)
+    names = ("webhook-id", "webhook-timestamp", "webhook-signature")
+    known = {"WEBHOOK_SECRET": secret} | {name.upper().replace("-", "_"): headers[name] for name in names}
+    assert documented.run("check_message.py", tmp_path, known, sent=body).stdout == "genuine\n"
+
+    webhooks.send_delivery(delivery_id=str(delivery.pk))
+    assert len(receiver.taken) == 1
+    shown = client.get(page).content.decode()
+    assert "HTTP 204" in shown
+    assert client.post(reverse("learner:send_webhook_again", args=[project.slug, delivery.pk])).status_code == 302
+    webhooks.send_delivery(delivery_id=str(delivery.pk))
+    assert [headers["webhook-id"] for headers, _ in receiver.taken] == [f"msg_{delivery.pk.hex}"] * 2
+    assert receiver.taken[1][1] == body
+
+    # At 80 % of the limit, once for each limit.
+    account = project.pool_account
+    spent = webhooks.guarantee(account).epsilon_spent
+    assert not WebhookDelivery.objects.filter(event="budget").exists()
+    webhooks.BUDGET_SHARE, share = spent / 20.0, webhooks.BUDGET_SHARE
+    try:
+        assert webhooks.record_events() == 1
+        assert webhooks.record_events() == 0
+    finally:
+        webhooks.BUDGET_SHARE = share
+    assert json.loads(WebhookDelivery.objects.get(event="budget").body)["limit_epsilon"] == 20.0
+
+
+def test_the_signature_is_the_one_the_standards_library_makes():
+    """For the secret and message of the standard's example."""
+    secret, message = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "msg_p5jXN8AQM9LWM0D4loKWxJek"
+    moment, body = datetime.datetime(2021, 2, 25, 15, 2, 10, tzinfo=datetime.UTC), '{"test": 2432232314}'
+    theirs = standardwebhooks.Webhook(secret).sign(message, moment, body)
+    ours = webhooks.signature(secret=secret, message_id=message, moment=int(moment.timestamp()), body=body.encode())
+    assert ours == theirs
+    assert theirs.startswith("v1,")
+
+
+def test_what_managers_set_going_is_told_once(project, manager, receiver):
+    chosen = ["limit", "upload", "gate", "settings"]
+    webhook, _ = webhooks.add_webhook(project=project, url=f"https://{receiver.name}/", events=chosen)
+    dataset = learning.upload(project, [["apple saw", "anna"]], ["text", "contributor"])
+    ledger.change_limit(
+        account=project.pool_account, epsilon_limit=25.0, delta_limit=1e-4, actor=manager, reason="agreed"
+    )
+    lifecycle.archive_project(project=project)
+    webhooks.record_events()
+    assert webhooks.record_events() == 0
+    told = {one.event: json.loads(one.body) for one in WebhookDelivery.objects.filter(webhook=webhook)}
+    common = {"schema": "dpal-event/1", "project": project.slug}
+    assert told == {
+        "limit": common | {"event": "limit", "account": project.pool_account.scope},
+        "upload": common | {"event": "upload", "dataset": dataset.pk, "state": "ready"},
+        "settings": common | {"event": "settings", "settings": ["state"], "state": "archived"},
+    }
+
+
+def test_an_upload_that_went_through_the_gate_is_told(manager, receiver):
+    project = learning.open_crowd(manager)
+    webhook, _ = webhooks.add_webhook(project=project, url=f"https://{receiver.name}/", events=["gate"])
+    dataset = learning.upload(project, [[f"play jazz {n}", f"p{n}"] for n in range(9)], ["text", "contributor"])
+    assert webhooks.record_events() == 1
+    (delivery,) = WebhookDelivery.objects.filter(webhook=webhook)
+    assert json.loads(delivery.body)["dataset"] == dataset.pk
+
+
+def waiting(project, receiver) -> WebhookDelivery:
+    webhook, _ = webhooks.add_webhook(project=project, url=f"https://{receiver.name}/", events=["round"])
+    return WebhookDelivery.objects.create(webhook=webhook, event="round", subject="round 1", body="{}")
+
+
+def test_what_is_not_taken_is_tried_again_with_growing_pauses_and_given_up(project, receiver):
+    delivery = waiting(project, receiver)
+    receiver.statuses = [500, 302, 404]
+    pauses = []
+    for _ in range(3):
+        webhooks.send_delivery(delivery_id=str(delivery.pk))
+        delivery.refresh_from_db()
+        pauses.append(delivery.next_at - timezone.now())
+        webhooks.send_delivery(delivery_id=str(delivery.pk))
+        WebhookDelivery.objects.filter(pk=delivery.pk).update(next_at=Now())
+    # The redirect was not followed: three requests, all to the address itself.
+    assert len(receiver.taken) == 3
+    assert [round(pause.total_seconds(), -1) for pause in pauses] == [30, 60, 120]
+    assert (delivery.state, delivery.answer) == (DeliveryState.WAITING, "HTTP 404")
+    WebhookDelivery.objects.filter(pk=delivery.pk).update(attempts=webhooks.MAX_ATTEMPTS - 1)
+    receiver.statuses = [503]
+    webhooks.send_delivery(delivery_id=str(delivery.pk))
+    delivery.refresh_from_db()
+    assert (delivery.state, delivery.answer) == (DeliveryState.GIVEN_UP, "HTTP 503")
+
+
+def test_no_redirect_is_followed_wherever_it_leads(project, receiver):
+    delivery = waiting(project, receiver)
+    # The first would be seen here, if it were followed; the others lead where nothing may be asked.
+    leading = (
+        f"https://{receiver.name}/followed",
+        "http://169.254.169.254/",
+        "https://[::ffff:127.0.0.1]/",
+        "//0/",
+        "/",
+    )
+    for receiver.location in leading:
+        for status in (301, 302, 303, 307, 308):
+            receiver.statuses = [status]
+            WebhookDelivery.objects.filter(pk=delivery.pk).update(next_at=Now(), attempts=0)
+            webhooks.send_delivery(delivery_id=str(delivery.pk))
+            delivery.refresh_from_db()
+            assert (delivery.state, delivery.answer) == (DeliveryState.WAITING, f"HTTP {status}")
+    assert receiver.paths == ["/"] * 5 * len(leading)
+
+
+@pytest.mark.parametrize("inside", ["10.0.0.1", "169.254.169.254", "::1", "::ffff:127.0.0.1", "0.0.0.0"])
+def test_a_name_that_leads_inside_by_now_gets_nothing_and_the_page_says_so(
+    project, manager, receiver, settings, monkeypatch, inside
+):
+    settings.WEBHOOK_HOSTS = ["hooks.example.org"]
+    webhook, _ = webhooks.add_webhook(project=project, url="https://hooks.example.org/", events=["round"])
+    delivery = WebhookDelivery.objects.create(webhook=webhook, event="round", subject="round 1", body="{}")
+    found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (inside, 443))]
+    with monkeypatch.context() as patch:
+        patch.setattr(webhook_address.socket, "getaddrinfo", lambda *_, **__: found)
+        patch.setattr(webhook_address.socket, "create_connection", lambda *_, **__: pytest.fail("connected"))
+        webhooks.send_delivery(delivery_id=str(delivery.pk))
+    delivery.refresh_from_db()
+    assert (delivery.state, delivery.attempts) == (DeliveryState.WAITING, 1)
+    shown = client_of(manager).get(reverse("learner:webhooks", args=[project.slug])).content.decode()
+    assert "leads to an address that is not public" in shown.replace("&#x27;", "'")
+    assert receiver.taken == []
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "reason"),
+    [
+        ("WEBHOOK_LOOPBACK_IN_TESTS", "", "not public"),
+        ("WEBHOOK_HOSTS", [], "not allowed"),
+        ("WEBHOOK_CA_FILE", "", "SSLCertVerificationError"),
+    ],
+)
+def test_a_host_that_is_no_longer_trusted_gets_nothing(project, receiver, settings, setting, value, reason):
+    delivery = waiting(project, receiver)
+    setattr(settings, setting, value)
+    webhooks.send_delivery(delivery_id=str(delivery.pk))
+    delivery.refresh_from_db()
+    assert reason in delivery.answer
+    assert receiver.taken == []
+
+
+def test_a_removed_webhook_hears_nothing_more(project, manager, receiver):
+    delivery = waiting(project, receiver)
+    client, webhook = client_of(manager), delivery.webhook
+    assert client.post(reverse("learner:remove_webhook", args=[project.slug, webhook.pk])).status_code == 302
+    assert client.post(reverse("learner:remove_webhook", args=[project.slug, webhook.pk])).status_code == 404
+    client.post(reverse("learner:send_webhook_again", args=[project.slug, delivery.pk]))
+    webhooks.send_delivery(delivery_id=str(delivery.pk))
+    assert webhooks.record_events() == 0
+    assert receiver.taken == []
+
+
+def test_only_managers_see_and_change_webhooks(project, manager, receiver):
+    delivery = waiting(project, receiver)
+    page = reverse("learner:webhooks", args=[project.slug])
+    change = [
+        reverse("learner:remove_webhook", args=[project.slug, delivery.webhook_id]),
+        reverse("learner:send_webhook_again", args=[project.slug, delivery.pk]),
+    ]
+    engineer = make_user()
+    members.add_member(project=project, user=engineer, role=Role.ENGINEER)
+    other = make_user()
+    elsewhere = learning.open_trusted(other)
+    for client in (client_of(engineer), client_of(make_user(is_superuser=True)), client_of(other)):
+        assert client.get(page).status_code == 404
+        assert [client.post(address).status_code for address in change] == [404, 404]
+    # A manager of another project cannot reach it by that project's address.
+    crossed = reverse("learner:remove_webhook", args=[elsewhere.slug, delivery.webhook_id])
+    assert client_of(other).post(crossed).status_code == 404
+    for url, events in (("http://x/", ["round"]), ("https://evil.example/", ["round"]), (delivery.webhook.url, [])):
+        answer = client_of(manager).post(page, {"url": url, "events": events})
+        assert answer.status_code == 422
+        assert 'role="alert"' in answer.content.decode()
+    assert Webhook.objects.count() == 1

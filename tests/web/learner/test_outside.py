@@ -1,0 +1,213 @@
+"""A crowd project attacked from outside: what engineers and annotators may read must not follow one answer.
+
+The neighbour of a site is the same site with one answer of one person replaced. Each test puts both in the same place
+and reads what an engineer reads by REST, and what the queue hands to annotators.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import timedelta
+from itertools import chain, combinations
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pytest
+from django.db import transaction
+from django.test import Client
+
+from annotation.models import Membership, Query, QueryState, Role
+from annotation.people.services import members, tokens
+from annotation.people.services.tokens import Scope
+from annotation.questions.services import labels, queue
+from learner.models import Round
+from learner.rounds.services import rounds
+from tests import learning
+from tests.factories import make_annotators, make_user, write_settings
+
+pytestmark = pytest.mark.django_db(transaction=True)
+OVERLAP = 3
+# A time of day with a part of a second.
+FINE = re.compile(r"[^\s\"]*\d\d:\d\d:\d\d[.,]\d[^\s\"]*")
+
+
+@pytest.fixture
+def crowd():
+    """A crowd project with one release and half of its texts asked, the newer half of those still unanswered."""
+    project = learning.open_crowd(make_user(), overlap=OVERLAP, labels_per_release=8, round_size=8)
+    learning.fill_crowd(project, texts=32)
+    make_annotators(project, OVERLAP + 2)
+    learning.work_off(project)
+    settle(project)
+    learning.work_off(project, version=1)
+    write_settings(project, labels_per_release=1000)
+    assert next_round(project).number == 2
+    assert Query.objects.exclude(state=QueryState.CANDIDATE).count() == 16 == Query.objects.count() // 2
+    project.refresh_from_db()
+    return project
+
+
+def settle(project, opinions: Mapping[int, tuple[int, ...]] = MappingProxyType({})) -> None:
+    """Have people answer whatever is open: truthfully, but for the questions whose `opinions` are given."""
+    people = [member.user for member in Membership.objects.filter(project=project, role="annotator").order_by("pk")]
+    for place, person in enumerate(people):
+        while (held := queue.claim_next(project=project, user=person)) is not None:
+            opinion = opinions.get(held.query_id)
+            choice = learning.truth_of(held.query.text) if opinion is None else opinion[place]
+            labels.submit_label(assignment=held, choice=choice)
+
+
+def engineer_of(project) -> Client:
+    person = make_user()
+    members.add_member(project=project, user=person, role=Role.ENGINEER)
+    _, secret = tokens.create_token(user=person, name="test", scopes=list(Scope), lifetime=timedelta(days=1))
+    return Client(headers={"Authorization": f"Bearer {secret}"})
+
+
+def read(engineer: Client, project, what: str) -> Any:
+    answer = engineer.get(f"/api/v1/projects/{project.slug}/{what}?limit=200")
+    assert answer.status_code == 200
+    return answer.json()
+
+
+@contextmanager
+def taken_back() -> Iterator[None]:
+    """Undo whatever happens inside."""
+    outer = transaction.atomic()
+    # As Django's own test case marks its transaction: what must be durable may run inside, and be undone.
+    outer._from_testcase = True  # type: ignore[attr-defined]
+    # The thread that keeps a lease sees no row of an open transaction, and would take it for lost.
+    with pytest.MonkeyPatch.context() as patch, outer:
+        patch.setattr("annotation.work.services.work.Lease._keep", lambda lease: None)
+        yield
+        transaction.set_rollback(True)
+
+
+def next_round(project) -> Round:
+    """Take the project's next step, which chooses questions, as a worker would."""
+    rounds.advance_project(project_id=project.pk)
+    chosen = Round.objects.filter(project=project).latest("number")
+    rounds.run_round(round_id=chosen.pk)
+    chosen.refresh_from_db()
+    return chosen
+
+
+def told(engineer: Client, project) -> dict[str, Any]:
+    """Return what REST tells an engineer of rounds and ledger, without clocks and what hangs on them."""
+    moving = {"created_at", "finished_at", "hash", "output_digest"}
+    found = {what: read(engineer, project, what) for what in ("rounds", "ledger/entries", "ledger")}
+    for rows in found.values():
+        for row in rows:
+            for name in moving | {"chain_head"}:
+                row.pop(name, None)
+    return found
+
+
+def handed_out(project) -> list[tuple[int, int]]:
+    """Return what the queue would hand to annotators, in order, and to how many."""
+    waiting = Query.objects.filter(project=project, state=QueryState.OPEN).order_by("priority", "pk")
+    return list(waiting.values_list("pk", "open_slots"))
+
+
+def asked_in(number: int) -> list[int]:
+    return list(Query.objects.filter(round_number=number).order_by("priority").values_list("pk", flat=True))
+
+
+def test_no_digest_in_the_ledger_is_found_by_trying_ids(crowd):
+    """The ids of one round are few and small: an engineer tries all of them, in the order asked or in any."""
+    engineer = engineer_of(crowd)
+    rounds_asked = [asked_in(1), asked_in(2)]
+    settle(crowd, dict.fromkeys(sorted(asked_in(2))[:3], (0, 1, 1)))
+    assert next_round(crowd).selected
+    shown = {entry["output_digest"] for entry in read(engineer, crowd, "ledger/entries") if entry["output_digest"]}
+    everything = sorted(asked_in(1) + asked_in(2))
+    again = Query.objects.filter(state=QueryState.OPEN).order_by("priority")
+    guesses = chain(
+        [*rounds_asked, list(again.values_list("pk", flat=True))],
+        *(combinations(everything, size) for size in (1, 2, 3, 4)),
+    )
+    found = [ids for ids in guesses if hashlib.sha256(np.array(ids, dtype="<i8").tobytes()).hexdigest() in shown]
+    assert found == []
+
+
+def test_what_is_asked_next_and_when_follows_no_answer(crowd):
+    """One answer of three turned over: a doubt about one question, or about which class its majority names."""
+    engineer = engineer_of(crowd)
+    first, second = asked_in(2)[:2]
+    worlds = {
+        "alike": {},
+        "one doubt": {first: (0, 1, 1)},
+        "another": {second: (1, 0, 1)},
+        "both": {first: (1, 1, 0), second: (0, 0, 1)},
+    }
+    seen = {}
+    for name, opinions in worlds.items():
+        with taken_back():
+            settle(crowd, opinions)
+            next_round(crowd)
+            seen[name] = (told(engineer, crowd), handed_out(crowd))
+    assert all(world == seen["alike"] for world in seen.values())
+
+
+def test_when_a_model_is_trained_follows_no_answer():
+    """Two people agree on a question or they do not; without any label there is a model all the same."""
+    project = learning.open_crowd(make_user(), overlap=2, labels_per_release=8, round_size=8, maximum_releases=2)
+    learning.fill_crowd(project, texts=16)
+    make_annotators(project, 4)
+    learning.work_off(project)
+    engineer = engineer_of(project)
+    asked = asked_in(1)
+    worlds: list[dict[int, tuple[int, ...]]] = [{}, {asked[0]: (0, 1)}, dict.fromkeys(asked, (0, 1))]
+    seen = []
+    for opinions in worlds:
+        with taken_back():
+            settle(project, opinions)
+            assert Query.objects.filter(state=QueryState.DISPUTED).count() == len(opinions)
+            learning.work_off(project)
+            settle(project, dict.fromkeys(asked, (0, 1, 0, 1)))
+            learning.work_off(project)
+            seen.append((told(engineer, project), len(handed_out(project)), versions(engineer, project)))
+    assert seen[0][2] == [(2, 16), (1, 8)]
+    assert seen[1:] == [seen[0]] * 2
+
+
+def versions(engineer: Client, project) -> list[tuple[int, int]]:
+    """Return each version that was released and how many questions were asked for it."""
+    return [(model["version"], model["questions_asked"]) for model in read(engineer, project, "models")]
+
+
+def test_rounds_say_nothing_of_a_failure(crowd):
+    """Why a step failed is an output of what it read; engineers see that it did."""
+    engineer = engineer_of(crowd)
+    Round.objects.filter(number=1).update(state="failed", error="No answer leaves a doubt any more.")
+    _newest, row = read(engineer, crowd, "rounds")
+    assert (row["state"], row["error"]) == ("failed", "")
+    manager = crowd.created_by
+    _, secret = tokens.create_token(user=manager, name="own", scopes=list(Scope), lifetime=timedelta(days=1))
+    inside = Client(headers={"Authorization": f"Bearer {secret}"})
+    assert read(inside, crowd, "rounds")[1]["error"] == "No answer leaves a doubt any more."
+
+
+def test_no_time_is_finer_than_a_second(crowd):
+    """How long a training or a choice took, to the millisecond, tells something of what it read."""
+    engineer, person = engineer_of(crowd), Client()
+    person.force_login(Membership.objects.get(project=crowd, role=Role.ENGINEER).user)
+    api, pages = f"/api/v1/projects/{crowd.slug}", f"/projects/{crowd.slug}"
+    rest = ("/rounds", "/models", "/models/1", "/ledger", "/ledger/entries", "/ledger/statement")
+    bodies = [body_of(engineer.get(f"{api}{route}")) for route in rest]
+    looked_at = ("/releases/", "/releases/1/", "/budget/", "/budget/statement/", "/budget/statement.csv", "/dashboard/")
+    bodies += [body_of(person.get(f"{pages}{page}")) for page in (*looked_at, "/dashboard/spending.csv")]
+    assert not [found for body in bodies for found in FINE.findall(body)]
+    statement = json.loads(bodies[rest.index("/ledger/statement")])
+    moments = [entry["created_at"] for account in statement["accounts"] for entry in account["entries"]]
+    assert moments
+    assert {moment % 1_000_000 for moment in moments} == {0}
+
+
+def body_of(answer: Any) -> str:
+    assert answer.status_code == 200
+    # When a document is made is the reader's own doing.
+    return re.sub(r'"made_at": "[^"]*"', '"made_at": ""', answer.getvalue().decode())

@@ -1,0 +1,119 @@
+"""Suggestions attacked from a crowd's side: with equal responses, worlds whose answers differ suggest the same."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from django.test import Client
+
+from annotation.models import Label, Membership, Project, Query, Role
+from learner.rounds.services import suggestions
+from privacy.mechanisms.randomized_response import RandomizedResponse
+from tests import learning
+from tests.factories import make_annotators, make_user
+from tests.web.learner.test_outside import asked_in, settle, taken_back
+from tests.web.learner.test_randomized_worlds import held, plain, silent
+
+pytestmark = pytest.mark.django_db(transaction=True)
+CLASSES = ["fruit", "tool", "other"]
+
+
+class Coins:
+    """Coins that fall alike in every world: what they leave blind is no matter of answers."""
+
+    def __init__(self) -> None:
+        self.thrown = 0
+
+    def random(self) -> float:
+        self.thrown += 1
+        return (self.thrown % 2) * 0.9
+
+
+@pytest.fixture
+def crowd():
+    project = learning.open_crowd(
+        make_user(),
+        label_randomizer="randomized_consensus",
+        answers_epsilon=3.0,
+        labels_epsilon=4.0,
+        estimator="channel",
+        repeat_votes=False,
+        # A model that is sure of itself would keep one class, and leave an answer nothing to change.
+        response_classes="uniform",
+        # Draws nothing, so that equal models ask for the same.
+        selection="clustered_uncertainty",
+        features="static_encoder",
+        overlap=3,
+        classes=CLASSES,
+        maximum_releases=3,
+        suggestions="released_model",
+        blind_share=0.5,
+    )
+    learning.fill_crowd(project, texts=28)
+    make_annotators(project, 3)
+    learning.work_off(project)
+    settle(project)
+    learning.work_off(project, version=1)
+    learning.work_off(project)
+    return project
+
+
+def world_of(
+    project: Project, opinion: dict[int, tuple[int, ...]], draw: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> dict[str, Any]:
+    """Answer a round, train on what is said of it, and return what the next one shows of suggestions."""
+    release = RandomizedResponse.release
+
+    def noted(response: Any, classes: Any, kept: Any, *, rng: Any) -> Any:
+        return release(response, classes, kept, rng=rng) if len(kept) >= 100 else draw(classes, kept)
+
+    with taken_back(), monkeypatch.context() as patch:
+        patch.setattr(RandomizedResponse, "release", noted)
+        patch.setattr(suggestions.secrets, "SystemRandom", Coins)
+        settle(project, opinion)
+        learning.work_off(project, version=2)
+        learning.work_off(project)
+        third = Query.objects.filter(project=project, round_number=3).order_by("priority", "pk")
+        stored = list(third.values_list("pk", "suggested", "suggested_percent", "suggestion_shown"))
+        annotator = Client()
+        annotator.force_login(Membership.objects.filter(project=project, role=Role.ANNOTATOR).earliest("pk").user)
+        page = plain(annotator.get(f"/projects/{project.slug}/label/").content)
+    assert len(stored) == 8
+    assert all(None not in row for row in stored)
+    return {"stored": stored, "page": page}
+
+
+def worlds_of(project: Project, draw: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    first = asked_in(2)
+    opinions: list[dict[int, tuple[int, ...]]] = [
+        {},
+        {first[0]: (2, 2, 2)},
+        {first[0]: (0, 1, 2)},
+        dict.fromkeys(first, (2, 2, 2)),
+    ]
+    return [world_of(project, opinion, draw, monkeypatch) for opinion in opinions]
+
+
+def test_with_equal_responses_suggestions_are_the_same_whatever_was_answered(crowd, monkeypatch):
+    alike, *others = worlds_of(crowd, held, monkeypatch)
+    assert all(world == alike for world in others)
+
+
+def test_an_answer_that_is_said_as_it_is_shows_in_suggestions(crowd, monkeypatch):
+    """The test above finds something where there is something to find."""
+    alike, *others = worlds_of(crowd, silent, monkeypatch)
+    assert others[-1]["stored"] != alike["stored"]
+
+
+def test_a_suggestion_that_reads_answers_is_caught(crowd, monkeypatch):
+    """The planted twin: what most people answered so far stands beside the next question."""
+
+    def most_answered(model: Any, X: Any, rows: Any) -> Any:
+        given = list(Label.objects.filter(query__project=crowd, superseded_at=None).values_list("choice", flat=True))
+        shares = np.bincount(given, minlength=len(CLASSES)) / len(given)
+        return np.full(len(rows), shares.argmax()), np.full(len(rows), round(100 * shares.max()))
+
+    monkeypatch.setattr(suggestions, "_applied", most_answered)
+    alike, *others = worlds_of(crowd, held, monkeypatch)
+    assert others[-1]["stored"] != alike["stored"]
