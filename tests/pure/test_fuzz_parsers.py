@@ -32,6 +32,7 @@ from privacy.accounting.event import event_from_json
 from privacy.normalizers import Normalizer, normalize_text
 from tests.fuzzing import fuzz
 from tests.openid_issuer import PUBLIC, signed
+from tests.workbooks import sheet, workbook
 
 LIMIT = 300_000
 LAYOUTS = [
@@ -63,7 +64,9 @@ def samples():
         "rows.csv.gz": gzip.compress(csv, mtime=0),
         "rows.jsonl": "\n".join(map(json.dumps, lines)).encode(),
         "tasks.json": json.dumps([{"id": n, "data": line} for n, line in enumerate(lines)]).encode(),
+        "wide.csv": csv.decode().encode("utf-16"),
         "rows.parquet": parquet.getvalue(),
+        "rows.xlsx": workbook({"A": sheet([list(table), *(list(line.values()) for line in lines)])}, compress=False),
         "images.zip": zipped({"a/1.png": picture.getvalue(), "b/2.png": picture.getvalue()}),
     }
 

@@ -6,13 +6,23 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from annotation.data.parsers.reading import Format
+from annotation.data.parsers.encodings import Encoding
+from annotation.data.parsers.reading import TEXTS, Format
 from annotation.data.parsers.shapes import Shape
 from annotation.models import Arrival, BadRows, DataKind, DatasetRole, Estimator, Oracle, PrivacyUnit, Project
 
 DELIMITED = (Format.CSV, Format.TSV)
 DELIMITERS = [(",", _("comma")), (";", _("semicolon")), ("\t", _("tab")), ("|", _("vertical bar"))]
 FEATURE = "feature_"
+ENCODINGS = [
+    ("", _("by the mark it begins with, else UTF-8")),
+    (Encoding.UTF_8.value, "UTF-8"),
+    (Encoding.WINDOWS_1252.value, _("Windows-1252 (Western European, as older Excel writes CSV)")),
+    (Encoding.LATIN_1.value, "Latin-1 (ISO 8859-1)"),
+    (Encoding.UTF_16.value, _("UTF-16 with a mark")),
+    (Encoding.UTF_16_LE.value, _("UTF-16, low byte first (Windows)")),
+    (Encoding.UTF_16_BE.value, _("UTF-16, high byte first")),
+]
 
 
 class UploadForm(forms.Form):
@@ -21,7 +31,8 @@ class UploadForm(forms.Form):
     file = forms.FileField(
         label=_("File"),
         help_text=_(
-            "CSV, TSV, JSONL, Parquet; a Label Studio export (JSON or JSON-MIN); a zip of PNG or JPEG for images."
+            "CSV, TSV, JSONL, Parquet, Excel (.xlsx); a Label Studio export (JSON or JSON-MIN); a zip of PNG or JPEG "
+            "for images."
         ),
     )
     role = forms.ChoiceField(choices=DatasetRole.choices, label=_("What it is"))
@@ -42,6 +53,12 @@ class UploadForm(forms.Form):
         initial=True,
         label=_("The first line names the columns"),
         help_text=_("Without such a line the columns are called 1, 2, 3 and so on."),
+    )
+    encoding = forms.ChoiceField(
+        choices=ENCODINGS,
+        required=False,
+        label=_("Encoding of a text file"),
+        help_text=_("It is never guessed: choose it where umlauts or accents would come out wrong."),
     )
     bad_rows = forms.ChoiceField(
         choices=BadRows.choices, widget=forms.RadioSelect, initial=BadRows.KEEP_GOOD, label=_("Bad rows")
@@ -73,7 +90,8 @@ class UploadForm(forms.Form):
 
     def reading(self) -> dict[str, Any]:
         """Return how the file is written."""
-        return {"has_header": self.cleaned_data["has_header"]}
+        encoding = self.cleaned_data.get("encoding")
+        return {"has_header": self.cleaned_data["has_header"]} | ({"encoding": encoding} if encoding else {})
 
 
 class MappingForm(forms.Form):
@@ -84,8 +102,7 @@ class MappingForm(forms.Form):
         kwargs["initial"] = _initial(mapping, project, shape)
         super().__init__(*args, **kwargs)
         self.declared = [column["name"] for column in project.columns] if project.data_kind == DataKind.TABLE else []
-        if shape.format in DELIMITED:
-            self._ask_how_it_is_written()
+        self._ask_how_it_is_written(shape)
         if shape.format is Format.IMAGES:
             return
         if project.data_kind == DataKind.TEXT:
@@ -104,10 +121,19 @@ class MappingForm(forms.Form):
         else:
             self._ask_for_label(shape)
 
-    def _ask_how_it_is_written(self) -> None:
-        self.fields["has_header"] = forms.BooleanField(required=False, label=_("The first line names the columns"))
-        self.fields["quoting"] = forms.BooleanField(required=False, label=_('Fields may stand in quotes (")'))
-        self.fields["delimiter"] = forms.ChoiceField(choices=DELIMITERS, label=_("Between two fields"))
+    def _ask_how_it_is_written(self, shape: Shape) -> None:
+        if shape.format is Format.WORKBOOK:
+            sheets = [(name, name) for name in shape.sheets]
+            self.fields["sheet"] = forms.ChoiceField(choices=sheets, label=_("Sheet of the workbook"))
+        if shape.format in (*DELIMITED, Format.WORKBOOK):
+            self.fields["has_header"] = forms.BooleanField(required=False, label=_("The first line names the columns"))
+        if shape.format in DELIMITED:
+            self.fields["quoting"] = forms.BooleanField(required=False, label=_('Fields may stand in quotes (")'))
+            self.fields["delimiter"] = forms.ChoiceField(choices=DELIMITERS, label=_("Between two fields"))
+        if shape.format in TEXTS:
+            self.fields["encoding"] = forms.ChoiceField(
+                choices=ENCODINGS, required=False, label=_("Encoding of the file")
+            )
 
     def _ask_for_contributor(self, project: Project, shape: Shape) -> None:
         needed = project.privacy_unit == PrivacyUnit.CONTRIBUTOR
@@ -147,19 +173,32 @@ class MappingForm(forms.Form):
         return values | ({"features": features} if features else {})
 
 
-def reading_of(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return how a delimited file is written, as a page sent it."""
-    reading: dict[str, Any] = {name: name in data for name in ("has_header", "quoting")}
-    if data.get("delimiter") in dict(DELIMITERS):
-        reading["delimiter"] = data["delimiter"]
+def reading_of(data: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
+    """Return how a file is written, as a page sent it; an encoding that nobody chose is empty."""
+    reading: dict[str, Any] = {}
+    if shape.format in (*DELIMITED, Format.WORKBOOK):
+        reading["has_header"] = "has_header" in data
+    if shape.format in DELIMITED:
+        reading["quoting"] = "quoting" in data
+        if data.get("delimiter") in dict(DELIMITERS):
+            reading["delimiter"] = data["delimiter"]
+    if shape.format in TEXTS and data.get("encoding") in dict(ENCODINGS):
+        reading["encoding"] = data["encoding"]
+    if data.get("sheet") in shape.sheets:
+        reading["sheet"] = data["sheet"]
     return reading
+
+
+def reading_so_far(mapping: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
+    """Return how a file was read for the page that came before."""
+    usual = {"has_header": True, "quoting": True, "delimiter": shape.delimiter, "encoding": "", "sheet": shape.sheet}
+    return usual | dict(mapping)
 
 
 def _initial(mapping: Mapping[str, Any], project: Project, shape: Shape) -> dict[str, Any]:
     features = mapping.get("features", {})
     places = {f"{FEATURE}{place}": features.get(column["name"]) for place, column in enumerate(project.columns)}
-    defaults = {"has_header": True, "quoting": True, "delimiter": shape.delimiter, "answers": "majority"}
-    return defaults | dict(mapping) | places
+    return {"answers": "majority"} | reading_so_far(mapping, shape) | places
 
 
 def _column(label: Any, columns: Iterable[str], *, required: bool = True, help_text: Any = "") -> forms.ChoiceField:

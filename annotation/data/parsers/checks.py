@@ -15,7 +15,10 @@ MAXIMUM_TEXT_LENGTH = 20_000
 EMPTY = say("is empty")
 TOO_LONG = say("is longer than {most:,} characters", most=MAXIMUM_TEXT_LENGTH)
 NOT_TEXT = say("is not text")
-NOT_UTF8 = say("is not valid UTF-8; if the file is Latin-1 or Windows-1252, save it as UTF-8 and upload that")
+NOT_UTF8 = say(
+    "is not valid in the file's encoding, which is UTF-8 unless another one is chosen; choose windows-1252 or what "
+    "else it is, or save the file as UTF-8"
+)
 NUL = say("holds a NUL character")
 NOT_A_NUMBER = say("is not a finite number")
 NOT_DECLARED = say("is not a declared category")

@@ -12,6 +12,7 @@ from typing import BinaryIO
 
 from annotation.data.parsers.checks import check_rows
 from annotation.data.parsers.delimited import AT_THE_END, DelimitedReader
+from annotation.data.parsers.encodings import Encoding
 from annotation.data.parsers.json_lines import JsonLinesReader
 from annotation.data.parsers.parquet import ParquetReader
 from annotation.data.parsers.reading import Upload
@@ -91,7 +92,7 @@ def find_cuts(upload: Upload, file: BinaryIO, *, size: int, part_bytes: int) -> 
     if isinstance(upload.reader, ParquetReader):
         return _cuts_between_groups(upload.reader.group_bytes, part_bytes)
     text = isinstance(upload.reader, JsonLinesReader | DelimitedReader)
-    if not text or upload.compressed or size > upload.maximum_bytes:
+    if not text or upload.compressed or upload.encoding != Encoding.UTF_8 or size > upload.maximum_bytes:
         return [0, size]
     # Up to here the header was looked for; it stays in one part with what names it.
     head = file.tell()

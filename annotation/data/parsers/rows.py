@@ -50,6 +50,10 @@ class Layout:
         Between two fields; None finds it.
     quoting : bool
         Whether `"` encloses fields.
+    encoding : str, optional
+        How a text file is written, a value of `Encoding`; None takes its mark's word, else UTF-8.
+    sheet : str, optional
+        Name of the sheet of a workbook; None takes the first that shows.
     sources : mapping
         Names of declared columns to those the file gives them; a column it leaves out has the same name in both.
     answers : {"majority", "ground_truth"}
@@ -72,6 +76,8 @@ class Layout:
     header: tuple[str, ...] = ()
     delimiter: str | None = None
     quoting: bool = True
+    encoding: str | None = None
+    sheet: str | None = None
     sources: Mapping[str, str] = field(default_factory=dict)
     answers: Answers = "majority"
     annotator: str | None = None

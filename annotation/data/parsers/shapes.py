@@ -13,8 +13,9 @@ from annotation.data.parsers.delimited import DELIMITERS
 from annotation.data.parsers.json_lines import read_object
 from annotation.data.parsers.label_studio import LabelStudioReader
 from annotation.data.parsers.reading import Format, detect_format
-from annotation.data.parsers.rows import Layout
+from annotation.data.parsers.rows import Layout, Look
 from annotation.data.parsers.sources import TextSource
+from annotation.data.parsers.workbook import WorkbookReader
 from annotation.errors import InvalidUpload
 
 HEAD_LINES = 100
@@ -25,7 +26,8 @@ HEAD_CHARACTERS = 8 * 1024 * 1024
 class Shape:
     """How a file is written and what its columns are called.
 
-    `controls` are what may have been answered in a list of tasks, and `people` who did, as far as its beginning shows.
+    `controls` are what may have been answered in a list of tasks, and `people` who did, as far as its beginning shows;
+    `sheets` those of a workbook, and `sheet` the one that was looked at.
     """
 
     format: Format
@@ -33,6 +35,8 @@ class Shape:
     delimiter: str | None = None
     controls: tuple[str, ...] = ()
     people: tuple[str, ...] = ()
+    sheets: tuple[str, ...] = ()
+    sheet: str | None = None
 
 
 def shape_of(
@@ -43,9 +47,11 @@ def shape_of(
     has_header: bool = True,
     delimiter: str | None = None,
     quoting: bool = True,
+    encoding: str | None = None,
+    sheet: str | None = None,
 ) -> Shape:
     """Look at the beginning of a file; `InvalidUpload` if it is of no known format or damaged there."""
-    kind, compressed = detect_format(file, name)
+    kind, compressed, settled = detect_format(file, name, encoding)
     if kind is Format.IMAGES:
         return Shape(kind)
     if kind is Format.PARQUET:
@@ -53,7 +59,11 @@ def shape_of(
             return Shape(kind, tuple(pq.read_schema(file).names))
         except (pa.ArrowException, OSError):
             raise InvalidUpload("file: the Parquet file is damaged or cut off") from None
-    source = TextSource(file, compressed=compressed, maximum_bytes=maximum_bytes)
+    if kind is Format.WORKBOOK:
+        asked = Layout(kind="text", has_header=has_header, sheet=sheet)
+        book = WorkbookReader(file, asked, maximum_bytes=maximum_bytes, look=Look(1))
+        return Shape(kind, tuple(name for name in book.header if name), sheets=book.sheets, sheet=book.sheet)
+    source = TextSource(file, compressed=compressed, maximum_bytes=maximum_bytes, encoding=settled)
     if kind is Format.TASKS:
         tasks = LabelStudioReader(source, Layout(kind="text"))
         return Shape(kind, tasks.fields(), controls=tasks.controls(), people=tasks.people())

@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Iterator
 from typing import BinaryIO, cast
 
+from annotation.data.parsers.encodings import Encoding, InUtf8
 from annotation.errors import InvalidUpload
 from privacy.wording import say
 
@@ -33,15 +34,23 @@ class FileRange:
 class TextSource:
     """The lines of an upload; `chunks` counts the pieces read, so that a reader knows when to hand over a batch.
 
-    Bytes that are no UTF-8 become lone surrogates, which the checks find in the very row that holds them.
+    Bytes that are no text in the encoding become lone surrogates, which the checks find in the very row that has them.
     """
 
     def __init__(
-        self, file: "BinaryIO | FileRange", *, compressed: bool, maximum_bytes: int, from_start: bool = True
+        self,
+        file: "BinaryIO | FileRange",
+        *,
+        compressed: bool,
+        maximum_bytes: int,
+        from_start: bool = True,
+        encoding: Encoding = Encoding.UTF_8,
     ) -> None:
-        self._stream: BinaryIO | FileRange | gzip.GzipFile = (
+        self._stream: BinaryIO | FileRange | gzip.GzipFile | InUtf8 = (
             gzip.GzipFile(fileobj=cast(BinaryIO, file)) if compressed else file
         )
+        if encoding != Encoding.UTF_8:
+            self._stream = InUtf8(self._stream, encoding)
         self._maximum_bytes = maximum_bytes
         self._from_start = from_start
         self.chunks = 0

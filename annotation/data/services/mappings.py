@@ -6,6 +6,7 @@ from typing import Any, BinaryIO, cast, get_args
 
 from django.conf import settings
 
+from annotation.data.parsers.encodings import Encoding
 from annotation.data.parsers.guessing import guess_columns, remembered
 from annotation.data.parsers.reading import Format, detect_format
 from annotation.data.parsers.rows import Answers, Layout
@@ -14,7 +15,7 @@ from annotation.errors import InvalidUpload
 from annotation.models import DataKind, Dataset, DatasetRole, PrivacyUnit, Project
 from privacy.wording import say
 
-READING_KEYS = frozenset({"has_header", "columns", "delimiter", "quoting"})
+READING_KEYS = frozenset({"has_header", "columns", "delimiter", "quoting", "encoding", "sheet"})
 NAME_KEYS = ("text", "contributor", "label", "id", "pixels", "annotator")
 MAPPING_KEYS = READING_KEYS | {*NAME_KEYS, "features", "answers"}
 
@@ -24,7 +25,8 @@ def check_mapping(mapping: Mapping[str, Any]) -> None:
 
     `text`, `contributor`, `label` (a pool's are never read), `pixels` (a list) and `id` (known, not stored) name
     columns; `features` says for declared columns what the file calls them. Of delimited files `has_header`, the
-    `columns` where there is none, `delimiter` and `quoting` say how they are written. Of Label Studio's tasks `label`
+    `columns` where there is none, `delimiter` and `quoting` say how they are written, of any text its `encoding`, and
+    `sheet` names one of a workbook. Of Label Studio's tasks `label`
     names a control, `answers` whether the majority counts or only what is marked as true, `annotator` whose count.
     """
     if unknown := mapping.keys() - MAPPING_KEYS:
@@ -34,6 +36,20 @@ def check_mapping(mapping: Mapping[str, Any]) -> None:
             if key == "annotator":
                 raise InvalidUpload(say("{key}: must be a name", key=key))
             raise InvalidUpload(say("{key}: must be the name of a column", key=key))
+    _check_reading(mapping)
+    features = mapping.get("features", {})
+    if not isinstance(features, Mapping) or not all(isinstance(one, str) and one for one in features.values()):
+        raise InvalidUpload("features: must name a column of the file for each declared column")
+    if mapping.get("answers", "majority") not in get_args(Answers):
+        raise InvalidUpload(say("answers: must be one of {possible}", possible=", ".join(get_args(Answers))))
+
+
+def _check_reading(mapping: Mapping[str, Any]) -> None:
+    """Refuse what cannot say how a file is written."""
+    if mapping.get("encoding", Encoding.UTF_8) not in list(Encoding):
+        raise InvalidUpload(say("encoding: must be one of {possible}", possible=", ".join(Encoding)))
+    if "sheet" in mapping and not (isinstance(mapping["sheet"], str) and mapping["sheet"]):
+        raise InvalidUpload("sheet: must be the name of a sheet")
     for key in ("has_header", "quoting"):
         if not isinstance(mapping.get(key, True), bool):
             raise InvalidUpload(say("{key}: must be true or false", key=key))
@@ -43,11 +59,6 @@ def check_mapping(mapping: Mapping[str, Any]) -> None:
     delimiter = mapping.get("delimiter", ",")
     if not (isinstance(delimiter, str) and len(delimiter) == 1 and delimiter not in '"\r\n'):
         raise InvalidUpload("delimiter: must be one character, neither a quote nor a line end")
-    features = mapping.get("features", {})
-    if not isinstance(features, Mapping) or not all(isinstance(one, str) and one for one in features.values()):
-        raise InvalidUpload("features: must name a column of the file for each declared column")
-    if mapping.get("answers", "majority") not in get_args(Answers):
-        raise InvalidUpload(say("answers: must be one of {possible}", possible=", ".join(get_args(Answers))))
 
 
 def layout_of(project: Project, role: str, mapping: Mapping[str, Any]) -> Layout:
@@ -84,6 +95,8 @@ def layout_of(project: Project, role: str, mapping: Mapping[str, Any]) -> Layout
         header=tuple(mapping.get("columns", ())),
         delimiter=mapping.get("delimiter"),
         quoting=mapping.get("quoting", True),
+        encoding=mapping.get("encoding"),
+        sheet=mapping.get("sheet"),
         sources=features,
         answers=mapping.get("answers", "majority"),
         annotator=mapping.get("annotator"),
@@ -100,6 +113,8 @@ def look_at(file: Any, name: str, reading: Mapping[str, Any]) -> Shape:
         has_header=reading.get("has_header", True),
         delimiter=reading.get("delimiter"),
         quoting=reading.get("quoting", True),
+        encoding=reading.get("encoding"),
+        sheet=reading.get("sheet"),
     )
 
 
@@ -130,7 +145,7 @@ def with_control(project: Project, role: str, file: Any, name: str, mapping: Map
     if role == DatasetRole.POOL or "label" in mapping:
         return completed
     file.seek(0)
-    if detect_format(cast("BinaryIO", file), name)[0] is Format.TASKS:
+    if detect_format(cast("BinaryIO", file), name, mapping.get("encoding")).format is Format.TASKS:
         controls = look_at(file, name, mapping).controls
         if len(controls) == 1:
             completed["label"] = controls[0]

@@ -13,8 +13,9 @@ from django.views.decorators.cache import never_cache
 
 from annotation.access import managed_project
 from annotation.data import selectors
-from annotation.data.forms.uploads import DELIMITED, MappingForm, reading_of
-from annotation.data.services import drafts
+from annotation.data.forms.uploads import MappingForm, reading_of, reading_so_far
+from annotation.data.parsers.shapes import Shape
+from annotation.data.services import drafts, mappings
 from annotation.errors import InvalidUpload
 from annotation.gates import gate_plan
 from annotation.models import DatasetRole
@@ -48,12 +49,10 @@ def _decide(request: HttpRequest, draft: UploadDraft) -> HttpResponse:
         messages.success(request, _("The file was thrown away."))
         return redirect("annotation:data", slug=project.slug)
     shape = drafts.shape_of_draft(draft)
-    reading = reading_of(request.POST)
-    same = {"has_header": True, "quoting": True, "delimiter": shape.delimiter} | draft.mapping
-    if shape.format in DELIMITED and any(same[key] != value for key, value in reading.items()):
-        # Other columns, so what was chosen among the old ones says nothing.
-        drafts.read_draft_as(draft=draft, reading=reading)
-        return redirect("annotation:preview", slug=project.slug, draft_id=draft.pk)
+    reading = reading_of(request.POST, shape)
+    before = reading_so_far(draft.mapping, shape)
+    if any(before[key] != value for key, value in reading.items()):
+        return _read_anew(request, draft, shape, {key: value for key, value in reading.items() if value != ""})
     form = MappingForm(request.POST, project=project, role=draft.role, shape=shape, mapping=draft.mapping)
     if not form.is_valid():
         return _page(request, draft, form)
@@ -70,6 +69,17 @@ def _decide(request: HttpRequest, draft: UploadDraft) -> HttpResponse:
         return _page(request, draft, form)
     messages.success(request, _("Upload received; its rows are being read."))
     return redirect("annotation:data", slug=project.slug)
+
+
+def _read_anew(request: HttpRequest, draft: UploadDraft, shape: Shape, reading: dict[str, Any]) -> HttpResponse:
+    """Read the file another way: its columns are others, so what was chosen among the old ones says nothing."""
+    try:
+        drafts.read_draft_as(draft=draft, reading=reading)
+    except InvalidUpload as error:
+        form = MappingForm(request.POST, project=draft.project, role=draft.role, shape=shape, mapping=draft.mapping)
+        form.add_error(None, told(str(error)))
+        return _page(request, draft, form)
+    return redirect("annotation:preview", slug=draft.project.slug, draft_id=draft.pk)
 
 
 def _page(request: HttpRequest, draft: UploadDraft, form: MappingForm) -> HttpResponse:
@@ -95,7 +105,8 @@ def _page(request: HttpRequest, draft: UploadDraft, form: MappingForm) -> HttpRe
 def _passed_over(draft: UploadDraft) -> list[str]:
     """Return the columns of the file nobody will look at."""
     mapping = draft.mapping
-    used = {value for value in mapping.values() if isinstance(value, str)} | {*mapping.get("features", {}).values()}
+    chosen = {value for key, value in mapping.items() if isinstance(value, str) and key not in mappings.READING_KEYS}
+    used = chosen | {*mapping.get("features", {}).values()}
     return [name for name in drafts.shape_of_draft(draft).columns if name and name not in used]
 
 

@@ -7,6 +7,7 @@ from typing import Any, get_args
 from django.core.files import File
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from annotation.data.parsers.encodings import Encoding
 from annotation.data.parsers.rows import Answers
 from annotation.data.services import datasets
 from annotation.errors import AnnotationError
@@ -14,7 +15,7 @@ from annotation.models import BadRows, DatasetRole, DatasetState, Project
 
 
 class Command(BaseCommand):
-    """Read CSV, TSV, JSONL, tasks of Label Studio (also .gz), Parquet or a zip of images, by the rules of an upload."""
+    """Read CSV, TSV, JSONL, tasks of Label Studio (also .gz), Parquet, Excel or a zip of images, as an upload is."""
 
     help = "Read a file into a project, showing progress; ends with 1 if nothing was stored."
 
@@ -38,6 +39,8 @@ class Command(BaseCommand):
         parser.add_argument("--start-epsilon", type=float, help="limit of the account of a charged start")
         parser.add_argument("--no-header", action="store_true", help="the first line is a row")
         parser.add_argument("--columns", metavar="A,B,...", help="names of the columns of a file without a header")
+        parser.add_argument("--encoding", choices=list(Encoding), help="of a text file, where its mark does not say it")
+        parser.add_argument("--sheet", metavar="NAME", help="of a workbook; without it the first that shows")
         parser.add_argument("--delimiter", help="one character; a tab is written \\t")
         parser.add_argument(
             "--quoting", action=argparse.BooleanOptionalAction, default=True, help='whether " encloses fields'
@@ -79,7 +82,7 @@ class Command(BaseCommand):
 def mapping_of(options: dict[str, Any]) -> dict[str, Any]:
     """Return the options as an upload's mapping."""
     mapping = {key: options[f"{key}_column"] for key in ("text", "label", "contributor", "pixels")}
-    mapping |= {key: options[key] for key in ("answers", "annotator")}
+    mapping |= {key: options[key] for key in ("answers", "annotator", "encoding", "sheet")}
     mapping = {key: name for key, name in mapping.items() if name}
     if options["feature_column"]:
         pairs = [pair.partition("=") for pair in options["feature_column"]]

@@ -18,7 +18,7 @@ from PIL import Image
 
 from annotation.data.parsers import checks, delimited, image_archive, json_lines
 from annotation.data.parsers.pixel_file import PixelFile
-from annotation.data.parsers.reading import Format, Upload, detect_format
+from annotation.data.parsers.reading import Detected, Format, Upload, detect_format
 from annotation.data.parsers.rows import BadRow, Layout
 from annotation.errors import InvalidUpload
 
@@ -225,16 +225,16 @@ def test_no_bytes_crash_the_reader(data):
         (b"PK\x03\x04 and then nothing", "a.zip", IMAGE, "zip archive is damaged"),
         (gzip.compress(b"text\n" + bytes(range(32, 127)) * 900, mtime=0)[:-40], "a.csv.gz", TEXT, "damaged or cut off"),
         (b"\x1f\x8bnonsense", "a.csv.gz", TEXT, "damaged or cut off"),
-        ("text\na\n".encode("utf-16"), "a.csv", TEXT, "UTF-16; save it as UTF-8"),
         ("text\na\n".encode("utf-16-le"), "a.csv", TEXT, "UTF-16"),
         ("text\na\n".encode("utf-16-be"), "a.csv", TEXT, "UTF-16"),
-        (archive(**{"[Content_Types].xml": b"<x/>"}), "a.xlsx", TEXT, "Excel workbook; save the sheet"),
+        (archive(**{"[Content_Types].xml": b"<x/>"}), "a.xlsx", TEXT, "workbook is damaged"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a.xls", TEXT, "Excel workbook"),
         (archive(mimetype=b"application/vnd.oasis.opendocument.spreadsheet"), "a.ods", TEXT, "OpenDocument"),
         (b"\x89PNG\r\n\x1a\n", "a.png", IMAGE, "neither CSV"),
         (b"\x7fELF\x02\x01\x01", "a", TEXT, "neither CSV"),
         (archive(**{"a.png": png(GREY)}), "a.zip", TEXT, "does not fit a project of kind text"),
-        (archive(**{"xl/workbook.xml": b"<x/>"}), "a.xlsx", IMAGE, "Excel workbook"),
+        (archive(**{"xl/workbook.xml": b"<x/>"}), "a.xlsx", IMAGE, "workbook is damaged"),
+        (archive(**{"xl/workbook.bin": b"x"}), "a.xlsb", TEXT, "binary Excel workbook"),
         (archive(**{"xl/words.txt": b"a"}), "a.zip", IMAGE, "holds no PNG or JPEG images"),
         (b"age\n1\n", "a.csv", Layout(kind="table"), "columns: the project declares no columns"),
         (b"a\n1\n", "a.csv", Layout(kind="image"), "image_height"),
@@ -260,9 +260,11 @@ def test_a_bomb_is_stopped_at_the_limit():
 
 
 def test_format_is_told_by_content_before_name():
-    assert detect_format(io.BytesIO(parquet(text=["a"])), "a.csv") == (Format.PARQUET, False)
-    assert detect_format(io.BytesIO(gzip.compress(b"a\tb\n", mtime=0)), "a.tsv.gz") == (Format.TSV, True)
-    assert detect_format(io.BytesIO(b'{"a": 1}'), "a.csv") == (Format.CSV, False)
+    assert detect_format(io.BytesIO(parquet(text=["a"])), "a.csv") == Detected(Format.PARQUET)
+    assert detect_format(io.BytesIO(gzip.compress(b"a\tb\n", mtime=0)), "a.tsv.gz") == Detected(
+        Format.TSV, compressed=True
+    )
+    assert detect_format(io.BytesIO(b'{"a": 1}'), "a.csv") == Detected(Format.CSV)
 
 
 # --- JSON lines

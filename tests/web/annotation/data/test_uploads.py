@@ -6,12 +6,14 @@ import json
 import resource
 import sys
 from datetime import timedelta
+from pathlib import Path
 
 import pyarrow
 import pytest
 from django.contrib.auth.models import User
 from django.core.files.storage import default_storage
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.core.management import call_command
 from django.db.models.functions import Now
 from django.test import Client
 from django.urls import reverse
@@ -23,6 +25,7 @@ from annotation.models.drafts import UploadDraft
 from annotation.people.services import tokens
 from annotation.people.services.tokens import Scope
 from tests.factories import add_members, make_project, make_user
+from tests.workbooks import sheet, workbook
 
 pytestmark = pytest.mark.django_db(transaction=True)
 TABLE = [{"name": "age", "low": 0, "high": 100}, {"name": "job", "categories": ["cook", "clerk"]}]
@@ -139,6 +142,81 @@ def test_another_way_of_reading_brings_other_columns(manager: User) -> None:
     dataset = Dataset.objects.get()
     datasets.import_dataset(job_id=dataset.job_id)
     assert list(dataset.records.order_by("row_number").values_list("text", flat=True)) == ["text", "hello"]
+
+
+def test_an_encoding_is_chosen_on_the_page_and_never_guessed(manager: User) -> None:
+    project = managed(manager)
+    data = "text\nGrüße\n".encode("windows-1252")
+    address = look(manager, project, data)
+    client = client_of(manager)
+    page = client.get(address)
+    assert page.context["preview"].bad_count == 1
+    assert "choose windows-1252" in page.content.decode()
+    client.post(address, {**WRITTEN, "text": "text", "encoding": "windows-1252"})
+    assert "Grüße" in client.get(address).content.decode()
+    refused = client.post(address, {**WRITTEN, "text": "text", "encoding": "utf-16"})
+    assert refused.status_code == 422
+    assert "choose utf-16-le or utf-16-be" in refused.content.decode()
+    client.post(address, {**WRITTEN, "text": "text", "encoding": "windows-1252", "upload": "1"})
+    dataset = Dataset.objects.get()
+    assert dataset.mapping["encoding"] == "windows-1252"
+    datasets.import_dataset(job_id=dataset.job_id)
+    assert list(dataset.records.values_list("text", flat=True)) == ["Grüße"]
+    back = look(manager, project, "text\nnaïve\n".encode("utf-16-le"), encoding="utf-16-le")
+    assert "naïve" in client.get(back).content.decode()
+
+
+def test_an_encoding_can_be_left_to_the_mark_again(manager: User) -> None:
+    address = look(manager, managed(manager), b"text\n\xc3\xbc\n", encoding="windows-1252")
+    client = client_of(manager)
+    assert "Ã¼" in client.get(address).content.decode()
+    client.post(address, {**WRITTEN, "text": "text", "encoding": ""})
+    assert "encoding" not in UploadDraft.objects.get().mapping
+    assert "ü" in client.get(address).content.decode()
+
+
+def test_a_sheet_of_a_workbook_is_chosen_and_read(manager: User) -> None:
+    project = managed(manager)
+    book = workbook({"One": sheet([["text"], ["first"]]), "Two": sheet([["words"], ["second"], [None], ["third"]])})
+    address = look(manager, project, book, "rows.xlsx")
+    client = client_of(manager)
+    page = client.get(address)
+    assert [value for value, _ in page.context["form"].fields["sheet"].choices] == ["One", "Two"]
+    assert "first" in page.content.decode()
+    client.post(address, {"has_header": "on", "sheet": "Two", "text": "text"})
+    client.post(address, {"has_header": "on", "sheet": "Two", "text": "words", "upload": "1"})
+    dataset = Dataset.objects.get()
+    assert dataset.mapping["sheet"] == "Two"
+    datasets.import_dataset(job_id=dataset.job_id)
+    assert list(dataset.records.order_by("row_number").values_list("text", flat=True)) == ["second", "third"]
+
+
+def test_the_command_reads_a_sheet_and_an_encoding(manager: User, tmp_path: Path) -> None:
+    project = managed(manager)
+    (tmp_path / "a.xlsx").write_bytes(workbook({"One": sheet([["a"]]), "Two": sheet([["text"], ["second"]])}))
+    (tmp_path / "a.csv").write_bytes("text\nGrüße\n".encode("iso-8859-1"))
+    call_command("import_dataset", tmp_path / "a.xlsx", project=project.slug, sheet="Two", stdout=io.StringIO())
+    call_command(
+        "import_dataset", tmp_path / "a.csv", project=project.slug, encoding="iso-8859-1", stdout=io.StringIO()
+    )
+    stored = Dataset.objects.order_by("pk").values_list("records__text", flat=True)
+    assert list(stored) == ["second", "Grüße"]
+
+
+def test_the_rest_interface_takes_a_sheet_and_an_encoding(manager: User) -> None:
+    project = managed(manager)
+    _, secret = tokens.create_token(user=manager, name="t", scopes=[Scope.DATASETS_WRITE], lifetime=timedelta(days=1))
+    client = Client(headers={"Authorization": f"Bearer {secret}"})
+
+    def send(data: bytes, **mapping: str) -> int:
+        file = SimpleUploadedFile("a", data)
+        sent = {"file": file, "mapping": json.dumps(mapping)}
+        return int(client.post(f"/api/v1/projects/{project.slug}/datasets", sent).status_code)
+
+    assert send("text\nGrüße\n".encode("iso-8859-1"), encoding="iso-8859-1") == 202
+    assert send(workbook({"One": sheet([["a"]]), "Two": sheet([["text"], ["b"]])}), sheet="Two") == 202
+    for refused in ({"encoding": "koi8-r"}, {"sheet": "Two"}, {"encoding": "utf-16"}, {"encoding": ["utf-8"]}):
+        assert send(b"text\na\n", **refused) == 422, refused
 
 
 def test_declared_columns_are_found_and_may_be_called_otherwise(manager: User) -> None:
