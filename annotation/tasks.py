@@ -3,7 +3,7 @@
 from celery import shared_task
 
 from annotation.data.services import datasets, drafts, import_parts, streams
-from annotation.gates.services import gate, gate_parts, gate_planning
+from annotation.gates.services import gate, gate_planning
 from annotation.questions.services import comparing, queue
 from annotation.work.services import idempotency, jobs, rates
 
@@ -30,12 +30,6 @@ def run_gate_task(*, job_id: str) -> None:
 def run_survey_task(*, job_id: str) -> None:
     """Count how often texts are said in one upload."""
     gate_planning.run_survey(job_id=job_id)
-
-
-@shared_task(acks_late=True)
-def collect_gate_parts_task(*, run_id: int) -> None:
-    """Help with an upload that somebody else passes through the gate."""
-    gate_parts.collect_parts(run_id=run_id)
 
 
 @shared_task

@@ -21,12 +21,12 @@ def main() -> None:
     import django
 
     django.setup()
-    from annotation.gates.services import gate_parts
+    from annotation.gates.services import scan
     from dpal_site.celery import app
     from learner.rounds.services import rounds
     from privacy.mechanisms.randomness import SimulationRandom
 
-    gate_parts.secrets = SimpleNamespace(token_bytes=lambda count: bytes(range(count)))  # type: ignore[assignment]
+    scan.secrets = SimpleNamespace(token_bytes=lambda count: bytes(range(count)))  # type: ignore[assignment]
     rounds.SecureRandom = lambda: SimulationRandom(SEED)  # type: ignore[assignment,misc]
     app.start(sys.argv[1:])
 

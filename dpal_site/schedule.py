@@ -8,7 +8,6 @@ HEAVY_TASKS = (
     "annotation.tasks.run_gate_task",
     "annotation.tasks.run_survey_task",
     "annotation.tasks.compare_answers_task",
-    "annotation.tasks.collect_gate_parts_task",
     "learner.tasks.run_round_task",
     "learner.tasks.score_part_task",
     "learner.tasks.make_feature_part_task",

@@ -64,3 +64,7 @@ class NoSuchEntry(PrivacyError):
     """A proof was asked for that is about more entries than there are."""
 
     status = 422
+
+
+class PoolDamaged(PrivacyError):
+    """A file of a pool is not the one that was written, so no row of it counts."""

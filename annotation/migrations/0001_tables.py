@@ -37,6 +37,7 @@ RULES = (
     "answers_account",
     "appointed_managers",
     "populations",
+    "pools",
     "classes",
     "suggestions",
     "search_paths",
@@ -207,6 +208,13 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("mapping", models.JSONField(default=dict, help_text="Which column holds text, contributor, label.")),
+                (
+                    "in_columns",
+                    models.BooleanField(
+                        default=False,
+                        help_text="Its rows lie in storage as columns (`PoolPart`) and not in the database.",
+                    ),
+                ),
                 (
                     "pixels",
                     models.FileField(
@@ -1570,82 +1578,45 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="GatePiece",
+            name="PoolPart",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                (
-                    "stage",
-                    models.CharField(
-                        choices=[
-                            ("rows", "digest a range of rows"),
-                            ("people", "cap a share of the contributors"),
-                            ("texts", "count a share of the texts"),
-                            ("passed", "put together what reaches the minimum"),
-                        ],
-                        help_text="The stage that reads it.",
-                        max_length=10,
-                    ),
-                ),
-                ("number", models.PositiveIntegerField(help_text="The part that reads it.")),
-                ("source", models.PositiveIntegerField(help_text="The part that made it.")),
-                ("content", models.BinaryField()),
-                (
-                    "run",
-                    models.ForeignKey(
-                        db_index=False,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="pieces",
-                        to="annotation.gaterun",
-                    ),
-                ),
-            ],
-            options={
-                "constraints": [
-                    models.UniqueConstraint(
-                        fields=("run", "stage", "number", "source"), name="annotation_gate_piece_once"
-                    )
-                ],
-            },
-        ),
-        migrations.CreateModel(
-            name="GatePart",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                (
-                    "stage",
-                    models.CharField(
-                        choices=[
-                            ("rows", "digest a range of rows"),
-                            ("people", "cap a share of the contributors"),
-                            ("texts", "count a share of the texts"),
-                            ("passed", "put together what reaches the minimum"),
-                        ],
-                        max_length=10,
-                    ),
-                ),
                 ("number", models.PositiveIntegerField()),
-                ("first_row", models.BigIntegerField(default=0)),
-                ("row_count", models.BigIntegerField(default=0)),
+                ("first_row", models.BigIntegerField(help_text="Rows of the upload in all parts before it.")),
+                ("row_count", models.PositiveIntegerField()),
                 (
-                    "salt",
-                    models.BinaryField(
-                        help_text="Gives the attempt's coins, together with the site's secret.", max_length=32
-                    ),
+                    "emptied_count",
+                    models.PositiveIntegerField(default=0, help_text="Rows of it that are empty slots."),
                 ),
-                ("done", models.BooleanField(default=False)),
+                ("named", models.BooleanField(help_text="A row of it names a contributor, by pseudonym.")),
+                ("file", models.CharField(max_length=300)),
+                ("sha256", models.CharField(max_length=64)),
                 (
-                    "run",
+                    "dataset",
                     models.ForeignKey(
                         db_index=False,
                         on_delete=django.db.models.deletion.CASCADE,
-                        related_name="parts",
-                        to="annotation.gaterun",
+                        related_name="pool_parts",
+                        to="annotation.dataset",
                     ),
                 ),
             ],
             options={
                 "constraints": [
-                    models.UniqueConstraint(fields=("run", "stage", "number"), name="annotation_gate_part_once")
+                    models.UniqueConstraint(fields=("dataset", "number"), name="annotation_poolpart_once"),
+                    models.UniqueConstraint(fields=("file",), name="annotation_poolpart_file"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("emptied_count__lte", models.F("row_count")),
+                            ("first_row__gte", 0),
+                            ("row_count__gte", 1),
+                            models.Q(("named", False), ("emptied_count__lt", models.F("row_count")), _connector="OR"),
+                        ),
+                        name="annotation_poolpart_rows",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("sha256__regex", "^[0-9a-f]{64}$")), name="annotation_poolpart_digest"
+                    ),
                 ],
             },
         ),
@@ -1669,6 +1640,13 @@ class Migration(migrations.Migration):
                         default=list,
                         help_text="Lines are counted from the beginning of the part.",
                         inside="$[*].reason",
+                    ),
+                ),
+                (
+                    "pool_files",
+                    models.JSONField(
+                        default=list,
+                        help_text="Files of columns that hold its rows: name, digest, rows, whether they name somebody.",
                     ),
                 ),
                 (

@@ -14,13 +14,14 @@ from annotation.models import (
     limits,
     machines,
     marks,
+    pools,
     populations,
     quality,
     retention,
 )
 from annotation.models.configurations import Configuration
 from annotation.models.data import BadRows, Dataset, DatasetRole, DatasetState, Record, RecordPost
-from annotation.models.gates import GatePart, GatePiece, GateRun, GateStage, GateState, Survey
+from annotation.models.gates import GateRun, GateState, Survey
 from annotation.models.jobs import STREAM_JOB, Job, WorkState
 from annotation.models.kinds import (
     Arrival,
@@ -35,6 +36,7 @@ from annotation.models.kinds import (
     UpdatePolicy,
 )
 from annotation.models.people import ApiToken, Membership, Role
+from annotation.models.pools import PoolPart
 from annotation.models.projects import Project
 from annotation.models.questions import (
     Assignment,

@@ -48,6 +48,9 @@ class Dataset(models.Model):
     mapping = models.JSONField(default=dict, help_text=_("Which column holds text, contributor, label."))
     pixels = models.FileField(max_length=300, blank=True, help_text=_("uint8 .npy of shape (rows, height, width)."))
     pixels_sha256 = models.CharField(max_length=64, blank=True)
+    in_columns = models.BooleanField(
+        default=False, help_text=_("Its rows lie in storage as columns (`PoolPart`) and not in the database.")
+    )
     row_count = models.BigIntegerField(default=0)
     bad_row_count = models.BigIntegerField(default=0)
     bad_row_report = MessagesInField(

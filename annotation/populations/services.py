@@ -7,7 +7,7 @@ from django.db import transaction
 
 from annotation.data.services.declared import names_more_than
 from annotation.errors import LimitRequestRefused
-from annotation.models import Project
+from annotation.models import PoolPart, Project
 from annotation.models.populations import PopulationManager, PopulationRequest, PopulationRequestKind
 from annotation.people.services import second_manager
 from annotation.statement import presenters
@@ -129,6 +129,14 @@ def expire_requests() -> int:
 
 def _refuse_more_than_declared(project: Project, records_per_person: int) -> None:
     """Hold the declared number against the records that name somebody; only their managers learn the answer."""
+    if PoolPart.objects.filter(dataset__project=project, named=True).exists():
+        raise UnsoundCombination(
+            say(
+                "{name} holds private uploads as columns in storage, where nobody counts records by person; a project "
+                "belongs to such a population before its first upload",
+                name=project.name,
+            )
+        )
     if names_more_than(project, records_per_person):
         raise UnsoundCombination(
             say(

@@ -6,7 +6,10 @@ has records here is itself private.
 
 from dataclasses import dataclass
 
+from django.db.models import Q
+
 from annotation.data.services.forgetting import pseudonym_of
+from annotation.data.services.pool_files import uploads_naming
 from annotation.data.services.references import reference_of
 from annotation.models import Dataset, DatasetRole, Project, Record
 from annotation.models.forgetting import Forgetting
@@ -67,9 +70,8 @@ def who_lost_what(*, name: str) -> Answer:
     """Return the projects, accounts and limits that cover a contributor of this name."""
     contributor = pseudonym_of(name)
     roles = (DatasetRole.POOL, DatasetRole.CHARGED_START)
-    uploads = Dataset.objects.filter(
-        role__in=roles, pk__in=Record.objects.filter(contributor=contributor).values("dataset")
-    )
+    theirs = Q(pk__in=Record.objects.filter(contributor=contributor).values("dataset"))
+    uploads = Dataset.objects.filter(theirs | Q(pk__in=uploads_naming(contributor)), role__in=roles)
     by_project: dict[int, list[Dataset]] = {}
     for upload in uploads:
         by_project.setdefault(upload.project_id, []).append(upload)

@@ -17,12 +17,12 @@ BLOCK = 16
 
 def predict_coins(patch: Callable[[Any, str, Any], None]) -> None:
     """Have blocks of scores be small and coins known, in a worker and in the process that knows what must come out."""
-    from annotation.gates.services import gate_parts  # noqa: PLC0415 - Django is set up by now
+    from annotation.gates.services import scan  # noqa: PLC0415 - Django is set up by now
     from learner.rounds.services import rounds  # noqa: PLC0415
     from learner.strategies import top_c  # noqa: PLC0415
     from privacy.mechanisms.randomness import SimulationRandom  # noqa: PLC0415
 
-    patch(gate_parts, "secrets", SimpleNamespace(token_bytes=lambda count: SALT))
+    patch(scan, "secrets", SimpleNamespace(token_bytes=lambda count: SALT))
     patch(rounds, "SecureRandom", lambda: SimulationRandom(SEED))
     patch(top_c, "default_block_rows", lambda dimension, outputs: BLOCK)
 
@@ -30,15 +30,14 @@ def predict_coins(patch: Callable[[Any, str, Any], None]) -> None:
 def cut_small() -> None:
     """Cut files, uploads, features and scores into several parts each."""
     from annotation.data.parsers import sources  # noqa: PLC0415
-    from annotation.data.services import import_parts  # noqa: PLC0415
-    from annotation.gates.services import gate_parts  # noqa: PLC0415
+    from annotation.data.services import import_parts, pool_files  # noqa: PLC0415
     from learner.pools.services import feature_parts, feature_rows  # noqa: PLC0415
     from learner.rounds.services import score_parts  # noqa: PLC0415
 
     small = {
         (sources, "CHUNK_BYTES"): 256,
         (import_parts, "PART_BYTES"): 4000,
-        (gate_parts, "PART_ROWS"): 200,
+        (pool_files, "PART_ROWS"): 200,
         (feature_rows, "BATCH_ROWS"): 8,
         (feature_parts, "PART_BATCHES"): 4,
         (score_parts, "PART_ROWS"): 2 * BLOCK,

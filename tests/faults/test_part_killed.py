@@ -21,7 +21,7 @@ from django.utils import timezone
 
 from annotation.data.services import datasets
 from annotation.gates.services import gate
-from annotation.models import GatePart, GatePiece, Query
+from annotation.models import Query
 from annotation.models.imports import ImportPart
 from annotation.tasks import read_import_parts_task
 from annotation.work.services import jobs
@@ -40,6 +40,7 @@ from tests.counting import new_counter
 from tests.factories import make_account, make_project, make_user
 from tests.faults.small_parts import SEED, predict_coins
 from tests.faults.storm.site import descendants
+from tests.pools import stored_rows
 
 pytestmark = [pytest.mark.faults, pytest.mark.django_db(transaction=True)]
 LEASE_SECONDS = 4
@@ -161,7 +162,8 @@ def reserved(project):
 # Imports and gates.
 
 
-def crowd_upload():
+def crowd_upload(settings, *, in_columns):
+    settings.POOLS_IN_DATABASE = not in_columns
     account = make_account(epsilon_limit=10.0, delta_limit=0.5)
     project = make_project(oracle="crowd", normalizer="L1", pool_account=account, **GATE)
     lines = [f'"text {number % (7 + number // 40)}\n of many",person {number % 90}' for number in range(ROWS)]
@@ -171,38 +173,38 @@ def crowd_upload():
     )
 
 
-def imported(dataset):
-    rows = dataset.records.order_by("row_number").values_list("row_number", "text", "contributor")
-    return [(number, text, bytes(contributor)) for number, text, contributor in rows]
-
-
 def gated(dataset):
     return sorted(Query.objects.filter(gate_run__dataset=dataset).values_list("text", "sample_count"))
 
 
-def test_an_import_and_its_gate_end_as_if_nobody_had_been_killed(workers, hold):
-    whole = crowd_upload()
+def test_an_import_and_its_gate_end_as_if_nobody_had_been_killed(workers, hold, settings):
+    whole = crowd_upload(settings, in_columns=True)
     datasets.import_dataset(job_id=whole.job_id)
     whole.refresh_from_db()
     gate.run_gate(job_id=whole.gate_job_id)
     assert 0 < len(gated(whole)) < ROWS
     workers()
     # Starting a worker takes longer than all the rest.
-    for victim in ("helper", "holder"):
-        check_import_and_gate(workers, hold, victim, whole)
+    for victim, in_columns in (("helper", False), ("holder", True)):
+        check_import_and_gate(workers, hold, victim, whole, crowd_upload(settings, in_columns=in_columns))
     call_command("audit_ledger", stdout=StringIO())
 
 
-def check_import_and_gate(workers, hold, victim, whole):
-    dataset = crowd_upload()
-    storing = hold("annotation_record", "INSERT", f"NEW.dataset_id = {dataset.pk} AND NEW.row_number = 20")
-    digesting = hold("annotation_gatepart", "UPDATE", "NEW.done AND NEW.stage = 'rows'")
+def check_import_and_gate(workers, hold, victim, whole, dataset):
+    first_part = f"NEW.dataset_id = {dataset.pk} AND NEW.number = 0 AND NEW.stored"
+    first_rows = f"NEW.dataset_id = {dataset.pk} AND NEW.row_number = 20"
+    storing = (
+        hold("annotation_importpart", "UPDATE", first_part)
+        if dataset.in_columns
+        else hold("annotation_record", "INSERT", first_rows)
+    )
+    committing = hold("annotation_gaterun", "UPDATE", f"NEW.dataset_id = {dataset.pk} AND NEW.state = 'committed'")
 
-    # One process stores the first part and is held at a row of it; the other is ahead and keeps its rows meanwhile.
+    # One process stores the first part and is held at it; the other is ahead: its rows are kept, or lie in columns.
     jobs.send_job(job_id=dataset.job_id, kind=jobs.IMPORT)
     holder = storing.wait_for(1)["import_dataset_task"]
     read_import_parts_task.delay(dataset_id=dataset.pk)
-    ahead = ImportPart.objects.filter(dataset=dataset, stored=False, held_until__isnull=False)
+    ahead = ImportPart.objects.filter(dataset=dataset, stored=dataset.in_columns, row_count__isnull=False)
     wait_until(ahead.exists)
     assert ImportPart.objects.filter(dataset=dataset).count() > 3
     wait_until(lambda: len(workers.pids()) == 2)
@@ -213,21 +215,20 @@ def check_import_and_gate(workers, hold, victim, whole):
     assert (dataset.job.attempt == 1) == (victim == "helper")
     dataset.refresh_from_db()
     assert (dataset.state, dataset.row_count, dataset.bad_row_count) == ("ready", ROWS, 0)
-    assert imported(dataset) == imported(whole)
+    assert stored_rows(dataset) == stored_rows(whole)
     assert not ImportPart.objects.exists()
 
-    # Both are held with a range of rows digested, and none of it stored.
-    found = digesting.wait_for(2)
-    found["collect_gate_parts_task" if victim == "helper" else "run_gate_task"].kill()
-    digesting.let_go()
+    # The gate has read everything, and nothing of what passed is stored.
+    found = committing.wait_for(1)
+    if victim == "holder":
+        found["run_gate_task"].kill()
+    committing.let_go()
     wait_until(lambda: done(dataset.gate_job, victim))
     assert gated(dataset) == gated(whole)
     assert reserved(dataset.project) == dataset.gate_job.attempt
     assert (dataset.gate_job.attempt == 1) == (victim == "helper")
     committed = [each.gate_runs.get(state="committed").committed_entry.output_digest for each in (whole, dataset)]
     assert committed[0] == committed[1]
-    assert not GatePart.objects.exists()
-    assert not GatePiece.objects.exists()
 
 
 # Features and scores.

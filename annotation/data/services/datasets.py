@@ -25,7 +25,16 @@ from django.utils import timezone
 from annotation.data.parsers.pixel_file import PixelFile
 from annotation.data.parsers.reading import Upload
 from annotation.data.parsers.rows import Layout, Look
-from annotation.data.services import charged_start, declared, files, import_parts, mappings, scanning, shared_rows
+from annotation.data.services import (
+    charged_start,
+    declared,
+    files,
+    import_parts,
+    mappings,
+    pool_files,
+    scanning,
+    shared_rows,
+)
 from annotation.data.services.bad_rows import BadRowReport
 from annotation.data.services.record_copy import RECORD_COPY, RecordWriter
 from annotation.errors import (
@@ -103,6 +112,7 @@ def receive_upload(
                 upload=kept,
                 mapping=mapping,
                 account=charged_start.open_start_account(project, limit, actor=uploaded_by) if starts else None,
+                in_columns=pool_files.lies_in_columns(project, role),
                 uploaded_by=uploaded_by,  # type: ignore[misc]
             )
     except BaseException:
@@ -225,13 +235,21 @@ def _read(dataset: Dataset, job: Job, lease: work.Lease, report: BadRowReport, o
         if not apart:
             file.seek(0)
             upload = open_upload(file, kept, layout)
+        pool = pool_files.PoolWriter(kept.rpartition("/")[0]) if dataset.in_columns and not apart else None
+        if pool:
+            stack.callback(_discard_unless_ready, dataset, pool)
         stack.enter_context(transaction.atomic())
         if apart:
             rows, found = import_parts.collected(dataset, comparison)
             report.count, report.kept = found.count, found.kept
+            if dataset.in_columns:
+                pool_files.note_parts(dataset, import_parts.written(dataset))
             import_parts.forget_parts(dataset)
         else:
-            rows = _copy(upload, dataset, lease, report, pixels, comparison, partial(_tell, lease, file, on_progress))
+            told = partial(_tell, lease, file, on_progress)
+            rows = _copy(upload, dataset, lease, report, pixels, comparison, pool, told)
+            if pool:
+                pool_files.note_parts(dataset, pool.written)
         if report.count and dataset.bad_rows == BadRows.REFUSE_ALL:
             raise UploadRefused(say("Nothing was stored: {reason}.", reason=report.sentence()))
         if not rows:
@@ -263,11 +281,18 @@ def _copy(
     report: BadRowReport,
     pixels: PixelFile | None,
     comparison: shared_rows.Comparison,
+    pool: pool_files.PoolWriter | None,
     tell: Callable[[int], None],
 ) -> int:
-    """Stream the rows into the open transaction and return how many were stored."""
-    with collector_paused(), connection.cursor() as cursor, cursor.copy(RECORD_COPY) as copy:
-        writer = RecordWriter(copy, dataset_id=dataset.pk)
+    """Stream the rows into the open transaction, or into columns, and return how many were stored."""
+    with ExitStack() as stack:
+        stack.enter_context(collector_paused())
+        writer: RecordWriter | pool_files.PoolWriter
+        if pool:
+            writer = pool
+        else:
+            copy = stack.enter_context(stack.enter_context(connection.cursor()).copy(RECORD_COPY))
+            writer = RecordWriter(copy, dataset_id=dataset.pk)
         for batch in upload.batches():
             lease.check()
             report.add(batch.bad)
@@ -282,6 +307,12 @@ def _copy(
             gc.collect(0)
         writer.close()
         return writer.rows
+
+
+def _discard_unless_ready(dataset: Dataset, pool: pool_files.PoolWriter) -> None:
+    """Delete the columns of an attempt whose transaction did not commit."""
+    if not Dataset.objects.filter(pk=dataset.pk, state=DatasetState.READY).exists():
+        pool.discard()
 
 
 def _rows_read(rows: int) -> str:
@@ -382,12 +413,13 @@ def forget_unowned_files(*, older_than: timedelta = UNOWNED_AFTER) -> int:
     """
     owned = {name for pair in Dataset.objects.values_list("upload", "pixels").iterator() for name in pair if name}
     owned |= set(UploadDraft.objects.values_list("upload", flat=True))
+    owned |= pool_files.known_files()
     deleted = 0
     for name in _kept_files():
         if name in owned or timezone.now() - default_storage.get_modified_time(name) < older_than:
             continue
         # Its upload may have been stored since the others were listed.
-        stored = Dataset.objects.filter(Q(upload=name) | Q(pixels=name)).exists()
+        stored = Dataset.objects.filter(Q(upload=name) | Q(pixels=name)).exists() or pool_files.is_known(name)
         if not stored and not UploadDraft.objects.filter(upload=name).exists():
             default_storage.delete(name)
             deleted += 1
@@ -395,8 +427,8 @@ def forget_unowned_files(*, older_than: timedelta = UNOWNED_AFTER) -> int:
 
 
 def _kept_files() -> Iterator[str]:
-    """Yield the names under which uploads and their pixels are kept."""
+    """Yield the names under which uploads, their pixels and their columns are kept."""
     for name in files.names_in(FOLDER):
         _, folder, file = name.rsplit("/", 2)
-        if folder == DRAFTS or file.startswith(("upload", "pixels-")):
+        if folder == DRAFTS or file.startswith(("upload", "pixels-", pool_files.PREFIX)):
             yield name

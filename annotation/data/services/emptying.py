@@ -69,6 +69,7 @@ def empty_records(records: QuerySet[Record], *, project: Project) -> Emptied:
         emptied: int = cursor.rowcount
     # A count of whole uploads is as private as they are, and is made again where somebody asks.
     Survey.objects.filter(dataset__project=project, dataset__records__emptied=True).delete()
+    Survey.objects.filter(dataset__project=project, dataset__pool_parts__emptied_count__gt=0).delete()
     questions = empty_questions(Query.objects.filter(record__emptied=True), project=project)
     return Emptied(emptied, questions)
 

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 
 from annotation.data.parsers.checks import BadCell, read_contributor
-from annotation.data.services import drafts, emptying
+from annotation.data.services import drafts, emptying, pool_files
 from annotation.data.services.record_copy import Pseudonyms
 from annotation.data.services.references import reference_of
 from annotation.errors import ForgettingRefused
@@ -44,17 +44,20 @@ class Traces:
 
 
 def records_of(*, project: Project, contributor: bytes) -> QuerySet[Record]:
-    """Return the records of a contributor by pseudonym; only private uploads have any."""
+    """Return the records of a contributor that lie in the database; only private uploads have any."""
     return Record.objects.filter(dataset__project=project, dataset__role=DatasetRole.POOL, contributor=contributor)
 
 
 def traces_of(*, project: Project, name: str) -> Traces:
     """Count what the project holds of a contributor, without changing anything."""
-    records = records_of(project=project, contributor=pseudonym_of(name))
-    uploads = tuple(Dataset.objects.filter(pk__in=records.values("dataset")).order_by("pk"))
+    contributor = pseudonym_of(name)
+    records = records_of(project=project, contributor=contributor)
+    in_columns = {part: len(rows) for part, rows in pool_files.rows_of(project=project, contributor=contributor)}
+    held = Q(pk__in=records.values("dataset")) | Q(pk__in={part.dataset_id for part in in_columns})
+    uploads = tuple(Dataset.objects.filter(held).order_by("pk"))
     questions = Query.objects.filter(project=project, record__in=records)
     return Traces(
-        records=records.count(),
+        records=records.count() + sum(in_columns.values()),
         uploads=uploads,
         waiting_questions=questions.filter(state__in=WAITING).count(),
         answered_questions=questions.exclude(state__in=WAITING).count(),
@@ -95,7 +98,7 @@ def request_forgetting(*, project: Project, name: str, actor: str, send: bool = 
                 standing.save(update_fields=["job"])
             return standing
         refuse_while_read(project)
-        if not records_of(project=project, contributor=contributor).exists():
+        if not _holds(project, contributor):
             raise ForgettingRefused(_nothing_found(project))
         return Forgetting.objects.create(
             project=project,
@@ -114,6 +117,11 @@ def refuse_while_read(project: Project) -> None:
         raise ForgettingRefused("An upload is passing the gate. Try again once it has.")
 
 
+def _holds(project: Project, contributor: bytes) -> bool:
+    stored = records_of(project=project, contributor=contributor)
+    return stored.exists() or any(True for _ in pool_files.rows_of(project=project, contributor=contributor))
+
+
 def _nothing_found(project: Project) -> str:
     if project.arrival == Arrival.STREAM:
         return "A stream stores no contributors, so nothing in it can be told to be theirs."
@@ -127,6 +135,8 @@ def forget_records(*, forgetting: Forgetting) -> None:
     contributor = bytes(forgetting.contributor)
     with transaction.atomic():
         project = Project.objects.select_for_update(no_key=True).get(pk=forgetting.project_id)
+        # First, since what counts the uploads' texts goes with what is empty then.
+        pool_files.empty_contributor(project=project, contributor=contributor)
         emptying.empty_records(records_of(project=project, contributor=contributor), project=project)
         emptying.forget_encounters(project=project, contributor=contributor)
 

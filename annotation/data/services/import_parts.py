@@ -10,10 +10,11 @@ that is damaged half-way, is read anew in one piece, so that it ends as it alway
 import logging
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict
 from datetime import timedelta
+from functools import partial
 from itertools import pairwise
 from typing import Any, BinaryIO, cast
 
@@ -27,7 +28,7 @@ from django.db.models.functions import Now
 from annotation.data.parsers.parts import PartReader, find_cuts
 from annotation.data.parsers.reading import Upload
 from annotation.data.parsers.rows import BadRow
-from annotation.data.services import mappings
+from annotation.data.services import mappings, pool_files
 from annotation.data.services.bad_rows import BadRowReport
 from annotation.data.services.record_copy import RECORD_COPY, RecordWriter, RowSpool
 from annotation.data.services.shared_rows import Comparison
@@ -46,6 +47,7 @@ READ_TASK = "annotation.tasks.read_import_parts_task"
 MOST_HELPERS = 64
 Check = Callable[[], None]
 Tell = Callable[[int, int, int], None]
+Sink = RecordWriter | RowSpool | pool_files.PoolWriter
 
 
 class PartNotWhole(Exception):
@@ -101,6 +103,9 @@ def read_part(*, dataset_id: int, before: int | None = None, check: Check | None
                 first_row = _rows_before(part)
                 # Here, since it asks the database, which cannot answer within a COPY.
                 comparison = Comparison(part.dataset, keep=False)
+                if part.dataset.in_columns:
+                    _write_columns(part, comparison, check)
+                    return True
                 if first_row is not None:
                     _store(part, comparison, first_row, check)
                     return True
@@ -135,6 +140,12 @@ def collected(dataset: Dataset, comparison: Comparison) -> tuple[int, BadRowRepo
     return rows, report
 
 
+def written(dataset: Dataset) -> Iterator[pool_files.Written]:
+    """Yield the files of columns that the parts were written to, in the order of the rows."""
+    for part in ImportPart.objects.filter(dataset=dataset).order_by("number"):
+        yield from (pool_files.Written(**each) for each in part.pool_files)
+
+
 def forget_parts(dataset: Dataset) -> None:
     """Delete the parts and leave their rows, in the transaction in which these become the upload's."""
     ImportPart.objects.filter(dataset=dataset).delete()
@@ -143,8 +154,11 @@ def forget_parts(dataset: Dataset) -> None:
 def discard_parts(dataset: Dataset) -> None:
     """Delete the parts and all rows they stored; waits for whoever is storing some at this moment."""
     with transaction.atomic():
+        standing = ImportPart.objects.filter(dataset=dataset).select_for_update(of=("self",))
+        files = [each for part in standing for each in part.pool_files]
         deleted, _ = ImportPart.objects.filter(dataset=dataset).delete()
-        if deleted:
+        transaction.on_commit(partial(pool_files.discard, files), robust=True)
+        if deleted and not dataset.in_columns:
             with connection.cursor() as cursor:
                 cursor.execute("DELETE FROM annotation_record WHERE dataset_id = %s", [dataset.pk])
 
@@ -185,6 +199,20 @@ def _store(part: ImportPart, comparison: Comparison, first_row: int, check: Chec
     part.save()
 
 
+def _write_columns(part: ImportPart, comparison: Comparison, check: Check | None) -> None:
+    """Read a part into columns, in the caller's transaction; where its rows begin need not be known."""
+    writer = pool_files.PoolWriter(str(part.dataset.upload.name).rpartition("/")[0])
+    try:
+        _read(part, comparison, writer, check, followed=_is_followed(part))
+        writer.close()
+        part.pool_files = [asdict(each) for each in writer.written]
+        part.stored = True
+        part.save()
+    except BaseException:
+        writer.discard()
+        raise
+
+
 def _store_spooled(part: ImportPart, spool: RowSpool, check: Check | None) -> None:
     """Store rows that were kept once it is known where they begin; reads parts before them that nobody holds."""
     while (first_row := _rows_before(part)) is None:
@@ -208,9 +236,7 @@ def _store_spooled(part: ImportPart, spool: RowSpool, check: Check | None) -> No
         ImportPart.objects.filter(pk=part.pk).update(stored=True, held_until=None)
 
 
-def _read(
-    part: ImportPart, comparison: Comparison, sink: RecordWriter | RowSpool, check: Check | None, *, followed: bool
-) -> None:
+def _read(part: ImportPart, comparison: Comparison, sink: Sink, check: Check | None, *, followed: bool) -> None:
     """Read a part, which another one follows or none, into a sink and note on it what was found."""
     dataset = part.dataset
     layout = mappings.layout_of(dataset.project, dataset.role, dataset.mapping)

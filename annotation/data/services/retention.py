@@ -6,16 +6,17 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Exists, Max, Min, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, Max, Min, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from annotation.data.services import datasets, emptying
+from annotation.data.services import datasets, emptying, pool_files
 from annotation.models import (
     Arrival,
     Assignment,
     Dataset,
     DatasetRole,
     DatasetState,
+    PoolPart,
     Project,
     Query,
     QueryState,
@@ -68,7 +69,7 @@ def what_is_due(project: Project, *, now: datetime | None = None) -> list[Due]:
     found = []
     for kind, rule in RULES.items():
         days: int | None = getattr(periods, f"{kind}_days")
-        due = 0 if days is None else rule.overdue(project, now - days * DAY).count()
+        due = 0 if days is None else rule.overdue(project, now - days * DAY)
         # What is overdue goes within the hour, so the next is what comes after it.
         oldest = None if days is None else rule.oldest(project, now - days * DAY)
         found.append(Due(kind, days, due, None if oldest is None or days is None else oldest + days * DAY))
@@ -113,17 +114,29 @@ def _old_records(project: Project, cutoff: datetime) -> QuerySet[Record]:
     return private.filter(dataset__role=DatasetRole.POOL, row_number__lt=mark.slots if mark else 0)
 
 
+def _old_parts(project: Project, cutoff: datetime) -> QuerySet[PoolPart]:
+    return PoolPart.objects.filter(
+        dataset__project=project, dataset__state=DatasetState.READY, dataset__created_at__lt=cutoff
+    )
+
+
+def _overdue_records(project: Project, cutoff: datetime) -> int:
+    return _old_records(project, cutoff).count() + pool_files.held_rows(_old_parts(project, cutoff))
+
+
 def _oldest_record(project: Project, cutoff: datetime) -> datetime | None:
     if project.arrival == Arrival.STREAM:
         mark = SlotMark.objects.filter(project=project, day__gt=cutoff.date(), slots__gt=0).order_by("day").first()
         start = timezone.get_default_timezone()
         return None if mark is None else datetime.combine(mark.day, datetime.min.time(), start)
     private = Dataset.objects.filter(project=project, role__in=PRIVATE, created_at__gte=cutoff)
-    return _earliest(private.filter(records__emptied=False), "created_at")
+    held = Q(records__emptied=False) | Q(pool_parts__emptied_count__lt=F("pool_parts__row_count"))
+    return _earliest(private.filter(held), "created_at")
 
 
 def _empty_records(project: Project, cutoff: datetime) -> int:
-    return emptying.empty_records(_old_records(project, cutoff), project=project).records
+    in_columns = pool_files.empty_parts(_old_parts(project, cutoff))
+    return in_columns + emptying.empty_records(_old_records(project, cutoff), project=project).records
 
 
 def _answered(project: Project) -> QuerySet[Query]:
@@ -201,15 +214,19 @@ def _delete_actions(project: Project, cutoff: datetime) -> int:
 class Rule:
     """How one kind is found and erased, given the moment before which it is too old."""
 
-    overdue: Callable[[Project, datetime], "QuerySet[Any]"]
+    overdue: Callable[[Project, datetime], int]
     oldest: Callable[[Project, datetime], datetime | None]
     erase: Callable[[Project, datetime], int]
 
 
+def _number(overdue: Callable[[Project, datetime], "QuerySet[Any]"]) -> Callable[[Project, datetime], int]:
+    return lambda project, cutoff: overdue(project, cutoff).count()
+
+
 RULES = {
-    "records": Rule(_old_records, _oldest_record, _empty_records),
-    "answers": Rule(_old_answers, _oldest_answer, _empty_answers),
-    "comments": Rule(_old_comments, _oldest_comment, _delete_comments),
-    "uploads": Rule(_old_uploads, _oldest_upload, _clear_uploads),
-    "actions": Rule(_old_actions, _oldest_action, _delete_actions),
+    "records": Rule(_overdue_records, _oldest_record, _empty_records),
+    "answers": Rule(_number(_old_answers), _oldest_answer, _empty_answers),
+    "comments": Rule(_number(_old_comments), _oldest_comment, _delete_comments),
+    "uploads": Rule(_number(_old_uploads), _oldest_upload, _clear_uploads),
+    "actions": Rule(_number(_old_actions), _oldest_action, _delete_actions),
 }

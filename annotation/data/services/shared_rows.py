@@ -34,6 +34,7 @@ from annotation.data.parsers.digests import (
 from annotation.data.parsers.rows import RowBatch
 from annotation.data.services import files
 from annotation.errors import InvalidUpload, RowsShared
+from annotation.gates.services import pool_rows
 from annotation.models import (
     STREAM_JOB,
     DataKind,
@@ -157,6 +158,13 @@ def stored_digests(dataset: Dataset, *, first: int = 0) -> Iterator[Digests]:
     if project.data_kind == DataKind.IMAGE:
         pixels = files.open_stored(str(dataset.pixels.name), dataset.pixels_sha256, _mapped)
         yield from (of(pixels[start : start + BATCH_ROWS]) for start in range(first, len(pixels), BATCH_ROWS))
+        return
+    if dataset.in_columns:
+        read = 0
+        for rows in pool_rows.records(dataset, lambda read: None, contributors=False):
+            if read + rows.num_rows > first:
+                yield of(rows.column("text").slice(max(0, first - read)))
+            read += rows.num_rows
         return
     field = "text" if project.data_kind == DataKind.TEXT else "payload"
     rows = Record.objects.filter(dataset=dataset, row_number__gte=first).order_by("row_number")

@@ -14,7 +14,7 @@ from django.db.models import Model
 
 from annotation.choices.gates import gate_event, gate_from
 from annotation.errors import WorkCancelled
-from annotation.gates.services import gate_parts
+from annotation.gates.services import scan
 from annotation.models import (
     Dataset,
     DatasetRole,
@@ -110,7 +110,7 @@ def _attempt(job: Job, lease: work.Lease) -> None:
         key=key_of(job, job.attempt),
     )
     run = GateRun.objects.create(project=project, dataset=dataset, reservation=reservation)
-    passed = gate_parts.release(run, gate, lease)
+    passed = scan.release(dataset, gate, lease)
     with transaction.atomic():
         entry = ledger.commit(reservation=reservation, output_digest=digest_of(passed))
         run.state = GateState.COMMITTED
@@ -118,7 +118,6 @@ def _attempt(job: Job, lease: work.Lease) -> None:
         run.passed_count = passed.num_rows
         run.save(update_fields=["state", "committed_entry", "passed_count"])
         _store_queries(run, project, passed)
-        gate_parts.forget_parts(dataset=dataset)
         work.finish_work(
             row=job, progress_done=dataset.row_count, progress_total=dataset.row_count, message=say("The gate is done.")
         )
@@ -172,4 +171,3 @@ def _lose(job: Job, attempts: range) -> None:
         for reservation in reserved.exclude(children__kind__in=SETTLEMENTS).select_related("account"):
             ledger.charge(reservation=reservation, reason=say("the attempt ended without an output"))
         GateRun.objects.filter(dataset=job.gated_dataset, state=GateState.RUNNING).update(state=GateState.LOST)
-        gate_parts.forget_parts(dataset=job.gated_dataset)

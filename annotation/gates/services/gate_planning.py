@@ -13,7 +13,7 @@ from annotation.choices.gates import ALL_GATE_FIELDS
 from annotation.choices.presets import broken_rules
 from annotation.choices.services import configurations
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration
-from annotation.gates.services import gate_parts
+from annotation.gates.services import pool_rows
 from annotation.models import Dataset, DatasetRole, DatasetState, Job, Oracle, Project, Survey, WorkState
 from annotation.work.services import jobs, work
 from privacy.models import EntryKind, LedgerEntry
@@ -112,7 +112,7 @@ def _tell(lease: work.Lease, dataset: Dataset, read: int) -> None:
     lease.report(progress_done=read, progress_total=dataset.row_count, message=say("Counting the upload."))
 
 
-def _count(dataset: Dataset, tell: gate_parts.Tell) -> Frequencies:
+def _count(dataset: Dataset, tell: pool_rows.Tell) -> Frequencies:
     project = dataset.project
     # A public test set names no contributors: there every record counts as somebody's own.
     named = project.privacy_unit == "contributor" and dataset.role == DatasetRole.POOL
@@ -123,5 +123,5 @@ def _count(dataset: Dataset, tell: gate_parts.Tell) -> Frequencies:
         normalizer=Normalizer(project.normalizer),
         expected_pairs=max(SURVEYED_ROWS, dataset.row_count),
     )
-    survey.update(gate_parts.records(dataset, tell))
+    survey.update(pool_rows.records(dataset, tell, contributors=named))
     return survey.frequencies()

@@ -12,6 +12,10 @@ BEGIN
             RAISE EXCEPTION USING ERRCODE = 'foreign_key_violation', CONSTRAINT = TG_NAME,
                 MESSAGE = 'a record belongs to a dataset that is there';
         END IF;
+        IF EXISTS (SELECT FROM annotation_dataset WHERE id = named AND in_columns) THEN
+            RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = 'annotation_rows_in_one_place',
+                MESSAGE = 'a pool that lies in storage as columns has no rows here';
+        END IF;
         -- While an upload is read its rows count for nothing; here are those that come to one that takes part already.
         IF EXISTS (SELECT FROM annotation_dataset WHERE id = named AND role = 'pool' AND state = 'ready')
             AND EXISTS (SELECT FROM added WHERE dataset_id = named AND contributor IS NOT NULL)

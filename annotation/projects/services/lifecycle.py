@@ -15,11 +15,10 @@ from annotation.models import (
     Consensus,
     Dataset,
     Encounter,
-    GatePart,
-    GatePiece,
     Guidelines,
     Label,
     Membership,
+    PoolPart,
     Project,
     ProjectState,
     Query,
@@ -102,8 +101,6 @@ def erase_content(*, project: Project) -> None:
     asked = Query.objects.filter(project=project)
     emptying.forget_shown(Assignment.objects.filter(project=project))
     for rows in (
-        GatePiece.objects.filter(run__project=project),
-        GatePart.objects.filter(run__project=project),
         Opinion.objects.filter(report__project=project),
         QualityReport.objects.filter(project=project),
         GoldQuery.objects.filter(query__project=project),
@@ -141,6 +138,10 @@ def erase_uploads(*, project: Project) -> None:
         for file in (dataset.upload, dataset.pixels):
             if file:
                 files.delete(str(file.name))
+    parts = PoolPart.objects.filter(dataset__project=project)
+    for name in parts.values_list("file", flat=True):
+        files.delete(name)
+    parts.delete()
     named = Concat(Value("upload "), Cast("pk", CharField()))
     Dataset.objects.filter(project=project).update(
         name=named, upload="", pixels="", pixels_sha256="", mapping={}, bad_row_report=[], bad_row_count=0

@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import QuerySet
 
-from annotation.data.services import emptying
+from annotation.data.services import emptying, pool_files
 from annotation.data.services import forgetting as records
 from annotation.data.services.forgetting import Traces
 from annotation.models import Dataset, Job, Oracle, PrivacyUnit, Project
@@ -106,3 +106,5 @@ def erase_from_files(*, project: Project) -> None:
     for dataset in Dataset.objects.filter(project=project, records__emptied=True).distinct().select_related("project"):
         emptying.black_out_pixels(dataset)
         features.zero_emptied(dataset)
+    for dataset in pool_files.emptied_datasets(project):
+        pool_files.drop_unknown(dataset)

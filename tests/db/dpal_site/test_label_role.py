@@ -28,7 +28,7 @@ PRIVATE = {
     "annotation_record",
     "annotation_recordpost",
     "annotation_gaterun",
-    "annotation_gatepart",
+    "annotation_poolpart",
     "annotation_apitoken",
     "annotation_invitation",
     "annotation_job",

@@ -4,7 +4,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from annotation.data.services import datasets
-from annotation.gates.services import gate, gate_parts
+from annotation.gates.services import gate, pool_rows
 from annotation.models import Dataset, GateRun, Job, Query, Record, WorkState
 from annotation.work.services import jobs, work
 from learner.models import ModelRelease, Round, TrainingRun
@@ -118,14 +118,14 @@ def crowd():
 
 def test_a_gate_that_had_begun_to_read_is_charged_and_the_next_one_pays_once(crowd, monkeypatch):
     project = crowd.project
-    real = gate_parts.records
+    real = pool_rows.current_content
 
-    def reading(*args, **kwargs):
+    def reading(*args):
         cancel(crowd.gate_job)
-        yield from real(*args, **kwargs)
+        return real(*args)
 
     with monkeypatch.context() as patch:
-        patch.setattr(gate_parts, "records", reading)
+        patch.setattr(pool_rows, "current_content", reading)
         gate.run_gate(job_id=crowd.gate_job_id)
     assert Job.objects.get(pk=crowd.gate_job_id).error == "Cancelled by ada."
     assert (GateRun.objects.get().state, kinds(project)) == ("lost", ["reserve", "charge"])

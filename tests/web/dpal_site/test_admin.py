@@ -15,7 +15,6 @@ from annotation.models import (
     ApiToken,
     Assignment,
     Encounter,
-    GatePiece,
     GateRun,
     Label,
     Query,
@@ -37,7 +36,7 @@ OURS = ("annotation", "learner", "privacy", "dpal_site")
 # What an administrator is there for: who is who, and who does what.
 WRITABLE = {"annotation.membership"}
 # An administrator of the site need not be inside a project's boundary.
-NEVER_SHOWN = (Record, RecordPost, Query, Assignment, Report, Encounter, GatePiece, SecretDraw, StreamGuess)
+NEVER_SHOWN = (Record, RecordPost, Query, Assignment, Report, Encounter, SecretDraw, StreamGuess)
 
 
 @pytest.fixture(autouse=True)

@@ -22,6 +22,7 @@ from annotation.models import Dataset, Job, Record
 from annotation.models.imports import ImportPart
 from annotation.work.services import jobs, work
 from tests.factories import make_project, make_user
+from tests.pools import stored_rows
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -35,6 +36,12 @@ def sent(monkeypatch):
         "celery.canvas.Signature.apply_async", lambda signature, **options: names.append(signature.task)
     )
     return names
+
+
+@pytest.fixture(autouse=True)
+def rows_in_the_database(settings):
+    """Where rows go into the database; columns are asked for by name."""
+    settings.POOLS_IN_DATABASE = True
 
 
 @pytest.fixture
@@ -109,8 +116,8 @@ def received(name, data, **options):
 def outcome(dataset):
     """Return all that anybody can see of an import."""
     dataset = Dataset.objects.select_related("job").get(pk=dataset.pk)
-    rows = list(dataset.records.order_by("row_number").values_list("row_number", "text", "contributor", "label"))
-    rows = [(row[0], row[1], row[2] and bytes(row[2]), row[3]) for row in rows]
+    rows = stored_rows(dataset)
+    assert not dataset.records.exclude(label=None).exists()
     report = (dataset.state, dataset.row_count, dataset.bad_row_count, dataset.bad_row_report)
     return rows, report, (dataset.job.state, dataset.job.message, dataset.job.error)
 
@@ -146,12 +153,14 @@ def with_helpers(dataset, helpers):
             thread.join()
 
 
+@pytest.mark.parametrize("where", ["database", "columns"])
 @pytest.mark.parametrize("workers", [1, 2, 4])
 @pytest.mark.parametrize("name", FILES)
-def test_any_number_of_workers_finds_the_same(monkeypatch, cut_small, sent, name, workers):
+def test_any_number_of_workers_finds_the_same(monkeypatch, settings, cut_small, sent, name, workers, where):
     if name.endswith("parquet"):
         monkeypatch.setattr(import_parts, "PART_BYTES", 1)
     expected = read_whole(monkeypatch, name, FILES[name])
+    settings.POOLS_IN_DATABASE = where == "database"
     dataset = received(name, FILES[name])
     with_helpers(dataset, workers - 1)
     assert outcome(dataset) == expected

@@ -12,7 +12,7 @@ from django.db import connection
 from django.db.models.functions import Now
 
 from annotation.data.services import datasets
-from annotation.gates.services import gate, gate_parts
+from annotation.gates.services import gate, pool_rows
 from annotation.models import Dataset, GateRun, Job, Query, Record
 from annotation.work.services import interruptions, jobs
 from privacy.gate import KAnonymityGate
@@ -298,14 +298,12 @@ def test_what_kills_every_worker_does_not_eat_the_budget(crowd):
 
 
 def test_records_reach_the_gate_in_the_order_of_their_rows(crowd, monkeypatch):
-    monkeypatch.setattr(gate_parts, "BATCH_ROWS", 3)
+    monkeypatch.setattr(pool_rows, "BATCH_ROWS", 3)
     dataset = ready(crowd, [f"text {n}" for n in range(10)])
     Record.objects.filter(dataset=dataset, row_number=2).update(payload={})  # moves the row within the table
 
     told = []
-    batches = list(gate_parts.records(Dataset.objects.get(pk=dataset.pk), told.append))
+    batches = list(pool_rows.records(Dataset.objects.get(pk=dataset.pk), told.append))
     assert [text for batch in batches for text in batch.column("text").to_pylist()] == [f"text {n}" for n in range(10)]
     assert [batch.num_rows for batch in batches] == [3, 3, 3, 1]
     assert told == [3, 6, 9]
-    part = gate_parts.records(Dataset.objects.get(pk=dataset.pk), told.append, first=4, stop=6)
-    assert [text for batch in part for text in batch.column("text").to_pylist()] == ["text 4", "text 5"]

@@ -27,7 +27,7 @@ from learner.models import FeatureMatrix, ModelRelease
 from learner.pools import selectors as pool_selectors
 from learner.pools.services import features
 from privacy.models import LedgerEntry
-from tests import learning
+from tests import learning, pools
 from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -234,7 +234,7 @@ def test_a_crowd_project_forgets_records_and_keeps_what_passed() -> None:
     assert preview.traces.passed_gate
     forget(project, "person 7")
     assert list(Query.objects.order_by("pk").values()) == passed
-    assert emptied_slots(project) == [7, 67]
+    assert pools.emptied_slots(Dataset.objects.get(project=project)) == [7, 67]
 
 
 def test_the_request_is_remembered_by_a_keyed_digest_alone(project, settings) -> None:

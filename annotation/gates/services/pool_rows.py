@@ -1,0 +1,75 @@
+"""The rows of an upload as gates read them: from the columns in storage, or from the database where rows are kept."""
+
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+from django.core.files.storage import default_storage
+
+from annotation.models import Dataset, PoolPart, Record
+from privacy.contributions.columns import NOBODY, read_columns
+from privacy.engines.base import PoolFile
+
+BATCH_ROWS = 65_536
+GATE_SCHEMA = pa.schema([("text", pa.large_string()), ("contributor", pa.binary(16))])
+# A part may be rewritten while somebody reads the pool: the next look at the catalogue finds the new file.
+TRIES = 5
+Tell = Callable[[int], None]
+
+
+def records(dataset: Dataset, tell: Tell, *, contributors: bool = True) -> Iterator[pa.RecordBatch]:
+    """Stream an upload in the order of its rows, which is the order of the coins."""
+    yield from (_columns if dataset.in_columns else _rows)(dataset, tell, contributors)
+
+
+def files_of(dataset: Dataset) -> list[PoolFile]:
+    """Return the files of a pool in the order of its rows."""
+    return [_file(part) for part in PoolPart.objects.filter(dataset=dataset).order_by("number")]
+
+
+def current_content(dataset: Dataset, file: PoolFile) -> tuple[bytes, str]:
+    """Return the bytes of a part as it stands now, and the digest they must have."""
+    for _ in range(TRIES):
+        part = PoolPart.objects.get(dataset=dataset, number=file.number)
+        try:
+            return content_of(part), part.sha256
+        except FileNotFoundError:
+            continue
+    raise FileNotFoundError(file.name)
+
+
+def content_of(part: PoolPart) -> bytes:
+    """Return the bytes of a part's file, unchecked."""
+    with default_storage.open(part.file) as stored:
+        content: bytes = stored.read()
+    return content
+
+
+def _file(part: PoolPart) -> PoolFile:
+    return PoolFile(part.number, part.file, part.sha256, part.first_row, part.row_count)
+
+
+def _columns(dataset: Dataset, tell: Tell, contributors: bool) -> Iterator[pa.RecordBatch]:
+    for file in files_of(dataset):
+        content, sha256 = current_content(dataset, file)
+        read = file.first_row
+        for batch in read_columns(content, sha256, contributors=contributors):
+            read += batch.num_rows
+            tell(read)
+            yield batch
+
+
+def _rows(dataset: Dataset, tell: Tell, contributors: bool) -> Iterator[pa.RecordBatch]:
+    rows = Record.objects.filter(dataset=dataset).order_by("row_number").values_list("text", "contributor", "emptied")
+    texts: list[str | None] = []
+    people: list[bytes | memoryview[int] | None] = []
+    read = 0
+    for text, contributor, emptied in rows.iterator(chunk_size=BATCH_ROWS):
+        # An empty slot keeps its place among the coins, says nothing, and is nobody's.
+        texts.append(text)
+        people.append(NOBODY if emptied else contributor)
+        if len(texts) == BATCH_ROWS:
+            read += len(texts)
+            tell(read)
+            yield pa.record_batch([texts, people], schema=GATE_SCHEMA)
+            texts, people = [], []
+    yield pa.record_batch([texts, people], schema=GATE_SCHEMA)

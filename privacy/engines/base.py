@@ -1,0 +1,51 @@
+"""Where a gate counts: one kernel, and what runs it over the files of a pool."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+
+from privacy.contributions.counting import CountingGate
+
+Tell = Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class PoolFile:
+    """Some rows of a pool, in one file of columns.
+
+    Parameters
+    ----------
+    number : int
+        Its place among the files of the pool, from 0.
+    name : str
+        Where it is stored.
+    sha256 : str
+        Digest of its bytes.
+    first_row : int
+        Rows in all files before it: coins and ranks belong to the place of a row in the pool.
+    row_count : int
+        Its rows, empty slots among them.
+    """
+
+    number: int
+    name: str
+    sha256: str
+    first_row: int
+    row_count: int
+
+
+class GateEngine(Protocol):
+    """Counts a pool for a gate; whichever does it, under one key the counts are the same."""
+
+    def counted(self, gate: CountingGate, files: Sequence[PoolFile], *, key: bytes, tell: Tell) -> list[pa.Table]:
+        """Return the texts that reach the gate's minimum, with exact counts, in disjoint tables.
+
+        `tell` is called now and then with the rows read so far, and raises where the work shall stop.
+        """
+
+
+def wants_contributors(gate: CountingGate) -> bool:
+    """Say whether a gate looks at who said a text."""
+    return gate.texts_per_contributor is not None

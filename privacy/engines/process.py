@@ -1,0 +1,47 @@
+"""The engine of a single process: file after file through the kernel, in bounded memory."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import pyarrow as pa
+
+from privacy.contributions.columns import read_columns
+from privacy.contributions.counting import CountingGate
+from privacy.contributions.spill import DEFAULT_MEMORY_BYTES
+from privacy.engines.base import PoolFile, Tell, wants_contributors
+
+# The bytes of a file as it stands now, and the digest they must have.
+Fetch = Callable[[PoolFile], tuple[bytes, str]]
+
+
+class ProcessEngine:
+    """Read files one after another; beyond `memory_bytes` of distinct texts, or pairs, they go to a temporary file.
+
+    Parameters
+    ----------
+    fetch : callable
+        Returns the content of a file, and its digest.
+    memory_bytes : int
+        As for `KAnonymityGate.release`.
+    """
+
+    def __init__(self, fetch: Fetch, *, memory_bytes: int = DEFAULT_MEMORY_BYTES) -> None:
+        self._fetch = fetch
+        self._memory_bytes = memory_bytes
+
+    def counted(self, gate: CountingGate, files: Sequence[PoolFile], *, key: bytes, tell: Tell) -> list[pa.Table]:
+        """Return the texts that reach the gate's minimum, with exact counts, in disjoint tables."""
+        texts = gate.texts(self._digests(gate, files, key, tell), key=key, memory_bytes=self._memory_bytes)
+        return list(gate.counted(texts, key=key, memory_bytes=self._memory_bytes))
+
+    def _digests(self, gate: CountingGate, files: Sequence[PoolFile], key: bytes, tell: Tell) -> Iterator[pa.Table]:
+        for file in files:
+            content, sha256 = self._fetch(file)
+            rows = read_columns(content, sha256, contributors=wants_contributors(gate))
+            yield from gate.read(_told(rows, file.first_row, tell), key=key, first_record=file.first_row)
+
+
+def _told(batches: Iterator[pa.RecordBatch], first: int, tell: Tell) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        first += batch.num_rows
+        tell(first)
+        yield batch
