@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from annotation.data.services import datasets, drafts, import_parts, streams
+from annotation.data.services import datasets, drafts, import_parts, streams, unowned_files
 from annotation.gates.services import gate, gate_planning
 from annotation.questions.services import comparing, queue
 from annotation.work.services import idempotency, jobs, rates
@@ -53,7 +53,7 @@ def forget_old_drafts_task() -> None:
 @shared_task
 def forget_unowned_files_task() -> None:
     """Delete the files of uploads whose receiver died before it had stored them."""
-    datasets.forget_unowned_files()
+    unowned_files.forget_unowned_files()
 
 
 @shared_task

@@ -16,7 +16,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils.functional import empty
 
-from annotation.data.services import datasets, drafts, file_cache, files
+from annotation.data.services import datasets, drafts, file_cache, files, unowned_files
 from annotation.data.services.pixels import image_of
 from annotation.errors import FileDamaged, StorageAway
 from annotation.models import Dataset, Record
@@ -242,8 +242,8 @@ def test_drafts_and_what_nobody_owns_are_found_and_deleted(store, in_bucket):
     )
     assert len(drafts.preview_draft(draft).rows) == 2
     keep(f"datasets/{project.pk}/left/upload.csv", b"text\nleft\n")
-    assert datasets.forget_unowned_files() == 0
-    assert datasets.forget_unowned_files(older_than=timedelta(seconds=-60)) == 1
+    assert unowned_files.forget_unowned_files() == 0
+    assert unowned_files.forget_unowned_files(older_than=timedelta(seconds=-60)) == 1
     dataset = drafts.upload_draft(draft=draft, by=make_user())
     assert len(store.keys(in_bucket)) == 1
     datasets.import_dataset(job_id=dataset.job_id)

@@ -4,7 +4,7 @@ import gc
 import hashlib
 import logging
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict
 from datetime import timedelta
@@ -18,9 +18,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.core.files import File
 from django.core.files.storage import default_storage
 from django.db import connection, models, transaction
-from django.db.models import Q
 from django.db.models.functions import Now
-from django.utils import timezone
 
 from annotation.data.parsers.pixel_file import PixelFile
 from annotation.data.parsers.reading import Upload
@@ -58,7 +56,6 @@ from annotation.models import (
     Record,
     WorkState,
 )
-from annotation.models.drafts import UploadDraft
 from annotation.work.services import interruptions, jobs, work
 from annotation.work.services.garbage_collection import collector_paused
 from privacy.models import EntryKind, LedgerEntry
@@ -70,8 +67,6 @@ MAXIMUM_ATTEMPTS = 5
 CANCELLED_KEPT = timedelta(days=7)
 FOLDER = "datasets"
 DRAFTS = "drafts"
-# Longer than the slowest request that brings a file.
-UNOWNED_AFTER = timedelta(hours=6)
 Progress = Callable[[int, int, int], None]
 
 
@@ -404,31 +399,3 @@ def forget_read_uploads() -> int:
     for dataset_id in left:
         forget_upload(dataset_id=dataset_id)
     return len(left)
-
-
-def forget_unowned_files(*, older_than: timedelta = UNOWNED_AFTER) -> int:
-    """Delete files no upload knows: whoever received them died before the upload was stored; return how many.
-
-    They may name contributors, and nobody will ever read them.
-    """
-    owned = {name for pair in Dataset.objects.values_list("upload", "pixels").iterator() for name in pair if name}
-    owned |= set(UploadDraft.objects.values_list("upload", flat=True))
-    owned |= pool_files.known_files()
-    deleted = 0
-    for name in _kept_files():
-        if name in owned or timezone.now() - default_storage.get_modified_time(name) < older_than:
-            continue
-        # Its upload may have been stored since the others were listed.
-        stored = Dataset.objects.filter(Q(upload=name) | Q(pixels=name)).exists() or pool_files.is_known(name)
-        if not stored and not UploadDraft.objects.filter(upload=name).exists():
-            default_storage.delete(name)
-            deleted += 1
-    return deleted
-
-
-def _kept_files() -> Iterator[str]:
-    """Yield the names under which uploads, their pixels and their columns are kept."""
-    for name in files.names_in(FOLDER):
-        _, folder, file = name.rsplit("/", 2)
-        if folder == DRAFTS or file.startswith(("upload", "pixels-", pool_files.PREFIX)):
-            yield name

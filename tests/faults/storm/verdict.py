@@ -17,7 +17,7 @@ from django.core.management import CommandError, call_command  # noqa: E402
 from django.db import connection  # noqa: E402
 from django.db.models import Count, F, Q, Sum  # noqa: E402
 
-from annotation.data.services import datasets  # noqa: E402
+from annotation.data.services import unowned_files  # noqa: E402
 from annotation.models import (  # noqa: E402
     Assignment,
     Dataset,
@@ -99,7 +99,7 @@ def uploads(told: list[dict[str, Any]], staged: int) -> list[str]:
 
 def files() -> list[str]:
     """No file as sent stays: it names contributors, and whoever received it may have died before it was stored."""
-    datasets.forget_unowned_files(older_than=timedelta(0))
+    unowned_files.forget_unowned_files(older_than=timedelta(0))
     root = Path(default_storage.path("datasets"))
     folders = [root / str(pk) for pk in _keys(Project.objects.all())]
     return [f"file {path} belongs to nothing" for folder in folders for path in folder.rglob("upload*")]

@@ -22,7 +22,7 @@ from django.db import connection
 from django.db.models.functions import Now
 from PIL import Image
 
-from annotation.data.services import bad_rows, datasets, record_copy
+from annotation.data.services import bad_rows, datasets, record_copy, unowned_files
 from annotation.data.services.record_copy import Pseudonyms
 from annotation.errors import InvalidUpload
 from annotation.models import Dataset, Job, Record
@@ -491,8 +491,8 @@ def test_files_whose_receiver_died_are_deleted_and_no_others(sent):
     dataset = receive(b"text\na\n")
     kept = dataset.upload.name
     orphan = default_storage.save(f"datasets/{dataset.project_id}/orphan/upload.csv", ContentFile(b"text,who\na,eve\n"))
-    assert datasets.forget_unowned_files() == 0  # its receiver may still be at it
-    assert datasets.forget_unowned_files(older_than=timedelta(0)) >= 1
+    assert unowned_files.forget_unowned_files() == 0  # its receiver may still be at it
+    assert unowned_files.forget_unowned_files(older_than=timedelta(0)) >= 1
     assert not default_storage.exists(orphan)
     assert default_storage.exists(kept)
 

@@ -10,7 +10,7 @@ from django.core.files.storage import default_storage
 from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
-from annotation.data.services import datasets, pool_files, retention
+from annotation.data.services import datasets, pool_files, retention, unowned_files
 from annotation.data.services.forgetting import pseudonym_of, request_forgetting
 from annotation.gates.services import gate, pool_rows
 from annotation.models import Dataset, DatasetState, GateRun, Job, PoolPart, Query, Record
@@ -151,8 +151,8 @@ def test_what_a_killed_attempt_left_is_no_part_of_the_pool_and_is_swept(monkeypa
     Job.objects.filter(pk=dataset.job_id).update(state="waiting", leased_until=None)
     datasets.import_dataset(job_id=dataset.job_id)
     assert len(files_in_storage()) == 6
-    assert datasets.forget_unowned_files() == 0  # whoever wrote them may still be at it
-    assert datasets.forget_unowned_files(older_than=timedelta(0)) == 3
+    assert unowned_files.forget_unowned_files() == 0  # whoever wrote them may still be at it
+    assert unowned_files.forget_unowned_files(older_than=timedelta(0)) == 3
     assert not set(left) & set(files_in_storage())
     assert len(stored_rows(dataset)) == len(ROWS)
 
