@@ -264,7 +264,6 @@ STATIC_ROOT = env.path("DPAL_STATIC", VAR_DIR / "static")
 WHITENOISE_ALLOW_ALL_ORIGINS = False
 STATICFILES_DIRS = [BASE_DIR / "dpal_site" / "static"]
 
-
 STORAGES = {
     "default": storage_settings(env.str("STORAGE_URL", (VAR_DIR / "storage").as_uri())),
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
@@ -275,8 +274,7 @@ FILE_CACHE_BYTES = env.int("FILE_CACHE_MEBIBYTES", 20 * 1024, validate=AT_LEAST_
 # Uploads above this are spooled to disk, so a large pool never sits in the web process's memory.
 FILE_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
 DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024 * 1024
-# Rows of a crowd's pool lie in storage as columns; this keeps them in the database, as those of experts are.
-POOLS_IN_DATABASE = env.bool("POOLS_IN_DATABASE", False)
+POOLS_IN_DATABASE = env.bool("POOLS_IN_DATABASE", False)  # rows of a crowd's pool, instead of columns in storage
 UPLOAD_MAX_BYTES = env.int("UPLOAD_MAX_BYTES", 2 * 1024**3, validate=AT_LEAST_ONE)
 # clamd, by `tcp://host:3310` or `unix:///path`; uploads pass it before they are read. `none`: nobody scans, on purpose.
 CLAMD_URL = env.str(
