@@ -23,8 +23,8 @@ PEERS = {
 }
 BILLION, MILLION, GIB = 10**9, 10**6, 2**30
 NIGHT_HOURS, MACHINE_CORES, DATABASE_CORES = 8, 8, 16
-# A candidate's id, row, score and coins while the draw is made.
-HOLDER_BYTES = 48
+# What a screen or a secret block keeps of a candidate: whether it is open, its looks or its coin.
+HOLDER_BYTES = 3
 EXACT_BYTES = 2**27
 COLOURS, MARKS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7"), "osD^"
 Report = dict[str, Any]
@@ -144,9 +144,7 @@ def arithmetic(report: Report) -> str:
         f" {uploads} x ({BILLION / uploads / MILLION:.0f} parts)^2 |"
         f" {uploads * math.ceil(BILLION / uploads / MILLION) ** 2:,} |",
         f"| feature parts | 10^9 / 262,144 | {math.ceil(BILLION / 262_144):,} |",
-        f"| score parts | 10^9 / 10^6 | {BILLION // MILLION:,} |",
-        "| messages for imports, features and scores | at most 64 helpers are called for each file or round |"
-        f" {64 * (uploads + 2):,} |",
+        f"| messages for imports and features | at most 64 helpers are called for each file | {64 * (uploads + 1):,} |",
         f"| ledger rows | {gated['ledger_rows']} for an upload's gate, {base['score']['ledger_rows']} for a round |"
         f" {gated['ledger_rows'] * uploads + base['score']['ledger_rows']:,} |",
     ]

@@ -31,11 +31,11 @@ EPSILON = {"record": 1.0, "contributor": 0.5}
 
 
 class Memory:
-    """The largest memory of its own that any process under one process has held, looked at ten times a second."""
+    """The largest memory of its own that any process under one process has held, looked at every so many seconds."""
 
-    def __init__(self, root: int) -> None:
+    def __init__(self, root: int, *, every: float = 0.1) -> None:
         self.largest_mib = 0.0
-        self._root, self._stop = root, threading.Event()
+        self._root, self._every, self._stop = root, every, threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
     def __enter__(self) -> "Memory":
@@ -47,7 +47,7 @@ class Memory:
         self._thread.join()
 
     def _watch(self) -> None:
-        while not self._stop.wait(0.1):
+        while not self._stop.wait(self._every):
             for pid in under(self._root):
                 try:
                     lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()

@@ -9,7 +9,6 @@ HEAVY_TASKS = (
     "annotation.tasks.run_survey_task",
     "annotation.tasks.compare_answers_task",
     "learner.tasks.run_round_task",
-    "learner.tasks.score_part_task",
     "learner.tasks.make_feature_part_task",
     "learner.tasks.train_model_task",
     "learner.tasks.check_release_task",

@@ -9,7 +9,7 @@ from learner.models import ModelRelease
 from learner.planning.services import planning
 from learner.pools.services import feature_parts
 from learner.releases.services import release_gate, releases, webhooks
-from learner.rounds.services import rounds, score_parts
+from learner.rounds.services import rounds
 from learner.streams.services import streams
 from learner.trainings.services import training
 
@@ -33,12 +33,6 @@ def run_round_task(*, round_id: int) -> None:
 
 
 @shared_task(acks_late=True)
-def score_part_task(*, round_id: int) -> None:
-    """Help to score the pool of a round that somebody else runs."""
-    score_parts.help_scoring(round_id=round_id)
-
-
-@shared_task(acks_late=True)
 def make_feature_part_task(*, build: str) -> None:
     """Help to make a feature file that somebody else puts together."""
     feature_parts.help_making(build=build)
@@ -46,8 +40,7 @@ def make_feature_part_task(*, build: str) -> None:
 
 @shared_task
 def forget_abandoned_parts_task() -> None:
-    """Delete scores and features that workers made and nobody put together."""
-    score_parts.forget_abandoned()
+    """Delete features that workers made and nobody put together."""
     feature_parts.forget_abandoned()
 
 

@@ -1,6 +1,7 @@
 """One float32 `.npy` file for the features of a data set, written in a stream and read as a memory map."""
 
 import hashlib
+import mmap
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -133,6 +134,12 @@ def open_matrix(path: Path, *, sha256: str | None = None) -> NDArray[np.float32]
     if shape[0] == 0:
         return np.empty(shape, dtype=np.float32)
     return np.memmap(path, dtype="<f4", mode="r", offset=start, shape=shape)
+
+
+def let_go(X: NDArray[np.float32]) -> None:
+    """Give back the pages that were read of a mapped feature file; whoever reads them again finds them on the disk."""
+    if isinstance(X, np.memmap) and isinstance(X.base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        X.base.madvise(mmap.MADV_DONTNEED)
 
 
 def file_sha256(path: Path) -> str:

@@ -12,7 +12,6 @@ import privacy.models.messages
 SQL = Path(__file__).parent / "sql"
 # In this order: a rule may call what an earlier file defines.
 RULES = (
-    "storage",
     "releases_stay",
     "coins_stay",
     "sums_stay",
@@ -246,30 +245,6 @@ class Migration(migrations.Migration):
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="+",
                         to="privacy.ledgerentry",
-                    ),
-                ),
-            ],
-        ),
-        migrations.CreateModel(
-            name="ScorePart",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("number", models.PositiveIntegerField()),
-                ("datasets", models.JSONField(help_text="Uploads whose features are stacked, in this order.")),
-                (
-                    "runs",
-                    models.BinaryField(
-                        help_text="Rows of the stacked features: first and length of each run, eight bytes each."
-                    ),
-                ),
-                ("scores", models.BinaryField(help_text="Numbers of eight bytes, as many for each row.", null=True)),
-                (
-                    "round",
-                    models.ForeignKey(
-                        db_index=False,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="score_parts",
-                        to="learner.round",
                     ),
                 ),
             ],
@@ -894,10 +869,6 @@ class Migration(migrations.Migration):
                 ),
                 name="learner_round_block_secret",
             ),
-        ),
-        migrations.AddConstraint(
-            model_name="scorepart",
-            constraint=models.UniqueConstraint(fields=("round", "number"), name="learner_score_part_once"),
         ),
         migrations.AddConstraint(
             model_name="stream",

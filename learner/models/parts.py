@@ -1,26 +1,10 @@
-"""What workers hand to each other while several of them score a pool or make one feature file."""
+"""What workers hand to each other while several of them make one feature file."""
 
 import uuid
 
 from django.db import models
 
 from annotation.models import Dataset
-
-
-class ScorePart(models.Model):
-    """Candidates of a round that one worker scores; as private as the records, unlogged, gone once all are scored."""
-
-    round = models.ForeignKey("learner.Round", models.CASCADE, related_name="score_parts", db_index=False)
-    number = models.PositiveIntegerField()
-    datasets = models.JSONField(help_text="Uploads whose features are stacked, in this order.")
-    runs = models.BinaryField(help_text="Rows of the stacked features: first and length of each run, eight bytes each.")
-    scores = models.BinaryField(null=True, help_text="Numbers of eight bytes, as many for each row.")
-
-    class Meta:
-        constraints = (models.UniqueConstraint(fields=("round", "number"), name="learner_score_part_once"),)
-
-    def __str__(self) -> str:
-        return f"score part {self.pk}"
 
 
 class FeaturePart(models.Model):

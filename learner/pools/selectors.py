@@ -1,6 +1,6 @@
 """What may be asked and what was answered, with the row of each in the feature files; ids only, never content."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,11 +22,35 @@ from annotation.models import (
     Record,
 )
 from learner.models import Round, ScreenLooks
+from learner.strategies.rows import OpenRows
 from privacy.models import LedgerEntry
 
-# A small part of what the arrays of a large pool take: three numbers of a row are packed, written as hex and read.
-TABLE_ROWS = 500_000
+# What is packed, written as hex and read at once: few beside what a worker holds anyway.
+TABLE_ROWS = 100_000
 NO_ROWS = np.empty(0, dtype=np.int64)
+# Each record is looked up by its key: statistics taken while an upload came in say that there are none, and a join
+# might then go through all of them for each question.
+ASKED = """
+SELECT asked.id, record.dataset_id, record.row_number
+FROM (
+    SELECT id, record_id FROM annotation_query
+    WHERE project_id = %(project)s AND record_id IS NOT NULL AND id > %(after)s
+    ORDER BY id LIMIT %(most)s
+) asked
+CROSS JOIN LATERAL (
+    SELECT found.dataset_id, found.row_number FROM annotation_record found WHERE found.id = asked.record_id OFFSET 0
+) record
+ORDER BY asked.id
+"""
+RECORDS = """
+SELECT record.id
+FROM unnest(%(datasets)s::bigint[], %(numbers)s::bigint[]) WITH ORDINALITY AS wanted (dataset_id, row_number, place)
+CROSS JOIN LATERAL (
+    SELECT found.id FROM annotation_record found
+    WHERE found.dataset_id = wanted.dataset_id AND found.row_number = wanted.row_number OFFSET 0
+) record
+ORDER BY wanted.place
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +63,38 @@ class Examples:
     ids: NDArray[np.int64]
     rows: NDArray[np.int64]
     datasets: Sequence[Dataset]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Records of a trusted pool that nobody was asked about, by their rows in the stacked feature files of `datasets`.
+
+    A pool's records have the numbers from 0 up to the size of their upload, so nothing is kept of those not asked.
+    """
+
+    rows: OpenRows
+    datasets: Sequence[Dataset]
+
+    def ids_of(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the records at these rows, in their order.
+
+        Raises
+        ------
+        LookupError
+            If the database has lost one of them.
+        """
+        starts = np.cumsum([0, *(dataset.row_count for dataset in self.datasets)], dtype=np.int64)
+        keys = np.array([dataset.pk for dataset in self.datasets], dtype=np.int64)
+        ids = np.empty(len(rows), dtype=np.int64)
+        for first in range(0, len(rows), TABLE_ROWS):
+            part = rows[first : first + TABLE_ROWS]
+            place = np.searchsorted(starts, part, side="right") - 1
+            values = {"datasets": keys[place].tolist(), "numbers": (part - starts[place]).tolist()}
+            found = _packed(RECORDS, values, columns=1)[:, 0]
+            if len(found) != len(part):
+                raise LookupError("records of the pool are gone")
+            ids[first : first + TABLE_ROWS] = found
+        return ids
 
 
 def pool_datasets(project: Project) -> QuerySet[Dataset]:
@@ -89,16 +145,16 @@ def has_candidates(project: Project, *, screened: bool = False) -> bool:
     return unasked_records(project).filter(dataset__screen_looks=None).exists()
 
 
-def looks_at(datasets: Sequence[Dataset]) -> NDArray[np.int64]:
+def looks_at(datasets: Sequence[Dataset]) -> NDArray[np.uint8]:
     """Return how often a screen has looked at each row of the stacked uploads, shape (rows,)."""
-    stored = dict(ScreenLooks.objects.filter(dataset__in=datasets).values_list("dataset_id", "looks"))
-    parts = [
-        np.frombuffer(stored[dataset.pk], dtype=np.uint8)
-        if dataset.pk in stored
-        else np.zeros(dataset.row_count, dtype=np.uint8)
-        for dataset in datasets
-    ]
-    return np.concatenate([np.zeros(0, dtype=np.uint8), *parts]).astype(np.int64)
+    looks = np.zeros(sum(dataset.row_count for dataset in datasets), dtype=np.uint8)
+    first = 0
+    for dataset in datasets:
+        stored = ScreenLooks.objects.filter(dataset=dataset).values_list("looks", flat=True).first()
+        if stored is not None:
+            looks[first : first + dataset.row_count] = np.frombuffer(stored, dtype=np.uint8)
+        first += dataset.row_count
+    return looks
 
 
 def looks_left(project: Project) -> int:
@@ -108,50 +164,39 @@ def looks_left(project: Project) -> int:
     return int(known) + unasked_records(project).filter(dataset__screen_looks=None).count()
 
 
-def candidates_of(project: Project) -> Examples:
-    """Return everything that may be asked."""
+def open_records(project: Project) -> Candidates:
+    """Return the records of a trusted project's pool that nobody was asked about; no record is read for it."""
     datasets = list(pool_datasets(project))
-    if project.oracle == Oracle.CROWD:
-        passed = _table(gate_output(project).values_list("id", "round_number"), columns=2)
-        waiting = np.flatnonzero(passed[:, 1] < 0)
-        return Examples(passed[waiting, 0], waiting, datasets)
     first_row = _first_rows(datasets)
-    parts = []
-    for records in _ranges(datasets):
-        table = _table(records.values_list("id", "dataset_id", "row_number"), columns=3)
-        parts.append((table[:, 0].copy(), first_row(table[:, 1]) + table[:, 2]))
-    # Taken out here and not by a join, whose plan would hang on statistics that a fresh upload does not have yet; and
-    # after the records, so that no question asked meanwhile is missed.
-    asked = np.sort(
-        _table(Query.objects.filter(project=project, record__isnull=False).values_list("record_id"), columns=1)[:, 0]
-    )
-    for place, (ids, rows) in enumerate(parts):
-        known = _among(ids, asked)
-        if known.any():
-            parts[place] = ids[~known], rows[~known]
-    return Examples(
-        np.concatenate([NO_ROWS, *(ids for ids, _ in parts)]),
-        np.concatenate([NO_ROWS, *(rows for _, rows in parts)]),
-        datasets,
-    )
+    taken, after = [NO_ROWS], 0
+    while True:
+        part = _packed(ASKED, {"project": project.pk, "after": after, "most": TABLE_ROWS}, columns=3)
+        if not len(part):
+            break
+        after = int(part[-1, 0])
+        inside = np.isin(part[:, 1], [dataset.pk for dataset in datasets])
+        taken.append(first_row(part[inside, 1]) + part[inside, 2])
+    total = sum(dataset.row_count for dataset in datasets)
+    return Candidates(OpenRows(total, np.concatenate(taken)), datasets)
 
 
-def _ranges(datasets: Sequence[Dataset]) -> Iterator[QuerySet[Record]]:
-    """Yield the records of all uploads in their order: small uploads together, large ones in ranges."""
-    if sum(dataset.row_count for dataset in datasets) <= TABLE_ROWS:
-        yield Record.objects.filter(dataset__in=datasets).order_by("dataset_id", "row_number")
-        return
+def waiting_texts(project: Project) -> Examples:
+    """Return what passed the gate of a crowd project and was not asked yet."""
+    datasets = list(pool_datasets(project))
+    ids, rows = [NO_ROWS], [NO_ROWS]
+    first = 0
     for dataset in datasets:
-        for start in range(0, dataset.row_count, TABLE_ROWS):
-            inside = Record.objects.filter(dataset=dataset, row_number__gte=start, row_number__lt=start + TABLE_ROWS)
-            yield inside.order_by("row_number")
-
-
-def _among(ids: NDArray[np.int64], known: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Say of each id whether it is among known ones in increasing order, without sorting the ids."""
-    places = np.searchsorted(known, ids)
-    found: NDArray[np.bool_] = np.append(known, -1)[places] == ids
-    return found
+        passed = Query.objects.filter(project=project, gate_run__dataset=dataset).order_by("id")
+        after = 0
+        while True:
+            part = table(passed.filter(id__gt=after).values_list("id", "round_number")[:TABLE_ROWS], columns=2)
+            if not len(part):
+                break
+            waiting = np.flatnonzero(part[:, 1] < 0)
+            ids.append(part[waiting, 0])
+            rows.append(first + waiting)
+            after, first = int(part[-1, 0]), first + len(part)
+    return Examples(np.concatenate(ids), np.concatenate(rows), datasets)
 
 
 def labelled_examples(
@@ -167,22 +212,22 @@ def labelled_examples(
     if block is not None:
         agreed = agreed.filter(query__round_number=block.number)
     if project.oracle == Oracle.CROWD:
-        table = _table(agreed.values_list("query_id", "choice"), columns=2)
-        return _passed_examples(project, table[:, 0], datasets), table[:, 1]
+        found = table(agreed.values_list("query_id", "choice"), columns=2)
+        return _passed_examples(project, found[:, 0], datasets), found[:, 1]
     record = "query__record"
     asked = agreed.values_list(f"{record}_id", f"{record}__dataset_id", f"{record}__row_number", "choice")
-    table = _table(asked, columns=4)
-    return Examples(table[:, 0], _first_rows(datasets)(table[:, 1]) + table[:, 2], datasets), table[:, 3]
+    found = table(asked, columns=4)
+    return Examples(found[:, 0], _first_rows(datasets)(found[:, 1]) + found[:, 2], datasets), found[:, 3]
 
 
 def gate_examples(project: Project, questions: QuerySet[Query]) -> Examples:
     """Return questions of a crowd project's gate output with their rows, the oldest first."""
-    ids = _table(questions.order_by("pk").values_list("id"), columns=1)[:, 0]
+    ids = table(questions.order_by("pk").values_list("id"), columns=1)[:, 0]
     return _passed_examples(project, ids, list(pool_datasets(project)))
 
 
 def _passed_examples(project: Project, ids: NDArray[np.int64], datasets: Sequence[Dataset]) -> Examples:
-    passed = _table(gate_output(project).values_list("id"), columns=1)[:, 0]
+    passed = table(gate_output(project).values_list("id"), columns=1)[:, 0]
     order = np.argsort(passed)
     return Examples(ids, order[np.searchsorted(passed, ids, sorter=order)], datasets)
 
@@ -191,7 +236,7 @@ def question_slots(project: Project, examples: Examples) -> tuple[NDArray[np.int
     """Return the place of each example among all questions asked so far, shape (n,), and how many those are."""
     asked = Query.objects.filter(project=project).exclude(state=QueryState.CANDIDATE).order_by("priority", "id")
     source = "id" if project.oracle == Oracle.CROWD else "record_id"
-    ids = _table(asked.values_list(source), columns=1)[:, 0]
+    ids = table(asked.values_list(source), columns=1)[:, 0]
     order = np.argsort(ids)
     return order[np.searchsorted(ids, examples.ids, sorter=order)], len(ids)
 
@@ -232,12 +277,17 @@ def _first_rows(datasets: Sequence[Dataset]) -> Callable[[NDArray[np.int64]], ND
     return lambda wanted: starts[np.searchsorted(keys, wanted)]
 
 
-def _table(found: "QuerySet[Any, Any]", *, columns: int) -> NDArray[np.int64]:
-    """Read integer columns into one array, shape (n, columns), as a single value of packed numbers; null is -1.
+def table(found: "QuerySet[Any, Any]", *, columns: int) -> NDArray[np.int64]:
+    """Read integer columns into one array, shape (n, columns); null is -1."""
+    query, values = found.query.sql_with_params()
+    return _packed(query, values, columns=columns)
+
+
+def _packed(query: str, values: Any, *, columns: int) -> NDArray[np.int64]:
+    """Read the rows of a statement as a single value of packed numbers.
 
     A million rows handed over one by one take seconds in Python, whichever way they come.
     """
-    query, values = found.query.sql_with_params()
     names = [f"c{place}" for place in range(columns)]
     packed = " || ".join(f"int8send(coalesce({name}::bigint, -1))" for name in names)
     # The aggregate takes rows in the order of the subquery.

@@ -12,9 +12,13 @@ from annotation.access import managed_project
 from annotation.models import Oracle, Query, Selection
 from annotation.statement.label_budget import label_budget, questions_left
 from learner import selectors
+from learner.configuration.pool import strategy_of
+from learner.linear_model import LinearModel
 from learner.pools import selectors as pool_selectors
 from learner.rounds.services.ranked_pool import open_pool
+from learner.starts.services import warm_start
 from learner.strategies.ranked_pool import RankedExamplePool
+from learner.strategies.uncertainty import Uncertainty
 
 SHOWN_EXAMPLES = 20
 # What a page has time to rank; a round ranks any number.
@@ -46,7 +50,7 @@ def ranked_pool(request: HttpRequest, slug: str) -> HttpResponse:
     project = managed_project(request, slug)
     if project.oracle != Oracle.CROWD:
         raise Http404
-    candidates = pool_selectors.candidates_of(project)
+    candidates = pool_selectors.waiting_texts(project)
     model = selectors.newest_release(project)
     context = {
         "project": project,
@@ -58,9 +62,13 @@ def ranked_pool(request: HttpRequest, slug: str) -> HttpResponse:
     strategy = selectors.next_strategy(project)
     context["by_chance"] = strategy == Selection.RANDOM
     context["spread"] = strategy == Selection.CLUSTERED_UNCERTAINTY
-    if strategy == Selection.UNCERTAINTY and 0 < len(candidates.ids) <= RANKED_ON_PAGE:
-        pool = open_pool(project, candidates, strategy=strategy, model=model)
-        context |= {"ranked": _first(pool), "bins": _bins(pool.waiting()[2])}
+    chooser = strategy_of(project, strategy)
+    few = 0 < len(candidates.ids) <= RANKED_ON_PAGE
+    if strategy == Selection.UNCERTAINTY and isinstance(chooser, Uncertainty) and few:
+        weights = LinearModel.from_json(model.weights) if model else warm_start.start_model(project)
+        if weights is not None:
+            pool = open_pool(project, candidates, strategy=chooser, model=weights)
+            context |= {"ranked": _first(pool), "bins": _bins(pool.waiting()[2])}
     return render(request, "learner/ranked_pool.html", context)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learner.linear_model import LinearModel
+from learner.strategies.rows import Rows
 from privacy.accounting.events import Event
 from privacy.choices import Choice, Kind
 from privacy.errors import UnsoundCombination
@@ -84,6 +85,15 @@ class QueryStrategy(ABC):
         ValueError
             If candidates repeat or lie outside `X`, `n` is negative, or a needed model is missing.
         """
+
+    def choose(
+        self, X: NDArray[np.float32], rows: Rows, model: LinearModel | None, n: int, rng: RandomSource
+    ) -> NDArray[np.int64]:
+        """Choose as `query` does among rows in increasing order that nobody has listed; the same draws choose the same.
+
+        Strategies that decide a block at a time hold nothing of the rest.
+        """
+        return self.query(X, rows.at(np.arange(len(rows), dtype=np.int64)), model, n, rng)
 
     @abstractmethod
     def event_for(self, *, pool_size: int, picks: int, series: Series) -> Event:

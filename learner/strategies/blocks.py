@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from privacy.mechanisms.randomness import RandomSource
 from privacy.mechanisms.screening import coin_probability
 
+BLOCK_ROWS = 131_072
+
 
 def block_edges(first_rate: float) -> NDArray[np.float64]:
     r"""Return the probabilities of blocks 1..k together, for every block there is.
@@ -61,6 +63,10 @@ def draw_blocks(n_records: int, first_rate: float, rng: RandomSource) -> NDArray
         The block of each record from 1, or 0 for those that no block ever asks about.
     """
     edges = block_edges(first_rate)
-    # A uniform multiple of 2**-53 falls below an edge with exactly the probability of that edge.
-    places = np.searchsorted(edges, rng.random((n_records,)), side="right")
-    return np.where(places == len(edges), 0, places + 1).astype(np.uint8)
+    blocks = np.empty(n_records, dtype=np.uint8)
+    for start in range(0, n_records, BLOCK_ROWS):
+        part = blocks[start : start + BLOCK_ROWS]
+        # A uniform multiple of 2**-53 falls below an edge with exactly the probability of that edge.
+        places = np.searchsorted(edges, rng.random((len(part),)), side="right")
+        part[:] = np.where(places == len(edges), 0, places + 1)
+    return blocks

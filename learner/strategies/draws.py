@@ -35,15 +35,6 @@ class DrawStatistics:
         leading: NDArray[np.float64] = self.mean.max(axis=1, initial=0.0)
         return leading
 
-    def to_array(self) -> NDArray[np.float64]:
-        """Return the means and, in the last column, the variances, shape (n, n_classes + 1)."""
-        return np.column_stack([self.mean, self.variance])
-
-    @classmethod
-    def from_array(cls, columns: NDArray[np.float64]) -> "DrawStatistics":
-        """Return the statistics that `to_array` made these columns of."""
-        return cls(np.ascontiguousarray(columns[:, :-1]), np.ascontiguousarray(columns[:, -1]))
-
 
 def statistics_over_draws(
     X: NDArray[np.float32], candidates: NDArray[np.int64], model: LinearModel, *, draws: int, dropout_rate: float

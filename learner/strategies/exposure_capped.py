@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from learner.linear_model import LinearModel
 from learner.strategies.bernoulli_screen import BernoulliScreen, SlabChoice
-from learner.strategies.screen import Screening, count_looks
+from learner.strategies.screen import Screening, note_looks
 from privacy.accounting.events import Event, ExposureCappedScreenEvent
 from privacy.choices import parameter
 from privacy.mechanisms.randomness import RandomSource
@@ -71,7 +71,9 @@ class ExposureCappedScreen(BernoulliScreen):
 
     def looks_after(self, screening: Screening, *, n_rows: int) -> NDArray[np.int64]:
         """Return the looks of all `n_rows` rows once a screening is over, shape (n_rows,)."""
-        return count_looks(self._looks(n_rows), screening, exposures=self.exposures)
+        looks = self._looks(n_rows).copy()
+        note_looks(looks, screening, exposures=self.exposures)
+        return looks
 
     def one_pass_event(self) -> Event:
         """Return the event that pays for all looks."""

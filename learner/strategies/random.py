@@ -8,10 +8,13 @@ from numpy.typing import NDArray
 
 from learner.linear_model import LinearModel
 from learner.strategies.base import BEYOND_A_STREAM, QueryStrategy, Series, StrategyChoice
+from learner.strategies.rows import NO_ROWS, ListedRows, Rows
 from privacy.accounting.events import Event, RandomChoiceEvent
 from privacy.choices import Sound
 from privacy.mechanisms.randomness import RandomSource
 from privacy.wording import gettext_noop as _
+
+BLOCK_ROWS = 131_072
 
 
 class RandomChoice(QueryStrategy):
@@ -31,15 +34,20 @@ class RandomChoice(QueryStrategy):
         rng: RandomSource,
     ) -> NDArray[np.int64]:
         """Choose as `QueryStrategy.query` says, returning rows in increasing order."""
-        rows = self.check_query(X, candidates, model, n)
-        if n == 0 or n >= rows.size:
-            return rows[:n]
+        return self.choose(X, ListedRows(self.check_query(X, candidates, model, n)), model, n, rng)
+
+    def choose(
+        self, X: NDArray[np.float32], rows: Rows, model: LinearModel | None, n: int, rng: RandomSource
+    ) -> NDArray[np.int64]:
+        """Choose those with the `n` smallest of as many lots as there are rows, drawn a block at a time."""
+        count = len(rows)
+        if n == 0 or n >= count:
+            return rows.at(np.arange(min(n, count), dtype=np.int64))
         while True:
-            lots = rng.words(rows.size)
-            chosen: NDArray[np.int64] = rows[lots <= np.partition(lots, n - 1)[n - 1]]
+            places = _smallest_lots(count, n, rng)
             # Equal lots at the cut could favour neither record, so all are drawn again.
-            if chosen.size == n:
-                return chosen
+            if places.size == n:
+                return rows.at(places)
 
     def event_for(self, *, pool_size: int, picks: int, series: Series) -> Event:
         """Return the event of one choice."""
@@ -48,6 +56,21 @@ class RandomChoice(QueryStrategy):
     def describe(self) -> str:
         """Return one plain sentence about how questions are chosen."""
         return "Questions are drawn at random, without looking at any record."
+
+
+def _smallest_lots(count: int, n: int, rng: RandomSource) -> NDArray[np.int64]:
+    """Draw a lot for each place and return, in order, those up to the n-th smallest lot; more than n where some tie."""
+    places, lots = NO_ROWS, np.empty(0, dtype=np.uint64)
+    limit = np.uint64(2**64 - 1)
+    for start in range(0, count, BLOCK_ROWS):
+        drawn = rng.words(min(BLOCK_ROWS, count - start))
+        low = np.flatnonzero(drawn <= limit)
+        places, lots = np.concatenate([places, start + low]), np.concatenate([lots, drawn[low]])
+        if lots.size > n:
+            limit = np.partition(lots, n - 1)[n - 1]
+            kept = lots <= limit
+            places, lots = places[kept], lots[kept]
+    return places
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 """Stream a linear model over a feature file, block by block, at the speed of memory."""
 
 from collections.abc import Iterator
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,23 +9,6 @@ from learner.linear_model import LinearModel
 
 # Large enough for full speed, small enough that all temporaries stay within 64 MiB.
 BLOCK_BYTES = 8 * 2**20
-
-
-@runtime_checkable
-class RowScorer(Protocol):
-    """A query strategy that first makes numbers of each row by itself, and then chooses by these alone.
-
-    Rows may be scored in any number of parts that begin at a multiple of `block_rows`: matrix products round alike
-    only where their blocks are alike.
-    """
-
-    def block_rows(self, dimension: int, model: LinearModel) -> int:
-        """Return how many candidates `row_scores` takes at once."""
-
-    def row_scores(
-        self, X: NDArray[np.float32], candidates: NDArray[np.int64], model: LinearModel
-    ) -> NDArray[np.float64]:
-        """Return what the model makes of each candidate, shape (n, width), without any randomness."""
 
 
 def default_block_rows(dimension: int, n_outputs: int) -> int:

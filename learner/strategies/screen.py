@@ -1,7 +1,7 @@
 """What every screen shares: one private coin for each record, with a probability between two public rates."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from learner.linear_model import LinearModel
 from learner.strategies.base import BEYOND_A_STREAM, QueryStrategy, Series, StrategyChoice
+from learner.strategies.rows import NO_ROWS, ListedRows, Rows, in_random_order
 from privacy.accounting.events import Event, ExposureCappedScreenEvent, MinibatchSgdEvent, ScreenRoundEvent, StreamEvent
 from privacy.choices import Sound, parameter
 from privacy.mechanisms.randomness import RandomSource
@@ -39,12 +40,10 @@ class Screening:
     examined: NDArray[np.int64]
 
 
-def count_looks(looks: NDArray[np.int64], screening: Screening, *, exposures: int) -> NDArray[np.int64]:
-    """Return the looks of all rows after a screening, shape (rows,); whoever was selected has used all of them up."""
-    counted = looks.copy()
-    counted[screening.examined] += 1
-    counted[screening.selected] = exposures
-    return counted
+def note_looks(looks: NDArray[np.integer], screening: Screening, *, exposures: int) -> None:
+    """Count in place, for each row, the looks a screening took; whoever was selected has used all of them up."""
+    looks[screening.examined] += 1
+    looks[screening.selected] = exposures
 
 
 class Screen(QueryStrategy):
@@ -99,21 +98,40 @@ class Screen(QueryStrategy):
         n: int,
         rng: RandomSource,
     ) -> Screening:
-        """Examine candidates in uniform random order until `n` are selected or none is left.
-
-        Stopping is a function of the coins, which are visible anyway, so every record pays for its own coin alone.
-        """
+        """Examine candidates in uniform random order until `n` are selected or none is left."""
         rows = self.check_query(X, candidates, model, n)
-        if n == 0 or model is None or not rows.size:
-            return Screening(rows[:0], rows[:0])
-        order = np.asarray(rng.permutation(rows), dtype=np.int64)
-        picked = np.empty(0, dtype=np.int64)
-        for start in range(0, order.size, BLOCK_ROWS):
-            places = start + np.flatnonzero(self.decide(X, order[start : start + BLOCK_ROWS], model, rng))
-            picked = np.concatenate([picked, places])
-            if picked.size >= n:
-                return Screening(order[picked[:n]], order[: picked[n - 1] + 1])
-        return Screening(order[picked], order)
+        passes = list(self.examine(X, ListedRows(rows), np.ones(len(rows), dtype=np.bool_), model, n, rng))
+        return Screening(
+            np.concatenate([NO_ROWS, *(each.selected for each in passes)]),
+            np.concatenate([NO_ROWS, *(each.examined for each in passes)]),
+        )
+
+    def examine(
+        self,
+        X: NDArray[np.float32],
+        rows: Rows,
+        is_open: NDArray[np.bool_],
+        model: LinearModel | None,
+        n: int,
+        rng: RandomSource,
+    ) -> Iterator[Screening]:
+        """Examine rows whose places are open in uniform random order, a block at a time, and yield each block.
+
+        It ends with the `n`-th selection or when all are examined. That is a function of the coins, which are visible
+        anyway, so every record pays for its own coin alone. Of what is past, nothing is kept but `is_open`, a byte a
+        place, in which more may be closed in the end than were examined.
+        """
+        missing = n
+        if not missing:
+            return
+        for places in in_random_order(is_open, block_rows=BLOCK_ROWS, rng=rng):
+            order = rows.at(places)
+            picked = np.flatnonzero(self.decide(X, order, model, rng))
+            if picked.size >= missing:
+                yield Screening(order[picked[:missing]], order[: picked[missing - 1] + 1])
+                return
+            missing -= picked.size
+            yield Screening(order[picked], order)
 
     def query(
         self,

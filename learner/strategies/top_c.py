@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from learner.linear_model import LinearModel
 from learner.strategies.base import BEYOND_A_STREAM, QueryStrategy, Series, StrategyChoice
+from learner.strategies.rows import NO_ROWS, ListedRows, Rows
 from learner.strategies.scoring import boundary_distances, default_block_rows, score_blocks
 from privacy.accounting.events import Event, TopCEvent
 from privacy.choices import Sound, parameter
@@ -56,31 +57,18 @@ class TopC(QueryStrategy):
         rng: RandomSource,
     ) -> NDArray[np.int64]:
         """Choose as `QueryStrategy.query` says, returning rows in increasing order."""
-        rows = self.check_query(X, candidates, model, n)
-        if not rows.size or model is None:
-            return rows
-        return self.choose(rows, self.uncertainties(X, rows, model), n, rng)
+        return self.choose(X, ListedRows(self.check_query(X, candidates, model, n)), model, n, rng)
 
     def choose(
-        self,
-        rows: NDArray[np.int64],
-        uncertainties: NDArray[np.float64] | Iterator[NDArray[np.float64]],
-        n: int,
-        rng: RandomSource,
+        self, X: NDArray[np.float32], rows: Rows, model: LinearModel | None, n: int, rng: RandomSource
     ) -> NDArray[np.int64]:
-        """Choose among rows in increasing order by their uncertainties alone, shape (m,), whole or in blocks."""
-        picks = min(n, rows.size)
-        return rows[select_top_c(uncertainties, picks=picks, scale=self.scale, rng=rng)] if picks else rows[:0]
-
-    def block_rows(self, dimension: int, model: LinearModel) -> int:
-        """Return how many candidates are scored at once."""
-        return default_block_rows(dimension, len(model.coef))
-
-    def row_scores(
-        self, X: NDArray[np.float32], candidates: NDArray[np.int64], model: LinearModel
-    ) -> NDArray[np.float64]:
-        """Return the uncertainty of each candidate, shape (n, 1)."""
-        return np.concatenate([np.empty(0), *self.uncertainties(X, candidates, model)])[:, None]
+        """Choose a block at a time: of all before, those alone are kept that may still be among the chosen."""
+        picks = min(n, len(rows))
+        if not picks or model is None:
+            return NO_ROWS
+        blocks = rows.blocks(default_block_rows(X.shape[1], len(model.coef)))
+        scores = (part for block in blocks for part in self.uncertainties(X, block, model))
+        return rows.at(select_top_c(scores, picks=picks, scale=self.scale, rng=rng))
 
     def uncertainties(
         self, X: NDArray[np.float32], candidates: NDArray[np.int64], model: LinearModel

@@ -12,6 +12,7 @@ from learner.linear_model import LinearModel
 from learner.strategies.base import QueryStrategy, Series, StrategyChoice
 from learner.strategies.draws import DrawStatistics, check_draws, statistics_over_draws
 from learner.strategies.dropout_network import deep_installed, statistics_over_dropout
+from learner.strategies.rows import NO_ROWS, ListedRows, Rows
 from learner.strategies.scoring import default_block_rows, score_blocks
 from privacy.accounting.events import Event, PostProcessingEvent
 from privacy.choices import Sound, parameter
@@ -77,19 +78,40 @@ class Uncertainty(QueryStrategy):
         rng: RandomSource,
     ) -> NDArray[np.int64]:
         """Choose as `QueryStrategy.query` says, most uncertain first."""
-        rows = self.check_query(X, candidates, model, n)
-        if not rows.size or model is None:
-            return rows[:0]
-        if self.draws == 1:
-            blocks = [self.measured(model.probabilities(values)) for values in score_blocks(X, model, candidates=rows)]
-            uncertainty = np.concatenate(blocks)
-        else:
-            uncertainty = self.uncertainty_of(self.statistics(X, rows, model))
-        if n < rows.size:
-            # Whoever is below the n-th largest need not be sorted.
-            leading = np.flatnonzero(uncertainty >= np.partition(uncertainty, rows.size - n - 1)[rows.size - n - 1])
-            rows, uncertainty = rows[leading], uncertainty[leading]
-        return rows[np.argsort(-uncertainty, kind="stable")[:n]]
+        return self.choose(X, ListedRows(self.check_query(X, candidates, model, n)), model, n, rng)
+
+    def choose(
+        self, X: NDArray[np.float32], rows: Rows, model: LinearModel | None, n: int, rng: RandomSource
+    ) -> NDArray[np.int64]:
+        """Choose a block at a time; of all before, the `n` most uncertain alone are kept."""
+        return NO_ROWS if model is None else rows.at(self.most_uncertain(X, rows, model, n))
+
+    def most_uncertain(self, X: NDArray[np.float32], rows: Rows, model: LinearModel, n: int) -> NDArray[np.int64]:
+        """Return the places of the `n` most uncertain rows, the first one first; of equals, whose place comes first."""
+        places, doubts = NO_ROWS, np.empty(0)
+        if n == 0:
+            return places
+        start = 0
+        for block in rows.blocks(self.block_rows(X.shape[1], model)):
+            found = self.doubts(X, block, model)
+            # Equals of the last one kept come later than it, and so after it.
+            ahead = np.flatnonzero(found > doubts[-1]) if len(places) == n else np.arange(len(found))
+            places, doubts = np.concatenate([places, start + ahead]), np.concatenate([doubts, found[ahead]])
+            start += len(block)
+            if len(places) > n:
+                # Whoever is below the n-th largest need not be sorted.
+                kept = doubts >= np.partition(doubts, len(doubts) - n)[-n]
+                places, doubts = places[kept], doubts[kept]
+            order = np.argsort(-doubts, kind="stable")[:n]
+            places, doubts = places[order], doubts[order]
+        return places
+
+    def doubts(self, X: NDArray[np.float32], candidates: NDArray[np.int64], model: LinearModel) -> NDArray[np.float64]:
+        """Return how uncertain the model is of each candidate, shape (n,), >= 0."""
+        if self.draws > 1:
+            return self.uncertainty_of(self.statistics(X, candidates, model))
+        blocks = score_blocks(X, model, candidates=candidates)
+        return np.concatenate([np.empty(0), *(self.measured(model.probabilities(values)) for values in blocks)])
 
     def statistics(self, X: NDArray[np.float32], candidates: NDArray[np.int64], model: LinearModel) -> DrawStatistics:
         """Return how sure the model is of each candidate over the draws."""
@@ -103,12 +125,6 @@ class Uncertainty(QueryStrategy):
             return sys.maxsize
         rate = 0.0 if self.draws == 1 else self.dropout_rate
         return default_block_rows(dimension, len(model.coef) * (1 if rate == 0 else self.draws))
-
-    def row_scores(
-        self, X: NDArray[np.float32], candidates: NDArray[np.int64], model: LinearModel
-    ) -> NDArray[np.float64]:
-        """Return the averaged probabilities of each candidate and their variance, shape (n, n_classes + 1)."""
-        return self.statistics(X, candidates, model).to_array()
 
     def uncertainty_of(self, statistics: DrawStatistics) -> NDArray[np.float64]:
         """Return the uncertainty by the chosen measure, shape (n,), >= 0."""

@@ -28,11 +28,10 @@ def predict_coins(patch: Callable[[Any, str, Any], None]) -> None:
 
 
 def cut_small() -> None:
-    """Cut files, uploads, features and scores into several parts each."""
+    """Cut files, uploads and features into several parts each."""
     from annotation.data.parsers import sources  # noqa: PLC0415
     from annotation.data.services import import_parts, pool_files  # noqa: PLC0415
     from learner.pools.services import feature_parts, feature_rows  # noqa: PLC0415
-    from learner.rounds.services import score_parts  # noqa: PLC0415
 
     small = {
         (sources, "CHUNK_BYTES"): 256,
@@ -40,11 +39,10 @@ def cut_small() -> None:
         (pool_files, "PART_ROWS"): 200,
         (feature_rows, "BATCH_ROWS"): 8,
         (feature_parts, "PART_BATCHES"): 4,
-        (score_parts, "PART_ROWS"): 2 * BLOCK,
     }
     for (module, name), value in small.items():
         setattr(module, name, value)
-    for module in (import_parts, feature_parts, score_parts):
+    for module in (import_parts, feature_parts):
         module.MOST_HELPERS = 0  # type: ignore[attr-defined]
 
 

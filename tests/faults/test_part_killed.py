@@ -28,11 +28,11 @@ from annotation.work.services import jobs
 from dpal_site.embedded import host
 from learner.configuration.pool import featurizer_of, strategy_of
 from learner.models import FeatureMatrix, Round
-from learner.models.parts import FeaturePart, ScorePart
+from learner.models.parts import FeaturePart
 from learner.pools import selectors as pool_selectors
 from learner.pools.services import features
-from learner.rounds.services import rounds, score_parts
-from learner.tasks import forget_abandoned_parts_task, make_feature_part_task, score_part_task
+from learner.rounds.services import rounds, scoring
+from learner.tasks import forget_abandoned_parts_task, make_feature_part_task
 from privacy.mechanisms.randomness import SimulationRandom
 from privacy.models import LedgerEntry
 from tests import learning
@@ -250,12 +250,12 @@ def asked(project):
 def expected_choice(project, dataset):
     """Return the features' digest and the rows that one process would ask about, and leave no feature file."""
     matrix = features.ensure_matrix(dataset)
-    candidates = pool_selectors.candidates_of(project)
+    candidates = pool_selectors.open_records(project)
     strategy = strategy_of(project, "top_c")
     X = features.stacked_features(candidates.datasets, dimension=featurizer_of(project).dimension)
     chosen = Round(project=project, number=1, strategy="top_c", requested=project.round_size)
-    model = score_parts.scoring_model(chosen)
-    rows = strategy.query(X, candidates.rows, model, chosen.requested, SimulationRandom(SEED))
+    model = scoring.scoring_model(chosen)
+    rows = strategy.choose(X, candidates.rows, model, chosen.requested, SimulationRandom(SEED))
     digest = matrix.sha256
     matrix.delete()
     return digest, np.sort(rows).tolist()
@@ -272,7 +272,7 @@ def check_round(hold, victim):
     project, dataset = pool_of(make_user())
     digest, rows = expected_choice(project, dataset)
     making = hold("learner_featurepart", "UPDATE", f"NEW.done AND NEW.dataset_id = {dataset.pk}")
-    scoring = hold("learner_scorepart", "UPDATE", "NEW.scores IS NOT NULL")
+    opening = hold("annotation_query", "INSERT", f"NEW.project_id = {project.pk}")
     rounds.advance_project(project_id=project.pk)
     chosen = Round.objects.get(project=project)
     assert chosen.strategy == "top_c"
@@ -286,19 +286,16 @@ def check_round(hold, victim):
     assert len(default_storage.listdir(folder)[1]) == 2
     found["make_feature_part_task" if victim == "helper" else "run_round_task"].kill()
     making.let_go()
-    # The one that has lost its holder is kept by the helper until the round is taken over.
-    wait_until(lambda: done(chosen, victim) or scoring.waiting())
-    score_part_task.delay(round_id=chosen.pk)
-    found = scoring.wait_for(2)
-    assert ScorePart.objects.filter(round=chosen).count() > 3
-    found["score_part_task" if victim == "helper" else "run_round_task"].kill()
-    scoring.let_go()
+    # The choice is drawn, and none of its questions is there yet.
+    wait_until(lambda: done(chosen, victim) or opening.waiting())
+    if victim == "holder":
+        opening.wait_for(1)["run_round_task"].kill()
+    opening.let_go()
     wait_until(lambda: done(chosen, victim))
     assert chosen.attempt == 1 if victim == "helper" else chosen.attempt >= 3
     assert asked(project) == rows
     assert FeatureMatrix.objects.get(dataset=dataset).sha256 == digest
     assert reserved(project) == chosen.attempt
-    assert not ScorePart.objects.exists()
     # Parts whose holder died are nobody's; the clock sweeps them after half a day.
     assert FeaturePart.objects.exists() == (victim == "holder")
     FeaturePart.objects.update(created_at=timezone.now() - timedelta(days=1))

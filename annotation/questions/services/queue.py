@@ -10,8 +10,10 @@ from enum import StrEnum
 from typing import Any
 from uuid import uuid4
 
+import numpy as np
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import IntegrityError, connection, transaction
+from numpy.typing import NDArray
 
 from annotation import selectors
 from annotation.errors import InvalidConfiguration
@@ -28,6 +30,8 @@ from privacy.wording import say_many
 # Ranks of a round stay below this, so a later round never overtakes an earlier one.
 PRIORITY_PER_ROUND = 10**9
 CLAIM_ATTEMPTS = 3
+# A block of a large pool is opened in several statements of one transaction.
+OPENED_AT_ONCE = 100_000
 # How far from the front somebody who may meet nobody new is looked for a question about whom they know already.
 KNOWN_WITHIN = 2000
 
@@ -227,8 +231,8 @@ def open_queries(
     *,
     project: Project,
     round_number: int,
-    record_ids: Sequence[int] | None = None,
-    query_ids: Sequence[int] | None = None,
+    record_ids: Sequence[int] | NDArray[np.int64] | None = None,
+    query_ids: Sequence[int] | NDArray[np.int64] | None = None,
     overlap: int | None = None,
 ) -> int:
     """Ask records (trusted) or candidates of the gate (crowd) in the given order; all of them or, refusing, none."""
@@ -239,13 +243,15 @@ def open_queries(
     values: dict[str, Any] = {
         "project": project.pk,
         "round": round_number,
-        "base": round_number * PRIORITY_PER_ROUND,
         "overlap": overlap or project.overlap,
-        "ids": [int(identifier) for identifier in ids],
     }
+    opened = 0
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(OPEN_RECORDS if trusted else OPEN_CANDIDATES, values)
-        opened: int = cursor.rowcount
+        for start in range(0, len(ids), OPENED_AT_ONCE):
+            values["base"] = round_number * PRIORITY_PER_ROUND + start
+            values["ids"] = [int(identifier) for identifier in ids[start : start + OPENED_AT_ONCE]]
+            cursor.execute(OPEN_RECORDS if trusted else OPEN_CANDIDATES, values)
+            opened += cursor.rowcount
         if opened != len(ids):
             raise InvalidConfiguration(
                 say_many(

@@ -15,6 +15,7 @@ from annotation.errors import FileDamaged
 from annotation.models import Dataset, Project
 from learner.configuration.pool import featurizer_of
 from learner.errors import ArtifactCorrupt
+from learner.features import matrix
 from learner.features.base import Featurizer
 from learner.features.matrix import open_matrix, write_matrix
 from learner.models import FeatureMatrix
@@ -24,12 +25,15 @@ from learner.pools.services.projections import ensure_projection
 from learner.work.services.progress import Tell, silent, spread
 from privacy.services.faults import fault_point
 
+# A page that is read brings 15 others along: so many rows take 16 MiB at most.
+SCATTERED_ROWS = 256
+
 
 class StackedMatrix:
     """Several feature files read as one matrix: row numbers run on from file to file."""
 
     def __init__(self, parts: Sequence[NDArray[np.float32]], *, dimension: int) -> None:
-        self._parts = parts
+        self.parts = parts
         self._starts = np.cumsum([0, *(len(part) for part in parts)])
         self.shape = (int(self._starts[-1]), dimension)
 
@@ -38,13 +42,48 @@ class StackedMatrix:
 
     def __getitem__(self, rows: slice | NDArray[np.int64]) -> NDArray[np.float32]:
         """Return a copy of rows, shape (n, dimension), in the order asked."""
-        if isinstance(rows, slice):
-            rows = np.arange(*rows.indices(len(self)))
+        rows = _listed(rows, len(self))
         found = np.empty((len(rows), self.shape[1]), dtype=np.float32)
-        for start, end, part in zip(self._starts, self._starts[1:], self._parts, strict=False):
+        for start, end, part in zip(self._starts, self._starts[1:], self.parts, strict=False):
             inside = (rows >= start) & (rows < end)
             found[inside] = part[rows[inside] - start]
         return found
+
+
+class ScatteredRows:
+    """Features of which rows far apart are read, few at once: with each a file maps its surroundings into memory."""
+
+    def __init__(self, X: NDArray[np.float32]) -> None:
+        self._X = X
+        self.shape = X.shape
+
+    def __len__(self) -> int:
+        return len(self._X)
+
+    def __getitem__(self, rows: slice | NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return a copy of rows, shape (n, dimension), in the order asked, and keep nothing of the file."""
+        rows = _listed(rows, len(self))
+        found = np.empty((len(rows), self.shape[1]), dtype=np.float32)
+        for start in range(0, len(rows), SCATTERED_ROWS):
+            part = slice(start, start + SCATTERED_ROWS)
+            found[part] = self._X[rows[part]]
+            let_go(self._X)
+        return found
+
+
+def _listed(rows: slice | NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    return np.arange(*rows.indices(count)) if isinstance(rows, slice) else rows
+
+
+def scattered(X: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return features for whoever reads rows far apart, by their numbers alone."""
+    return cast(NDArray[np.float32], ScatteredRows(X))
+
+
+def let_go(X: NDArray[np.float32]) -> None:
+    """Give back the memory that was read of one feature file or of several stacked ones."""
+    for part in X.parts if isinstance(X, StackedMatrix) else (X,):
+        matrix.let_go(part)
 
 
 def open_features(dataset: Dataset, tell: Tell = silent) -> NDArray[np.float32]:

@@ -1,57 +1,53 @@
 """The ranked pool of a crowd project: what passed the gate, ordered by the released model, within the budget."""
 
-from collections.abc import Callable
 from decimal import Decimal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from annotation.models import Project
 from annotation.statement.label_budget import label_budget
-from learner.configuration.pool import featurizer_of, strategy_of
+from learner.configuration.pool import featurizer_of
 from learner.linear_model import LinearModel
-from learner.models import ModelRelease
+from learner.models import Round
 from learner.pools.selectors import Examples
 from learner.pools.services import features
-from learner.starts.services import warm_start
-from learner.strategies.draws import DrawStatistics
+from learner.rounds.services import scoring
+from learner.strategies.base import QueryStrategy
+from learner.strategies.random import RandomChoice
 from learner.strategies.ranked_pool import AnnotationBudget, RankedExamplePool
+from learner.strategies.rows import ListedRows
 from learner.strategies.uncertainty import Uncertainty
+from learner.work.services.progress import Progress
 from privacy.mechanisms.randomness import SecureRandom
 
-Predict = Callable[[Uncertainty, LinearModel], DrawStatistics]
+BLANK = np.empty((0, 0), dtype=np.float32)
+
+
+def leading_texts(
+    chosen: Round, strategy: QueryStrategy, candidates: Examples, progress: Progress
+) -> NDArray[np.int64]:
+    """Return what a round asks within the budget: what the model it was opened with doubts most, or by chance."""
+    project = chosen.project
+    affordable = annotation_budget(project).examples
+    wanted = chosen.requested if affordable is None else min(chosen.requested, affordable)
+    model = scoring.scoring_model(chosen)
+    if not isinstance(strategy, Uncertainty) or model is None:
+        places = ListedRows(np.arange(len(candidates.ids), dtype=np.int64))
+        return candidates.ids[RandomChoice().choose(BLANK, places, None, wanted, SecureRandom())]
+    X = features.stacked_features(candidates.datasets, dimension=featurizer_of(project).dimension)
+    rows = scoring.watched(ListedRows(candidates.rows), X, progress)
+    return candidates.ids[strategy.most_uncertain(X, rows, model, wanted)]
 
 
 def open_pool(
-    project: Project,
-    candidates: Examples,
-    *,
-    strategy: str,
-    model: ModelRelease | None,
-    predict: Predict | None = None,
+    project: Project, candidates: Examples, *, strategy: Uncertainty, model: LinearModel
 ) -> RankedExamplePool:
-    """Rank the candidates by the released model or one of public examples, or put them in random order without any.
-
-    Parameters are the strategy's name and the release that a round was opened with, never a newer one. `predict` asks
-    the model about all candidates in another way than here and now.
-    """
-    chooser = strategy_of(project, strategy)
-    budget = annotation_budget(project)
-    count = len(candidates.ids)
-    weights = LinearModel.from_json(model.weights) if model else None
-    if weights is None and chooser.needs_model:
-        weights = warm_start.start_model(project)
-    if isinstance(chooser, Uncertainty) and weights is not None:
-        if predict is None:
-            X = features.stacked_features(candidates.datasets, dimension=featurizer_of(project).dimension)
-            statistics = chooser.statistics(X, candidates.rows, weights)
-        else:
-            statistics = predict(chooser, weights)
-        uncertainty = chooser.uncertainty_of(statistics)
-        return RankedExamplePool(candidates.ids, uncertainty, statistics.confidence, budget=budget)
-    blank = np.empty((count, 0), dtype=np.float32)
-    order = chooser.query(blank, np.arange(count, dtype=np.int64), None, count, SecureRandom())
-    # Nothing is known of any of them: all are equally uncertain.
-    return RankedExamplePool(candidates.ids[order], np.zeros(count), np.zeros(count), budget=budget)
+    """Rank all candidates by a released model or one of public examples, for a page that shows them."""
+    X = features.stacked_features(candidates.datasets, dimension=featurizer_of(project).dimension)
+    statistics = strategy.statistics(X, candidates.rows, model)
+    doubts = strategy.uncertainty_of(statistics)
+    return RankedExamplePool(candidates.ids, doubts, statistics.confidence, budget=annotation_budget(project))
 
 
 def annotation_budget(project: Project) -> AnnotationBudget:

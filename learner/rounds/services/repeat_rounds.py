@@ -1,18 +1,18 @@
 """Rounds that ask again: two more answers to what the released model is least sure of among settled questions."""
 
-import numpy as np
 from django.conf import settings
 from django.db import transaction
 
 from annotation.questions.services import repeats
 from annotation.work.services.work import finish_work
-from learner.configuration.pool import strategy_of
+from learner.configuration.pool import featurizer_of, strategy_of
 from learner.errors import NothingToAsk
 from learner.models import Round
 from learner.pools import selectors as pool_selectors
-from learner.rounds.services import score_parts
+from learner.pools.services import features
+from learner.rounds.services import scoring
 from learner.selectors import repeats as repeat_selectors
-from learner.strategies.draws import DrawStatistics
+from learner.strategies.rows import ListedRows
 from learner.strategies.uncertainty import Uncertainty
 from learner.work.services import attempts
 from learner.work.services.dispatch import send_on_commit
@@ -25,16 +25,14 @@ def ask_again(chosen: Round, progress: Progress) -> None:
     project = chosen.project
     settled = repeat_selectors.settled_questions(project)
     examples = pool_selectors.gate_examples(project, settled)
-    chooser, model = strategy_of(project, chosen.strategy), score_parts.scoring_model(chosen)
+    chooser, model = strategy_of(project, chosen.strategy), scoring.scoring_model(chosen)
     if model is None or not len(examples.ids):
         raise NothingToAsk("There is nothing left to ask again.")
     assert isinstance(chooser, Uncertainty)
     progress.begin(SCORES)
-    scores = score_parts.score_rows(
-        chosen, chooser, examples.datasets, examples.rows, model, progress.check, progress.tell
-    )
-    doubt = chooser.uncertainty_of(DrawStatistics.from_array(scores))
-    ids = examples.ids[np.argsort(-doubt, kind="stable")[: chosen.requested]]
+    X = features.stacked_features(examples.datasets, dimension=featurizer_of(project).dimension)
+    rows = scoring.watched(ListedRows(examples.rows), X, progress)
+    ids = examples.ids[chooser.most_uncertain(X, rows, model, chosen.requested)]
     progress.begin(QUESTIONS)
     fault_point("round_chosen")
     with transaction.atomic():

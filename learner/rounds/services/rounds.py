@@ -21,18 +21,17 @@ from learner import next_step, selectors
 from learner.answers.services import randomized_answers
 from learner.configuration.pool import featurizer_of, screen_of, strategy_of
 from learner.errors import NothingToAsk, NothingWaits
-from learner.linear_model import LinearModel
 from learner.models import Round, TrainingRun
 from learner.next_step import ProjectStatus, Step
 from learner.pools import secret_selectors
 from learner.pools import selectors as pool_selectors
-from learner.pools.selectors import Examples
+from learner.pools.selectors import Candidates, Examples
 from learner.pools.services import features, room
 from learner.releases.services import release_gate, releases
 from learner.rounds.services import (
     ranked_pool,
     repeat_rounds,
-    score_parts,
+    scoring,
     screen_rounds,
     secret_rounds,
     spread_rounds,
@@ -42,9 +41,6 @@ from learner.selectors import answers as answer_selectors
 from learner.selectors import repeats as repeat_selectors
 from learner.selectors import streams as stream_selectors
 from learner.strategies.clustered_uncertainty import ClusteredUncertainty
-from learner.strategies.draws import DrawStatistics
-from learner.strategies.top_c import TopC
-from learner.strategies.uncertainty import Uncertainty
 from learner.work.services import attempts
 from learner.work.services.dispatch import (
     CHECK_RELEASE_TASK,
@@ -61,6 +57,7 @@ from privacy.services import ledger
 from privacy.services.faults import fault_point
 
 RESEND_AFTER = timedelta(seconds=5)
+NOTHING_LEFT = "There was nothing left to ask."
 
 
 def advance_project(*, project_id: int) -> ProjectStatus:
@@ -207,26 +204,27 @@ def run_round(*, round_id: int) -> None:
             repeat_rounds.ask_again(chosen, progress)
             return
         screen = screen_of(chosen.project)
-        model = score_parts.scoring_model(chosen)
+        model = scoring.scoring_model(chosen)
         if screen is not None and model is not None and chosen.strategy == screen.name:
             screen_rounds.ask_screened(chosen, screen, model, progress)
             return
-        candidates = pool_selectors.candidates_of(chosen.project)
-        if not len(candidates.ids):
-            raise NothingToAsk("There was nothing left to ask.")
         if chosen.project.oracle == Oracle.CROWD:
-            _ask_crowd(chosen, candidates, progress)
+            _ask_crowd(chosen, progress)
         else:
-            _ask_trusted(chosen, candidates, progress)
+            _ask_trusted(chosen, progress)
 
 
-def _ask_trusted(chosen: Round, candidates: Examples, progress: Progress) -> None:
+def _ask_trusted(chosen: Round, progress: Progress) -> None:
     """Reserve, read the features, draw, open the questions and commit."""
     project = chosen.project
+    candidates = pool_selectors.open_records(project)
+    pool_size = len(candidates.rows)
+    if not pool_size:
+        raise NothingToAsk(NOTHING_LEFT)
     strategy = strategy_of(project, chosen.strategy)
     event = strategy.event_for(
-        pool_size=len(candidates.ids),
-        picks=min(chosen.requested, len(candidates.ids)),
+        pool_size=pool_size,
+        picks=min(chosen.requested, pool_size),
         series=selectors.round_series(project),
     )
     if strategy.needs_model:
@@ -235,40 +233,36 @@ def _ask_trusted(chosen: Round, candidates: Examples, progress: Progress) -> Non
     reservation = attempts.reserve(
         chosen, account=project.pool_account, event=event, purpose=f"choose the questions of round {chosen.number}"
     )
-    ids = _choose(chosen, candidates, progress)
+    rows = _choose(chosen, candidates, progress)
     progress.begin(QUESTIONS)
+    ids = candidates.ids_of(rows)
     fault_point("round_chosen")
     with transaction.atomic():
-        queue.open_queries(project=project, round_number=chosen.number, record_ids=ids.tolist())
-        suggestions.suggest_for_round(chosen, suggestions.only(candidates, ids))
+        queue.open_queries(project=project, round_number=chosen.number, record_ids=ids)
+        suggestions.suggest_for_round(chosen, Examples(ids, rows, candidates.datasets))
         entry = ledger.commit(reservation=reservation, output_digest=attempts.digest_of(chosen, ids))
         _finish(chosen, entry, selected=len(ids))
 
 
-def _ask_crowd(chosen: Round, candidates: Examples, progress: Progress) -> None:
+def _ask_crowd(chosen: Round, progress: Progress) -> None:
     """Rank gate output, which is public to the crowd already: recorded, and free."""
     project = chosen.project
+    candidates = pool_selectors.waiting_texts(project)
+    if not len(candidates.ids):
+        raise NothingToAsk(NOTHING_LEFT)
     gates = pool_selectors.gate_entries(candidates.datasets)
-
-    def predict(chooser: Uncertainty, weights: LinearModel) -> DrawStatistics:
-        scores = score_parts.score_rows(
-            chosen, chooser, candidates.datasets, candidates.rows, weights, progress.check, progress.tell
-        )
-        return DrawStatistics.from_array(scores)
-
     progress.begin(SCORES)
     strategy = strategy_of(project, chosen.strategy)
     if isinstance(strategy, ClusteredUncertainty):
         ids = spread_rounds.spread_questions(chosen, strategy, candidates)
     else:
-        pool = ranked_pool.open_pool(project, candidates, strategy=chosen.strategy, model=chosen.model, predict=predict)
-        ids = pool.next_examples(chosen.requested)
+        ids = ranked_pool.leading_texts(chosen, strategy, candidates, progress)
     if not ids.size:
         raise NothingToAsk("The annotation budget is spent.")
     progress.begin(QUESTIONS)
     fault_point("round_chosen")
     with transaction.atomic():
-        queue.open_queries(project=project, round_number=chosen.number, query_ids=ids.tolist())
+        queue.open_queries(project=project, round_number=chosen.number, query_ids=ids)
         suggestions.suggest_for_round(chosen, suggestions.only(candidates, ids))
         entries = attempts.record_free_use(
             chosen,
@@ -280,28 +274,19 @@ def _ask_crowd(chosen: Round, candidates: Examples, progress: Progress) -> None:
         _finish(chosen, entries[-1], selected=len(ids))
 
 
-def _choose(chosen: Round, candidates: Examples, progress: Progress) -> NDArray[np.int64]:
-    """Return ids in the order to ask; the released model of the round scores, never a newer or a cleaner one."""
+def _choose(chosen: Round, candidates: Candidates, progress: Progress) -> NDArray[np.int64]:
+    """Return rows in the order to ask; the released model of the round scores, never a newer or a cleaner one."""
     strategy = strategy_of(chosen.project, chosen.strategy)
     if not strategy.needs_model:
-        blank = np.empty((len(candidates.ids), 0), dtype=np.float32)
-        places = np.arange(len(candidates.ids), dtype=np.int64)
-        return candidates.ids[strategy.query(blank, places, None, chosen.requested, SecureRandom())]
-    model = score_parts.scoring_model(chosen)
+        blank = np.empty((0, 0), dtype=np.float32)
+        return strategy.choose(blank, candidates.rows, None, chosen.requested, SecureRandom())
+    model = scoring.scoring_model(chosen)
     progress.begin(FEATURES)
     dimension = featurizer_of(chosen.project).dimension
     X = features.stacked_features(candidates.datasets, dimension=dimension, tell=progress.tell)
     progress.begin(SCORES)
-    if isinstance(strategy, TopC) and model is not None:
-        examined = strategy.check_query(X, candidates.rows, model, chosen.requested)
-        scores = score_parts.score_rows(
-            chosen, strategy, candidates.datasets, examined, model, progress.check, progress.tell
-        )
-        rows = strategy.choose(examined, scores[:, 0], chosen.requested, SecureRandom())
-    else:
-        rows = strategy.query(X, candidates.rows, model, chosen.requested, SecureRandom())
-    order = np.argsort(candidates.rows)
-    return candidates.ids[order[np.searchsorted(candidates.rows, rows, sorter=order)]]
+    rows = scoring.watched(candidates.rows, X, progress)
+    return strategy.choose(X, rows, model, chosen.requested, SecureRandom())
 
 
 def _finish(chosen: Round, entry: LedgerEntry, *, selected: int) -> None:

@@ -18,10 +18,11 @@ from learner.errors import NothingToAsk
 from learner.linear_model import LinearModel
 from learner.models import Round, ScreenLooks
 from learner.pools import selectors as pool_selectors
-from learner.pools.selectors import Examples
+from learner.pools.selectors import Candidates, Examples
 from learner.pools.services import features, room
 from learner.rounds.services import suggestions
-from learner.strategies.screen import Screen, Screening, count_looks
+from learner.strategies.rows import OpenRows
+from learner.strategies.screen import Screen, note_looks
 from learner.work.services import attempts
 from learner.work.services.dispatch import send_on_commit
 from learner.work.services.progress import CHOICE_PAID, FEATURES, QUESTIONS, SCORES, Progress
@@ -33,13 +34,14 @@ from privacy.services.faults import fault_point
 def ask_screened(chosen: Round, screen: Screen, model: LinearModel, progress: Progress) -> None:
     """Reserve, flip the coins of records that may still be looked at, and store the choice with the looks it took."""
     project = chosen.project
-    candidates = pool_selectors.candidates_of(project)
+    candidates = pool_selectors.open_records(project)
     looks = pool_selectors.looks_at(candidates.datasets)
-    fresh = looks[candidates.rows] < screen.exposures
-    if not fresh.any():
-        _store_looks(candidates, looks, exposures=screen.exposures)
+    fresh = _fresh(candidates, looks, screen)
+    pool_size = int(np.count_nonzero(fresh))
+    if not pool_size:
+        _store_looks(candidates, looks, fresh)
         raise NothingToAsk("Every record was looked at as often as it may be.")
-    event = screen.event_for(pool_size=int(fresh.sum()), picks=chosen.requested, series=selectors.round_series(project))
+    event = screen.event_for(pool_size=pool_size, picks=chosen.requested, series=selectors.round_series(project))
     room.find_room(project)
     progress.begin(CHOICE_PAID)
     reservation = attempts.reserve(
@@ -49,37 +51,43 @@ def ask_screened(chosen: Round, screen: Screen, model: LinearModel, progress: Pr
     X = features.stacked_features(candidates.datasets, dimension=featurizer_of(project).dimension, tell=progress.tell)
     # How many records the coins look at until enough are chosen is not public, so it is one step whole.
     progress.begin(SCORES)
-    screening = screen.screen(X, candidates.rows[fresh], model, chosen.requested, SecureRandom())
-    ids = _ids_of(candidates, screening)
+    selected = [pool_selectors.NO_ROWS]
+    # Rows that are open are drawn from all by chance, so no list of them is made.
+    everything = OpenRows(len(looks), pool_selectors.NO_ROWS)
+    for screening in screen.examine(features.scattered(X), everything, fresh, model, chosen.requested, SecureRandom()):
+        note_looks(looks, screening, exposures=screen.exposures)
+        selected.append(screening.selected)
+        progress.check()
+    rows = np.concatenate(selected)
+    ids = candidates.ids_of(rows)
     progress.begin(QUESTIONS)
     fault_point("round_chosen")
     with transaction.atomic():
-        queue.open_queries(project=project, round_number=chosen.number, record_ids=ids.tolist())
-        suggestions.suggest_for_round(chosen, suggestions.only(candidates, ids))
+        queue.open_queries(project=project, round_number=chosen.number, record_ids=ids)
+        suggestions.suggest_for_round(chosen, Examples(ids, rows, candidates.datasets))
         entry = ledger.commit(reservation=reservation, output_digest=attempts.digest_of(chosen, ids))
-        after = count_looks(looks, screening, exposures=screen.exposures)
-        _store_looks(candidates, after, exposures=screen.exposures)
+        _store_looks(candidates, looks, _fresh(candidates, looks, screen))
         finish_work(row=chosen, committed_entry=entry, selected=len(ids))
         send_on_commit(settings.PROJECT_CHANGED_TASK, project_id=project.pk)
         fault_point("round_finished")
 
 
-def _ids_of(candidates: Examples, screening: Screening) -> NDArray[np.int64]:
-    order = np.argsort(candidates.rows)
-    return candidates.ids[order[np.searchsorted(candidates.rows, screening.selected, sorter=order)]]
+def _fresh(candidates: Candidates, looks: NDArray[np.uint8], screen: Screen) -> NDArray[np.bool_]:
+    """Say of each row whether nobody was asked about it and it may still be looked at."""
+    fresh = candidates.rows.mask()
+    fresh &= looks < screen.exposures
+    return fresh
 
 
-def _store_looks(candidates: Examples, looks: NDArray[np.int64], *, exposures: int) -> None:
+def _store_looks(candidates: Candidates, looks: NDArray[np.uint8], fresh: NDArray[np.bool_]) -> None:
     """Keep the looks of each upload, and how many of its records may still be looked at."""
-    fresh = np.zeros(len(looks), dtype=np.bool_)
-    fresh[candidates.rows] = looks[candidates.rows] < exposures
     first = 0
     for dataset in candidates.datasets:
         part = slice(first, first + dataset.row_count)
-        _store(dataset, looks[part], left=int(fresh[part].sum()))
+        _store(dataset, looks[part], left=int(np.count_nonzero(fresh[part])))
         first += dataset.row_count
 
 
-def _store(dataset: Dataset, looks: NDArray[np.int64], *, left: int) -> None:
-    values = {"looks": looks.astype(np.uint8).tobytes(), "left": left}
+def _store(dataset: Dataset, looks: NDArray[np.uint8], *, left: int) -> None:
+    values = {"looks": looks.tobytes(), "left": left}
     ScreenLooks.objects.update_or_create(dataset=dataset, defaults=values)

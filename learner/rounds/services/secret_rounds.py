@@ -6,6 +6,7 @@ in the transaction that opens the block's questions.
 
 import hashlib
 import json
+from collections.abc import Sequence
 from datetime import timedelta
 
 import numpy as np
@@ -25,10 +26,11 @@ from learner.linear_model import LinearModel
 from learner.models import Round, SecretDraw
 from learner.pools import secret_selectors
 from learner.pools import selectors as pool_selectors
-from learner.pools.selectors import Examples
+from learner.pools.selectors import Candidates, Examples
 from learner.pools.services import features
 from learner.rounds.services import suggestions
 from learner.strategies.blocks import draw_blocks
+from learner.strategies.rows import ListedRows
 from learner.strategies.secret_sample import ScreenedSecretSample, SecretSample
 from learner.work.services import attempts
 from learner.work.services.dispatch import RUN_ROUND_TASK, send_on_commit
@@ -37,6 +39,8 @@ from privacy.accounting.events import Event
 from privacy.mechanisms.randomness import RandomSource, SecureRandom
 from privacy.services import ledger
 from privacy.services.faults import fault_point
+
+THINNED_ROWS = 65_536
 
 
 def start_block(project: Project) -> Round:
@@ -65,26 +69,26 @@ def ask_block(chosen: Round, progress: Progress) -> None:
     reservation = attempts.reserve(
         chosen, account=project.pool_account, event=event, purpose=f"choose block {block} in secret"
     )
-    candidates = pool_selectors.candidates_of(project)
+    candidates = pool_selectors.open_records(project)
     rng = SecureRandom()
     # How long the coins and the questions of a secret block take is not cut any finer.
     progress.begin(QUESTIONS)
     with transaction.atomic():
-        coins = [_coins_of(dataset, rng) for dataset in candidates.datasets]
-        if not coins:
+        if not candidates.datasets:
             raise NothingToAsk("There is no pool to ask about.")
-        drawn = np.concatenate(coins)[candidates.rows] == block
-        ids = rng.permutation(candidates.ids[drawn & _kept(chosen, candidates, drawn, sample, rng)])
+        drawn = candidates.rows.only(_drawn_rows(candidates.datasets, block, rng))
+        rows = np.asarray(rng.permutation(_kept(chosen, candidates, drawn, sample, rng)), dtype=np.int64)
+        ids = candidates.ids_of(rows)
         fault_point("round_chosen")
-        queue.open_queries(project=project, round_number=chosen.number, record_ids=ids.tolist())
+        queue.open_queries(project=project, round_number=chosen.number, record_ids=ids)
         # Over all that could have been drawn: the time it takes is the same whatever the coins said.
-        suggestions.suggest_for_round(chosen, candidates)
+        suggestions.suggest_for_round(chosen, Examples(ids, rows, candidates.datasets), applied_to=candidates.rows)
         entry = ledger.commit(reservation=reservation, output_digest=_public_digest(chosen, event))
         finish_work(
             row=chosen,
             committed_entry=entry,
             # Uploads may have come since the block was started.
-            requested=sum(len(flipped) for flipped in coins),
+            requested=candidates.rows.total,
             selected=len(ids),
             closes_at=Now() + timedelta(hours=project.block_hours),
         )
@@ -109,14 +113,25 @@ def close_block(*, project: Project) -> Round:
 
 
 def _kept(
-    chosen: Round, candidates: Examples, drawn: NDArray[np.bool_], sample: SecretSample, rng: RandomSource
-) -> NDArray[np.bool_]:
-    """Say which candidates a screened block keeps of those its coins have drawn; every block but those keeps all."""
+    chosen: Round, candidates: Candidates, drawn: NDArray[np.int64], sample: SecretSample, rng: RandomSource
+) -> NDArray[np.int64]:
+    """Return which rows a screened block keeps of those its coins have drawn; every block but those keeps all."""
     if not isinstance(sample, ScreenedSecretSample) or chosen.model is None:
-        return np.ones(len(candidates.ids), dtype=np.bool_)
+        return drawn
     X = features.stacked_features(candidates.datasets, dimension=featurizer_of(chosen.project).dimension)
     model = LinearModel.from_json(chosen.model.weights)
-    return np.isin(candidates.rows, sample.thin(X, candidates.rows[drawn], model, rng))
+    blocks = ListedRows(drawn).blocks(THINNED_ROWS)
+    kept = (sample.thin(features.scattered(X), block, model, rng) for block in blocks)
+    return np.concatenate([pool_selectors.NO_ROWS, *kept])
+
+
+def _drawn_rows(datasets: Sequence[Dataset], block: int, rng: SecureRandom) -> NDArray[np.int64]:
+    """Return the rows of the stacked uploads that the coins have put into a block; one upload's coins at a time."""
+    first, drawn = 0, [pool_selectors.NO_ROWS]
+    for dataset in datasets:
+        drawn.append(first + np.flatnonzero(_coins_of(dataset, rng) == block))
+        first += dataset.row_count
+    return np.concatenate(drawn)
 
 
 def _coins_of(dataset: Dataset, rng: SecureRandom) -> NDArray[np.uint8]:

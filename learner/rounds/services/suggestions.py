@@ -6,7 +6,6 @@ share of questions without one. Hidden checks get theirs by the same rule, so th
 """
 
 import secrets
-from collections.abc import Sequence
 
 import numpy as np
 from django.db import connection
@@ -18,8 +17,10 @@ from learner import selectors
 from learner.configuration.pool import featurizer_of
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, Round
+from learner.pools import selectors as pool_selectors
 from learner.pools.selectors import Examples
 from learner.pools.services import features
+from learner.strategies.rows import ListedRows, Rows
 from learner.work.keys import key_of
 from learner.work.services import attempts
 from privacy.services import ledger
@@ -38,25 +39,28 @@ WHERE query.id = made.id AND query.project_id = %(project)s AND query.suggested 
 """
 
 
-def suggest_for_round(chosen: Round, among: Examples) -> int:
+def suggest_for_round(chosen: Round, asked: Examples, *, applied_to: Rows | None = None) -> int:
     """Write suggestions beside the questions a round has just opened, and beside checks without one; return how many.
 
-    Call it in the transaction that opens the questions. `among` are the examples the model is applied to: those of the
-    round, or of a secret choice all it was made from, so that how long it takes tells nothing.
+    Call it in the transaction that opens the questions. `applied_to` are the rows the model is applied to if not those
+    asked about alone: of a secret choice all it was made from, so that how long it takes tells nothing.
     """
     project = chosen.project
     release = selectors.newest_release(project)
-    if suggests(project.settings) is None or release is None or not len(among.ids):
+    among = len(asked.ids) if applied_to is None else len(applied_to)
+    if suggests(project.settings) is None or release is None or not among:
         return 0
     model = LinearModel.from_json(release.weights)
-    X = features.stacked_features(among.datasets, dimension=featurizer_of(project).dimension)
-    leaders, percents = _applied(model, X, among.rows)
+    X = features.stacked_features(asked.datasets, dimension=featurizer_of(project).dimension)
+    order = np.argsort(asked.rows)
+    leaders, percents = _applied(model, X, asked.rows[order], applied_to)
     source = "pk" if project.oracle == Oracle.CROWD else "record_id"
-    asked = Query.objects.filter(project=project, round_number=chosen.number, state=QueryState.OPEN)
-    pairs = np.array(list(asked.values_list("pk", source)), dtype=np.int64).reshape(-1, 2)
-    order = np.argsort(among.ids)
-    places = order[np.searchsorted(among.ids, pairs[:, 1], sorter=order)] if len(pairs) else pairs[:, 1]
-    written = _store(project, pairs[:, 0].tolist(), leaders[places], percents[places])
+    opened = Query.objects.filter(project=project, round_number=chosen.number, state=QueryState.OPEN)
+    pairs = pool_selectors.table(opened.values_list("pk", source), columns=2)
+    ids = asked.ids[order]
+    by_id = np.argsort(ids)
+    places = by_id[np.searchsorted(ids, pairs[:, 1], sorter=by_id)] if len(pairs) else pairs[:, 1]
+    written = _store(project, pairs[:, 0], leaders[places], percents[places])
     written += _suggest_for_checks(project, model)
     if written and project.oracle == Oracle.CROWD:
         _record(chosen, release, pairs[:, 0])
@@ -70,14 +74,21 @@ def only(among: Examples, ids: NDArray[np.int64]) -> Examples:
 
 
 def _applied(
-    model: LinearModel, X: NDArray[np.float32], rows: NDArray[np.int64]
+    model: LinearModel, X: NDArray[np.float32], wanted: NDArray[np.int64], rows: Rows | None = None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the leading class of each row and how sure the model is of it in percent, shape (n,) each."""
+    """Return the leading class of each wanted row and how sure the model is of it in percent, shape (n,) each.
+
+    Those wanted are in increasing order, and all are among `rows`, which the model is applied to a block at a time.
+    """
+    rows = ListedRows(wanted) if rows is None else rows
     leaders, percents = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
-    for start in range(0, len(rows), BLOCK_ROWS):
-        values = model.decision_function(X[rows[start : start + BLOCK_ROWS]])
-        leaders.append(model.leaders(values).astype(np.int64))
-        percents.append(np.rint(PERCENT * model.probabilities(values).max(axis=1)).astype(np.int64))
+    for block in rows.blocks(BLOCK_ROWS):
+        values = model.decision_function(X[block])
+        first, stop = np.searchsorted(wanted, [block[0], block[-1] + 1])
+        places = np.searchsorted(block, wanted[first:stop])
+        leaders.append(model.leaders(values)[places].astype(np.int64))
+        percents.append(np.rint(PERCENT * model.probabilities(values).max(axis=1))[places].astype(np.int64))
+        features.let_go(X)
     return np.concatenate(leaders), np.concatenate(percents)
 
 
@@ -91,34 +102,40 @@ def _suggest_for_checks(project: Project, model: LinearModel) -> int:
     if texts:
         X = np.asarray(featurizer_of(project).transform([text for _pk, text in texts]), dtype=np.float32)
         leaders, percents = _applied(model, X, np.arange(len(texts), dtype=np.int64))
-        written += _store(project, [pk for pk, _text in texts], leaders, percents)
-    found = waiting.filter(record__isnull=False).select_related("record__dataset__project")
+        written += _store(project, np.array([pk for pk, _text in texts], dtype=np.int64), leaders, percents)
+    found = (
+        waiting.filter(record__isnull=False).select_related("record__dataset__project").order_by("record__row_number")
+    )
     by_dataset: dict[int, list[Query]] = {}
-    for query in found:
+    for query in found.select_related("record__dataset__project"):
         assert query.record is not None
         by_dataset.setdefault(query.record.dataset_id, []).append(query)
     for queries in by_dataset.values():
         records = [query.record for query in queries if query.record is not None]
         X = features.open_features(records[0].dataset)
         leaders, percents = _applied(model, X, np.array([record.row_number for record in records], dtype=np.int64))
-        written += _store(project, [query.pk for query in queries], leaders, percents)
+        written += _store(project, np.array([query.pk for query in queries], dtype=np.int64), leaders, percents)
     return written
 
 
-def _store(project: Project, ids: Sequence[int], leaders: NDArray[np.int64], percents: NDArray[np.int64]) -> int:
+def _store(project: Project, ids: NDArray[np.int64], leaders: NDArray[np.int64], percents: NDArray[np.int64]) -> int:
     choice = suggests(project.settings)
     assert choice is not None
     coin = secrets.SystemRandom()
-    values = {
-        "project": project.pk,
-        "ids": list(ids),
-        "suggested": leaders.tolist(),
-        "percent": percents.tolist(),
-        "shown": [coin.random() >= choice.blind_share for _id in ids],
-    }
+    written = 0
     with connection.cursor() as cursor:
-        cursor.execute(STORE, values)
-        return int(cursor.rowcount)
+        for start in range(0, len(ids), BLOCK_ROWS):
+            part = slice(start, start + BLOCK_ROWS)
+            values = {
+                "project": project.pk,
+                "ids": ids[part].tolist(),
+                "suggested": leaders[part].tolist(),
+                "percent": percents[part].tolist(),
+                "shown": [coin.random() >= choice.blind_share for _id in ids[part]],
+            }
+            cursor.execute(STORE, values)
+            written += int(cursor.rowcount)
+    return written
 
 
 def _record(chosen: Round, release: ModelRelease, ids: NDArray[np.int64]) -> None:

@@ -8,7 +8,7 @@ import pytest
 from annotation.models import Query
 from annotation.questions.services import labelling
 from learner import next_step, selectors
-from learner.configuration.pool import featurizer_of
+from learner.configuration.pool import featurizer_of, strategy_of
 from learner.linear_model import LinearModel
 from learner.models import Round
 from learner.next_step import Step
@@ -118,9 +118,9 @@ def test_a_limit_that_is_gone_opens_nothing_and_says_why(released):
 def test_the_pool_holds_gate_output_alone(released):
     pool = ranked_pool.open_pool(
         released,
-        pool_selectors.candidates_of(released),
-        strategy="uncertainty",
-        model=selectors.latest_release(released),
+        pool_selectors.waiting_texts(released),
+        strategy=strategy_of(released, "uncertainty"),
+        model=LinearModel.from_json(selectors.latest_release(released).weights),
     )
     assert set(pool.ids.tolist()) == set(Query.objects.filter(state="candidate").values_list("pk", flat=True))
     assert ((pool.confidence >= 0.5) & (pool.confidence <= 1)).all()

@@ -76,8 +76,9 @@ SELECTION = [
     Mutant(
         "a screened block that asks about all it may choose from",
         "learner/rounds/services/secret_rounds.py",
-        "ids = rng.permutation(candidates.ids[drawn & _kept(",
-        "ids = rng.permutation(candidates.ids[_kept(",
+        "drawn = candidates.rows.only(_drawn_rows(candidates.datasets, block, rng))",
+        "drawn = candidates.rows.only(_drawn_rows(candidates.datasets, block, rng)[:0])\n"
+        "        drawn = candidates.rows.at(np.arange(len(candidates.rows)))",
         (f"{SECRET_ROUNDS}::test_blocks_are_disjoint_and_follow_the_stored_coins",),
     ),
     Mutant(
@@ -118,5 +119,26 @@ SELECTION = [
         "scale=self.scale, series=series)",
         'scale=self.scale, series="continued")',
         (f"{STRATEGIES}::test_top_c_is_charged_for_its_place_in_the_series",),
+    ),
+    Mutant(
+        "records that a screen looks at in the order of their rows",
+        "learner/strategies/rows.py",
+        "block = drawn[np.sort(first)]",
+        "block = np.sort(drawn[np.sort(first)])",
+        ("tests/pure/learner/strategies/test_rows.py::test_all_orders_are_equally_likely",),
+    ),
+    Mutant(
+        "records that were asked about and stay candidates",
+        "learner/strategies/rows.py",
+        "np.unique(taken)",
+        "np.unique(taken[:0])",
+        ("tests/pure/learner/strategies/test_rows.py::test_open_rows_are_the_list_of_them",),
+    ),
+    Mutant(
+        "top-c that draws among its first block alone",
+        "learner/strategies/top_c.py",
+        "return rows.at(select_top_c(scores, picks=picks, scale=self.scale, rng=rng))",
+        "return rows.at(select_top_c([next(scores)], picks=picks, scale=self.scale, rng=rng))",
+        (f"{STRATEGIES}::test_blocks_of_top_c_choose_what_all_scores_at_once_choose",),
     ),
 ]

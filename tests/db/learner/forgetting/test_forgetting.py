@@ -119,9 +119,9 @@ def test_answers_lose_what_they_said_and_keep_that_they_were_given(project) -> N
 
 def test_the_number_of_slots_stays_and_an_empty_one_asks_nobody(project) -> None:
     """The next choice has as many candidates as before, may draw empty slots, and hands none of them out."""
-    candidates, size = len(pool_selectors.candidates_of(project).ids), pool_selectors.pool_size(project)
+    candidates, size = len(pool_selectors.open_records(project).rows), pool_selectors.pool_size(project)
     forget(project)
-    assert len(pool_selectors.candidates_of(project).ids) == candidates
+    assert len(pool_selectors.open_records(project).rows) == candidates
     assert pool_selectors.pool_size(project) == size
     left = list(pool_selectors.unasked_records(project).values_list("pk", flat=True))
     queue.open_queries(project=project, round_number=9, record_ids=left)

@@ -144,7 +144,13 @@ def test_a_secret_block_has_them_too_made_of_the_whole_pool(monkeypatch):
     release = learning.run_to_release(project, make_user(), version=1)
     sizes = []
     applied = suggestions._applied
-    monkeypatch.setattr(suggestions, "_applied", lambda m, X, rows: sizes.append(len(rows)) or applied(m, X, rows))
+
+    def noted(model, X, wanted, rows=None):
+        sizes.append(len(wanted if rows is None else rows))
+        return applied(model, X, wanted, rows)
+
+    monkeypatch.setattr(suggestions, "_applied", noted)
+    monkeypatch.setattr(suggestions, "BLOCK_ROWS", 7)
     before = Query.objects.filter(project=project).count()
     learning.work_off(project)
     asked = list(Query.objects.filter(project=project, round_number=2).select_related("record"))

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from learner.linear_model import LinearModel
+from learner.strategies import random, scoring, top_c, uncertainty
 from learner.strategies.bernoulli_screen import BernoulliScreen
 from learner.strategies.catalogue import CHOICES, strategy_for
 from learner.strategies.catalogue import STRATEGIES as NAMED
@@ -16,6 +17,7 @@ from learner.strategies.dropout_network import deep_installed
 from learner.strategies.exponential_screen import ExponentialScreen
 from learner.strategies.exposure_capped import ExposureCappedScreen
 from learner.strategies.random import RandomChoice
+from learner.strategies.rows import OpenRows
 from learner.strategies.secret_sample import ScreenedSecretSample, SecretSample
 from learner.strategies.top_c import TopC
 from learner.strategies.uncertainty import Uncertainty
@@ -29,6 +31,7 @@ from privacy.accounting.events import (
 )
 from privacy.errors import UnsoundCombination
 from privacy.mechanisms.randomness import SimulationRandom
+from privacy.mechanisms.top_c import select_top_c
 
 RNG = np.random.default_rng(11)
 X = RNG.uniform(-0.2, 0.2, size=(120, 6)).astype(np.float32)
@@ -236,3 +239,53 @@ BATTERY = (
     test_event_carries_what_the_choice_was,
     test_description_is_one_sentence,
 )
+
+
+@pytest.mark.parametrize("block", [7, 1000])
+def test_rows_nobody_lists_are_chosen_as_listed_ones(strategy, model, block, monkeypatch):
+    """From the same draws: by blocks or at once, whatever is left out of the pool."""
+    for module in (top_c, uncertainty, scoring, random):
+        monkeypatch.setattr(module, "default_block_rows", lambda dimension, outputs: block, raising=False)
+        monkeypatch.setattr(module, "BLOCK_ROWS", block, raising=False)
+    taken = np.array([0, 5, 6, 7, 60, 119])
+    listed = np.setdiff1d(np.arange(120), taken)
+    for n in (0, 1, 30, 200):
+        expected = strategy.query(X, listed, model, n, SimulationRandom(n))
+        found = strategy.choose(X, OpenRows(120, taken), model, n, SimulationRandom(n))
+        assert found.tolist() == expected.tolist()
+
+
+def test_blocks_of_top_c_choose_what_all_scores_at_once_choose(monkeypatch):
+    """The noise of a candidate is what it was when all scores were held at once: draw for draw."""
+    monkeypatch.setattr(top_c, "default_block_rows", lambda dimension, outputs: 9)
+    strategy, rows = TopC(2.0), np.arange(120)
+    scores = np.concatenate(list(strategy.uncertainties(X, rows, BINARY)))
+    for seed in range(30):
+        expected = select_top_c(scores, picks=11, scale=2.0, rng=SimulationRandom(seed))
+        found = strategy.choose(X, OpenRows(120, rows[:0]), BINARY, 11, SimulationRandom(seed))
+        assert found.tolist() == rows[expected].tolist()
+
+
+def test_blocks_of_lots_choose_what_all_lots_at_once_choose(monkeypatch):
+    monkeypatch.setattr(random, "BLOCK_ROWS", 10)
+    for seed in range(30):
+        lots = SimulationRandom(seed).words(120)
+        expected = np.flatnonzero(lots <= np.sort(lots)[12])
+        found = RandomChoice().choose(X, OpenRows(120, np.arange(0)), None, 13, SimulationRandom(seed))
+        assert found.tolist() == expected.tolist()
+
+
+class Tied(SimulationRandom):
+    """Draws lots of which many are equal the first time."""
+
+    drawn = 0
+
+    def words(self, count):
+        self.drawn += 1
+        return np.arange(count, dtype=np.uint64) // 8 if self.drawn == 1 else super().words(count)
+
+
+def test_lots_that_tie_at_the_cut_are_drawn_again():
+    rng = Tied(4)
+    assert len(RandomChoice().choose(X, OpenRows(120, np.arange(0)), None, 13, rng)) == 13
+    assert rng.drawn == 2

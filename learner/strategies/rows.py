@@ -1,0 +1,157 @@
+"""Candidates of a pool without a list of them: in row order, a block at a time, and any of them by its place."""
+
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacy.mechanisms.randomness import RandomSource
+
+Rows64 = NDArray[np.int64]
+# Listed and shuffled once only so few are left: drawing one of them by chance would take as many tries.
+LISTED_SHARE = 16
+LISTED_ROWS = 65_536
+NO_ROWS: Rows64 = np.empty(0, dtype=np.int64)
+
+
+class Rows(Protocol):
+    """Distinct rows of a feature file, each at a place from 0."""
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+
+    def at(self, places: Rows64) -> Rows64:
+        """Return the rows at these places."""
+
+    def blocks(self, size: int) -> Iterator[Rows64]:
+        """Yield all rows in order, `size` at once; the last block may be shorter."""
+
+
+class ListedRows:
+    """Rows that somebody has listed, shape (m,)."""
+
+    def __init__(self, rows: Rows64) -> None:
+        self.rows = rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def at(self, places: Rows64) -> Rows64:
+        """Return the rows at these places."""
+        return self.rows[places]
+
+    def blocks(self, size: int) -> Iterator[Rows64]:
+        """Yield all rows in order, `size` at once."""
+        for start in range(0, len(self.rows), size):
+            yield self.rows[start : start + size]
+
+
+class OpenRows:
+    """All rows from 0 to `total` but those that are taken: 8 bytes for each of these, and none for the others.
+
+    Parameters
+    ----------
+    total : int
+        Rows there are, >= 0.
+    taken : ndarray of int64, shape (k,)
+        Rows to leave out, in any order; one that is named twice is left out once.
+
+    Raises
+    ------
+    ValueError
+        If a taken row lies outside.
+    """
+
+    def __init__(self, total: int, taken: Rows64) -> None:
+        self.taken: Rows64 = np.unique(taken)
+        if self.taken.size and not (self.taken[0] >= 0 and self.taken[-1] < total):
+            raise ValueError(f"taken rows must be among the {total} there are")
+        self.total = int(total)
+        # How many open rows lie before each taken one.
+        self._before: Rows64 = self.taken - np.arange(len(self.taken), dtype=np.int64)
+
+    def __len__(self) -> int:
+        return self.total - len(self.taken)
+
+    def at(self, places: Rows64) -> Rows64:
+        """Return the rows at these places."""
+        rows: Rows64 = places + np.searchsorted(self._before, places, side="right")
+        return rows
+
+    def blocks(self, size: int) -> Iterator[Rows64]:
+        """Yield all rows in increasing order, `size` at once; the last block may be shorter."""
+        for start in range(0, len(self), size):
+            places = np.arange(start, min(start + size, len(self)), dtype=np.int64)
+            first, last = self.at(places[[0, -1]]).tolist()
+            if last - first == len(places) - 1:
+                places += first - start
+                yield places
+            else:
+                yield self.at(places)
+
+    def only(self, rows: Rows64) -> Rows64:
+        """Return those of the rows, all of them between 0 and `total`, that are open."""
+        kept: Rows64 = rows[np.append(self.taken, -1)[np.searchsorted(self.taken, rows)] != rows]
+        return kept
+
+    def mask(self) -> NDArray[np.bool_]:
+        """Return a byte for each row that says whether it is open, shape (total,)."""
+        is_open = np.ones(self.total, dtype=np.bool_)
+        is_open[self.taken] = False
+        return is_open
+
+
+class WatchedRows:
+    """Rows that tell how many of them were taken out, each time before a block is."""
+
+    def __init__(self, rows: Rows, heard: Callable[[int], None]) -> None:
+        self._rows, self._heard = rows, heard
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def at(self, places: Rows64) -> Rows64:
+        """Return the rows at these places."""
+        return self._rows.at(places)
+
+    def blocks(self, size: int) -> Iterator[Rows64]:
+        """Yield all rows in order, `size` at once."""
+        taken = 0
+        for block in self._rows.blocks(size):
+            self._heard(taken)
+            yield block
+            taken += len(block)
+
+
+def in_random_order(is_open: NDArray[np.bool_], *, block_rows: int, rng: RandomSource) -> Iterator[Rows64]:
+    """Yield every open row once, in uniform random order, a block at a time.
+
+    Rows are drawn uniformly, and one that is not open, or was drawn before, is passed over: what is left is uniform
+    among those still to come. Once few are open, they are listed and shuffled. So a caller that stops early has paid
+    for what it took, and `is_open`, a byte a row, is all that is kept; it says in the end what was not taken.
+
+    Parameters
+    ----------
+    is_open : ndarray of bool, shape (total,)
+        Which rows to yield; those that were are set to false.
+    block_rows : int
+        How many rows are drawn at once, >= 1; as many or fewer are yielded.
+    rng : RandomSource
+        Source of the order.
+    """
+    total = len(is_open)
+    left = int(np.count_nonzero(is_open))
+    while left > max(LISTED_ROWS, total // LISTED_SHARE):
+        drawn = rng.integers(0, total, size=(block_rows,))
+        drawn = drawn[is_open[drawn]]
+        _, first = np.unique(drawn, return_index=True)
+        block = drawn[np.sort(first)]
+        is_open[block] = False
+        left -= len(block)
+        yield block
+    rest = np.asarray(rng.permutation(np.flatnonzero(is_open)), dtype=np.int64)
+    for start in range(0, len(rest), block_rows):
+        block = rest[start : start + block_rows]
+        is_open[block] = False
+        yield block

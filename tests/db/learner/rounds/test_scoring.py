@@ -1,0 +1,172 @@
+"""Rounds that hold no list of their pool choose what one that held it would choose, and read no record for it."""
+
+import numpy as np
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from annotation.errors import WorkCancelled
+from annotation.models import Query, Record
+from annotation.questions.services import queue
+from annotation.work.services import work
+from learner.configuration.pool import featurizer_of, strategy_of
+from learner.linear_model import LinearModel
+from learner.models import Round
+from learner.pools import selectors as pool_selectors
+from learner.pools.services import features
+from learner.rounds.services import ranked_pool, rounds, scoring
+from learner.strategies import random, top_c, uncertainty
+from learner.work.services.progress import CHOOSING, Progress
+from privacy.mechanisms.randomness import SimulationRandom
+from tests import learning
+from tests.factories import make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+BLOCK = 16
+
+
+@pytest.fixture(autouse=True)
+def in_small_blocks(monkeypatch):
+    """Take few rows at once, from the database and to score, and have no broker told."""
+    for module in (top_c, uncertainty):
+        monkeypatch.setattr(module, "default_block_rows", lambda dimension, outputs: BLOCK)
+    monkeypatch.setattr(random, "BLOCK_ROWS", BLOCK)
+    monkeypatch.setattr(scoring, "TOLD_ROWS", 2 * BLOCK)
+    monkeypatch.setattr(pool_selectors, "TABLE_ROWS", 7)
+    monkeypatch.setattr(queue, "OPENED_AT_ONCE", 5)
+    monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **kwargs: None)
+
+
+@pytest.fixture
+def second_round():
+    """Return a round that scores two uploads with a release, some of whose records were asked about."""
+    project = learning.open_trusted(make_user())
+    learning.fill_trusted(project, number=130)
+    learning.run_to_release(project, make_user(), version=1)
+    learning.upload(project, [[text] for text in learning.sentences(30, seed=5)], ["text"])
+    rounds.advance_project(project_id=project.pk)
+    chosen = Round.objects.select_related("project__pool_account", "model").get(project=project, strategy="top_c")
+    assert chosen.state == "waiting"
+    return chosen
+
+
+def listed(project):
+    """Return id and stacked row of each record nobody was asked about, read one by one."""
+    found = pool_selectors.unasked_records(project).order_by("dataset_id", "row_number")
+    starts, first = {}, 0
+    for dataset in pool_selectors.pool_datasets(project):
+        starts[dataset.pk], first = first, first + dataset.row_count
+    return [(record.pk, starts[record.dataset_id] + record.row_number) for record in found]
+
+
+def test_candidates_are_what_nobody_was_asked_about(second_round):
+    candidates = pool_selectors.open_records(second_round.project)
+    expected = listed(second_round.project)
+    assert 0 < len(expected) < candidates.rows.total == 160
+    rows = candidates.rows.at(np.arange(len(candidates.rows)))
+    assert rows.tolist() == [row for _pk, row in expected]
+    backwards = candidates.ids_of(rows[::-1])
+    assert backwards.tolist() == [pk for pk, _row in reversed(expected)]
+
+
+def test_no_record_is_read_to_know_them(second_round):
+    """Statements follow the number of questions asked, seven at a time here; none goes through the records."""
+    asked = Query.objects.filter(project=second_round.project, record__isnull=False).count()
+    with CaptureQueriesContext(connection) as captured:
+        pool_selectors.open_records(second_round.project)
+    assert len(captured) == 1 + -(-asked // 7) + 1
+    with_records = [one["sql"] for one in captured if "annotation_record" in one["sql"]]
+    assert all("found.id = asked.record_id" in sql for sql in with_records)
+
+
+def test_a_record_that_is_gone_is_no_question_less(second_round):
+    candidates = pool_selectors.open_records(second_round.project)
+    lost = listed(second_round.project)[3]
+    Record.objects.filter(pk=lost[0]).delete()
+    with pytest.raises(LookupError, match="are gone"):
+        candidates.ids_of(np.array([lost[1]]))
+
+
+def test_a_round_asks_what_a_list_of_the_pool_gives(second_round, monkeypatch):
+    project = second_round.project
+    pairs = listed(project)
+    strategy = strategy_of(project, "top_c")
+    datasets = list(pool_selectors.pool_datasets(project))
+    X = features.stacked_features(datasets, dimension=featurizer_of(project).dimension)
+    model = LinearModel.from_json(second_round.model.weights)
+    rows = np.array([row for _pk, row in pairs])
+    chosen = set(strategy.query(X, rows, model, second_round.requested, SimulationRandom(5)).tolist())
+    monkeypatch.setattr(rounds, "SecureRandom", lambda: SimulationRandom(5))
+    rounds.run_round(round_id=second_round.pk)
+    asked = Query.objects.filter(project=project, round_number=second_round.number).order_by("priority")
+    # In the order of the choice, though few are opened at once.
+    assert list(asked.values_list("record_id", flat=True)) == [pk for pk, row in pairs if row in chosen]
+    assert len(chosen) == second_round.requested > queue.OPENED_AT_ONCE
+
+
+def test_a_round_tells_how_much_is_scored(second_round, monkeypatch):
+    told = []
+    monkeypatch.setattr(work.Lease, "report", lambda lease, **fields: told.append(fields))
+    parts = -(-len(pool_selectors.open_records(second_round.project).rows) // (2 * BLOCK))
+    rounds.run_round(round_id=second_round.pk)
+    messages = [fields["message"] for fields in told if "features are made," not in fields["message"]]
+    assert messages[:2] == ["Step 1 of 4: the choice is paid for.", "Step 2 of 4: features are made."]
+    assert messages[-1] == "Step 4 of 4: questions are opened."
+    scored = [f"Step 3 of 4: the pool is scored, {done} of {parts}." for done in range(parts)]
+    assert messages[2:-1] == ["Step 3 of 4: the pool is scored.", *scored]
+    assert parts > 3
+    places = [fields["progress_done"] for fields in told]
+    assert places == sorted(places)
+    assert (places[0], places[-1]) == (0, 300)
+
+
+def test_scoring_stops_with_the_attempt_and_leaves_no_pages(second_round, monkeypatch):
+    given_back = []
+    monkeypatch.setattr(features.matrix, "let_go", given_back.append)
+
+    class Stopped:
+        checked = 0
+
+        def check(self):
+            self.checked += 1
+            if self.checked == 3:
+                raise WorkCancelled("stop")
+
+        def report(self, **fields):
+            pass
+
+    candidates = pool_selectors.open_records(second_round.project)
+    X = features.stacked_features(candidates.datasets, dimension=featurizer_of(second_round.project).dimension)
+    rows = scoring.watched(candidates.rows, X, Progress(Stopped(), CHOOSING))
+    blocks = rows.blocks(BLOCK)
+    assert [len(next(blocks)) for _ in range(4)] == [BLOCK] * 4
+    with pytest.raises(WorkCancelled):
+        next(blocks)
+    # Before each block, in both uploads.
+    assert len(given_back) == 2 * 5
+
+
+def test_a_crowd_without_a_model_is_asked_by_chance(monkeypatch):
+    """Each text is as likely as any other: of those that pass, the first ones are not simply taken."""
+    project = learning.open_crowd(make_user())
+    learning.fill_crowd(project)
+    rounds.advance_project(project_id=project.pk)
+    first = Round.objects.get(project=project)
+    waiting = pool_selectors.waiting_texts(project).ids
+    assert len(waiting) > first.requested
+    monkeypatch.setattr(ranked_pool, "SecureRandom", lambda: SimulationRandom(3))
+    rounds.run_round(round_id=first.pk)
+    asked = set(Query.objects.filter(project=project, round_number=1).values_list("pk", flat=True))
+    lots = SimulationRandom(3).words(len(waiting))
+    assert asked == set(waiting[np.argsort(lots)[: first.requested]].tolist())
+
+
+def test_waiting_texts_are_read_in_the_order_of_their_features():
+    project = learning.open_crowd(make_user())
+    learning.fill_crowd(project)
+    learning.run_to_release(project, make_user(), version=1)
+    passed = list(pool_selectors.gate_output(project).values_list("pk", "state"))
+    expected = [(pk, row) for row, (pk, state) in enumerate(passed) if state == "candidate"]
+    found = pool_selectors.waiting_texts(project)
+    assert list(zip(found.ids.tolist(), found.rows.tolist(), strict=True)) == expected
+    assert 0 < len(expected) < len(passed)
