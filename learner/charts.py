@@ -1,0 +1,229 @@
+"""Charts as geometry: what a page draws by itself, in the colours, the size and the language of who reads it.
+
+Nothing here knows a colour or a font: `learner/_chart.html` writes the shapes and the style sheet says how they look,
+on paper and in the dark, on a desk and on a phone. The numbers of every chart stand in a table beside it.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+WIDTH, HEIGHT = 640, 300
+LEFT, RIGHT, TOP, BOTTOM = 76, 18, 18, 52
+TICKS = 4
+# On more points than these each would be a stop of the keyboard that hides the line; the table has them.
+MARKED_POINTS = 12
+# Curves beyond these could not be told apart; their numbers are in the table.
+MOST_CURVES = 5
+Words = Callable[[float], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A value with its range, if it has one, and how it is said."""
+
+    x: float
+    y: float
+    low: float | None = None
+    high: float | None = None
+    told: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Points that belong together; `stepped` where a value stands until the next one.
+
+    `beside` is the place of the curve whose colour it takes, such as that whose limit it is, and has no marks.
+    """
+
+    name: str
+    points: Sequence[Point]
+    dashed: bool = False
+    stepped: bool = False
+    beside: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """A place on an axis and what stands there."""
+
+    place: float
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A point as drawn: its place, its range from top to bottom, and what a reader or a screen reader is told."""
+
+    x: float
+    y: float
+    top: float | None
+    bottom: float | None
+    told: str
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A curve as drawn; `number` picks colour and mark, so that no two are told apart by colour alone."""
+
+    name: str
+    number: int
+    dashed: bool
+    path: str
+    marks: tuple[Mark, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A level to compare with, across the whole chart."""
+
+    name: str
+    place: float
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """Everything the page writes."""
+
+    across: tuple[Tick, ...]
+    up: tuple[Tick, ...]
+    curves: tuple[Drawn, ...]
+    references: tuple[Reference, ...]
+    axis_names: tuple[str, str]
+    diagonal: str = ""
+    width: int = WIDTH
+    height: int = HEIGHT
+    left: int = LEFT
+    right: int = WIDTH - RIGHT
+    top: int = TOP
+    bottom: int = HEIGHT - BOTTOM
+
+    @property
+    def middle(self) -> float:
+        """Where the name of the horizontal axis stands."""
+        return (self.left + self.right) / 2
+
+    @property
+    def has_names(self) -> bool:
+        """Whether a legend is needed."""
+        return len(self.curves) > 1 or bool(self.references)
+
+
+def nice_ticks(low: float, high: float, *, most: int = TICKS, whole: bool = False) -> list[float]:
+    """Return round numbers from at or below `low` to at or above `high`, at most `most` steps apart."""
+    if not (math.isfinite(low) and math.isfinite(high) and low <= high):
+        raise ValueError(f"a range must be finite and not turned round, got {low} to {high}")
+    if high == low:
+        low, high = low - 0.5, high + 0.5
+    rough = (high - low) / most
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(power * one for one in (1, 2, 2.5, 5, 10) if power * one >= rough * (1 - 1e-9))
+    if whole:
+        step = max(1.0, math.ceil(step))
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return [round(number * step, 12) for number in range(first, last + 1)]
+
+
+def draw(
+    curves: Sequence[Curve],
+    *,
+    x_words: Words,
+    y_words: Words,
+    axis_names: tuple[str, str],
+    references: Sequence[tuple[str, float]] = (),
+    x_ticks: Sequence[float] = (),
+    whole_x: bool = False,
+    y_from: float | None = None,
+    y_to: float | None = None,
+    diagonal: bool = False,
+) -> Chart:
+    """Place curves on a chart.
+
+    Parameters
+    ----------
+    curves : sequence of Curve
+        At least one with a point; those after the fifth are left to the table.
+    x_words, y_words : callables
+        How a number of each axis is written, in the reader's language.
+    references : sequence of (name, value)
+        Levels to compare with.
+    x_ticks : sequence of float
+        Where the horizontal axis has ticks; round numbers if empty.
+    whole_x : bool
+        Whether only whole numbers mean something there.
+    y_from, y_to : float, optional
+        Ends of the vertical axis that the values may not move, such as 0 and 1.
+    diagonal : bool
+        Draw where both axes are equal.
+    """
+    shown = [curve for curve in curves if curve.points][:MOST_CURVES]
+    if not shown:
+        raise ValueError("a chart needs a point")
+    xs = [point.x for curve in shown for point in curve.points]
+    ys = [value for curve in shown for point in curve.points for value in (point.y, point.low, point.high)]
+    levels = [value for value in ys if value is not None] + [value for _name, value in references]
+    across = sorted(x_ticks) or nice_ticks(min(xs), max(xs), whole=whole_x)
+    up = nice_ticks(*_ends(levels, y_from, y_to))
+    up = [tick for tick in up if y_to is None or tick <= y_to + 1e-9]
+    scale = _Scale(min(*xs, *across), max(*xs, *across), up[0], up[-1])
+    drawn = tuple(_drawn(curve, number, scale) for number, curve in enumerate(shown))
+    return Chart(
+        across=tuple(Tick(scale.x(tick), x_words(tick)) for tick in across),
+        up=tuple(Tick(scale.y(tick), y_words(tick)) for tick in up),
+        curves=drawn,
+        references=tuple(Reference(name, scale.y(value)) for name, value in references),
+        axis_names=axis_names,
+        diagonal=_diagonal(scale) if diagonal else "",
+    )
+
+
+def _ends(levels: Sequence[float], y_from: float | None, y_to: float | None) -> tuple[float, float]:
+    low, high = min(levels), max(levels)
+    low = low if y_from is None else min(low, y_from)
+    high = high if y_to is None else min(max(high, low + 1e-6), y_to)
+    return low, high
+
+
+class _Scale:
+    """From values to places; the vertical axis of a picture runs down."""
+
+    def __init__(self, x_low: float, x_high: float, y_low: float, y_high: float) -> None:
+        self._x = (x_low, x_high if x_high > x_low else x_low + 1.0)
+        self._y = (y_low, y_high if y_high > y_low else y_low + 1.0)
+
+    def x(self, value: float) -> float:
+        low, high = self._x
+        return round(LEFT + (value - low) / (high - low) * (WIDTH - LEFT - RIGHT), 1)
+
+    def y(self, value: float) -> float:
+        low, high = self._y
+        return round(HEIGHT - BOTTOM - (value - low) / (high - low) * (HEIGHT - TOP - BOTTOM), 1)
+
+    def both(self) -> tuple[float, float]:
+        """Return where both axes begin to hold the same values, and where they end to."""
+        return max(self._x[0], self._y[0]), min(self._x[1], self._y[1])
+
+
+def _diagonal(scale: _Scale) -> str:
+    low, high = scale.both()
+    return f"M{scale.x(low)} {scale.y(low)} L{scale.x(high)} {scale.y(high)}"
+
+
+def _drawn(curve: Curve, number: int, scale: _Scale) -> Drawn:
+    places = [(scale.x(point.x), scale.y(point.y)) for point in curve.points]
+    path = f"M{places[0][0]} {places[0][1]}"
+    for x, y in places[1:]:
+        path += f" H{x} V{y}" if curve.stepped else f" L{x} {y}"
+    marks = [
+        Mark(
+            x=place[0],
+            y=place[1],
+            top=None if point.high is None else scale.y(point.high),
+            bottom=None if point.low is None else scale.y(point.low),
+            told=point.told,
+        )
+        for point, place in zip(curve.points, places, strict=True)
+    ]
+    is_marked = curve.beside is None and len(marks) <= MARKED_POINTS
+    colour = number if curve.beside is None else curve.beside
+    return Drawn(curve.name, colour, curve.dashed, path, tuple(marks) if is_marked else ())

@@ -1,0 +1,178 @@
+"""The charts of pages, from the numbers of the tables beside them."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+from django.utils import timezone
+from django.utils.formats import date_format, number_format
+from django.utils.translation import gettext as _
+
+from annotation.amounts import epsilon_words
+from annotation.templatetags.privacy_numbers import percent
+from learner.charts import TICKS, Chart, Curve, Point, draw
+
+A_DAY = timedelta(days=1)
+
+
+Stood = Sequence[tuple[datetime, float]]
+
+
+class Accuracy(Protocol):
+    """How often a release is right on a public test set, with what stands beside it; shares from 0 to 1."""
+
+    @property
+    def value(self) -> float: ...
+    @property
+    def low(self) -> float: ...
+    @property
+    def high(self) -> float: ...
+    @property
+    def constant(self) -> float: ...
+    @property
+    def described(self) -> float | None: ...
+
+
+def _whole(value: float) -> str:
+    return number_format(round(value), force_grouping=True)
+
+
+def _range_words(share: float, low: float, high: float) -> str:
+    return _("%(share)s, %(low)s to %(high)s") % {"share": percent(share), "low": percent(low), "high": percent(high)}
+
+
+def accuracy_chart(history: Sequence[tuple[str, int, Accuracy]]) -> Chart | None:
+    """Draw accuracy over versions: a curve for each name; a constant and the words alone are levels."""
+    curves: dict[str, list[Point]] = {}
+    for name, version, one in history:
+        said = _("version %(version)s: %(range)s") % {
+            "version": version,
+            "range": _range_words(one.value, one.low, one.high),
+        }
+        curves.setdefault(name, []).append(Point(version, one.value, one.low, one.high, said))
+    if not curves:
+        return None
+    levels = []
+    constants = {one.constant for _name, _version, one in history}
+    described = {one.described for _name, _version, one in history}
+    if len(constants) == 1:
+        levels.append((_("Always the likeliest answer"), constants.pop()))
+    if len(described) == 1 and (share := described.pop()) is not None:
+        levels.append((_("The words about the classes alone"), share))
+    return draw(
+        [Curve(name, points) for name, points in curves.items()],
+        x_words=_whole,
+        y_words=percent_of_axis,
+        axis_names=(_("version"), _("accuracy")),
+        references=levels,
+        x_ticks=versions if len(versions := sorted({version for _n, version, _o in history})) <= 2 * TICKS else (),
+        whole_x=True,
+        y_to=1.0,
+    )
+
+
+def percent_of_axis(share: float) -> str:
+    """Write a share at an axis, whole where it is."""
+    shown = f"{100 * share:.1f}".removesuffix(".0")
+    return f"{number_format(shown)} %"
+
+
+def reliability_chart(bins: Sequence[Mapping[str, Any]]) -> Chart | None:
+    """Draw the share of right predictions against how sure the model was."""
+    points = [
+        Point(
+            row["confidence"],
+            row["value"],
+            row["low"],
+            row["high"],
+            _("sure to %(sure)s, right %(range)s")
+            % {"sure": percent(row["confidence"]), "range": _range_words(row["value"], row["low"], row["high"])},
+        )
+        for row in bins
+    ]
+    if not points:
+        return None
+    return draw(
+        [Curve(_("measured"), points)],
+        x_words=percent_of_axis,
+        y_words=percent_of_axis,
+        axis_names=(_("mean probability of the predicted class"), _("share predicted rightly")),
+        x_ticks=(0.0, 0.25, 0.5, 0.75, 1.0),
+        y_from=0.0,
+        y_to=1.0,
+        diagonal=True,
+    )
+
+
+def simulation_chart(
+    curves: Sequence[tuple[str, Sequence[Mapping[str, Any]]]],
+    *,
+    beside: Sequence[tuple[str, Sequence[Mapping[str, Any]]]] = (),
+    across: str,
+) -> Chart | None:
+    """Draw simulated accuracy with the range over seeds; what stands beside is dashed."""
+    drawn = [
+        Curve(name, [_simulated(point["labels"], point) for point in points], dashed=dashed)
+        for dashed, some in ((False, curves), (True, beside))
+        for name, points in some
+        if points
+    ]
+    if not drawn:
+        return None
+    axes = (across, _("simulated accuracy"))
+    return draw(drawn, x_words=_whole, y_words=percent_of_axis, axis_names=axes, whole_x=True, y_to=1.0)
+
+
+def split_chart(splits: Sequence[Mapping[str, Any]], *, across: str) -> Chart | None:
+    """Draw simulated accuracy over the ways to divide a budget."""
+    points = [_simulated(split["value"], split["point"], percent(split["value"])) for split in splits]
+    if not points:
+        return None
+    axes = (across, _("simulated accuracy"))
+    return draw([Curve("", points)], x_words=percent_of_axis, y_words=percent_of_axis, axis_names=axes, y_to=1.0)
+
+
+def _simulated(x: float, point: Mapping[str, Any], at: str = "") -> Point:
+    said = f"{at or _whole(x)}: {_range_words(point['mean'], point['low'], point['high'])}"
+    return Point(x, point["mean"], point["low"], point["high"], said)
+
+
+def history_chart(curves: Mapping[str, Stood], *, up: str, limits: Mapping[str, Stood] | None = None) -> Chart | None:
+    """Draw amounts that stand until they change, and their limits dashed, over time."""
+    moments = [moment for points in curves.values() for moment, _amount in points]
+    if not moments:
+        return None
+    last = max(moments)
+    words = epsilon_words if up == "ε" else _whole
+    drawn = [Curve(name, _stood(points, last, words), stepped=True) for name, points in curves.items()]
+    for name, points in (limits or {}).items():
+        limit = _("limit of %(name)s") % {"name": name}
+        stood = _stood(points, last, words)
+        drawn.append(Curve(limit, stood, dashed=True, stepped=True, beside=list(curves).index(name)))
+    ends = min(moments).timestamp(), last.timestamp()
+    apart = (ends[1] - ends[0]) / (TICKS - 1)
+    ticks = [ends[0] + apart * part for part in range(TICKS if apart else 1)]
+    written = _day if last - min(moments) > 2 * A_DAY else _moment
+    return draw(drawn, x_words=written, y_words=words, axis_names=(_("time"), up), x_ticks=ticks, y_from=0.0)
+
+
+def _stood(points: Stood, last: datetime, words: Any) -> list[Point]:
+    found = [
+        Point(
+            moment.timestamp(),
+            amount,
+            told=f"{date_format(timezone.localtime(moment), 'SHORT_DATETIME_FORMAT')}: {words(amount)}",
+        )
+        for moment, amount in points
+    ]
+    if found and found[-1].x < last.timestamp():
+        found.append(Point(last.timestamp(), found[-1].y, told=found[-1].told))
+    return found
+
+
+def _day(stamp: float) -> str:
+    return date_format(timezone.localtime(datetime.fromtimestamp(stamp, tz=timezone.get_current_timezone())), "j. n.")
+
+
+def _moment(stamp: float) -> str:
+    return date_format(timezone.localtime(datetime.fromtimestamp(stamp, tz=timezone.get_current_timezone())), "H:i")

@@ -1,0 +1,95 @@
+"""What pages draw says the numbers of the tables beside it, in the reader's language."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.template.loader import render_to_string
+from django.utils import translation
+
+from learner import page_charts
+
+
+@dataclass(frozen=True)
+class Right:
+    value: float
+    low: float = 0.7
+    high: float = 0.95
+    constant: float = 0.5
+    described: float | None = None
+
+
+BEGAN = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def test_accuracy_stands_beside_a_constant_and_the_words_about_the_classes():
+    chart = page_charts.accuracy_chart([("test", 1, Right(0.8, described=0.6)), ("test", 2, Right(0.9, described=0.6))])
+    assert [mark.told for mark in chart.curves[0].marks] == [
+        "version 1: 80.0 %, 70.0 % to 95.0 %",
+        "version 2: 90.0 %, 70.0 % to 95.0 %",
+    ]
+    assert [one.name for one in chart.references] == [
+        "Always the likeliest answer",
+        "The words about the classes alone",
+    ]
+    assert [tick.words for tick in chart.across] == ["1", "2"]
+    assert chart.up[-1].words == "100 %"
+
+
+def test_sets_with_constants_of_their_own_have_no_level_in_common():
+    chart = page_charts.accuracy_chart([("a", 1, Right(0.8)), ("b", 1, Right(0.8, constant=0.6))])
+    assert chart.references == ()
+    assert len(chart.curves) == 2
+
+
+def test_numbers_are_written_in_the_readers_language():
+    with translation.override("de"):
+        chart = page_charts.accuracy_chart([("test", 1, Right(0.855))])
+    assert "85,5 %" in chart.curves[0].marks[0].told
+
+
+def test_what_was_spent_stands_until_today_under_its_limit():
+    spent = {"pool": [(BEGAN, 0.0), (BEGAN + timedelta(days=3), 1.0)], "answers": [(BEGAN, 0.5)]}
+    limits = {"pool": [(BEGAN, 2.0)]}
+    chart = page_charts.history_chart(spent, up="ε", limits=limits)
+    assert [curve.name for curve in chart.curves] == ["pool", "answers", "limit of pool"]
+    assert [curve.dashed for curve in chart.curves] == [False, False, True]
+    assert [curve.number for curve in chart.curves] == [0, 1, 0]
+    ends = {curve.marks[-1].x for curve in chart.curves[:2]}
+    assert len(ends) == 1
+    assert chart.curves[2].marks == ()
+    assert page_charts.history_chart({"pool": []}, up="ε") is None
+
+
+def test_one_moment_alone_is_drawn():
+    chart = page_charts.history_chart({"pool": [(BEGAN, 1.0)]}, up="ε")
+    assert len(chart.across) == 1
+
+
+def test_simulations_and_their_divisions():
+    points = [
+        {"labels": 100, "mean": 0.8, "low": 0.7, "high": 0.9},
+        {"labels": 200, "mean": 0.9, "low": 0.8, "high": 1.0},
+    ]
+    chart = page_charts.simulation_chart([("digits", points)], beside=[("plain", points)], across="labels")
+    assert [curve.dashed for curve in chart.curves] == [False, True]
+    splits = [{"value": share, "point": points[0]} for share in (0.1, 0.5)]
+    chart = page_charts.split_chart(splits, across="share")
+    assert chart.curves[0].marks[0].told == "10.0 %: 80.0 %, 70.0 % to 90.0 %"
+    assert page_charts.split_chart([], across="share") is None
+
+
+def test_calibration_has_the_line_on_which_it_is_as_sure_as_right():
+    bins = [{"confidence": 0.75, "value": 0.7, "low": 0.6, "high": 0.8}]
+    chart = page_charts.reliability_chart(bins)
+    assert chart.diagonal
+    assert page_charts.reliability_chart([]) is None
+
+
+@pytest.mark.parametrize("name", ["a <b> & c", 'say "so"'])
+def test_the_picture_has_no_style_of_its_own_and_escapes_names(name):
+    chart = page_charts.accuracy_chart([(name, 1, Right(0.8)), ("other", 1, Right(0.7))])
+    html = render_to_string("learner/_chart.html", {"chart": chart, "title": "Accuracy"})
+    assert "style=" not in html
+    assert "<b>" not in html
+    assert html.count('tabindex="0"') == 2
