@@ -25,6 +25,7 @@ from dpal_site.problems import problem_response
 from learner.api import router as learner_router
 from learner.errors import LearnerError
 from learner.forgetting.api import router as forgetting_router
+from learner.next_step_api import router as next_step_router
 from learner.planning.api import router as planning_router
 from learner.releases.api import router as versions_router
 from learner.releases.evidence_api import router as evidence_router
@@ -83,6 +84,7 @@ api.add_router("", populations_router)
 api.add_router("", learner_router)
 api.add_router("", versions_router)
 api.add_router("", forgetting_router)
+api.add_router("", next_step_router)
 api.add_router("", planning_router)
 api.add_router("", evidence_router)
 

@@ -14,6 +14,7 @@ from annotation.models import (
     WorkState,
 )
 from annotation.statement.label_budget import questions_left
+from learner import failures
 from learner.configuration import stream as stream_configuration
 from learner.configuration.pool import (
     screen_of,
@@ -23,7 +24,6 @@ from learner.policies import PoolSchedule, labels_needed
 from learner.pools import secret_selectors
 from learner.pools import selectors as pool_selectors
 from learner.selectors import (
-    MAX_FAILED_ROUNDS,
     UNFINISHED,
     QuestionCounts,
     next_round_event,
@@ -221,23 +221,7 @@ def _due_step(project: Project) -> ProjectStatus:
         )
     if not left:
         return _without_candidates(project, version)
-    failed = _failures_in_a_row(project)
-    if len(failed) >= MAX_FAILED_ROUNDS:
-        return ProjectStatus(
-            Step.STUCK,
-            _failed_words(failed),
-        )
     return _if_paid(project, Step.ASK, say("The next questions can be chosen."))
-
-
-def _failed_words(failed: list[Round]) -> str:
-    """Say how often a round failed, and why the last one did."""
-    return say_many(
-        "Choosing questions failed {n} time, last: {reason}",
-        "Choosing questions failed {n} times, last: {reason}",
-        n=len(failed),
-        reason=failed[0].error,
-    )
 
 
 def _few_words(project: Project, counts: QuestionCounts, missing: int, version: int) -> str:
@@ -293,12 +277,6 @@ def _due_secret_step(project: Project, version: int) -> ProjectStatus:
         )
     if not pool_selectors.pool_size(project):
         return ProjectStatus(Step.WAITING_FOR_POOL, say("There is nothing to ask yet: upload a pool."))
-    failed = _failures_in_a_row(project)
-    if len(failed) >= MAX_FAILED_ROUNDS:
-        return ProjectStatus(
-            Step.STUCK,
-            _failed_words(failed),
-        )
     return _if_paid(project, Step.ASK, say("The questions of block {block} can be chosen.", block=following))
 
 
@@ -329,19 +307,11 @@ def _without_candidates(project: Project, version: int) -> ProjectStatus:
     return ProjectStatus(Step.WAITING_FOR_POOL, say("There is nothing to ask yet: upload a pool."))
 
 
-def _failures_in_a_row(project: Project) -> list[Round]:
-    """Return the failed rounds since the last good one, newest first."""
-    newest = list(Round.objects.filter(project=project).order_by("-number")[:MAX_FAILED_ROUNDS])
-    good = next((place for place, row in enumerate(newest) if row.state != WorkState.FAILED), len(newest))
-    return newest[:good]
-
-
 def _if_paid(project: Project, step: Step, sentence: str) -> ProjectStatus:
     """Return the step, or why the account it needs cannot pay; asking counts the training it is for."""
-    stopped = cancelled_work(project, step)
-    if stopped is not None:
-        anew = say("A manager can start it anew on the dashboard.")
-        return ProjectStatus(Step.STUCK, said_together(" ", [stopped.error, anew]))
+    stopped = failures.stopping_words(project, Round if step == Step.ASK else TrainingRun)
+    if stopped:
+        return ProjectStatus(Step.STUCK, stopped)
     events = [training_event(project)]
     paying = training_account(project)
     if paying.pk == project.pool_account_id:
@@ -365,35 +335,3 @@ def _if_paid(project: Project, step: Step, sentence: str) -> ProjectStatus:
         say("A manager can raise its limit."),
     ]
     return ProjectStatus(Step.CANNOT_PAY, said_together(" ", told))
-
-
-def cancelled_work(project: Project, step: Step) -> Round | TrainingRun | None:
-    """Return the round or training that was cancelled where the next one is due: nobody starts that but a person."""
-    newest: Round | TrainingRun | None
-    if step == Step.ASK:
-        newest = Round.objects.filter(project=project).order_by("-number").first()
-    else:
-        newest = TrainingRun.objects.filter(project=project).order_by("-created_at").first()
-    return newest if newest is not None and newest.state == WorkState.FAILED and newest.cancelled_by else None
-
-
-def may_start_anew(project: Project, row: Round | TrainingRun) -> bool:
-    """Say whether a round or training that ended without a result is the newest of its kind and nothing else runs."""
-    if row.state != WorkState.FAILED or project.arrival == Arrival.STREAM or project.state != ProjectState.ACTIVE:
-        return False
-    kinds = (Round, TrainingRun)
-    if any(kind.objects.filter(project=project, state__in=UNFINISHED).exists() for kind in kinds):
-        return False
-    if secret_selectors.labels_in_secret(project) and not _block_is_due(project, row):
-        return False
-    candidate = ModelRelease.objects.filter(project=project, state=ReleaseState.CANDIDATE).exists()
-    newest = type(row).objects.filter(project=project).order_by("-created_at", "-pk").first()
-    return not candidate and newest is not None and newest.pk == row.pk
-
-
-def _block_is_due(project: Project, row: Round | TrainingRun) -> bool:
-    """Say whether a secret block still has to give the model of `row`, or to be opened."""
-    block = secret_selectors.current_block(project)
-    if isinstance(row, TrainingRun):
-        return block is not None and row.block_id == block.pk
-    return block is None and secret_selectors.next_block(project) is not None

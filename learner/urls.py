@@ -20,6 +20,8 @@ urlpatterns = [
     ),
     path("projects/<slug:slug>/overview/", views.overview, name="overview"),
     path("projects/<slug:slug>/overview/standing/", views.standing, name="standing"),
+    path("projects/<slug:slug>/overview/next/", views.next_step, name="next_step"),
+    path("projects/<slug:slug>/overview/card/", views.card, name="card"),
     path("projects/<slug:slug>/overview/close-block/", views.close_block, name="close_block"),
     path("projects/<slug:slug>/overview/train/", views.train_on_few, name="train_on_few"),
     path("projects/<slug:slug>/dashboard/", dashboard_views.show, name="dashboard"),

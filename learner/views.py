@@ -1,6 +1,5 @@
 """Pages of a project's progress and of its released models."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
@@ -10,71 +9,57 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
-from annotation.models import Arrival, Project, ProjectState
+from annotation.models import Project
 from annotation.statement import presenters
-from learner import next_step, selectors
+from annotation.wording import told
+from learner import presses, selectors
 from learner.access import Costed, may_manage, project_of, release_of
-from learner.models import Evaluation, ModelRelease
+from learner.models import ModelRelease
+from learner.next_step import project_status
 from learner.planning.selectors import plan_forecast
+from learner.polling import part_of_page
 from learner.pools import secret_selectors
 from learner.pools.secret_selectors import TrainedOn
+from learner.releases import selectors as release_selectors
 from learner.releases.downloads import file_response
-from learner.releases.intervals import wilson_interval
+from learner.releases.selectors import Accuracy
 from learner.releases.services import releases
 from learner.rounds.services import rounds, secret_rounds
 from learner.selectors import stopping
-from privacy.accounting.cost import Cost
+from learner.way_on import way_on
 
 SHOWN_ROUNDS = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """An evaluation in percent, as pages show it."""
-
-    dataset: str
-    examples: int
-    accuracy: float
-    low: float
-    high: float
-    constant: float
-
-
-def _measured(release: ModelRelease) -> list[Measured]:
-    return [_percent(evaluation) for evaluation in release.evaluations.all()]
-
-
-def _rows(project: Project) -> list[tuple[ModelRelease, TrainedOn, list[Measured]]]:
+def _rows(project: Project) -> list[tuple[ModelRelease, TrainedOn, list[Accuracy]]]:
     """Return each release with what may be said of what it was trained on, and how well it does."""
     found = selectors.releases_of(project)
-    return [(release, selectors.trained_on(release.training_run), _measured(release)) for release in found]
-
-
-def _percent(evaluation: Evaluation) -> Measured:
-    low, high = wilson_interval(evaluation.correct, evaluation.examples)
-    accuracy = 100 * evaluation.correct / evaluation.examples
-    constant = 100 * evaluation.constant_correct / evaluation.examples
-    return Measured(evaluation.dataset.name, evaluation.examples, accuracy, 100 * low, 100 * high, constant)
+    return [
+        (release, selectors.trained_on(release.training_run), release_selectors.accuracies_of(release))
+        for release in found
+    ]
 
 
 def _standing(project: Project) -> dict[str, Any]:
-    status = next_step.project_status(project)
+    newest = selectors.newest_release(project)
+    forecast = plan_forecast(project)
     return {
         "project": project,
-        "status": status,
         "counts": selectors.question_counts(project),
-        "newest": selectors.newest_release(project),
-        "open_block": secret_selectors.open_block(project),
+        "newest": newest,
+        "measured": [] if newest is None else release_selectors.accuracies_of(newest),
         "secret": secret_selectors.labels_in_secret(project),
-        "price": selectors.training_price(project) if status.step == next_step.Step.FEW_LABELS else None,
+        "sheets": presenters.budget_sheets(project),
+        "forecast": told(forecast.sentence) if forecast else "",
     }
 
 
 @login_required
 def overview(request: HttpRequest, slug: str) -> HttpResponse:
-    """Where a project stands, what it has spent, what it has released; engineers come for the releases alone.
+    """What comes next, where a project stands, what it has spent and released; engineers come for the releases alone.
 
     How many questions are answered or disputed depends on what the records hold, so it is for those inside.
     """
@@ -84,36 +69,50 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
     context = _standing(project)
     context |= {
         "more_answers": stopping.more_answers(project, context["newest"]),
-        "sheets": presenters.budget_sheets(project),
-        "forecast": plan_forecast(project),
         "rounds": [Costed.of(chosen, chosen.committed_entry) for chosen in selectors.rounds_of(project)[:SHOWN_ROUNDS]],
         "rows": _rows(project),
         "may_manage": True,
-        "resumed": _price_when_resumed(project),
     }
     return render(request, "learner/overview.html", context)
 
 
-def _price_when_resumed(project: Project) -> Cost | None:
-    """Return what the next model of a paused project costs, which comes by itself; a stream is paid for already."""
-    waits = project.state == ProjectState.PAUSED and project.arrival != Arrival.STREAM
-    return selectors.training_price(project) if waits else None
-
-
-@login_required
-def standing(request: HttpRequest, slug: str) -> HttpResponse:
-    """The moving part of the overview alone."""
+def _managed(request: HttpRequest, slug: str) -> Project:
     project = project_of(request, slug)
     if not may_manage(request, project):
         raise Http404
-    return render(request, "learner/_standing.html", _standing(project))
+    return project
+
+
+@login_required
+@never_cache
+def standing(request: HttpRequest, slug: str) -> HttpResponse:
+    """The moving numbers of the overview alone."""
+    return part_of_page(request, "learner/_standing.html", _standing(_managed(request, slug)))
+
+
+@login_required
+@never_cache
+def next_step(request: HttpRequest, slug: str) -> HttpResponse:
+    """What the project waits for alone, as it stands on several pages."""
+    context = presses.next_step_context(_managed(request, slug), request.user)
+    return part_of_page(request, "learner/_next_step.html", context)
+
+
+@login_required
+@never_cache
+def card(request: HttpRequest, slug: str) -> HttpResponse:
+    """The moving part of a project's card."""
+    project = _managed(request, slug)
+    context = {"project": project, "way": way_on(project), "counts": selectors.question_counts(project)}
+    context["secret"] = secret_selectors.labels_in_secret(project)
+    return part_of_page(request, "learner/_card.html", context)
 
 
 @login_required
 def release_list(request: HttpRequest, slug: str) -> HttpResponse:
     """Every release, newest first."""
     project = project_of(request, slug)
-    status = next_step.project_status(project) if may_manage(request, project) else None
+    status = project_status(project) if may_manage(request, project) else None
     return render(request, "learner/releases.html", {"project": project, "rows": _rows(project), "status": status})
 
 

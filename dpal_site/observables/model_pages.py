@@ -98,9 +98,10 @@ RELEASES = (
     ),
     Shown(
         "learner/release.html learner/_release_state.html learner/_release_measures.html"
-        " learner/_release_difference.html learner/_accuracy.html",
-        "beaten_by card checks found digest files history release.held_back measured one.accuracy one.constant"
-        " one.examples one.high one.low one.value one.accuracy.* one.measures one.measures.* one.rows recall.* row.*"
+        " learner/_release_difference.html learner/_accuracy.html learner/_hero.html",
+        "accuracies beaten_by card checks found digest files history release.held_back measured one.constant"
+        " one.dataset one.described one.examples one.high one.low one.value one.accuracy.* one.measures"
+        " one.measures.* one.rows recall.* row.*"
         " one.as_matrix one.taken_for line.*"
         " difference.accuracies before.value before.low before.high"
         " now.value now.low now.high difference.weights difference.weights.*",
@@ -167,8 +168,24 @@ DASHBOARD = (
         "versions trained on what was said at random, applied to what passed the gate",
     ),
     Shown(
+        "learner/_chart.html learner/_bars.html learner/dashboard.html learner/release.html"
+        " learner/_release_measures.html",
+        "chart.* curve.* mark.* tick.* one.name one.place caption title charts.spending"
+        " charts.purposes charts.releases bars name what percent history_chart one.reliability_chart heat",
+        MODELS,
+        Basis.DERIVED,
+        "drawn from the numbers of the table beside it, for whoever reads that table",
+    ),
+    Shown(
+        "learner/dashboard.html",
+        "charts.labels",
+        MANAGERS,
+        Basis.MANAGERS,
+        "how many answers there are by day, as in the table beside it",
+    ),
+    Shown(
         "learner/dashboard.html learner/_dashboard_table.html",
-        "project.slug may_manage beside other.name caption name open column column.heading column.kind"
+        "project.slug may_manage caption name open column column.heading column.kind"
         " shown.table.columns tables.spending tables.purposes tables.purposes.rows tables.releases"
         " tables.releases.rows",
         MODELS,

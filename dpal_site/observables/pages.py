@@ -260,7 +260,8 @@ FOR_MANAGERS = (
         " annotation:question annotation:questions annotation:reported"
         " annotation:retention annotation:review annotation:review_image annotation:settings annotation:survey"
         " annotation:uploads learner:closing learner:forget learner:overview learner:plan learner:plan_plot"
-        " learner:channels learner:ranked_pool learner:retire learner:standing learner:webhooks learner:work_list",
+        " learner:channels learner:ranked_pool learner:card learner:next_step learner:retire learner:standing"
+        " learner:webhooks learner:work_list",
         MANAGERS,
         Basis.MANAGERS,
         "uploads, answers, people, settings: managers are inside",

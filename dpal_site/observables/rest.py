@@ -258,6 +258,13 @@ REST = (
         Basis.BOOKKEEPING,
         "what is left in the accounts, divided by declared prices; no upload is looked at",
     ),
+    Shown(
+        "NextStepOut ActOut",
+        "*",
+        MANAGERS,
+        Basis.MANAGERS,
+        "what a project waits for, by its questions, people and work, and declared prices: managers are inside",
+    ),
     Shown("RoundOut", "created_at finished_at", MODELS, Basis.BOOKKEEPING, "times to the second"),
     Shown(
         "RoundOut", "error error_as_code", MANAGERS, Basis.MANAGERS, "why a step failed is an output of what it read"

@@ -21,7 +21,7 @@ from annotation.models.quality import QualityReport
 from annotation.questions import quality
 from annotation.statement import charges, presenters
 from annotation.statement.spending import spending_amounts
-from learner import next_step, selectors
+from learner import failures
 from learner.models import Round, TrainingRun
 from learner.pools import secret_selectors
 from learner.releases import selectors as release_selectors
@@ -319,7 +319,7 @@ def _step(project: Project, row: Round | TrainingRun, usual: float | None, *, is
     left = None
     if row.state == WorkState.RUNNING and row.started_at and usual is not None:
         left = max(0.0, usual - _taken(row))
-    can_retry = is_newest and next_step.may_start_anew(project, row)
+    can_retry = is_newest and failures.may_start_anew(project, row)
     return Work(
         kind="round" if is_round else "training",
         key=str(row.pk),
@@ -330,7 +330,7 @@ def _step(project: Project, row: Round | TrainingRun, usual: float | None, *, is
         # A stream's version is the weights as they are: made in a moment, and paid for long before.
         can_cancel=_can_cancel(row) and getattr(row, "stream_batches", None) is None,
         can_retry=can_retry,
-        price=_price_of_step(project, row) if can_retry else None,
+        price=failures.price_of(project, row) if can_retry else None,
     )
 
 
@@ -339,12 +339,6 @@ def _price_of_job(job: Job, dataset: Dataset | None) -> Cost | None:
     if dataset is None or job.kind not in ("gate", "import"):
         return None
     return charges.upload_charge(dataset.project, dataset.role)
-
-
-def _price_of_step(project: Project, row: Round | TrainingRun) -> Cost | None:
-    if isinstance(row, TrainingRun):
-        return selectors.training_price(project)
-    return selectors.round_price(project)
 
 
 def _can_cancel(row: Job | Round | TrainingRun) -> bool:

@@ -1,6 +1,6 @@
 """The dashboard: where a project stands in numbers, plots with their numbers under them, files, and work in hand."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, time
 from typing import Any
 
@@ -22,11 +22,12 @@ from annotation.projects.services import projects
 from annotation.statement import presenters
 from annotation.statement.spending import table_csv
 from annotation.work.services import work
-from learner import plots, selectors
+from learner import page_charts, plots, selectors
 from learner.access import may_manage, project_of
 from learner.dashboard import tables as dashboard
 from learner.dashboard.forms import ComparisonForm
 from learner.models import Round, TrainingRun
+from learner.releases import selectors as release_selectors
 from learner.rounds.services import rounds
 from learner.selectors import stopping
 from privacy.models import BudgetAccount
@@ -35,6 +36,7 @@ KINDS: dict[str, type[Job] | type[Round] | type[TrainingRun]] = {"job": Job, "ro
 # What engineers see, too; the rest is for those inside.
 OUTSIDE = ("spending", "purposes", "releases")
 SHOWN_ROWS = 30
+Amounts = dict[str, list[tuple[datetime, float]]]
 
 
 def _managed(request: HttpRequest, slug: str) -> Project:
@@ -72,13 +74,14 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     project = project_of(request, slug)
     managing = may_manage(request, project)
     names = [*OUTSIDE, "labels", "annotators"] if managing else OUTSIDE
+    tables = {name: _table(request, project, name) for name in names}
     context = {
         "project": project,
         "may_manage": managing,
         "sheets": presenters.budget_sheets(project),
-        "tables": {name: _shown(_table(request, project, name)) for name in names},
+        "tables": {name: _shown(table) for name, table in tables.items()},
+        "charts": _charts(_compared(request, project), tables),
         "hidden": dashboard.hides_answers(project),
-        "beside": _compared(request, project)[1:],
         "more_answers": stopping.more_answers(project, selectors.newest_release(project)),
     }
     if managing:
@@ -148,13 +151,57 @@ def plot(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     )
 
 
-def _spending(table: dashboard.Table) -> bytes:
-    curves: dict[str, list[tuple[datetime, float]]] = {}
-    limits: dict[str, list[tuple[datetime, float]]] = {}
+def _standing_amounts(table: dashboard.Table) -> tuple[Amounts, Amounts]:
+    """Return what each account had spent from each moment on, and its limits."""
+    curves: Amounts = {}
+    limits: Amounts = {}
     for account, when, spent, _left, limit in table.rows:
         here = timezone.localtime(when)
         curves.setdefault(account, []).append((here, spent))
         limits.setdefault(account, []).append((here, limit))
+    return curves, limits
+
+
+def _shares(table: dashboard.Table) -> dict[str, list[tuple[str, float]]]:
+    """Return the share of each mechanism in what an account has spent."""
+    shares: dict[str, list[tuple[str, float]]] = {}
+    first = table.rows[0][1]
+    for account, by, name, _operations, _epsilon, _rho, _delta, percent in table.rows:
+        if by == first:
+            shares.setdefault(account, []).append((name, percent))
+    return shares
+
+
+def _so_far(table: dashboard.Table) -> Amounts:
+    """Return all answers and all labels agreed on up to each day."""
+    here = timezone.get_current_timezone()
+    days = [(datetime.combine(row[0], time(), tzinfo=here), row) for row in table.rows]
+    agreed, so_far = 0, []
+    for day, row in days:
+        agreed += row[3]
+        so_far.append((day, float(agreed)))
+    return {_("Answers"): [(day, float(row[2])) for day, row in days], _("Labels agreed on"): so_far}
+
+
+def _charts(projects: Sequence[Project], tables: Mapping[str, dashboard.Table]) -> dict[str, Any]:
+    """Return what the page draws of its tables."""
+    spent, limits = _standing_amounts(tables["spending"])
+    several = len(projects) > 1
+    history = [
+        (f"{project.name}: {one.dataset}" if several else one.dataset, version, one)
+        for project in projects
+        for version, one in release_selectors.accuracy_history(project, up_to=2**31 - 1)
+    ]
+    return {
+        "spending": page_charts.history_chart(spent, up="ε", limits=limits),
+        "purposes": _shares(tables["purposes"]) if tables["purposes"].rows else {},
+        "releases": page_charts.accuracy_chart(history),
+        "labels": page_charts.history_chart(_so_far(tables["labels"]), up=_("so far")) if "labels" in tables else None,
+    }
+
+
+def _spending(table: dashboard.Table) -> bytes:
+    curves, limits = _standing_amounts(table)
     return plots.history_plot(
         curves,
         limits=limits,
@@ -165,27 +212,16 @@ def _spending(table: dashboard.Table) -> bytes:
 
 
 def _purposes(table: dashboard.Table) -> bytes:
-    shares: dict[str, list[tuple[str, float]]] = {}
-    first = table.rows[0][1]
-    for account, by, name, _operations, _epsilon, _rho, _delta, percent in table.rows:
-        if by == first:
-            shares.setdefault(account, []).append((name, percent))
     return plots.share_plot(
-        shares,
+        _shares(table),
         title=_("What the budget went to"),
         words=_("The share of each mechanism in what an account has spent; the table has the numbers."),
     )
 
 
 def _labels(table: dashboard.Table) -> bytes:
-    here = timezone.get_current_timezone()
-    days = [(datetime.combine(row[0], time(), tzinfo=here), row) for row in table.rows]
-    agreed, so_far = 0, []
-    for day, row in days:
-        agreed += row[3]
-        so_far.append((day, float(agreed)))
     return plots.history_plot(
-        {_("Answers"): [(day, float(row[2])) for day, row in days], _("Labels agreed on"): so_far},
+        _so_far(table),
         label=_("so far"),
         title=_("Answers and labels over time"),
         words=_("All answers and all labels agreed on up to each day; the table has the numbers."),

@@ -20,7 +20,7 @@ from annotation.people.identity import note_nothing, person_of
 from annotation.projects.forms.wizard import draft_form, step_of
 from annotation.projects.services import projects
 from annotation.projects.views.wizard import draft_of
-from learner import plots
+from learner import page_charts, plots
 from learner.models.planning import PlanSimulation
 from learner.planning import answer_hints, plan_setups
 from learner.planning.curves import TEST_ROWS
@@ -159,6 +159,22 @@ def _context(made: Plan, plot_page: str, key: str) -> dict[str, Any]:
         "accuracy_plot": reverse(plot_page, args=[key, "accuracy", fingerprint]),
         "split_plot": reverse(plot_page, args=[key, "split", fingerprint]),
         **_shown(simulation, made.setup),
+        **_charts(_shown(simulation, made.setup), online=made.setup.online is not None),
+    }
+
+
+def _charts(shown: Mapping[str, Any], *, online: bool) -> dict[str, Any]:
+    """Return what the page draws of a simulation."""
+    curves = [(curve["name"], curve["points"]) for curve in shown["curves"]]
+    plain = [
+        (_("%(data)s, without privacy") % {"data": curve["name"]}, curve["plain"])
+        for curve in shown["curves"]
+        if curve["plain"]
+    ]
+    across = _("records arrived") if online else _("labels")
+    return {
+        "accuracy_chart": page_charts.simulation_chart(curves, beside=plain, across=across),
+        "split_chart": page_charts.split_chart(shown["splits"], across=shown.get("axis", "")),
     }
 
 

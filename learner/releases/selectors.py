@@ -107,6 +107,11 @@ def accuracy_of(evaluation: Evaluation) -> Accuracy:
     return Accuracy(evaluation.dataset.name, evaluation.examples, share, low, high, constant, described)
 
 
+def accuracies_of(release: ModelRelease) -> list[Accuracy]:
+    """Return how often a release is right on each public test set, with what stands beside it."""
+    return [accuracy_of(evaluation) for evaluation in release.evaluations.all()]
+
+
 def accuracy_history(project: Project, *, up_to: int) -> list[tuple[int, Accuracy]]:
     """Return version and accuracy on each public test set, oldest version first."""
     found = selectors.releases_of(project).filter(version__lte=up_to).order_by("version")

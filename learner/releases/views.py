@@ -20,7 +20,7 @@ from annotation.projects.settings_words import value_of
 from annotation.statement import presenters
 from annotation.statement.words import what_words
 from annotation.wording import told
-from learner import plots, selectors
+from learner import page_charts, plots, selectors
 from learner.access import Costed, may_manage, release_of
 from learner.models import Evaluation, ModelRelease, ReleaseState
 from learner.releases import selectors as release_selectors
@@ -48,6 +48,7 @@ def release(request: HttpRequest, slug: str, version: int) -> HttpResponse:
     before = _compared(request, found)
     offered = found.state != ReleaseState.CANDIDATE and not found.is_buried
     card = releases.card_of(release=found) if offered else None
+    history = release_selectors.accuracy_history(found.project, up_to=version)
     context = {
         "project": found.project,
         "release": found,
@@ -55,8 +56,10 @@ def release(request: HttpRequest, slug: str, version: int) -> HttpResponse:
         "estimator": value_of("estimator", found.estimator),
         "rounds": selectors.rounds_behind(found.training_run),
         "used": selectors.trained_on(found.training_run),
+        "accuracies": release_selectors.accuracies_of(found),
         "measured": [_measured(evaluation, found) for evaluation in found.evaluations.all()],
-        "history": release_selectors.accuracy_history(found.project, up_to=version),
+        "history": history,
+        "history_chart": page_charts.accuracy_chart([(one.dataset, number, one) for number, one in history]),
         "sheets": presenters.budget_sheets(found.project),
         "difference": None if before is None else release_selectors.difference(found, before=before, inside=managing),
         "others": [one.version for one in selectors.releases_of(found.project) if one.version != version],
@@ -95,9 +98,16 @@ def _measured(evaluation: Evaluation, release: ModelRelease) -> dict[str, Any]:
         "measures": found,
         "classes": classes,
         "as_matrix": len(classes) <= MATRIX_CLASSES,
-        "rows": list(zip(classes, found["confusion"], found["recall"], strict=True)) if found else [],
+        "rows": list(zip(classes, map(_heated, found["confusion"]), found["recall"], strict=True)) if found else [],
+        "reliability_chart": page_charts.reliability_chart(found["reliability"]) if found else None,
         "taken_for": _taken_for(classes, found) if found and len(classes) > MATRIX_CLASSES else [],
     }
+
+
+def _heated(row: Sequence[int]) -> list[tuple[int, int]]:
+    """Return each number of a row of the matrix with how dark it is drawn, 0 to 5, by its share of the row."""
+    whole = sum(row)
+    return [(number, round(5 * number / whole) if whole else 0) for number in row]
 
 
 def _taken_for(classes: Sequence[str], found: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -212,12 +212,10 @@ def test_what_was_spent_and_what_is_in_hand(page: "Page", go: Callable[..., None
     )
     go("learner:dashboard", project.slug)
     for name in PLOTS:
-        picture = page.locator(f"img[src$='/{name}.svg']")
-        picture.scroll_into_view_if_needed()
-        page.wait_for_function(
-            "picture => picture.complete && picture.naturalWidth > 100", arg=picture.element_handle()
-        )
-        svg = ElementTree.fromstring(page.request.get(str(picture.evaluate("picture => picture.src"))).body())
+        picture = page.locator(f"a[href$='/{name}.svg']")
+        drawn = picture.locator("xpath=preceding::*[self::figure or self::ul][1]")
+        assert drawn.bounding_box()["width"] > 100
+        svg = ElementTree.fromstring(page.request.get(str(picture.evaluate("link => link.href"))).body())
         assert svg.findtext(f"{SVG}title")
         assert svg.findtext(f"{SVG}desc")
         link = page.locator(f"a[href$='/dashboard/{name}.csv']")

@@ -10,9 +10,10 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.choices.presets import PRESETS, broken_rules
 from annotation.models import Arrival, Oracle, PrivacyUnit, Project
+from annotation.projects.forms.cards import ChoiceCards
 from annotation.projects.forms.pool import PoolProjectForm
 from annotation.projects.forms.streams import StreamProjectForm
-from annotation.projects.forms.wizard import ProtectionForm, arrival_of, preset_of
+from annotation.projects.forms.wizard import arrival_of, preset_of
 from annotation.projects.settings_words import name_of, value_of
 
 
@@ -21,21 +22,18 @@ class KindForm(forms.Form):
 
     oracle = forms.ChoiceField(
         choices=Oracle.choices,
-        widget=forms.RadioSelect,
+        widget=ChoiceCards,
         label=_("Who answers"),
-        help_text=ProtectionForm.base_fields["oracle"].help_text,
     )
     arrival = forms.ChoiceField(
         choices=Arrival.choices,
-        widget=forms.RadioSelect,
+        widget=ChoiceCards,
         label=_("How records come"),
-        help_text=ProtectionForm.base_fields["arrival"].help_text,
     )
     privacy_unit = forms.ChoiceField(
         choices=PrivacyUnit.choices,
-        widget=forms.RadioSelect,
+        widget=ChoiceCards,
         label=_("Unit of privacy"),
-        help_text=ProtectionForm.base_fields["privacy_unit"].help_text,
     )
     preset = forms.ChoiceField(
         required=False,

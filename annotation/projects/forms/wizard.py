@@ -15,6 +15,7 @@ from annotation.choices.preset import Preset
 from annotation.choices.presets import PRESETS, broken_rules
 from annotation.models import Arrival, Oracle, PrivacyUnit
 from annotation.populations.selectors import Terms
+from annotation.projects.forms.cards import ChoiceCards
 from annotation.projects.forms.choosing import ChoosingForm, words_of
 from annotation.projects.forms.pool import PoolProjectForm
 from annotation.projects.forms.streams import StreamProjectForm
@@ -84,29 +85,18 @@ class ProtectionForm(forms.Form):
 
     oracle = forms.ChoiceField(
         choices=Oracle.choices,
-        widget=forms.RadioSelect,
+        widget=ChoiceCards,
         label=_("Who answers"),
-        help_text=_(
-            "Experts see the records, and the world is what these are protected from. A crowd is protected against: it "
-            "sees only texts that enough people said."
-        ),
     )
     arrival = forms.ChoiceField(
         choices=Arrival.choices,
-        widget=forms.RadioSelect,
+        widget=ChoiceCards,
         label=_("How records come"),
-        help_text=_(
-            "A pool waits and is asked about in rounds; a stream decides about each record once and pays once."
-        ),
     )
     privacy_unit = forms.ChoiceField(
         choices=PrivacyUnit.choices,
-        widget=forms.RadioSelect,
+        widget=ChoiceCards,
         label=_("Unit of privacy"),
-        help_text=_(
-            "What the guarantee hides. All of one person is the stronger promise; each text a person may give costs "
-            "the gate once more."
-        ),
     )
 
     def __init__(self, data: Any = None, *, preset: Preset, draft: Mapping[str, Any]) -> None:

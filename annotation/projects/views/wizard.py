@@ -188,7 +188,7 @@ def _page(request: HttpRequest, key: str, step: Step, context: dict[str, Any], *
             "step": step,
             "title": TITLES[step],
             "number": place + 1,
-            "steps": [{"key": one, "title": TITLES[one]} for one in steps],
+            "steps": [{"key": one, "title": TITLES[one], "done": number < place} for number, one in enumerate(steps)],
             "before": steps[place - 1] if place else None,
             "who": protection_words.who_is_protected(preset, draft.get("privacy_unit"), settings),
             "compared": _compared(request, key),

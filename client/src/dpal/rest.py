@@ -34,6 +34,7 @@ from dpal.rest_documents import (
     ModelDifferenceOut,
     ModelOut,
     MoveIn,
+    NextStepOut,
     PlanOut,
     PopulationIn,
     PopulationOut,
@@ -372,6 +373,10 @@ class Rest:
     def list_forgettings(self, slug: str) -> Iterator[ForgettingOut]:
         """Requests to forget, newest first."""
         return cast("Iterator[ForgettingOut]", self.site.listed(f"projects/{quoted(str(slug))}/forgettings"))
+
+    def get_next_step(self, slug: str) -> NextStepOut:
+        """What a project waits for."""
+        return cast("NextStepOut", self.site.call("GET", f"projects/{quoted(str(slug))}/next-step"))
 
     def get_plan(self, slug: str, *, records: int | None | None = None) -> PlanOut:
         """What the accounts still buy."""

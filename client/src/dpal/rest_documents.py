@@ -27,6 +27,14 @@ class AccuracyOut(TypedDict):
     after: list[Any] | None
 
 
+class ActOut(TypedDict):
+    kind: str
+    label: str
+    page: str
+    epsilon: float | None
+    delta: float | None
+
+
 class AskedOut(TypedDict):
     version: int
     released_at: str | None
@@ -401,6 +409,19 @@ class ModelOut(TypedDict):
 class MoveIn(TypedDict):
     version: int
     reason: str
+
+
+class NextStepOut(TypedDict):
+    step: str
+    status: str
+    status_as_code: SaidOut | None
+    waits_for: str
+    sentence: str
+    sentence_as_code: SaidOut | None
+    acts: list[ActOut]
+    goes_on_at: str | None
+    open: int
+    done: int
 
 
 class PlanOut(TypedDict):

@@ -17,11 +17,11 @@ from annotation.questions.services import labels, queue
 from annotation.statement.label_budget import questions_left
 from annotation.work.services import broker, jobs
 from annotation.work.services.work import finish_work
-from learner import next_step, selectors
+from learner import failures, next_step, selectors
 from learner.answers.services import randomized_answers
 from learner.configuration.pool import featurizer_of, screen_of, strategy_of
 from learner.errors import NothingToAsk, NothingWaits
-from learner.models import Round, TrainingRun
+from learner.models import Round, Stream, TrainingRun
 from learner.next_step import ProjectStatus, Step
 from learner.pools import secret_selectors
 from learner.pools import selectors as pool_selectors
@@ -41,6 +41,7 @@ from learner.selectors import answers as answer_selectors
 from learner.selectors import repeats as repeat_selectors
 from learner.selectors import streams as stream_selectors
 from learner.strategies.clustered_uncertainty import ClusteredUncertainty
+from learner.streams.services import stream_updates
 from learner.work.services import attempts
 from learner.work.services.dispatch import (
     CHECK_RELEASE_TASK,
@@ -127,9 +128,13 @@ def start_anew(*, row: Round | TrainingRun) -> Round | TrainingRun | None:
     """
     with transaction.atomic():
         project = Project.objects.select_for_update(no_key=True).get(pk=row.project_id)
-        if not next_step.may_start_anew(project, row):
+        if not failures.may_start_anew(project, row):
             return None
-        return _start_round(project) if isinstance(row, Round) else _start_training(project)
+        if isinstance(row, Round):
+            return _start_round(project)
+        if project.arrival == Arrival.STREAM:
+            return stream_updates.start_release(project=project, stream=Stream.objects.get(project=project))
+        return _start_training(project)
 
 
 def train_on_few(*, project: Project) -> TrainingRun:

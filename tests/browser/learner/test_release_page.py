@@ -58,10 +58,11 @@ def test_a_release_and_its_webhooks(page: "Page", live_site: Supervisor) -> None
             assert [f"{item['id']}: {item['nodes'][0]['html'][:150]}" for item in violations] == [], (path, scheme)
             assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
     page.goto(live_site.url + paths[0])
-    expect(page.locator("figure.plot img")).to_have_count(3)
-    for picture in page.locator("figure.plot img").all():
-        picture.scroll_into_view_if_needed()
-        page.wait_for_function(
-            "picture => picture.complete && picture.naturalWidth > 100", arg=picture.element_handle()
-        )
-        assert picture.get_attribute("alt")
+    expect(page.locator("figure.chart svg")).to_have_count(2)
+    for point in page.locator("figure.chart .mark").all():
+        point.focus()
+        assert point.evaluate("point => point === document.activeElement")
+        assert point.get_attribute("aria-label")
+    expect(page.locator("table.matrix .heat5, table.matrix .heat4, table.matrix .heat3").first).to_be_visible()
+    for link in page.get_by_role("link", name="Picture (SVG)").all():
+        assert page.request.get(f"{live_site.url}{link.get_attribute('href')}").status == 200

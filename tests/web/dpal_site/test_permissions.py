@@ -135,6 +135,8 @@ PAGES = {
     "learner:cancel_work": MANAGERS,
     "learner:retry_work": MANAGERS,
     "learner:standing": MANAGERS,
+    "learner:next_step": MANAGERS,
+    "learner:card": MANAGERS,
     # No block is open in the project, which a manager is told like this.
     "learner:close_block": "L--x---",
     "learner:train_on_few": ONLY_MANAGERS,
@@ -262,6 +264,7 @@ ROUTES: dict[str, tuple[str, Scope]] = {
     "roll_back_channel": (MANAGERS, Scope.PROJECTS_WRITE),
     "retire_model": (MANAGERS, Scope.PROJECTS_WRITE),
     "get_model_difference": (INSIDE, Scope.MODELS_READ),
+    "get_next_step": (MANAGERS, Scope.PROJECTS_READ),
     "get_plan": (MANAGERS, Scope.LEDGER_READ),
     "get_evidence": (INSIDE, Scope.MODELS_READ),
     "preview_forgetting_of": (MANAGERS, Scope.DATASETS_WRITE),

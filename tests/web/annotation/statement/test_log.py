@@ -23,7 +23,7 @@ SHOWING = {
     " log log_csv crowd_done own_statistics own_answers questions question checks check_image review"
     " review_image payments opinions uploads dataset bad_rows download_labels budget statement statement_csv"
     " statement_json limit_requests reported why question_image populations population population_statement",
-    "learner": "overview standing dashboard work_list dashboard_plot dashboard_csv ranked_pool closing"
+    "learner": "overview standing next_step card dashboard work_list dashboard_plot dashboard_csv ranked_pool closing"
     " forget plan_plot draft_plan_plot releases release accuracy_plot measure_plot release_file"
     " evaluation download_evaluation evidence",
 }

@@ -1,0 +1,117 @@
+"""The next step by REST, and the same numbers wherever they stand."""
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from annotation.amounts import epsilon_words
+from annotation.models import Role
+from annotation.people.services import members, tokens
+from annotation.people.services.tokens import Scope
+from annotation.projects.selectors import project_cards
+from annotation.templatetags.privacy_numbers import percent
+from learner.selectors import question_counts
+from learner.way_on import way_on
+from privacy.selectors import guarantee
+from tests import learning
+from tests.factories import make_user
+from tests.markup import tight
+
+pytestmark = pytest.mark.django_db(transaction=True)
+SCOPES = [Scope.PROJECTS_READ, Scope.LEDGER_READ, Scope.MODELS_READ]
+
+
+@pytest.fixture
+def owner():
+    return make_user()
+
+
+@pytest.fixture
+def project(owner):
+    """Open a project with a version, an open round and some answers for the next one."""
+    opened = learning.open_trusted(owner, selection="random")
+    learning.fill_trusted(opened)
+    annotator = make_user()
+    learning.run_to_release(opened, annotator, version=1)
+    learning.work_off(opened)
+    assert learning.label_everything(opened, annotator, at_most=5) == 5
+    return opened
+
+
+def rest(person, address: str):
+    _, secret = tokens.create_token(user=person, name="test", scopes=SCOPES, lifetime=timedelta(days=1))
+    return Client(headers={"Authorization": f"Bearer {secret}"}).get(f"/api/v1/{address}")
+
+
+def read(owner, name: str, project) -> str:
+    client = Client()
+    client.force_login(owner)
+    args = [] if name == "annotation:projects" else [project.slug]
+    return tight(client.get(reverse(name, args=args)).content.decode())
+
+
+def test_what_a_project_waits_for_by_rest(owner, project):
+    told = rest(owner, f"projects/{project.slug}/next-step").json()
+    way, counts = way_on(project), question_counts(project)
+    assert (told["step"], told["waits_for"]) == (way.status.step, way.blocker) == ("labelling", "answers")
+    assert told["sentence"] == way.sentence == "7 questions wait for answers."
+    assert told["sentence_as_code"]["parameters"] == {"n": 7}
+    assert (told["open"], told["done"]) == (counts.open, counts.newly_done) == (7, 5)
+    assert [act["kind"] for act in told["acts"]] == ["label"]
+    assert told["acts"][0]["page"] == reverse("annotation:label", args=[project.slug])
+
+
+def test_acts_bring_their_price(owner):
+    project = learning.open_secret(owner)
+    learning.fill_trusted(project)
+    learning.work_off(project)
+    told = rest(owner, f"projects/{project.slug}/next-step").json()
+    close = next(act for act in told["acts"] if act["kind"] == "close_block")
+    assert close["epsilon"] == next(act.price.epsilon for act in way_on(project).acts if act.price is not None)
+    assert told["goes_on_at"]
+
+
+def test_it_is_for_managers(project):
+    for role in (Role.ENGINEER, Role.ANNOTATOR):
+        person = make_user()
+        members.add_member(project=project, user=person, role=role)
+        assert rest(person, f"projects/{project.slug}/next-step").status_code == 404
+
+
+def test_what_was_spent_is_the_same_everywhere(owner, project):
+    now = guarantee(project.pool_account)
+    spent, limit = epsilon_words(now.epsilon_spent), epsilon_words(now.epsilon_limit)
+    assert now.epsilon_spent > 0
+    for name in ("learner:overview", "learner:standing", "learner:dashboard", "annotation:budget"):
+        assert re.search(rf"{spent}\s*<small>of {limit} ε", read(owner, name, project)), name
+    assert f"ε {spent} of {limit}" in read(owner, "annotation:projects", project)
+    (account,) = rest(owner, f"projects/{project.slug}/ledger").json()
+    assert (account["epsilon_spent"], account["epsilon_limit"]) == (now.epsilon_spent, now.epsilon_limit)
+    assert spent in read(owner, "annotation:statement", project)
+
+
+def test_how_far_the_labels_are_is_the_same_everywhere(owner, project):
+    for name in ("learner:overview", "learner:standing", "learner:dashboard"):
+        page = read(owner, name, project)
+        assert re.search(r"<dt>Open questions</dt>\s*<dd>7</dd>", page), name
+        assert re.search(r"<dt>Labels agreed on</dt>\s*<dd>17</dd>", page), name
+    assert "5 of 12 questions done for the next model" in read(owner, "learner:card", project)
+    assert re.search(r"<dd>\s*5 of 12\s*</dd>", read(owner, "learner:overview", project))
+
+
+def test_how_good_the_newest_version_is_is_the_same_everywhere(owner, project):
+    (card,) = project_cards(user=owner)
+    (measured,) = rest(owner, f"projects/{project.slug}/models/1").json()["evaluations"]
+    assert card.model.accuracy == pytest.approx(measured["accuracy"])
+    share = percent(card.model.accuracy)
+    for name in (
+        "learner:overview",
+        "learner:standing",
+        "learner:dashboard",
+        "learner:releases",
+        "annotation:projects",
+    ):
+        assert share in read(owner, name, project), name
