@@ -460,6 +460,8 @@ def main() -> int:
         return 0
     for name in ("DATABASE_URL", "CELERY_BROKER_URL", "STORAGE_URL"):
         os.environ.pop(name, None)
+    # Rows are compared in the table they have in common with COPY; `gate_service.py` measures pools in columns.
+    os.environ["POOLS_IN_DATABASE"] = "1"
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dpal_site.settings")
     os.environ["PYTHONPATH"] = "."
     with tempfile.TemporaryDirectory(prefix=FOLDER_PREFIX) as folder:
