@@ -260,3 +260,31 @@ class DoublingBlocks(BatchPolicy):
             if end > state.next_slot:
                 yield end
             end *= 2
+
+
+def policy_for(name: str, *, length: int | None, denominator: int | None = None) -> BatchPolicy:
+    """Return the policy of a stream by the name that projects store.
+
+    Parameters
+    ----------
+    name : {"immediate", "flmb", "flsw", "flsw_hidden", "doubling"}
+        Which one.
+    length : int or None
+        Slots of a window or of the first block, or records of a batch, >= 1; 1 where nothing is said.
+    denominator : int or None
+        Of hidden windows.
+
+    Raises
+    ------
+    ValueError
+        If nothing has the name or a number is below 1.
+    """
+    if name == "immediate":
+        return ImmediateUpdates()
+    if name == "flmb":
+        return FixedBatches(length or 1)
+    if name == "doubling":
+        return DoublingBlocks(length or 1)
+    if name in ("flsw", "flsw_hidden"):
+        return FixedWindows(length or 1, denominator=denominator)
+    raise ValueError(f"no stream updates by {name!r}")

@@ -22,7 +22,6 @@ TESTED_THROUGH_OTHERS = {
     "annotation/choices/own_choices.py",
     "annotation/choices/preset.py",
     "annotation/choices/refusals.py",
-    "annotation/choices/stream_presets.py",
     "annotation/data/parsers/parquet.py",
     "annotation/data/parsers/parquet_pages.py",
     "annotation/data/services/mappings.py",

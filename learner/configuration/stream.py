@@ -2,7 +2,7 @@
 
 import math
 
-from annotation.models import Estimator, Project, Selection, UpdatePolicy
+from annotation.models import Estimator, Project, Selection
 from learner.configuration import pool as configuration
 from learner.configuration.pool import featurizer_of
 from learner.estimators.choice import INTERCEPT_SCALING, Shape
@@ -11,7 +11,7 @@ from learner.estimators.running_sums import OfRunningSums
 from learner.estimators.streaming import StreamingLinearClassifier
 from learner.features.base import Featurizer
 from learner.online import Online
-from learner.policies import BatchPolicy, DoublingBlocks, FixedBatches, FixedWindows, ImmediateUpdates
+from learner.policies import BatchPolicy, DoublingBlocks, FixedWindows, ImmediateUpdates, policy_for
 from learner.strategies.bernoulli_screen import BernoulliScreen, shrinking_threshold
 from learner.strategies.screen import Screen
 from privacy.accounting.events import Event, MinibatchSgdEvent, RunningSumsEvent, StreamEvent
@@ -31,14 +31,7 @@ def screen_of(project: Project, *, updates: int = 0) -> Screen | None:
 
 def policy_of(project: Project) -> BatchPolicy:
     """Return when the answers of a stream become an update."""
-    if project.update_policy == UpdatePolicy.IMMEDIATE:
-        return ImmediateUpdates()
-    length = project.window_length or 1
-    if project.update_policy == UpdatePolicy.FLMB:
-        return FixedBatches(length)
-    if project.update_policy == UpdatePolicy.DOUBLING:
-        return DoublingBlocks(length)
-    return FixedWindows(length, denominator=project.window_denominator)
+    return policy_for(project.update_policy, length=project.window_length, denominator=project.window_denominator)
 
 
 def learner_of(project: Project, featurizer: Featurizer) -> StreamingLinearClassifier:

@@ -14,6 +14,8 @@ from learner.linear_model import LinearModel
 Encode = Callable[[Sequence[str]], NDArray[np.floating]]
 # From so many example texts a class on, differences between examples say more than their mean.
 LEAST_EXAMPLES = 4
+# Smoothing of the hinge in whose scale the words start a stream of noisy steps.
+STREAM_SMOOTHING = 1.0
 # A regularised fit; each class weighs as much as its examples.
 REGULARIZATION = 0.1
 # Turns cosines between texts into scores whose softmax are probabilities.
@@ -33,6 +35,12 @@ def public_examples(
     return [text for text, _ in found], np.array([place for _, place in found], dtype=np.int64)
 
 
+def enough_examples(classes: Sequence[str], descriptions: Mapping[str, ClassDescription]) -> bool:
+    """Say whether every class has examples enough to fit a model to them."""
+    places = public_examples(classes, descriptions)[1]
+    return bool(len(places)) and int(np.bincount(places, minlength=len(classes)).min()) >= LEAST_EXAMPLES
+
+
 def version_zero(classes: Sequence[str], descriptions: Mapping[str, ClassDescription], encode: Encode) -> LinearModel:
     """Return the model made of names, sentences and examples.
 
@@ -40,7 +48,7 @@ def version_zero(classes: Sequence[str], descriptions: Mapping[str, ClassDescrip
     was written about it, its name where nothing was.
     """
     texts, places = public_examples(classes, descriptions)
-    if len(texts) and np.bincount(places, minlength=len(classes)).min() >= LEAST_EXAMPLES:
+    if enough_examples(classes, descriptions):
         return _fitted(np.asarray(encode(texts), dtype=np.float64), places, tuple(classes))
     directions = np.stack([_direction(name, descriptions.get(name), encode) for name in classes])
     coef = INVERSE_TEMPERATURE * (directions - directions.mean(axis=0))
@@ -73,9 +81,9 @@ def huber_prior(
     classes: Sequence[str], descriptions: Mapping[str, ClassDescription], encode: Encode, *, smoothing: float
 ) -> LinearModel | None:
     """Return version 0 in the scale of a Huber-SVM, None where examples are too few to set one."""
-    texts, places = public_examples(classes, descriptions)
-    if not len(texts) or np.bincount(places, minlength=len(classes)).min() < LEAST_EXAMPLES:
+    if not enough_examples(classes, descriptions):
         return None
+    texts, places = public_examples(classes, descriptions)
     fitted = HuberSVMBaseline(1.0, smoothing=smoothing, classes=range(len(classes)))
     fitted.fit(np.asarray(encode(texts), dtype=np.float64), places)
     return LinearModel(fitted.coef_, fitted.intercept_, tuple(classes))

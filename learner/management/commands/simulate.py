@@ -7,14 +7,20 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from annotation.choices.stream_presets import STREAM_PRESETS
 from annotation.errors import InvalidUpload
 from learner.planning.simulation.crowd import simulate_crowd
 from learner.planning.simulation.outcome import Outcome
 from learner.planning.simulation.reading import Columns, read_task
+from learner.planning.simulation.stream import simulate_stream
 from learner.planning.simulation.task import Task
 from learner.planning.simulation.trusted import simulate_trusted
 
-PRESETS: Mapping[str, Callable[[Task], Outcome]] = {"pool-experts": simulate_trusted, "voice-crowd": simulate_crowd}
+PRESETS: Mapping[str, Callable[[Task], Outcome]] = {
+    "pool-experts": simulate_trusted,
+    "voice-crowd": simulate_crowd,
+    **{preset.key: simulate_stream(preset.key) for preset in STREAM_PRESETS},
+}
 COMPARED = ("project", "random", "version_0", "no_privacy", "constant")
 
 

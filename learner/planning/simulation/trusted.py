@@ -5,14 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from learner.estimators.version_zero import LEAST_EXAMPLES, huber_prior, public_examples, version_zero
+from learner.estimators.version_zero import enough_examples, huber_prior, public_examples, version_zero
 from learner.features.image import ImageFeaturizer
 from learner.features.static_encoder import StaticEncoder
 from learner.linear_model import LinearModel
+from learner.planning.simulation.noise_free import MOST_TUNED, clear_answers, strength_of
 from learner.planning.simulation.outcome import Account, Accuracy, Outcome, Point
 from learner.planning.simulation.task import Task
 from learner.planning.simulation.trusted_settings import TrustedSettings
@@ -20,12 +19,8 @@ from privacy.mechanisms.randomness import SimulationRandom
 
 # Names alone are worth leaning on while a class has few labels: a public rule, by the planned number of them.
 MOST_LABELS_BESIDE_NAMES = 50
-# Strengths among which the baseline without privacy chooses, on its own labels.
-STRENGTHS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 # Beyond so many labels times classes the baseline is fitted for a few seeds only: it hardly moves any more.
 LARGE_BASELINE, FEW_SEEDS = 20_000, 3
-# So many rows settle a strength.
-MOST_TUNED = 3_000
 IMAGE_SIDE = 8
 
 Rows = NDArray[np.float64]
@@ -119,8 +114,8 @@ class _Play:
             shown = rng.generator.permutation(self.task.n_records)[:labels]
             random.append(self._private(shown, 1.0, rng, labels))
             if not (large and seed >= FEW_SEEDS):
-                strength = strength or self._strength(secret)
-                clear.append(self._clear(secret, strength))
+                strength = strength or strength_of(*self._labelled(secret[:MOST_TUNED]))
+                clear.append(clear_answers(*self._labelled(secret), self.test, strength))
         return project, random, clear
 
     def _private(self, chosen: NDArray[np.intp], rate: float, rng: SimulationRandom, labels: int) -> Answers:
@@ -134,7 +129,7 @@ class _Play:
 
     def _prior_for(self, labels: int) -> LinearModel | None:
         """Return what to lean on: always what was described, bare names only beside few labels."""
-        if _described(self.task) or labels <= MOST_LABELS_BESIDE_NAMES * len(self.task.classes):
+        if has_examples(self.task) or labels <= MOST_LABELS_BESIDE_NAMES * len(self.task.classes):
             return self.prior
         return None
 
@@ -143,47 +138,23 @@ class _Play:
         rows, places = self.examples
         return np.vstack([self.rows[chosen], rows]), np.concatenate([self.task.labels[chosen], places])
 
-    def _strength(self, chosen: NDArray[np.intp]) -> float:
-        rows, labels = self._labelled(chosen[:MOST_TUNED])
-        if len(labels) < 10 or np.bincount(labels)[np.unique(labels)].min() < 2:
-            return 10.0
-        folds = StratifiedKFold(3, shuffle=True, random_state=0)
-        found = GridSearchCV(
-            LogisticRegression(max_iter=300), {"C": STRENGTHS}, cv=_at_most(folds, labels), refit=False
-        )
-        return float(found.fit(rows, labels).best_params_["C"])
-
-    def _clear(self, chosen: NDArray[np.intp], strength: float) -> Answers:
-        rows, labels = self._labelled(chosen)
-        if len(np.unique(labels)) < 2:
-            return np.full_like(self.task.test_labels, labels[0] if len(labels) else 0)
-        fitted = LogisticRegression(C=strength, max_iter=300).fit(rows, labels)
-        answers: Answers = np.asarray(fitted.predict(self.test), dtype=np.int64)
-        return answers
-
 
 def settings_of(task: Task) -> TrustedSettings:
     """Return the recipe of a task: what is planned for its classes and words, with its own settings in their place."""
-    return TrustedSettings.of(task.settings, n_classes=len(task.classes), described=_described(task))
+    return TrustedSettings.of(task.settings, n_classes=len(task.classes), described=has_examples(task))
 
 
 def encoded(task: Task, settings: TrustedSettings) -> tuple[Rows, Rows]:
     """Return the rows of all records and of the test records, each of norm one at most, as a training reads them."""
     if task.rows is not None and task.test_rows is not None:
-        return _image_rows(task.rows), _image_rows(task.test_rows)
+        return rows_of_numbers(task.rows), rows_of_numbers(task.test_rows)
     encode = _encoder(settings)
     return encode(task.texts), encode(task.test_texts)
 
 
-def _described(task: Task) -> bool:
+def has_examples(task: Task) -> bool:
     """Say whether the owner wrote examples of classes, enough to train towards."""
-    places = public_examples(task.classes, task.descriptions)[1]
-    return bool(len(places)) and int(np.bincount(places, minlength=len(task.classes)).min()) >= LEAST_EXAMPLES
-
-
-def _at_most(folds: StratifiedKFold, labels: Answers) -> StratifiedKFold:
-    least = int(np.bincount(labels)[np.unique(labels)].min())
-    return folds if least >= 3 else StratifiedKFold(2, shuffle=True, random_state=0)
+    return enough_examples(task.classes, task.descriptions)
 
 
 def _encoder(settings: TrustedSettings) -> Callable[[Sequence[str]], Rows]:
@@ -194,7 +165,7 @@ def _encoder(settings: TrustedSettings) -> Callable[[Sequence[str]], Rows]:
     return encode
 
 
-def _image_rows(images: NDArray[np.generic]) -> Rows:
+def rows_of_numbers(images: NDArray[np.generic]) -> Rows:
     """Return pooled pixels of images, or rows of numbers scaled each to norm one."""
     if images.ndim == 2:
         rows = images.astype(np.float64)

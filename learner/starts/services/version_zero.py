@@ -4,11 +4,21 @@ import numpy as np
 
 from annotation.models import DataKind, Project
 from learner.configuration.pool import estimator_of, featurizer_of
+from learner.estimators.bandit import BanditMutualInformationOGD
 from learner.estimators.huber_svm import PrivateHuberSVM
+from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
 from learner.estimators.randomized_answers import RandomizedAnswersClassifier
 from learner.estimators.softmax_steps import PrivateSoftmaxSteps
+from learner.estimators.streaming import StreamingLinearClassifier
 from learner.estimators.sums import PrivateSums
-from learner.estimators.version_zero import Encode, huber_prior, version_zero, word_directions
+from learner.estimators.version_zero import (
+    STREAM_SMOOTHING,
+    Encode,
+    enough_examples,
+    huber_prior,
+    version_zero,
+    word_directions,
+)
 from learner.linear_model import LinearModel
 from learner.starts.class_words import descriptions_of
 
@@ -46,6 +56,20 @@ def described_prior(project: Project) -> LinearModel | None:
     if not descriptions or project.data_kind != DataKind.TEXT or not isinstance(estimator, PrivateHuberSVM):
         return None
     return huber_prior(project.classes, descriptions, _encoder_of(project), smoothing=estimator.smoothing)
+
+
+def stream_start(project: Project, learner: StreamingLinearClassifier) -> LinearModel | None:
+    """Return what a stream starts from in the scale of its learner; None where examples are too few to say it.
+
+    Confirmations start from zero: their steps would hardly leave a start, and it would pass for something learned.
+    """
+    descriptions = descriptions_of(project.settings, project.classes)
+    confirms = isinstance(learner, BanditMutualInformationOGD)
+    if project.data_kind != DataKind.TEXT or confirms or not enough_examples(project.classes, descriptions):
+        return None
+    if isinstance(learner, MiniBatchPrivateSVM):
+        return huber_prior(project.classes, descriptions, _encoder_of(project), smoothing=STREAM_SMOOTHING)
+    return version_zero(project.classes, descriptions, _encoder_of(project))
 
 
 def _encoder_of(project: Project) -> Encode:

@@ -21,7 +21,7 @@ from learner.estimators.streaming import StreamingLinearClassifier
 from learner.features.base import Featurizer
 from learner.models import Stream, StreamBatch, StreamGuess, TrainingRun
 from learner.selectors import streams as stream_selectors
-from learner.starts.services import warm_start
+from learner.starts.services import version_zero, warm_start
 from learner.work.services.dispatch import TRAIN_MODEL_TASK, send_on_commit
 from privacy.errors import SimulationNotReleasable
 from privacy.services.faults import fault_point
@@ -66,11 +66,11 @@ def update_stream(*, project: Project, stream: Stream) -> bool:
 
 
 def current_learner(project: Project, stream: Stream, featurizer: Featurizer) -> StreamingLinearClassifier:
-    """Return the learner as it was after the last update, before the first as public examples start it."""
+    """Return the learner as it was after the last update, before the first as public examples or words start it."""
     learner = learner_of(project, featurizer)
     if stream.learner_state is not None:
         return learner.resume(stream.learner_state)
-    first = warm_start.start_model(project)
+    first = warm_start.start_model(project) or version_zero.stream_start(project, learner)
     if first is None:
         return learner.start(featurizer.dimension)
     return learner.start_from(first.coef, first.intercept)

@@ -144,3 +144,23 @@ def test_confirmations_take_no_start():
     project = streaming.open_stream(make_user(), "confirm-or-reject")
     with pytest.raises(InvalidUpload, match="starts from zero weights"):
         start_stream(project)
+
+
+SAID = {
+    "honest": ("see you at noon", "thank you so much", "call me later", "dinner at home"),
+    "fraud": ("win a prize now", "claim your cash", "free money today", "urgent payment"),
+}
+
+
+@pytest.mark.parametrize("preset", ["fraud-stream", "full-information-ogd", "confirm-or-reject"])
+def test_words_about_classes_start_a_stream_of_texts(preset):
+    lines = tuple(f"{name}: {said}" for name, phrases in SAID.items() for said in phrases)
+    project = streaming.open_stream(
+        make_user(), preset, data_kind="text", columns=[], class_descriptions=lines, features="planned"
+    )
+    stream = Stream(project=project)
+    learner = stream_updates.current_learner(project, stream, featurizer_of(project))
+    rows = featurizer_of(project).transform([said for phrases in SAID.values() for said in phrases])
+    right = (learner.predict(rows) == np.repeat([0, 1], 4)).mean()
+    # Confirmations would hardly leave a start, so they begin at zero.
+    assert right == (0.5 if preset == "confirm-or-reject" else 1.0)

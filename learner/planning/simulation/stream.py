@@ -1,0 +1,227 @@
+"""A stream on labelled public data: records arrive one by one, some are asked about, and the learner goes on."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from learner.estimators.mi_ogd import NoisyGradientDescent
+from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
+from learner.estimators.running_sums import RunningSums
+from learner.estimators.streaming import StreamingLinearClassifier
+from learner.estimators.version_zero import STREAM_SMOOTHING, huber_prior, public_examples, version_zero
+from learner.linear_model import LinearModel
+from learner.online import simulated_arrival
+from learner.planning.simulation.noise_free import MOST_TUNED, clear_answers, strength_of
+from learner.planning.simulation.outcome import Account, Accuracy, Outcome, Point
+from learner.planning.simulation.stream_settings import StreamSettings
+from learner.planning.simulation.task import Task
+from learner.planning.simulation.trusted import has_examples, rows_of_numbers
+from learner.policies import Batch, BatchState, FixedBatches
+from learner.streaming import examine
+from privacy.mechanisms.randomness import SimulationRandom
+
+# Records examined at once, as a worker does it.
+RECORDS_PER_STEP = 8192
+# What a rounding may add to a price that is planned to be the whole limit.
+WHOLE = 1 - 1e-9
+
+Rows = NDArray[np.float64]
+Answers = NDArray[np.int64]
+
+
+def simulate_stream(preset: str) -> Callable[[Task], Outcome]:
+    """Return what plays a stream preset on a task: one stream a seed, looked at after each number of answers.
+
+    Records arrive in random order; where answers need more of them than the file holds, it arrives again in another
+    order. `random` asks by chance, and what the screen would have cost goes to the updates.
+    """
+
+    def simulate(task: Task) -> Outcome:
+        kind = "text" if task.rows is None else "table"
+        settings = StreamSettings.of(preset, task.settings, classes=task.classes, data_kind=kind)
+        if task.label_counts[0] < 1:
+            raise ValueError(f"labels must be >= 1, got {task.label_counts}")
+        # Small products by the thousand: threads of a BLAS would wait for each other most of the time.
+        with threadpool_limits(limits=1, user_api="blas"):
+            return _played(task, settings)
+
+    return simulate
+
+
+def _played(task: Task, settings: StreamSettings) -> Outcome:
+    play = _Play.of(task, settings)
+    constant = np.full_like(task.test_labels, np.bincount(task.labels, minlength=len(task.classes)).argmax())
+    first = play.version_0.leaders(play.version_0.decision_function(play.test)) if play.version_0 else constant
+    project = [play.answers(seed, chosen=True) for seed in range(task.seeds)]
+    random = project if settings.asks_all else [play.answers(seed, chosen=False) for seed in range(task.seeds)]
+    points = []
+    for place, labels in enumerate(task.label_counts):
+        made = [[run[place] for run in project], [run[place] for run in random], [first]]
+        made += [[play.clear(seed, labels) for seed in range(task.seeds)], [constant]]
+        points.append(Point(labels, *(Accuracy.over_seeds(found, task.test_labels) for found in made)))
+    account = Account("pool", "record", settings.values["pool_epsilon"], settings.values["pool_delta"])
+    return Outcome((account,), tuple(points), _notes(task, settings, points))
+
+
+@dataclass(slots=True)
+class _Arrival:
+    """The places of records in the order of arrival, drawn again and again as far as they are needed."""
+
+    n_records: int
+    rng: np.random.Generator
+    drawn: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+
+    def upto(self, stop: int) -> NDArray[np.intp]:
+        while len(self.drawn) < stop:
+            self.drawn = np.concatenate([self.drawn, self.rng.permutation(self.n_records)])
+        return self.drawn
+
+
+@dataclass(frozen=True, slots=True)
+class _Play:
+    task: Task
+    settings: StreamSettings
+    rows: NDArray[np.float32]
+    test: Rows
+    version_0: LinearModel | None
+    start: LinearModel | None
+    examples: tuple[Rows, Answers]
+
+    @classmethod
+    def of(cls, task: Task, settings: StreamSettings) -> "_Play":
+        """Encode the records once, and read what was written about classes."""
+        if task.rows is not None and task.test_rows is not None:
+            rows, test = rows_of_numbers(task.rows), rows_of_numbers(task.test_rows)
+            nothing = (np.empty((0, rows.shape[1])), np.empty(0, dtype=np.int64))
+            return cls(task, settings, _narrow(rows), test, None, None, nothing)
+        featurizer = settings.featurizer()
+
+        def encode(texts: Sequence[str]) -> Rows:
+            return featurizer.transform(list(texts)).astype(np.float64)
+
+        texts, places = public_examples(task.classes, task.descriptions)
+        known = version_zero(task.classes, task.descriptions, encode)
+        start: LinearModel | None = None
+        if has_examples(task) and settings.values["estimator"] != "bandit_ogd":
+            start = known
+            if settings.values["estimator"] == "minibatch_svm":
+                start = huber_prior(task.classes, task.descriptions, encode, smoothing=STREAM_SMOOTHING)
+        examples = encode(texts) if texts else np.empty((0, featurizer.dimension))
+        rows, test = encode(task.texts), encode(task.test_texts)
+        return cls(task, settings, _narrow(rows), test, known, start, (examples, places))
+
+    def answers(self, seed: int, *, chosen: bool) -> list[Answers]:
+        """Return what is said of the test records after each number of answers."""
+        rng = SimulationRandom(1_000_003 * seed + chosen)
+        epsilon = self.settings.values["training_epsilon" if chosen else "pool_epsilon"] * (1 if chosen else WHOLE)
+        learner = self.settings.learner(epsilon, rng)
+        self.settings.event(learner, n_features=self.rows.shape[1], chosen=chosen)
+        if self.start is None:
+            learner.start(self.rows.shape[1])
+        else:
+            learner.start_from(self.start.coef, self.start.intercept)
+        arrival = _Arrival(self.task.n_records, self._order(seed))
+        if isinstance(learner, NoisyGradientDescent):
+            stops = self.task.label_counts
+            order = arrival.upto(stops[-1])[: stops[-1]]
+            ahead, policy = self.settings.ahead, self.settings.policy()
+            rows, labels = self.rows[order], self.task.labels[order]
+            course = simulated_arrival(learner, rows, labels, policy=policy, ahead=ahead, stops=stops, rng=rng)
+            return [self._said(learner) for _ in course]
+        found: list[Answers] = []
+        for answered, after in self._batches(learner, arrival, rng, chosen=chosen):
+            while len(found) < len(self.task.label_counts) and answered >= self.task.label_counts[len(found)]:
+                found.append(self._said(after))
+        return found
+
+    def clear(self, seed: int, labels: int) -> Answers:
+        """Return what logistic regression without noise says, fitted to as many records as they came."""
+        order = _Arrival(self.task.n_records, self._order(seed)).upto(labels)[:labels]
+        tuned = self._labelled(order[:MOST_TUNED])
+        return clear_answers(*self._labelled(order), self.test, strength_of(*tuned))
+
+    def _order(self, seed: int) -> np.random.Generator:
+        return np.random.default_rng((20_261_124, seed))
+
+    def _labelled(self, order: NDArray[np.intp]) -> tuple[Rows, Answers]:
+        rows, places = self.examples
+        own = self.rows[order].astype(np.float64)
+        return np.vstack([own, rows]), np.concatenate([self.task.labels[order], places])
+
+    def _batches(
+        self, learner: StreamingLinearClassifier, arrival: _Arrival, rng: SimulationRandom, *, chosen: bool
+    ) -> Iterator[tuple[int, StreamingLinearClassifier]]:
+        """Examine and update until the last number of answers is there; yield after each update."""
+        names, answered = tuple(map(str, learner.classes_)), 0
+        state, policy = BatchState(), self.settings.policy() if chosen else FixedBatches(self._batch_size())
+        epoch: list[tuple[NDArray[np.float32], Answers]] = []
+        while answered < self.task.label_counts[-1]:
+            first = state.next_slot
+            order = arrival.upto(first + RECORDS_PER_STEP)[first : first + RECORDS_PER_STEP]
+            seen = examine(
+                self.rows[order],
+                first_slot=first,
+                state=state,
+                examiner=self.settings.screen(learner.updates_) if chosen else None,
+                policy=policy,
+                model=LinearModel(learner.coef_, learner.intercept_, names, "softmax"),
+                rng=rng,
+                most_batches=self.settings.ahead,
+            )
+            state = seen.state
+            for batch in seen.batches:
+                own = arrival.drawn[list(batch.slots)]
+                epoch = self._update(learner, batch, (self.rows[own], self.task.labels[own]), epoch)
+                answered += len(own)
+                yield answered, learner
+
+    def _update(
+        self,
+        learner: StreamingLinearClassifier,
+        batch: Batch,
+        answers: tuple[NDArray[np.float32], Answers],
+        epoch: list[tuple[NDArray[np.float32], Answers]],
+    ) -> list[tuple[NDArray[np.float32], Answers]]:
+        """Make one batch's update and return the batches of its epoch."""
+        if isinstance(learner, RunningSums):
+            number = batch.number - 1
+            following = [answers] if learner.first_of_epoch(number) == number else [*epoch, answers]
+            learner.update(following)
+            return following
+        assert isinstance(learner, MiniBatchPrivateSVM)
+        learner.partial_fit(*answers, denominator=batch.denominator or len(batch.slots))
+        return epoch
+
+    def _batch_size(self) -> int:
+        """Return how many are asked about in one batch, about, where the policy counts windows of records."""
+        length, screen = int(self.settings.values.get("window_length") or 1), self.settings.screen(0)
+        windows = self.settings.values["update_policy"] != "flmb"
+        return max(1, round(length * float(screen.rates[0]))) if windows and screen is not None else length
+
+    def _said(self, learner: StreamingLinearClassifier) -> Answers:
+        answers: Answers = np.asarray(learner.predict(self.test), dtype=np.int64)
+        return answers
+
+
+def _narrow(rows: Rows) -> NDArray[np.float32]:
+    # A little shorter, since float32 may round a row beyond the bound.
+    return (rows * (1 - 1e-6)).astype(np.float32)
+
+
+def _notes(task: Task, settings: StreamSettings, points: list[Point]) -> tuple[str, ...]:
+    notes = [
+        f"Training: {settings.values['estimator']}, updates {settings.values['update_policy']}; labels are answers.",
+        "Where answers need more records than the file holds, it arrives again in another order.",
+        "No privacy: logistic regression on as many records as they arrive, its strength chosen by folds of them.",
+    ]
+    if settings.asks_all:
+        notes.append("Every record is asked about, so random choice is the project itself.")
+    for point in points:
+        if not point.beats_constant:
+            notes.append(f"At {point.labels} labels the release does not beat a constant and would be flagged.")
+        elif task.rows is None and point.project.accuracy < point.version_0.accuracy:
+            notes.append(f"At {point.labels} labels the release does not beat version 0 and would be flagged.")
+    return tuple(notes)

@@ -1,0 +1,172 @@
+"""What a simulated stream is set to: the preset's own values, and those given in their place."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self, cast
+
+from annotation.choices.catalogue import chosen_of, declared
+from annotation.choices.presets import PRESETS, broken_rules
+from learner.estimators.choice import INTERCEPT_SCALING, Shape
+from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
+from learner.estimators.running_sums import OfRunningSums
+from learner.estimators.streaming import StreamingLinearClassifier
+from learner.features.base import Featurizer
+from learner.features.choice import FeaturesChoice, RecordShape
+from learner.online import Online
+from learner.policies import BatchPolicy, policy_for
+from learner.strategies.base import StrategyChoice
+from learner.strategies.bernoulli_screen import BernoulliScreen, shrinking_threshold
+from learner.strategies.screen import Screen
+from privacy.accounting.event import Event
+from privacy.accounting.events import MinibatchSgdEvent, RunningSumsEvent, StreamEvent
+from privacy.choices import Kind
+from privacy.errors import PrivacyError
+from privacy.mechanisms.randomness import RandomSource
+from privacy.wording import rules_together
+
+# Settings that no choice declares, with their types.
+PLAIN: Mapping[str, type] = {"pool_epsilon": float, "pool_delta": float, "overlap": int}
+ASKS_ALL = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class StreamSettings:
+    """All settings of one simulated stream, by the names a project stores them under.
+
+    Attributes
+    ----------
+    values : mapping of str to object
+        What a project of the preset would hold.
+    n_classes : int
+        Declared classes.
+    """
+
+    values: Mapping[str, Any]
+    n_classes: int
+
+    @classmethod
+    def of(cls, preset: str, given: Mapping[str, str], *, classes: tuple[str, ...], data_kind: str) -> Self:
+        """Return the preset with `given` in place of its own.
+
+        Raises
+        ------
+        ValueError
+            If a name is unknown, a value cannot be read, or the whole breaks a rule.
+        """
+        values = dict(PRESETS[preset].defaults) | {"oracle": PRESETS[preset].oracle}
+        for name, text in given.items():
+            values[name] = _read(name, text)
+        values |= {"classes": list(classes), "data_kind": data_kind}
+        if broken := broken_rules(values):
+            raise ValueError(str(rules_together(broken)))
+        return cls(values, len(classes))
+
+    @property
+    def asks_all(self) -> bool:
+        """Whether every record is asked about, so that there is nothing to choose."""
+        return bool(self.values["selection"] == ASKS_ALL)
+
+    @property
+    def ahead(self) -> int:
+        """Batches that may wait for answers."""
+        return int(self.values.get("windows_ahead", 1))
+
+    @property
+    def _by_batches(self) -> bool:
+        return self.values["estimator"] in ("minibatch_svm", OfRunningSums.name)
+
+    def featurizer(self) -> Featurizer:
+        """Return what makes vectors of texts."""
+        choice = chosen_of(Kind.FEATURES, {"features": "standard", **self.values})
+        assert choice is not None
+        shape = RecordShape("text", int(self.values["feature_dimension"]), self.values.get("normalizer") or "L1")
+        return cast(FeaturesChoice, choice.of(self.values)).featurizer(shape)
+
+    def screen(self, updates: int) -> Screen | None:
+        """Return what decides about a record after so many updates, None where all are asked about."""
+        if self.asks_all:
+            return None
+        choice = chosen_of(Kind.STRATEGY, self.values)
+        assert choice is not None
+        found = cast(StrategyChoice, choice.of(self.values)).strategy()
+        assert isinstance(found, Screen)
+        if isinstance(found, BernoulliScreen) and self.values.get("screen_shrinks"):
+            return BernoulliScreen(float(found.high), float(found.low), threshold=shrinking_threshold(updates))
+        return found
+
+    def policy(self) -> BatchPolicy:
+        """Return when answers become an update."""
+        return policy_for(
+            self.values["update_policy"],
+            length=self.values.get("window_length"),
+            denominator=self.values.get("window_denominator"),
+        )
+
+    def online(self) -> Online:
+        """Return what is said about learning from each answer at once."""
+        return Online(
+            confirm=self.values["estimator"] == "bandit_ogd",
+            sigma=self.values["noise_sigma"],
+            horizon=self.values["expected_answers"],
+            radius=self.values["weight_radius"],
+            delta=self.values["training_delta"],
+            average=self.values["average_iterates"],
+            ahead=self.ahead,
+        )
+
+    def learner(self, epsilon: float, rng: RandomSource) -> StreamingLinearClassifier:
+        """Return the learner, not started; `epsilon` is that of one update where batches make them."""
+        classes = list(range(self.n_classes))
+        if self.values["estimator"] == "minibatch_svm":
+            return MiniBatchPrivateSVM(
+                epsilon,
+                classes=classes,
+                step_size=self.values["step_size"],
+                radius=self.values["weight_radius"],
+                norm_bound=1.0,
+                intercept_scaling=INTERCEPT_SCALING,
+                average=self.values["average_iterates"],
+                random_state=rng,
+            )
+        if self._by_batches:
+            shape = Shape(classes, 1.0, INTERCEPT_SCALING)
+            sums = OfRunningSums.of({**self.values, "training_epsilon": epsilon}).estimator(shape)
+            sums.set_params(random_state=rng)
+            return sums
+        return self.online().learner(classes, intercept_scaling=INTERCEPT_SCALING, random_state=rng)
+
+    def event(self, learner: StreamingLinearClassifier, *, n_features: int, chosen: bool = True) -> Event:
+        """Return what the whole stream is charged; without being `chosen` records are asked about by chance alone.
+
+        Raises
+        ------
+        ValueError
+            If it costs more than the account holds.
+        """
+        update = learner.event_for(n_features)
+        event: Event = update
+        if isinstance(update, MinibatchSgdEvent | RunningSumsEvent):
+            screen, policy = (self.screen(0) if chosen else None), self.policy()
+            high, low = (1.0, 1.0) if screen is None else screen.rates
+            event = StreamEvent(high, low, update, policy.selection_visible, policy.schedule)
+        cost = event.cost()
+        if cost.epsilon > self.values["pool_epsilon"] or cost.delta > self.values["pool_delta"]:
+            raise ValueError(f"the stream costs ({cost.epsilon}, {cost.delta}), more than the account holds")
+        return event
+
+
+def _read(name: str, text: str) -> Any:
+    known = declared(name)
+    kind = PLAIN.get(name) or (known.type if known is not None else str if name in _keys() else None)
+    if kind is None or kind is tuple:
+        raise ValueError(f"unknown setting {name} of a stream")
+    try:
+        if kind is bool:
+            return {"true": True, "false": False}[text.lower()]
+        return kind(text)
+    except (KeyError, ValueError, PrivacyError) as error:
+        raise ValueError(f"{name} must be of type {kind.__name__}, got {text!r}") from error
+
+
+def _keys() -> set[str]:
+    return {kind.key for kind in (Kind.STRATEGY, Kind.ESTIMATOR, Kind.POLICY, Kind.FEATURES)}
