@@ -5,10 +5,11 @@ class says what it is called, where it has a proof, and what it is charged (`eve
 document, the JSON schema, form fields, words of the history, broken rules and the row by which the database knows it.
 """
 
-import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from dataclasses import MISSING, Field, asdict, dataclass, field, fields
+from decimal import Decimal
 from enum import StrEnum
 from functools import cache
 from types import NoneType
@@ -16,6 +17,7 @@ from typing import Any, ClassVar, Final, Self, get_args, get_origin, get_type_hi
 
 from privacy.accounting.event import Event
 from privacy.errors import PrivacyError
+from privacy.json_values import FORMATS, JSON_TYPES, NUMBERS, mistyped, not_exact, pattern_of, read, written
 from privacy.wording import gettext_noop as _
 from privacy.wording import rules_together, say
 
@@ -23,8 +25,6 @@ DECLARATION: Final = "parameter"
 ORACLES: Final = ("trusted", "crowd")
 ARRIVALS: Final = ("pool", "stream")
 DATA_KINDS: Final = ("text", "table", "image")
-# JSON's names of the types a parameter may have.
-JSON_TYPES: Final = {bool: "boolean", int: "integer", float: "number", str: "string", tuple: "array"}
 
 
 class Kind(StrEnum):
@@ -40,6 +40,8 @@ class Kind(StrEnum):
     SUGGESTIONS = "suggestions"
     MACHINE = "machine"
     LABEL_TYPE = "label_type"
+    LABELLING = "labelling"
+    BUDGET = "budget"
     RELEASES = "releases"
     STREAM = "stream"
 
@@ -65,6 +67,8 @@ PLACES: Final[Mapping[Kind, tuple[str, str]]] = {
     Kind.SUGGESTIONS: ("labelling", "suggestions"),
     Kind.MACHINE: ("labelling", "machine"),
     Kind.LABEL_TYPE: ("labelling", "question_kind"),
+    Kind.LABELLING: ("labelling", ""),
+    Kind.BUDGET: ("budget", ""),
     Kind.RELEASES: ("releases", ""),
     Kind.STREAM: ("stream", ""),
 }
@@ -87,7 +91,7 @@ class Parameter:
     name : str
         Its name in the document, in forms and over REST; two choices that use a name mean the same by it.
     type : type
-        bool, int, float, str, or tuple for a list of texts.
+        bool, int, float, str, tuple for a list of texts, Decimal for an amount of money, or time for one of the day.
     default : object
         What it is where nobody says otherwise; None where it must be said and is not optional.
     label, help : str
@@ -100,6 +104,10 @@ class Parameter:
         The values it may have, with their labels, where these are few.
     rule : str
         What is said to a value outside the range; `{got}` is the value.
+    pattern : str
+        What a text must look like that is not empty.
+    decimals : int
+        How many an amount of money has at most.
     optional : bool
         Whether it may be left empty.
     arrivals : collection of str
@@ -120,12 +128,15 @@ class Parameter:
     at_most: float | None = None
     options: Mapping[str, str] = field(default_factory=dict)
     rule: str = ""
+    pattern: str = ""
+    decimals: int = 0
     optional: bool = False
     arrivals: Collection[str] = ARRIVALS
     elsewhere: str = ""
 
     def broken(self, value: Any) -> str:
-        """Return the rule that a value breaks, empty where it breaks none."""
+        """Return the rule that a value breaks, typed or as a document has it; empty where it breaks none."""
+        value = read(value, self.type)
         if value is None or value == "":
             may_be_empty = self.optional or (value == "" and self.type is str and not self.options)
             return "" if may_be_empty else say(self.rule, got=value) if self.rule else _("Is missing.")
@@ -133,18 +144,16 @@ class Parameter:
             return mistyped
         if self.options and value not in self.options:
             return say("Must be one of {possible}, got {got}.", possible=", ".join(self.options), got=value)
-        broken = self._out_of_range(value) if self.type in (int, float) else ""
+        if self.pattern and not re.fullmatch(self.pattern, value):
+            return say(self.rule, got=value)
+        broken = not_exact(value, self.decimals) or self._out_of_range(value) if self.type in NUMBERS else ""
         return say(self.rule, got=value) if broken and self.rule else broken
 
     def mistyped(self, value: Any) -> str:
         """Say that a value is of another type, empty where it is of the declared one."""
-        if (value is None and self.optional) or _has_type(value, self.type):
-            return ""
-        return say("Must be of type {type}, got {got}.", type=JSON_TYPES[self.type], got=repr(value)[:40])
+        return "" if value is None and self.optional else mistyped(read(value, self.type), self.type)
 
-    def _out_of_range(self, value: float) -> str:
-        if not math.isfinite(value):
-            return say("Must be a finite number, got {got}.", got=value)
+    def _out_of_range(self, value: float | Decimal) -> str:
         if self.above is not None and not value > self.above:
             return say("Must be above {bound:g}, got {got}.", bound=self.above, got=value)
         if self.at_least is not None and not value >= self.at_least:
@@ -171,7 +180,11 @@ class Parameter:
             schema["enum"] = [*self.options, *([None] if self.optional else [])]
         if self.type is tuple:
             schema["items"] = {"type": "string"}
-        return schema | {"default": _plain(self.default)}
+        if self.type in FORMATS:
+            schema["format"] = FORMATS[self.type]
+        if pattern := self.pattern or pattern_of(self.type, self.decimals):
+            schema["pattern"] = f"^({pattern})?$" if self.type is str else f"^{pattern}$"
+        return schema | {"default": written(self.default, self.decimals)}
 
 
 def parameter(
@@ -186,6 +199,8 @@ def parameter(
     at_most: float | None = None,
     options: Mapping[str, str] | None = None,
     rule: str = "",
+    pattern: str = "",
+    decimals: int = 0,
     arrivals: Collection[str] = ARRIVALS,
     elsewhere: str = "",
 ) -> Any:
@@ -200,6 +215,8 @@ def parameter(
         "at_most": at_most,
         "options": dict(options or {}),
         "rule": rule,
+        "pattern": pattern,
+        "decimals": decimals,
         "arrivals": tuple(arrivals),
         "elsewhere": elsewhere,
     }
@@ -340,7 +357,7 @@ class Choice(ABC):
     def document(self) -> dict[str, Any]:
         """Return its part of the configuration document."""
         values = asdict(self)
-        part = {each.name: _plain(values[each.name]) for each in self.parameters()}
+        part = {each.name: written(values[each.name], each.decimals) for each in self.parameters()}
         return ({self.kind.key: self.name} if self.kind.key else {}) | part
 
     @classmethod
@@ -370,31 +387,13 @@ def _parameter(declared: "Field[Any]", hint: Any) -> Parameter:
     known = [part for part in get_args(hint) if part is not NoneType] if optional else [hint]
     plain = get_origin(known[0]) or known[0]
     if len(known) != 1 or plain not in JSON_TYPES:
-        raise TypeError(f"parameter {declared.name} must be a number, a text, a flag or a tuple of texts, got {hint}")
+        raise TypeError(f"parameter {declared.name} must be of a type that a document can hold, got {hint}")
     if declared.default is MISSING:
         raise TypeError(f"parameter {declared.name} must have a default")
     values = declared.metadata[DECLARATION]
     return Parameter(name=declared.name, type=plain, default=declared.default, optional=optional, **values)
 
 
-def _has_type(value: Any, wanted: type) -> bool:
-    if wanted is tuple:
-        return isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
-    if isinstance(value, bool):
-        return wanted is bool
-    return isinstance(value, int | float) if wanted is float else isinstance(value, wanted)
-
-
 def _values(choice: type[Choice], settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the settings say about a choice's parameters, in their types."""
-    found: dict[str, Any] = {}
-    for each in choice.parameters():
-        value = settings.get(each.name, each.default)
-        if each.type is float and isinstance(value, int) and not isinstance(value, bool):
-            value = float(value)
-        found[each.name] = tuple(value) if each.type is tuple and isinstance(value, list) else value
-    return found
-
-
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
+    return {each.name: read(settings.get(each.name, each.default), each.type) for each in choice.parameters()}

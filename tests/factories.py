@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import transaction
 
-from annotation.choices.catalogue import CATALOGUE
+from annotation.choices.catalogue import CATALOGUE, declared
 from annotation.choices.presets import PRESETS
 from annotation.choices.services import configurations
 from annotation.data.services import datasets
@@ -28,6 +28,7 @@ from annotation.models import (
 from annotation.models.configurations import settings_in
 from annotation.projects.services import projects
 from annotation.questions.services import queue
+from privacy.json_values import read, written
 from privacy.models import BudgetAccount, EntryKind, LedgerEntry
 from privacy.services import ledger
 
@@ -102,8 +103,13 @@ def raw_document(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     used = {each.name: each.default for choice in CATALOGUE.chosen(settings) for each in choice.parameters()}
     for name, value in (used | dict(settings)).items():
         if value is not None and configurations.in_document(name):
-            document.setdefault(str(CATALOGUE.section_of(name)), {})[name] = value
+            document.setdefault(str(CATALOGUE.section_of(name)), {})[name] = _raw(name, value)
     return document
+
+
+def _raw(name: str, value: Any) -> Any:
+    known = declared(name)
+    return value if known is None else written(read(value, known.type), known.decimals)
 
 
 def write_settings(project: Project, **changes: Any) -> None:
@@ -123,6 +129,7 @@ def write_settings(project: Project, **changes: Any) -> None:
             digest=configurations.digest_of(document),
         )
         Project.objects.filter(pk=project.pk).update(configuration=following, **columns)
+    project.configuration = following
 
 
 def open_preset(owner: User, preset: str, **settings: Any) -> Project:

@@ -1,6 +1,9 @@
 """Form fields made from declarations: a parameter says its type, range, label and help, and the field follows."""
 
 import math
+from collections.abc import Mapping
+from datetime import time
+from decimal import Decimal
 from typing import Any
 
 from django import forms
@@ -61,9 +64,27 @@ def field_of(declared: Parameter) -> forms.Field:
         return forms.IntegerField(min_value=_least(declared), max_value=_most(declared), **said)
     if declared.type is float:
         return forms.FloatField(**said)
+    if declared.type is Decimal:
+        return _amount_field(declared, said)
+    if declared.type is time:
+        return forms.TimeField(widget=forms.TimeInput(attrs={"type": "time"}, format="%H:%M"), **said)
     if declared.type is tuple:
         return LinesField(**said)
+    if declared.pattern:
+        return forms.RegexField(
+            f"^{declared.pattern}$", error_messages={"invalid": gettext_lazy(declared.rule)}, **said
+        )
     return forms.CharField(**said)
+
+
+def _amount_field(declared: Parameter, said: Mapping[str, Any]) -> forms.DecimalField:
+    least = declared.at_least if declared.above is None else Decimal(1).scaleb(-declared.decimals)
+    return forms.DecimalField(
+        min_value=None if least is None else Decimal(least),
+        max_value=None if declared.at_most is None else Decimal(declared.at_most),
+        decimal_places=declared.decimals,
+        **said,
+    )
 
 
 def optional_field(choice: type[Choice], name: str) -> forms.Field:

@@ -32,6 +32,8 @@ from annotation.models.groups import GroupRole
 from annotation.models.joining import CrowdLink, Invitation
 from privacy.choices import Kind
 
+# Whoever manages a project says these of it, whatever kind it is.
+OF_MANAGERS: Final = (Kind.CLASSES, Kind.LABELLING, Kind.BUDGET)
 # What a kind of project decides; name, question, classes, people, periods and limits stay as they are.
 DEPENDENT: Final = (
     "privacy_unit",
@@ -90,7 +92,7 @@ def settings_of_kind(project: Project, preset: Preset, unit: str) -> dict[str, A
     """Return all settings of the project under another preset: the preset's values, and what a project has else."""
     fields = {field.name: field for field in Project._meta.get_fields() if isinstance(field, Field)}
     names = dict.fromkeys(
-        (*DEPENDENT, *(name for name in CATALOGUE.parameters() if CATALOGUE.kind_of(name) != Kind.CLASSES))
+        (*DEPENDENT, *(name for name in CATALOGUE.parameters() if CATALOGUE.kind_of(name) not in OF_MANAGERS))
     )
     values = {name: preset.defaults.get(name, _where_unsaid(name, fields)) for name in names}
     values |= {key: preset.defaults.get(key, Project.absent.get(key, "")) for key in KEYS if key not in fields}

@@ -1,5 +1,6 @@
 """What annotation itself declares to choose from; a further choice joins by one line."""
 
+from annotation.choices.answer_budget import AnswerBudget
 from annotation.choices.gates import GATES
 from annotation.choices.label_randomizers import RandomizedConsensus
 from annotation.choices.label_types.catalogue import LABEL_TYPES
@@ -21,6 +22,7 @@ CHOICES: tuple[type[Choice], ...] = (
     *POLICIES,
     ReleasePlan,
     StreamPlan,
+    AnswerBudget,
 )
 
 

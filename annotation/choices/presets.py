@@ -29,6 +29,8 @@ OTHER_KINDS = (
     Kind.LABEL_TYPE,
     Kind.RELEASES,
     Kind.STREAM,
+    Kind.LABELLING,
+    Kind.BUDGET,
 )
 LONGEST_CLASS = 200
 NO_FEATURES_COST = "Only principal directions cost anything; leave this empty."

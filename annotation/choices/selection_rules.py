@@ -76,10 +76,7 @@ def broken_selection_rules(settings: Mapping[str, Any]) -> dict[str, str]:
     broken = choice.broken_by({**settings, "n_features": features_of(settings)})
     if settings["oracle"] != "crowd" and settings.get("repeat_votes"):
         broken["repeat_votes"] = "Asking again about doubtful answers is free only behind a gate."
-    if selection == "secret_sample":
-        if settings.get("labels_limit") is not None or settings.get("money_limit") is not None:
-            broken["labels_limit"] = "How many a secret sample asks is secret, and stopping at a limit would tell it."
-    elif settings.get("screened_blocks"):
+    if selection != "secret_sample" and settings.get("screened_blocks"):
         broken["screened_blocks"] = "Only a secret sample has blocks to screen."
     return broken
 

@@ -40,7 +40,6 @@ GRADIENT_BOUND: Final = 1.0
 CONFIRMATION_LOSS_BOUND: Final = 0.5
 # With fewer answers the noise of confirmations leaves little more than chance.
 ENOUGH_CONFIRMATIONS: Final = 100_000
-MOST_LABELS_LOST: Final = "Stopping at a limit would tell how many records a hidden window selected."
 
 
 def broken_stream_rules(settings: Mapping[str, Any]) -> dict[str, str]:
@@ -156,8 +155,6 @@ def _broken_windows(settings: Mapping[str, Any]) -> dict[str, str]:
             broken["window_denominator"] = (
                 "Hidden windows divide by a fixed public number: dividing by how many were selected would tell it."
             )
-        if settings.get("labels_limit") is not None or settings.get("money_limit") is not None:
-            broken["labels_limit"] = MOST_LABELS_LOST
     elif denominator is not None:
         broken["window_denominator"] = (
             "Only windows of a fixed number of records can hide the selection: a batch shows by its time that it is "

@@ -483,13 +483,6 @@ class Migration(migrations.Migration):
                 ("gold_warn_below", models.FloatField(blank=True, null=True)),
                 ("gold_pause_below", models.FloatField(blank=True, null=True)),
                 (
-                    "labels_limit",
-                    models.PositiveIntegerField(blank=True, help_text="Answers to ask for in all.", null=True),
-                ),
-                ("money_limit", models.DecimalField(blank=True, decimal_places=2, max_digits=12, null=True)),
-                ("price_per_label", models.DecimalField(blank=True, decimal_places=4, max_digits=10, null=True)),
-                ("currency", models.CharField(blank=True, max_length=3)),
-                (
                     "second_manager",
                     models.BooleanField(
                         default=False, help_text="A higher limit of an account needs the approval of a second manager."
@@ -1712,21 +1705,6 @@ class Migration(migrations.Migration):
             model_name="project",
             constraint=models.CheckConstraint(
                 condition=models.Q(("round_size__gte", 1)), name="annotation_project_round_size"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="project",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("money_limit", None), ("price_per_label", None)),
-                    models.Q(
-                        models.Q(("money_limit", None), ("money_limit__gte", 0), _connector="OR"),
-                        ("price_per_label__gt", 0),
-                        ("price_per_label__isnull", False),
-                    ),
-                    _connector="OR",
-                ),
-                name="annotation_project_money_has_price",
             ),
         ),
         migrations.AddConstraint(

@@ -87,10 +87,6 @@ class Project(Settings, models.Model):
     gold_warn_below = models.FloatField(null=True, blank=True)
     gold_pause_below = models.FloatField(null=True, blank=True)
 
-    labels_limit = models.PositiveIntegerField(null=True, blank=True, help_text=_("Answers to ask for in all."))
-    money_limit = models.DecimalField(max_digits=12, decimal_places=2, null=True, blank=True)
-    price_per_label = models.DecimalField(max_digits=10, decimal_places=4, null=True, blank=True)
-    currency = models.CharField(max_length=3, blank=True)
     second_manager = models.BooleanField(
         default=False, help_text=_("A higher limit of an account needs the approval of a second manager.")
     )
@@ -103,11 +99,6 @@ class Project(Settings, models.Model):
         constraints = (
             models.CheckConstraint(name="annotation_project_overlap", condition=Q(overlap__gte=1)),
             models.CheckConstraint(name="annotation_project_round_size", condition=Q(round_size__gte=1)),
-            models.CheckConstraint(
-                name="annotation_project_money_has_price",
-                condition=Q(price_per_label=None, money_limit=None)
-                | Q(Q(money_limit=None) | Q(money_limit__gte=0), price_per_label__isnull=False, price_per_label__gt=0),
-            ),
             # Who is asked about a question sees it, and a further person would show that the first ones disagree.
             models.CheckConstraint(
                 name="annotation_project_crowd_fixed_overlap", condition=Q(oracle="trusted") | Q(overlap_limit=None)

@@ -1,9 +1,11 @@
 """Settings of a project as its rows are read: each by its name, typed, out of the configuration that stands."""
 
 import uuid
+from decimal import Decimal
 from typing import Any, ClassVar, Generic, NoReturn, TypeVar, overload
 
 from annotation.models.configurations import settings_in
+from privacy.json_values import read
 
 T = TypeVar("T")
 
@@ -15,10 +17,13 @@ class Setting(Generic[T]):
     ----------
     absent : T
         What is read where the document does not hold it, since nothing that is chosen uses it.
+    wanted : type, optional
+        What a document has as a text because JSON has no such type.
     """
 
-    def __init__(self, absent: T) -> None:
+    def __init__(self, absent: T, wanted: type | None = None) -> None:
         self.absent = absent
+        self.type = wanted
         self.name = ""
 
     def __set_name__(self, owner: type["Settings"], name: str) -> None:
@@ -35,7 +40,7 @@ class Setting(Generic[T]):
         if project is None:
             return self
         value: T = settings_in(project.configuration_id).get(self.name, self.absent)
-        return value
+        return value if self.type is None else read(value, self.type)
 
     def __set__(self, project: "Settings", value: T) -> NoReturn:
         raise AttributeError(f"{self.name} stands in the configuration document: store another version of it")
@@ -96,3 +101,8 @@ class Settings:
 
     labels_per_release = Setting(40)
     maximum_releases = Setting[int | None](None)
+
+    labels_limit = Setting[int | None](None)
+    price_per_label = Setting[Decimal | None](None, Decimal)
+    money_limit = Setting[Decimal | None](None, Decimal)
+    currency = Setting("")

@@ -12,12 +12,11 @@ from annotation.models import Project
 from annotation.projects.forms.pool import PoolProjectForm
 from annotation.projects.forms.settings import SettingsForm
 from annotation.projects.forms.streams import StreamProjectForm
-from annotation.questions.forms.label_budget import LabelBudgetForm
 from annotation.questions.forms.labelling import LabellingForm
 from annotation.questions.forms.quality import QualityForm
 
 PERCENT: Final = 100
-FORMS: Final = (SettingsForm, PoolProjectForm, StreamProjectForm, LabelBudgetForm, LabellingForm, QualityForm)
+FORMS: Final = (SettingsForm, PoolProjectForm, StreamProjectForm, LabellingForm, QualityForm)
 # Shares that their form asks for in percent.
 IN_PERCENT: Final = ("gold_share", "gold_warn_below", "gold_pause_below")
 # Settings that buttons change, or that follow from others.

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
@@ -11,8 +11,10 @@ from django.db.models import Max
 
 from annotation.choices.catalogue import CATALOGUE
 from annotation.choices.presets import PRESETS
+from annotation.choices.refusals import refuse_broken
 from annotation.models import Project
 from annotation.models.configurations import SCHEMA_VERSION, Configuration, remember, settings_in
+from privacy.choices import Kind
 
 COLUMNS = frozenset(name for field in Project._meta.concrete_fields for name in (field.name, field.attname))
 
@@ -85,6 +87,26 @@ def set_settings(*, project: Project, changes: Mapping[str, Any], actor: Abstrac
     last = Configuration.objects.filter(project=project).aggregate(version=Max("version"))["version"]
     project.configuration = _store_version(project_id=project.pk, version=last + 1, document=document, actor=actor)
     return [*columns, "configuration"]
+
+
+def change_settings(
+    *, project: Project, changes: Mapping[str, Any], kinds: Collection[Kind], actor: AbstractBaseUser | None
+) -> Project:
+    """Store other settings of kinds that no guarantee rests on, and return the project as it stands then.
+
+    Raises `InvalidConfiguration` naming each setting and the rule it breaks.
+    """
+    with transaction.atomic():
+        locked = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+        settings = settings_with(locked, changes)
+        broken: dict[str, str] = {}
+        for choice in CATALOGUE.chosen(settings):
+            if choice.kind in kinds:
+                broken |= choice.broken_by(settings)
+        refuse_broken(broken)
+        if fields := set_settings(project=locked, changes=changes, actor=actor):
+            locked.save(update_fields=fields)
+    return locked
 
 
 def _store_version(

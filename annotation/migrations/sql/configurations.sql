@@ -4,16 +4,24 @@ DECLARE
     types CONSTANT jsonb := CASE jsonb_typeof(schema -> 'type')
         WHEN 'array' THEN schema -> 'type' ELSE jsonb_build_array(schema -> 'type') END;
     type CONSTANT text := jsonb_typeof(value);
+    said CONSTANT text := value #>> '{}';
+    number numeric;
 BEGIN
     IF NOT (types ? type OR type = 'number' AND types ? 'integer' AND value::numeric % 1 = 0) THEN
         RETURN false;
     END IF;
-    IF type = 'number' AND (
-        value::numeric <= (schema ->> 'exclusiveMinimum')::numeric
-        OR value::numeric < (schema ->> 'minimum')::numeric
-        OR value::numeric >= (schema ->> 'exclusiveMaximum')::numeric
-        OR value::numeric > (schema ->> 'maximum')::numeric
-    ) THEN
+    IF type = 'string' AND said !~ (schema ->> 'pattern') THEN
+        RETURN false;
+    END IF;
+    -- An amount of money is a text, so that nobody rounds it.
+    IF type = 'number' OR type = 'string' AND schema ->> 'format' = 'decimal' THEN
+        number := said;
+    END IF;
+    IF number <= (schema ->> 'exclusiveMinimum')::numeric
+        OR number < (schema ->> 'minimum')::numeric
+        OR number >= (schema ->> 'exclusiveMaximum')::numeric
+        OR number > (schema ->> 'maximum')::numeric
+    THEN
         RETURN false;
     END IF;
     RETURN NOT schema ? 'enum' OR schema -> 'enum' @> jsonb_build_array(value);

@@ -17,6 +17,7 @@ CREATE FUNCTION annotation_broken_rules(settings jsonb) RETURNS SETOF text LANGU
         -- How many a secret block or a hidden window asks is secret, and stopping at a limit would tell.
         ('limit_tells_nothing',
             NOT secret OR num_nonnulls(settings ->> 'labels_limit', settings ->> 'money_limit') = 0),
+        ('money_has_price', settings ->> 'money_limit' IS NULL OR settings ->> 'price_per_label' IS NOT NULL),
         -- Nor may one of its records keep another from being answered, as it would where a person stops at a limit.
         ('secrets_bind_nothing', NOT secret OR num_nonnulls(
             settings ->> 'answers_per_person', settings ->> 'answers_per_day', settings ->> 'encounter_limit') = 0),
@@ -72,5 +73,5 @@ END $$;
 -- Triggers fire in the order of their names: a choice without a proof is refused as such before.
 CREATE TRIGGER annotation_project_works_together
     BEFORE INSERT OR UPDATE OF oracle, arrival, data_kind, question_kind, classes, labels_account_id, configuration_id,
-        overlap, labels_limit, money_limit, answers_per_person, answers_per_day, encounter_limit
+        overlap, answers_per_person, answers_per_day, encounter_limit
     ON annotation_project FOR EACH ROW EXECUTE FUNCTION annotation_check_rules();

@@ -7,18 +7,27 @@ from django import forms
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
-from annotation.choices.catalogue import CATALOGUE
+from annotation.choices.catalogue import CATALOGUE, names_of
 from annotation.choices.choice_fields import field_of, kind_field
 from annotation.choices.preset import Preset
 from annotation.choices.selection_rules import field_defaults
 from annotation.models import Arrival
 from annotation.projects.forms.projects import ProjectForm
-from privacy.choices import Kind
+from privacy.choices import Kind, Parameter
 
 # Of these a project may choose one or none.
 OPTIONAL_KINDS = (Kind.RANDOMIZER, Kind.SUGGESTIONS, Kind.MACHINE)
+# What managers say of these, on pages of their own, changes no guarantee; a new project may say it at once.
+LATER = (Kind.LABELLING, Kind.BUDGET)
 # What a person must type has no default.
 TYPED = ("name", "question", "classes", "guidelines", "columns", "image_height", "image_width")
+
+
+def _later_field(declared: Parameter) -> forms.Field:
+    """Return the field of a setting that pages of its own ask for: whoever leaves it out has its default."""
+    field = field_of(declared)
+    field.required, field.later = False, True  # type: ignore[attr-defined]
+    return field
 
 
 def words_of(field: forms.Field, value: Any) -> str:
@@ -52,6 +61,11 @@ class ChoosingForm(ProjectForm):
         kinds = {kind.key: kind_field(kind, []) for kind in OPTIONAL_KINDS if CATALOGUE.of_kind(kind)}
         return {**fields, **kinds, **cls.base_fields}
 
+    @classmethod
+    def later_names(cls) -> list[str]:
+        """Return the names of those settings that pages of their own ask for once a project stands."""
+        return [name for kind in LATER for name in names_of(kind) if name not in cls.base_fields]
+
     def offer_optional(self) -> None:
         """Add a field for each kind of which a project may choose one or none, where there is one to choose."""
         for kind in OPTIONAL_KINDS:
@@ -70,7 +84,7 @@ class ChoosingForm(ProjectForm):
             if choice.sound.broken({**settings, "arrival": arrival, "data_kind": data_kind}):
                 continue
             for each in choice.parameters_in(arrival):
-                self.fields.setdefault(each.name, field_of(each))
+                self.fields.setdefault(each.name, _later_field(each) if choice.kind in LATER else field_of(each))
 
     def tell_defaults(self) -> None:
         """Let each setting say what it is where nobody changes it."""

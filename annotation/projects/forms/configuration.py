@@ -21,6 +21,11 @@ from annotation.projects.services.configuring import limits_of
 ELSEWHERE = ("name", "question", "guidelines", *ChoosingForm.budgets)
 
 
+def elsewhere(form_class: type[ChoosingForm]) -> set[str]:
+    """Name the settings that other pages ask for."""
+    return {*ELSEWHERE, *form_class.later_names()}
+
+
 def configuration_form(
     project: Project, frozen: Mapping[str, str], data: Mapping[str, Any] | None = None
 ) -> ChoosingForm:
@@ -33,7 +38,7 @@ def configuration_form(
     boxes = [name for name, field in known.items() if isinstance(field, forms.BooleanField)]
     shown = [] if data is None else str(data.get("boxes", "")).split(",")
     typed |= {name: name in (data or {}) for name in boxes if name in shown}
-    kept = {name: standing[name] for name in (*frozen, *ELSEWHERE) if name in standing}
+    kept = {name: standing[name] for name in (*frozen, *elsewhere(form_class)) if name in standing}
     values = standing | typed | kept
     probe = form_class(preset=preset, initial=values)
     standing_or_default = {
@@ -50,7 +55,7 @@ def configuration_form(
 
 def shown_fields(form: ChoosingForm) -> list[forms.BoundField]:
     """Return what the page shows, choices first."""
-    names = [name for name in form.fields if name not in ELSEWHERE]
+    names = [name for name in form.fields if name not in elsewhere(type(form))]
     return [form[name] for name in sorted(names, key=lambda name: name not in form.choices)]
 
 
@@ -59,7 +64,7 @@ def chosen_values(form: ChoosingForm, project: Project, frozen: Mapping[str, str
     values = form.values()
     hidden = field_defaults().keys() if project.arrival == Arrival.POOL else ()
     names = [*form.fields, *(name for name in hidden if name not in form.fields)]
-    kept = {*frozen, *ELSEWHERE}
+    kept = {*frozen, *elsewhere(type(form))}
     known = project.settings.keys()
     return {name: values.get(name) for name in names if name not in kept and (name in known or in_document(name))}
 

@@ -75,6 +75,8 @@ STEPS_OF_KINDS: Mapping[Kind | None, Step] = {
     Kind.LABEL_TYPE: Step.TASK,
     Kind.SUGGESTIONS: Step.QUESTIONS,
     Kind.MACHINE: Step.QUESTIONS,
+    Kind.LABELLING: Step.QUESTIONS,
+    Kind.BUDGET: Step.BUDGET,
 }
 # What has no default is taken for given while another step is checked.
 ASSUMED = {"name": "-", "question": "-", "classes": "1\n2"}

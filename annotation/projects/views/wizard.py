@@ -8,6 +8,7 @@ from django.forms import BooleanField
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
 from annotation import selectors
@@ -41,6 +42,8 @@ from annotation.statement import budget_levels
 DRAFTS = "new_projects"
 # Where the button under the budget leads, which is no step of its own.
 PLAN = "plan"
+# What pages of their own ask for once a project stands, and what may be said of it before.
+LATER = {Step.BUDGET: gettext_lazy("What answers may cost")}
 
 
 @login_required
@@ -192,6 +195,7 @@ def _page(request: HttpRequest, key: str, step: Step, context: dict[str, Any], *
             "before": steps[place - 1] if place else None,
             "who": protection_words.who_is_protected(preset, draft.get("privacy_unit"), settings),
             "compared": _compared(request, key),
+            "later": LATER.get(step, ""),
             "cost": protection_words.what_it_costs(step, settings),
             "levels": budget_levels.described_levels(
                 float(form.cleaned_data.get("pool_delta") or 0.0) if form.is_valid() else 0.0

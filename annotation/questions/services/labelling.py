@@ -3,17 +3,19 @@
 from decimal import Decimal
 from typing import Any
 
+from django.contrib.auth.models import AbstractBaseUser
 from django.db import connection, transaction
 
 from annotation.choices.refusals import refuse_broken
 from annotation.choices.selection_rules import broken_crowd_rules, broken_secrecy_rules
-from annotation.errors import InvalidConfiguration
+from annotation.choices.services import configurations
 from annotation.models import (
     Oracle,
     Project,
 )
 from annotation.questions.services import queue
 from annotation.work.services import jobs
+from privacy.choices import Kind
 
 LABELLING_FIELDS = (
     "confirm_answers",
@@ -41,19 +43,19 @@ def set_label_budget(
     money_limit: Decimal | None,
     price_per_label: Decimal | None,
     currency: str,
+    actor: AbstractBaseUser | None = None,
 ) -> Project:
     """Say how many answers may be asked for, and at what price; a limit under what was asked starts no new round."""
-    if project.hides_selection and not (labels_limit is None and money_limit is None):
-        raise InvalidConfiguration("labels_limit: how many are asked in secret is secret, and a limit would tell.")
-    if money_limit is not None and not price_per_label:
-        raise InvalidConfiguration("price_per_label: a limit in money needs the price of an answer.")
-    if price_per_label is not None and price_per_label <= 0:
-        raise InvalidConfiguration("price_per_label: must be above 0.")
-    project.labels_limit, project.money_limit = labels_limit, money_limit
-    project.price_per_label, project.currency = price_per_label, currency
+    changes = {
+        "labels_limit": labels_limit,
+        "money_limit": money_limit,
+        "price_per_label": price_per_label,
+        "currency": currency,
+    }
     with transaction.atomic():
-        project.save(update_fields=["labels_limit", "money_limit", "price_per_label", "currency"])
+        changed = configurations.change_settings(project=project, changes=changes, kinds={Kind.BUDGET}, actor=actor)
         jobs.send_project_changed(project.pk)
+    project.configuration = changed.configuration
     return project
 
 

@@ -7,6 +7,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
 from annotation.access import managed_project
+from annotation.people.identity import person_of
 from annotation.questions import label_forecast
 from annotation.questions.forms.label_budget import LabelBudgetForm
 from annotation.questions.services import labelling
@@ -19,7 +20,7 @@ def label_budget(request: HttpRequest, slug: str) -> HttpResponse:
     project = managed_project(request, slug)
     form = LabelBudgetForm(request.POST or None, project=project)
     if request.method == "POST" and form.is_valid():
-        labelling.set_label_budget(project=project, **form.cleaned_data)
+        labelling.set_label_budget(project=project, actor=person_of(request), **form.cleaned_data)
         messages.success(request, _("The annotation budget is changed."))
         return redirect("annotation:data", slug=slug)
     context = {

@@ -169,6 +169,7 @@ def test_a_project_opens_with_it_and_another_oracle_refuses_it(declared, manager
             "smoothing": 2.0,
         },
         "labelling": {"class_descriptions": []},
+        "budget": {"labels_limit": None, "price_per_label": None, "money_limit": None, "currency": ""},
         "releases": {"labels_per_release": 5, "maximum_releases": None},
         "stream": {"windows_ahead": 1, "updates_per_release": 1, "drop_unselected": False},
     }

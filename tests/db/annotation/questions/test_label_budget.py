@@ -4,9 +4,10 @@ from decimal import Decimal
 
 import pytest
 from django.db import IntegrityError
+from django.urls import reverse
 
 from annotation.errors import InvalidConfiguration
-from annotation.models import Query
+from annotation.models import Configuration, Project, Query
 from annotation.questions.services import labelling, labels, queue, undoing
 from annotation.statement import label_budget
 from learner.models import ModelRelease, Round
@@ -14,7 +15,15 @@ from learner.next_step import Step, project_status
 from learner.rounds.services import rounds
 from tests import learning
 from tests.counting import new_counter
-from tests.factories import make_annotators, make_candidates, make_project, make_user, open_records
+from tests.factories import (
+    make_annotators,
+    make_candidates,
+    make_project,
+    make_user,
+    open_preset,
+    open_records,
+    write_settings,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NOTHING = {"labels_limit": None, "money_limit": None, "price_per_label": None, "currency": ""}
@@ -138,15 +147,69 @@ def test_raising_a_limit_wakes_the_project(sent):
 
 
 @pytest.mark.parametrize(
-    "limits",
-    [{"money_limit": Decimal(5)}, {"money_limit": Decimal(5), "price_per_label": Decimal(0)}, {"price_per_label": -1}],
+    ("limits", "rule"),
+    [
+        ({"money_limit": Decimal(5)}, "annotation_project_money_has_price"),
+        ({"money_limit": Decimal(5), "price_per_label": Decimal(0)}, "no choice declares this value of budget"),
+        ({"price_per_label": -1}, "no choice declares this value of budget"),
+    ],
 )
-def test_money_needs_a_price(limits):
+def test_money_needs_a_price(limits, rule):
     project = make_project()
     with pytest.raises(InvalidConfiguration, match="price_per_label"):
         limited(project, **limits)
-    with pytest.raises(IntegrityError, match="annotation_project_money_has_price"):
-        type(project).objects.filter(pk=project.pk).update(**limits)
+    with pytest.raises(IntegrityError, match=rule):
+        write_settings(project, **limits)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("price_per_label", "0.12345"),
+        ("price_per_label", "1e-2"),
+        ("price_per_label", 0.5),
+        ("money_limit", "-1.00"),
+        ("money_limit", "99999999999.00"),
+        ("money_limit", ""),
+        ("currency", "EURO"),
+        ("currency", "E1R"),
+        ("labels_limit", -1),
+        ("labels_limit", "7"),
+    ],
+)
+def test_the_database_takes_no_amount_that_is_none(name, value):
+    project = make_project(price_per_label="0.5", currency="EUR")
+    document = {**project.configuration.document}
+    document["budget"] = {**document["budget"], name: value}
+    with pytest.raises(IntegrityError, match="no choice declares this value of budget"):
+        Configuration.objects.create(project=project, version=2, document=document, digest="0" * 64)
+    document["budget"][name] = {"currency": "NOK", "labels_limit": 7}.get(name, "0.25")
+    Configuration.objects.create(project=project, version=2, document=document, digest="0" * 64)
+
+
+def test_a_change_of_money_is_a_version_with_a_name_and_words(client):
+    manager = make_user()
+    project = open_preset(manager, "voice-crowd")
+    limited(project, money_limit=Decimal("12.5"), price_per_label=Decimal("0.05"), currency="EUR", actor=manager)
+    stored = Project.objects.get(pk=project.pk).configuration
+    assert (stored.version, stored.created_by) == (2, manager)
+    assert stored.document["budget"] == {
+        "labels_limit": None,
+        "money_limit": "12.50",
+        "price_per_label": "0.0500",
+        "currency": "EUR",
+    }
+    assert project.changes.get().fields == {
+        "money_limit": [None, "12.50"],
+        "price_per_label": [None, "0.0500"],
+        "currency": ["", "EUR"],
+    }
+    limited(project, money_limit=Decimal("12.50"), price_per_label=Decimal("0.0500"), currency="EUR")
+    assert Configuration.objects.filter(project=project).count() == 2  # the same amounts are no change
+    client.force_login(manager)
+    page = client.get(reverse("annotation:settings", args=[project.slug])).content.decode()
+    assert "Price of an answer" in page
+    assert "0.0500" in page
 
 
 def test_a_secret_sample_has_no_limit_because_stopping_would_tell_its_size():
@@ -155,5 +218,5 @@ def test_a_secret_sample_has_no_limit_because_stopping_would_tell_its_size():
         with pytest.raises(InvalidConfiguration, match="secret"):
             limited(project, **limits)
         with pytest.raises(IntegrityError, match="annotation_project_limit_tells_nothing"):
-            type(project).objects.filter(pk=project.pk).update(**limits)
+            write_settings(project, **limits)
     assert limited(project, price_per_label=Decimal(1), currency="NOK").price_per_label == 1

@@ -10,7 +10,15 @@ from annotation.models.quality import GoldQuery, Opinion, QualityReport
 from annotation.questions import quality
 from annotation.questions.services import comparing, gold, labelling, labels, queue, review, undoing
 from annotation.statement import label_budget
-from tests.factories import make_annotators, make_candidates, make_project, make_records, make_user, open_records
+from tests.factories import (
+    make_annotators,
+    make_candidates,
+    make_project,
+    make_records,
+    make_user,
+    open_records,
+    write_settings,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -276,8 +284,7 @@ class TestComparing:
 
 def test_payment_counts_accepted_answers_and_disarms_formulas(disputed):
     project = disputed.project
-    project.price_per_label, project.currency = "0.05", "EUR"
-    project.save()
+    write_settings(project, price_per_label="0.05", currency="EUR")
     first = Label.objects.order_by("pk")[0].annotator
     type(first).objects.filter(pk=first.pk).update(username="=cmd()")
     review.settle(project=project, query_id=disputed.pk, choice=0, manager=make_user())

@@ -164,8 +164,9 @@ def test_nothing_is_rewritten(client, project, model):
 
 @pytest.mark.parametrize("field", FIXED)
 def test_the_first_charge_fixes_what_the_guarantee_rests_on(project, field):
+    standing = getattr(project, field)
     write_settings(project, **{field: FIXED[field]})
-    write_settings(project, **{field: getattr(project, field)})
+    write_settings(project, **{field: standing})
     reserve(project)
     stays = r"never changes (after the first charge|once its pool account has paid)|what was paid for goes on under"
     with pytest.raises(IntegrityError, match=stays), transaction.atomic():
