@@ -27,7 +27,7 @@ from annotation.models import (
 )
 from annotation.models.configurations import settings_in
 from annotation.projects.services import projects
-from annotation.questions.services import queue
+from annotation.questions.services import labels, queue
 from privacy.json_values import read, written
 from privacy.models import BudgetAccount, EntryKind, LedgerEntry
 from privacy.services import ledger
@@ -70,6 +70,7 @@ def make_project(*, owner: User | None = None, **fields: Any) -> Project:
         "slug": f"project-{number}",
         "name": f"Project {number}",
         "question": "What is this about?",
+        "question_kind": "choose",
         "preset": "voice-crowd" if crowd else "pool-experts",
         "oracle": "trusted",
         "data_kind": "text",
@@ -213,6 +214,14 @@ def open_records(project: Project, number: int = 1, *, round_number: int = 1, **
     records = make_records(project, [f"record {n}" for n in range(number)], **fields)
     queue.open_queries(project=project, round_number=round_number, record_ids=[record.pk for record in records])
     return list(Query.objects.filter(record__in=records).order_by("priority"))
+
+
+def answer_once(project: Project) -> None:
+    """Let every annotator who is asked anything answer a new question, so that a limit of one is reached."""
+    for member in project.memberships.filter(role=Role.ANNOTATOR):
+        open_records(project)
+        if (held := queue.claim_next(project=project, user=member.user)) is not None:
+            labels.submit_label(assignment=held, choice=0)
 
 
 def make_candidates(project: Project, texts: Sequence[str], *, sample_count: int = 20) -> list[Query]:

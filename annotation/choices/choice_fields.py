@@ -87,9 +87,14 @@ def _amount_field(declared: Parameter, said: Mapping[str, Any]) -> forms.Decimal
     )
 
 
+def named_field(choice: type[Choice], name: str) -> forms.Field:
+    """Return the form field of a parameter by its name."""
+    return field_of(next(each for each in choice.parameters() if each.name == name))
+
+
 def optional_field(choice: type[Choice], name: str) -> forms.Field:
     """Return the form field of a parameter that another choice does without; what it may be, the choice says."""
-    field = field_of(next(each for each in choice.parameters() if each.name == name))
+    field = named_field(choice, name)
     field.required, field.validators = False, []
     return field
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from django.db.models import F, Field
+from django.db.models import F
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -36,7 +36,6 @@ from privacy.choices import Kind
 OF_MANAGERS: Final = (Kind.CLASSES, Kind.LABELLING, Kind.BUDGET)
 # What a kind of project decides; name, question, classes, people, periods and limits stay as they are.
 DEPENDENT: Final = (
-    "privacy_unit",
     "gate_kind",
     "gate_epsilon",
     "texts_per_contributor",
@@ -90,12 +89,11 @@ def hindrances(project: Project, *, oracle: str, arrival: str, preset: str) -> l
 
 def settings_of_kind(project: Project, preset: Preset, unit: str) -> dict[str, Any]:
     """Return all settings of the project under another preset: the preset's values, and what a project has else."""
-    fields = {field.name: field for field in Project._meta.get_fields() if isinstance(field, Field)}
     names = dict.fromkeys(
         (*DEPENDENT, *(name for name in CATALOGUE.parameters() if CATALOGUE.kind_of(name) not in OF_MANAGERS))
     )
-    values = {name: preset.defaults.get(name, _where_unsaid(name, fields)) for name in names}
-    values |= {key: preset.defaults.get(key, Project.absent.get(key, "")) for key in KEYS if key not in fields}
+    values = {name: preset.defaults.get(name, _where_unsaid(name)) for name in names}
+    values |= {key: preset.defaults.get(key, Project.absent.get(key, "")) for key in KEYS}
     if preset.oracle == Oracle.CROWD:
         kept = ("gate_epsilon", "texts_per_contributor", *GATE_FIELDS[values["gate_kind"]])
         values |= {name: None for names in GATE_FIELDS.values() for name in names if name not in kept}
@@ -111,10 +109,8 @@ def settings_of_kind(project: Project, preset: Preset, unit: str) -> dict[str, A
     }
 
 
-def _where_unsaid(name: str, columns: Mapping[str, "Field[Any, Any]"]) -> Any:
+def _where_unsaid(name: str) -> Any:
     """Return what a setting is under a preset that says nothing of it."""
-    if name in columns:
-        return columns[name].get_default()
     return Project.absent[name] if name in Project.absent else default_of(name)
 
 

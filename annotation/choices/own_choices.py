@@ -6,6 +6,9 @@ from annotation.choices.label_randomizers import RandomizedConsensus
 from annotation.choices.label_types.catalogue import LABEL_TYPES
 from annotation.choices.machines import LanguageModelAnswers
 from annotation.choices.open_answers import AnswersNotSecret
+from annotation.choices.person_limits import PersonLimits
+from annotation.choices.quality_checks import QualityChecks
+from annotation.choices.question_plan import QuestionPlan
 from annotation.choices.release_plan import ReleasePlan
 from annotation.choices.stream_plan import StreamPlan
 from annotation.choices.suggestions import ReleasedModelSuggests
@@ -22,6 +25,9 @@ CHOICES: tuple[type[Choice], ...] = (
     *POLICIES,
     ReleasePlan,
     StreamPlan,
+    QuestionPlan,
+    PersonLimits,
+    QualityChecks,
     AnswerBudget,
 )
 

@@ -9,7 +9,6 @@ from annotation.choices.gates import GATES, gate_event, gate_from
 from annotation.choices.preset import Preset
 from annotation.choices.selection_rules import (
     broken_estimator_rules,
-    broken_secrecy_rules,
     broken_selection_rules,
 )
 from annotation.choices.stream_presets import STREAM_PRESETS
@@ -154,7 +153,7 @@ def broken_rules(settings: Mapping[str, Any]) -> dict[str, str]:
         broken["privacy_unit"] = (
             "Selection and training are proved for one record; a contributor may have many, so this has no proof."
         )
-    broken |= _broken_feature_rules(settings) | broken_other_rules(settings) | broken_secrecy_rules(settings)
+    broken |= _broken_feature_rules(settings) | broken_other_rules(settings)
     if settings.get("arrival", "pool") == "pool":
         broken |= broken_selection_rules(settings) | broken_estimator_rules(settings)
     if not settings["training_epsilon"] > 0:

@@ -20,8 +20,6 @@ POOL_ESTIMATORS = (
 GAUSSIAN = ("logistic_gaussian", "huber_svm_gaussian")
 # Parameters of selections that presets say, so that no default stands for them.
 OF_PRESETS = ("selection_epsilon", "selection_rate", "block_hours")
-# Whoever stops at one of these leaves one record unanswered because of another.
-BINDING_LIMITS = ("answers_per_person", "answers_per_day", "encounter_limit")
 # What a project has where its configuration leaves a field out.
 FIELD_DEFAULTS: Mapping[str, Any] = {"estimator": "logistic", "smoothing": 0.5, "training_delta": 0.0}
 
@@ -30,30 +28,6 @@ def value_of(settings: Mapping[str, Any], name: str) -> Any:
     """Return a setting, or the default of the project's field where it is left out."""
     value = settings.get(name)
     return FIELD_DEFAULTS[name] if value is None else value
-
-
-def broken_secrecy_rules(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Return the rules a configuration breaks that hides what is asked, by field; empty where it hides nothing.
-
-    Such a choice is charged as if every record were answered, or not, because of itself. A person who stops at a limit
-    answers one record instead of another, and the block or window closes without that other one.
-    """
-    if settings["selection"] != "secret_sample" and settings.get("update_policy") != "flsw_hidden":
-        return {}
-    rule = "Not where the choice is secret: one record would keep another from being answered before its time is up."
-    return dict.fromkeys((field for field in BINDING_LIMITS if settings.get(field) is not None), rule)
-
-
-def broken_crowd_rules(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Return the rules a configuration breaks that shows its questions to a crowd, by field.
-
-    What an answer was is secret from whoever else is asked, and from everybody who sees rounds and models.
-    """
-    if settings["oracle"] != "crowd" or settings.get("overlap_limit") is None:
-        return {}
-    return {
-        "overlap_limit": "Not in front of a crowd: whoever is asked as one more would know that the others disagreed."
-    }
 
 
 def field_defaults() -> dict[str, Any]:

@@ -401,19 +401,6 @@ class Migration(migrations.Migration):
                 ),
                 ("image_height", models.PositiveIntegerField(blank=True, null=True)),
                 ("image_width", models.PositiveIntegerField(blank=True, null=True)),
-                ("round_size", models.PositiveIntegerField(help_text="Questions asked in one round.")),
-                (
-                    "question_kind",
-                    models.CharField(
-                        choices=[
-                            ("choose", "choose a class"),
-                            ("confirm", "say whether the model's guess is right"),
-                            ("rating", "rate on a scale"),
-                        ],
-                        default="choose",
-                        max_length=10,
-                    ),
-                ),
                 (
                     "labels_used_through",
                     models.BigIntegerField(
@@ -426,62 +413,7 @@ class Migration(migrations.Migration):
                         blank=True, help_text="When the newest training took what was settled by then.", null=True
                     ),
                 ),
-                (
-                    "overlap",
-                    models.PositiveSmallIntegerField(default=1, help_text="How many people answer each question."),
-                ),
-                ("lease_seconds", models.PositiveIntegerField(default=600)),
-                (
-                    "confirm_answers",
-                    models.BooleanField(default=False, help_text="An answer counts once it is confirmed."),
-                ),
                 ("guidelines_version", models.PositiveIntegerField(default=1)),
-                (
-                    "skips_to_set_aside",
-                    models.PositiveSmallIntegerField(
-                        default=3, help_text="So many people skip a question before it leaves the queue."
-                    ),
-                ),
-                ("answers_per_person", models.PositiveIntegerField(blank=True, null=True)),
-                ("answers_per_day", models.PositiveIntegerField(blank=True, help_text="Of one person.", null=True)),
-                (
-                    "encounter_limit",
-                    models.PositiveIntegerField(
-                        blank=True, help_text="Contributors, or texts of a gate, that one person may see.", null=True
-                    ),
-                ),
-                (
-                    "quiet_from",
-                    models.TimeField(blank=True, help_text="From then no question is handed out.", null=True),
-                ),
-                ("quiet_until", models.TimeField(blank=True, null=True)),
-                (
-                    "overlap_limit",
-                    models.PositiveSmallIntegerField(
-                        blank=True,
-                        help_text="Where answers disagree, ask one more person, up to so many in all.",
-                        null=True,
-                    ),
-                ),
-                (
-                    "aggregation",
-                    models.CharField(
-                        choices=[
-                            ("majority", "majority: every answer counts the same"),
-                            ("dawid_skene", "Dawid-Skene: learns which classes each person mixes up"),
-                            ("mace", "MACE: learns who guesses"),
-                        ],
-                        default="majority",
-                        max_length=12,
-                    ),
-                ),
-                ("gold_share", models.FloatField(default=0.0, help_text="Share of questions whose answer is known.")),
-                (
-                    "gold_minimum",
-                    models.PositiveSmallIntegerField(default=10, help_text="Checks before anybody is judged."),
-                ),
-                ("gold_warn_below", models.FloatField(blank=True, null=True)),
-                ("gold_pause_below", models.FloatField(blank=True, null=True)),
                 (
                     "second_manager",
                     models.BooleanField(
@@ -1694,53 +1626,6 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="groupmember",
             constraint=models.UniqueConstraint(fields=("group", "user"), name="annotation_groupmember_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="project",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("overlap__gte", 1)), name="annotation_project_overlap"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="project",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("round_size__gte", 1)), name="annotation_project_round_size"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="project",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("oracle", "trusted"), ("overlap_limit", None), _connector="OR"),
-                name="annotation_project_crowd_fixed_overlap",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="project",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("skips_to_set_aside__gte", 1)), name="annotation_project_skips"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="project",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("quiet_from", None), ("quiet_until", None)),
-                    models.Q(
-                        ("quiet_from__isnull", False),
-                        ("quiet_until__isnull", False),
-                        models.Q(("quiet_from", models.F("quiet_until")), _negated=True),
-                    ),
-                    _connector="OR",
-                ),
-                name="annotation_project_quiet_hours",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="project",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("gold_minimum__gte", 1), ("gold_share__gte", 0), ("gold_share__lte", 1)),
-                name="annotation_project_gold",
-            ),
         ),
         migrations.AddConstraint(
             model_name="membership",

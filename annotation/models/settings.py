@@ -1,6 +1,7 @@
 """Settings of a project as its rows are read: each by its name, typed, out of the configuration that stands."""
 
 import uuid
+from datetime import time
 from decimal import Decimal
 from typing import Any, ClassVar, Generic, NoReturn, TypeVar, overload
 
@@ -101,6 +102,26 @@ class Settings:
 
     labels_per_release = Setting(40)
     maximum_releases = Setting[int | None](None)
+
+    question_kind = Setting("choose")
+    round_size = Setting(40)
+    overlap = Setting(1)
+    overlap_limit = Setting[int | None](None)
+    lease_seconds = Setting(600)
+    confirm_answers = Setting(False)
+    skips_to_set_aside = Setting(3)
+
+    answers_per_person = Setting[int | None](None)
+    answers_per_day = Setting[int | None](None)
+    encounter_limit = Setting[int | None](None)
+    quiet_from = Setting[time | None](None, time)
+    quiet_until = Setting[time | None](None, time)
+
+    gold_share = Setting(0.0)
+    gold_minimum = Setting(10)
+    gold_warn_below = Setting[float | None](None)
+    gold_pause_below = Setting[float | None](None)
+    aggregation = Setting("majority")
 
     labels_limit = Setting[int | None](None)
     price_per_label = Setting[Decimal | None](None, Decimal)

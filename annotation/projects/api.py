@@ -195,7 +195,7 @@ def _project(request: HttpRequest, slug: str) -> Project:
 
 
 def _configuration(project: Project) -> dict[str, Any]:
-    document = configurations.whole_document(project.settings)
+    document = configurations.document_of(project.settings)
     return {
         "version": project.changes.count() + 1,
         "digest": configurations.digest_of(document),

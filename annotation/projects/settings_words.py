@@ -12,18 +12,16 @@ from annotation.models import Project
 from annotation.projects.forms.pool import PoolProjectForm
 from annotation.projects.forms.settings import SettingsForm
 from annotation.projects.forms.streams import StreamProjectForm
-from annotation.questions.forms.labelling import LabellingForm
 from annotation.questions.forms.quality import QualityForm
 
 PERCENT: Final = 100
-FORMS: Final = (SettingsForm, PoolProjectForm, StreamProjectForm, LabellingForm, QualityForm)
+FORMS: Final = (SettingsForm, PoolProjectForm, StreamProjectForm, QualityForm)
 # Shares that their form asks for in percent.
 IN_PERCENT: Final = ("gold_share", "gold_warn_below", "gold_pause_below")
 # Settings that buttons change, or that follow from others.
 WITHOUT_FIELD: Final = {
     "oracle": gettext_lazy("Who answers"),
     "arrival": gettext_lazy("How records arrive"),
-    "question_kind": gettext_lazy("What is asked about a record"),
     "state": gettext_lazy("State"),
     "slug": gettext_lazy("Short name of the project"),
     "preset": gettext_lazy("Preset"),

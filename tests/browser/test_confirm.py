@@ -7,11 +7,11 @@ from django.urls import reverse
 from playwright.sync_api import expect
 
 from annotation.data.services.streams import post_records
-from annotation.models import Label, Project, Role
+from annotation.models import Label, Role
 from annotation.people.services import members
 from tests import streaming
 from tests.axe import violations
-from tests.factories import make_user
+from tests.factories import make_user, write_settings
 from tests.keyboard import read_first
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -79,7 +79,7 @@ def test_letters_follow_the_language(desk, live_server):
 
 
 def test_where_answers_are_confirmed_enter_stores_them(desk, project):
-    Project.objects.filter(pk=project.pk).update(confirm_answers=True)
+    write_settings(project, confirm_answers=True)
     page = desk()
     answer(page, "n", "Enter")
     assert choices() == [1]
@@ -87,7 +87,7 @@ def test_where_answers_are_confirmed_enter_stores_them(desk, project):
 
 @pytest.mark.parametrize("confirm_answers", [False, True])
 def test_it_is_accessible_everywhere(desk, project, confirm_answers):
-    Project.objects.filter(pk=project.pk).update(confirm_answers=confirm_answers)
+    write_settings(project, confirm_answers=confirm_answers)
     page = desk()
     assert page.locator(".choices").get_attribute("aria-labelledby") == "ask guess"
     for size in SIZES:

@@ -14,7 +14,15 @@ from playwright.sync_api import expect
 from annotation.models import Assignment, AssignmentState, Label, Query
 from annotation.questions.services import guidelines, queue
 from tests.axe import violations
-from tests.factories import make_annotators, make_candidates, make_project, make_records, open_records
+from tests.factories import (
+    answer_once,
+    make_annotators,
+    make_candidates,
+    make_project,
+    make_records,
+    open_records,
+    write_settings,
+)
 from tests.keyboard import read_first, settle
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -294,7 +302,7 @@ def show_paused(project, at):
 
 
 def show_confirm(project, at):
-    type(project).objects.update(confirm_answers=True)
+    write_settings(project, confirm_answers=True)
     open_records(project, 2)
     page = at("annotation:label", project.slug)
     page.get_by_label("Music").check()
@@ -315,17 +323,19 @@ def show_changed_guidelines_and_flag(project, at):
 
 def show_quiet(project, at):
     hour = timezone.localtime().hour
-    type(project).objects.update(quiet_from=time(hour), quiet_until=time((hour + 2) % 24))
+    write_settings(project, quiet_from=time(hour), quiet_until=time((hour + 2) % 24))
     return saying(at("annotation:label", project.slug), "Questions come back at")
 
 
 def show_enough_for_today(project, at):
-    type(project).objects.update(answers_per_day=0)
+    write_settings(project, answers_per_day=1)
+    answer_once(project)
     return saying(at("annotation:label", project.slug), "That is all for today")
 
 
 def show_enough_seen(project, at):
-    type(project).objects.update(encounter_limit=0)
+    write_settings(project, encounter_limit=1)
+    answer_once(project)
     return saying(at("annotation:label", project.slug), "You have seen as much of this pool as one person may")
 
 

@@ -16,7 +16,15 @@ from annotation.projects.services.configuring import configure_project
 from annotation.questions.class_list import codes_of
 from annotation.questions.services import queue
 from tests.axe import violations
-from tests.factories import make_annotators, make_project, make_records, make_user, open_preset, open_records
+from tests.factories import (
+    make_annotators,
+    make_project,
+    make_records,
+    make_user,
+    open_preset,
+    open_records,
+    write_settings,
+)
 from tests.keyboard import read_first
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -177,7 +185,7 @@ class TestFinding:
         expect(page.get_by_role("button", name="I cannot tell")).to_be_focused()
 
     def test_a_confirmation_waits_for_a_second_enter(self, project, enter):
-        Project.objects.filter(pk=project.pk).update(confirm_answers=True)
+        write_settings(project, confirm_answers=True)
         open_records(project, 2)
         page = enter(project)
         page.keyboard.type("atm")

@@ -18,6 +18,7 @@ from annotation.questions.services import gold, guidelines, labels, queue, repor
 from tests.axe import violations
 from tests.factories import (
     add_members,
+    answer_once,
     make_account,
     make_annotators,
     make_candidates,
@@ -25,6 +26,7 @@ from tests.factories import (
     make_records,
     make_user,
     open_records,
+    write_settings,
 )
 from tests.keyboard import read_first
 
@@ -71,7 +73,7 @@ def answer(project: Project, person: User, choice: int = 0) -> Label:
 
 
 def set_project(**values: object) -> None:
-    Project.objects.update(**values)
+    write_settings(Project.objects.get(), **values)
 
 
 def round_is_answered(project: Project, person: User) -> None:
@@ -90,6 +92,11 @@ def somebody_is_paused(project: Project, person: User) -> None:
     gold.pause_member(membership=Membership.objects.get(user=person), reason="manager")
 
 
+def all_is_answered(project: Project, person: User) -> None:
+    write_settings(project, answers_per_person=1)
+    answer_once(project)
+
+
 # The five others are scenes of test_label.
 STATES: dict[str, Callable[[Project, User], None]] = {
     "More work is coming": round_is_answered,
@@ -99,9 +106,7 @@ STATES: dict[str, Callable[[Project, User], None]] = {
     "This project has learned all it may": lambda project, person: set_project(
         pool_account=make_account(epsilon_limit=0.5)
     ),
-    "You have given all the answers one person may give here": lambda project, person: set_project(
-        answers_per_person=0
-    ),
+    "You have given all the answers one person may give here": all_is_answered,
 }
 
 

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, expect
 from annotation.models import Assignment, Label, Query, QueryState, Report
 from annotation.questions.services import guidelines, queue
 from dpal_site.embedded import host
-from tests.factories import make_annotators, make_project, make_records, open_records
+from tests.factories import make_annotators, make_project, make_records, open_records, write_settings
 from tests.keyboard import read_first
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -289,7 +289,7 @@ def test_two_annotators_race_and_no_question_is_answered_twice(project, enter):
 
 class TestConfirming:
     def test_a_class_is_chosen_by_key_and_stored_by_enter(self, project, enter):
-        type(project).objects.update(confirm_answers=True)
+        write_settings(project, confirm_answers=True)
         open_records(project, 2)
         page = enter(project, make_annotators(project, 1)[0])
         press(page, "2", "3")
@@ -300,7 +300,7 @@ class TestConfirming:
         assert current_choices() == [2]
 
     def test_without_scripts(self, project, enter):
-        type(project).objects.update(confirm_answers=True)
+        write_settings(project, confirm_answers=True)
         open_records(project, 2)
         page = enter(project, make_annotators(project, 1)[0], java_script_enabled=False)
         page.get_by_label("Music").check()

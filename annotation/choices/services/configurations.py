@@ -21,7 +21,7 @@ COLUMNS = frozenset(name for field in Project._meta.concrete_fields for name in 
 
 def in_document(name: str) -> bool:
     """Say whether a setting is stored in the configuration document."""
-    return name not in COLUMNS and CATALOGUE.section_of(name) is not None
+    return CATALOGUE.section_of(name) is not None
 
 
 def document_of(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -29,17 +29,6 @@ def document_of(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
     Raises `BrokenRules` where a value is outside its range.
     """
-    document: dict[str, dict[str, Any]] = {}
-    for choice in CATALOGUE.chosen(settings):
-        values = choice.of(settings).document()
-        part = {name: value for name, value in values.items() if name not in COLUMNS}
-        if part:
-            document.setdefault(choice.kind.section, {}).update(part)
-    return document
-
-
-def whole_document(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return everything that is chosen by declaration, wherever it is stored."""
     document: dict[str, dict[str, Any]] = {}
     for choice in CATALOGUE.chosen(settings):
         document.setdefault(choice.kind.section, {}).update(choice.of(settings).document())

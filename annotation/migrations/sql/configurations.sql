@@ -137,7 +137,7 @@ END $$;
 
 -- Triggers fire in the order of their names: those that say why something stays come first.
 CREATE TRIGGER annotation_project_within_proof
-    BEFORE INSERT OR UPDATE OF oracle, arrival, data_kind, question_kind, configuration_id
+    BEFORE INSERT OR UPDATE OF oracle, arrival, data_kind, configuration_id
     ON annotation_project FOR EACH ROW EXECUTE FUNCTION annotation_check_choices();
 
 -- Of what was paid for, the parameters of a choice that stays never change; of a stream, none of any choice.

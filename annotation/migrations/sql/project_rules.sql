@@ -47,6 +47,15 @@ CREATE FUNCTION annotation_broken_rules(settings jsonb) RETURNS SETOF text LANGU
         -- Which estimators are sound, and what they need, `annotation_project_within_proof` says; one there must be.
         ('estimator_fits_oracle', settings ->> 'estimator' <> ''),
         ('release_plan', settings ->> 'labels_per_release' IS NOT NULL),
+        -- What hands questions out and judges answers reads these at every click.
+        ('labelling_said', num_nulls(settings ->> 'round_size', settings ->> 'overlap', settings ->> 'lease_seconds',
+            settings ->> 'confirm_answers', settings ->> 'skips_to_set_aside', settings ->> 'gold_share',
+            settings ->> 'gold_minimum', settings ->> 'aggregation') = 0),
+        -- Who is asked about a question sees it, and a further person would show that the first ones disagree.
+        ('crowd_fixed_overlap', NOT crowd OR settings ->> 'overlap_limit' IS NULL),
+        ('quiet_hours', CASE num_nulls(settings ->> 'quiet_from', settings ->> 'quiet_until')
+            WHEN 2 THEN true
+            WHEN 0 THEN (settings ->> 'quiet_from')::time <> (settings ->> 'quiet_until')::time END),
         -- What asks for confirmations learns from them, and nothing else can.
         ('confirm_is_bandit', (settings ->> 'question_kind' = 'confirm') = (settings ->> 'estimator' = 'bandit_ogd')),
         -- Only a stream with two rates has updates and a slab that they can make narrower.
@@ -72,6 +81,5 @@ END $$;
 
 -- Triggers fire in the order of their names: a choice without a proof is refused as such before.
 CREATE TRIGGER annotation_project_works_together
-    BEFORE INSERT OR UPDATE OF oracle, arrival, data_kind, question_kind, classes, labels_account_id, configuration_id,
-        overlap, answers_per_person, answers_per_day, encounter_limit
+    BEFORE INSERT OR UPDATE OF oracle, arrival, data_kind, classes, labels_account_id, configuration_id
     ON annotation_project FOR EACH ROW EXECUTE FUNCTION annotation_check_rules();

@@ -10,10 +10,8 @@ BEGIN
 END $$;
 
 CREATE TRIGGER annotation_project_stream_fixed
-    BEFORE UPDATE OF question_kind, classes, columns ON annotation_project
+    BEFORE UPDATE OF classes, columns ON annotation_project
     FOR EACH ROW WHEN (
-        OLD.arrival = 'stream'
-        AND (OLD.question_kind, OLD.classes, OLD.columns)
-        IS DISTINCT FROM (NEW.question_kind, NEW.classes, NEW.columns)
+        OLD.arrival = 'stream' AND (OLD.classes, OLD.columns) IS DISTINCT FROM (NEW.classes, NEW.columns)
     )
     EXECUTE FUNCTION annotation_check_stream_change();

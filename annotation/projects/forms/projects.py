@@ -7,10 +7,11 @@ from django.utils.translation import gettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from annotation.choices.catalogue import offered
-from annotation.choices.choice_fields import optional_field
+from annotation.choices.choice_fields import named_field, optional_field
 from annotation.choices.gates import GATES, NoisyGate, SampledGate
 from annotation.choices.preset import Preset
 from annotation.choices.presets import broken_rules
+from annotation.choices.question_plan import QuestionPlan
 from annotation.gates.gate_plan import EXAMPLE_TEXT
 from annotation.models import (
     Arrival,
@@ -121,18 +122,8 @@ class ProjectForm(forms.Form):
         label=_("Selection"),
         help_text=_("How it is decided what annotators are asked about, and what that costs."),
     )
-    round_size = forms.IntegerField(
-        min_value=1,
-        max_value=100_000,
-        label=_("Questions per round"),
-        help_text=_("Asked before anything is ranked anew; larger rounds follow the model less closely."),
-    )
-    overlap = forms.IntegerField(
-        min_value=1,
-        max_value=25,
-        label=_("People per question"),
-        help_text=_("More people agree on better answers and cost as many times the work."),
-    )
+    round_size = named_field(QuestionPlan, "round_size")
+    overlap = named_field(QuestionPlan, "overlap")
     update_policy = forms.ChoiceField(
         required=False,
         choices=[(policy.value, policy.label) for policy in (UpdatePolicy.PER_ROUND, UpdatePolicy.DOUBLING)],

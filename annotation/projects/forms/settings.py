@@ -5,6 +5,8 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from annotation.choices.choice_fields import named_field
+from annotation.choices.question_plan import QuestionPlan
 from annotation.models import Project
 
 
@@ -13,12 +15,7 @@ class SettingsForm(forms.Form):
 
     name = forms.CharField(max_length=120, label=_("Name"))
     question = forms.CharField(max_length=200, label=_("Question"), help_text=_("The one sentence annotators answer."))
-    lease_seconds = forms.IntegerField(
-        min_value=30,
-        max_value=86_400,
-        label=_("Seconds for a question"),
-        help_text=_("After that, a question nobody answered goes to somebody else."),
-    )
+    lease_seconds = named_field(QuestionPlan, "lease_seconds")
 
     def __init__(self, data: Any = None, *, project: Project) -> None:
         initial = {name: getattr(project, name) for name in self.base_fields}

@@ -17,6 +17,7 @@ from annotation.errors import ConfigurationFrozen, InvalidConfiguration
 from annotation.log.history import is_charged
 from annotation.models import Project
 from annotation.projects.services import answers_accounts
+from annotation.questions.services import labelling
 from annotation.work.services import jobs
 from privacy.accounting.units import ATTO, NANO, delta_limit_to_atto, epsilon_limit_to_nano
 from privacy.models import BudgetAccount
@@ -89,6 +90,9 @@ def configure_project(*, project: Project, changes: Mapping[str, Any], actor: Ab
                 jobs.send_project_changed(locked.pk)
     except IntegrityError as error:
         raise ConfigurationFrozen("Something was paid for under these settings meanwhile, so they stay.") from error
+    # After the commit: from now on every claim notes by itself whom it meets.
+    if standing["encounter_limit"] is None and locked.encounter_limit is not None:
+        labelling.note_encounters(locked)
     return locked
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from django.contrib.auth.models import User
+from django.contrib.auth.models import AbstractBaseUser, User
 from django.db import transaction
 from django.utils.text import slugify
 
@@ -22,12 +22,14 @@ from annotation.models import (
     Oracle,
     Project,
     ProjectState,
+    QuestionKind,
     Role,
     UpdatePolicy,
 )
 from annotation.people.services.members import add_member
 from annotation.populations import services as memberships
 from annotation.projects.services import answers_accounts
+from privacy.choices import Kind
 from privacy.models import Population
 from privacy.services import ledger
 from privacy.wording import say
@@ -61,6 +63,7 @@ def create_project(
         "labels_epsilon": None,
         "gate_kind": "k_anonymity",
         "features": Features.STANDARD.value,
+        "question_kind": QuestionKind.CHOOSE.value,
         "update_policy": UpdatePolicy.PER_ROUND.value,
         **dict.fromkeys(ALL_GATE_FIELDS),
         **chosen.defaults,
@@ -133,15 +136,12 @@ def _free_slug(name: str) -> str:
     return next(slug for n in range(1, len(taken) + 3) if (slug := base if n == 1 else f"{base}-{n}") not in taken)
 
 
-def set_description(*, project: Project, **fields: Any) -> Project:
+def set_description(*, project: Project, actor: AbstractBaseUser | None = None, **fields: Any) -> Project:
     """Set the name, the question or the time for one; none of them is part of a guarantee."""
     unknown = set(fields) - {"name", "question", "lease_seconds"}
     if unknown:
         raise ValueError(f"no such fields: {sorted(unknown)}")
-    for name, value in fields.items():
-        setattr(project, name, value)
-    project.save(update_fields=[*fields])
-    return project
+    return configurations.change_settings(project=project, changes=fields, kinds={Kind.LABELLING}, actor=actor)
 
 
 def compare_with(*, project: Project, other: Project | None) -> Project:

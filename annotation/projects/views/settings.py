@@ -34,7 +34,7 @@ def settings(request: HttpRequest, slug: str) -> HttpResponse:
     project = managed_project(request, slug)
     form = SettingsForm(request.POST or None, project=project)
     if request.method == "POST" and form.is_valid():
-        projects.set_description(project=project, **form.cleaned_data)
+        projects.set_description(project=project, actor=person_of(request), **form.cleaned_data)
         messages.success(request, _("Saved."))
         return redirect("annotation:settings", slug=slug)
     context = {

@@ -43,7 +43,7 @@ DRAFTS = "new_projects"
 # Where the button under the budget leads, which is no step of its own.
 PLAN = "plan"
 # What pages of their own ask for once a project stands, and what may be said of it before.
-LATER = {Step.BUDGET: gettext_lazy("What answers may cost")}
+LATER = {Step.QUESTIONS: gettext_lazy("How people label"), Step.BUDGET: gettext_lazy("What answers may cost")}
 
 
 @login_required

@@ -6,8 +6,6 @@ from typing import Any
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import connection, transaction
 
-from annotation.choices.refusals import refuse_broken
-from annotation.choices.selection_rules import broken_crowd_rules, broken_secrecy_rules
 from annotation.choices.services import configurations
 from annotation.models import (
     Oracle,
@@ -59,36 +57,32 @@ def set_label_budget(
     return project
 
 
-def set_labelling(*, project: Project, **settings: Any) -> Project:
+def set_labelling(*, project: Project, actor: AbstractBaseUser | None = None, **settings: Any) -> Project:
     """Say how questions are handed out and answered; of `LABELLING_FIELDS`, those that change."""
     assert set(settings) <= set(LABELLING_FIELDS)
-    with transaction.atomic():
-        locked = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
-        refuse_broken(broken_secrecy_rules({**locked.settings, **settings}))
-        newly_limited = settings.get("encounter_limit") is not None and locked.encounter_limit is None
-        for field, value in settings.items():
-            setattr(locked, field, value)
-        locked.save(update_fields=list(settings))
-    # After the commit: from now on every claim notes by itself whom it meets.
-    if newly_limited:
-        _note_encounters(locked)
-    return locked
+    return _change(project, settings, actor)
 
 
-def _note_encounters(project: Project) -> None:
+def note_encounters(project: Project) -> None:
     """Note whom each person has met so far, since nothing is noted while a project has no limit."""
     if project.oracle != Oracle.CROWD:
         with connection.cursor() as cursor:
             cursor.execute(queue.NOTE_ALL_ENCOUNTERS, {"project": project.pk})
 
 
-def set_quality(*, project: Project, **fields: Any) -> Project:
+def set_quality(*, project: Project, actor: AbstractBaseUser | None = None, **fields: Any) -> Project:
     """Set how answers are checked and compared."""
     unknown = set(fields) - QUALITY_FIELDS
     if unknown:
         raise ValueError(f"no such fields: {sorted(unknown)}")
-    refuse_broken(broken_crowd_rules({**project.settings, **fields}))
-    for name, value in fields.items():
-        setattr(project, name, value)
-    project.save(update_fields=[*fields])
-    return project
+    return _change(project, fields, actor)
+
+
+def _change(project: Project, changes: dict[str, Any], actor: AbstractBaseUser | None) -> Project:
+    was_limited = project.encounter_limit is not None
+    changed = configurations.change_settings(project=project, changes=changes, kinds={Kind.LABELLING}, actor=actor)
+    project.configuration = changed.configuration
+    # After the commit: from now on every claim notes by itself whom it meets.
+    if changed.encounter_limit is not None and not was_limited:
+        note_encounters(changed)
+    return changed

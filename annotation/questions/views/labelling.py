@@ -22,9 +22,9 @@ from annotation.questions.services.labelling import set_labelling
 def labelling(request: HttpRequest, slug: str) -> HttpResponse:
     """How questions are handed out and answered."""
     project = managed_project(request, slug)
-    form = LabellingForm(request.POST or None, instance=managed_project(request, slug))
+    form = LabellingForm(request.POST or None, project=project)
     if request.method == "POST" and form.is_valid():
-        set_labelling(project=project, **form.cleaned_data)
+        set_labelling(project=project, actor=person_of(request), **form.cleaned_data)
         messages.success(request, _("Saved. Annotators notice it at their next question."))
         return redirect("annotation:labelling", slug=slug)
     context = {"project": project, "form": form, "waiting": report_selectors.count_for_managers(project)}

@@ -35,7 +35,7 @@ def quality(request: HttpRequest, slug: str) -> HttpResponse:
     project = managed_project(request, slug)
     form = QualityForm(request.POST or None, project=project)
     if request.method == "POST" and form.is_valid():
-        labelling.set_quality(project=project, **form.values())
+        labelling.set_quality(project=project, actor=person_of(request), **form.values())
         messages.success(request, _("Saved."))
         return redirect("annotation:quality", slug=slug)
     people = presenters.people_of(project)

@@ -22,7 +22,15 @@ from annotation.models import (
     Report,
 )
 from annotation.models.forgetting import Forgetting
-from tests.factories import make_candidates, make_project, make_records, make_reservation, make_user, open_records
+from tests.factories import (
+    make_candidates,
+    make_project,
+    make_records,
+    make_reservation,
+    make_user,
+    open_records,
+    write_settings,
+)
 from tests.owning import as_owner
 
 pytestmark = pytest.mark.django_db
@@ -497,15 +505,15 @@ def test_a_comment_says_something():
 
 def test_quiet_hours_begin_and_end_at_different_times():
     project = make_project()
-    for fields in ({"quiet_from": "22:00"}, {"quiet_from": "22:00", "quiet_until": "22:00"}):
+    for fields in ({"quiet_from": "22:00"}, {"quiet_from": "22:00", "quiet_until": "22:00:00"}):
         with refused("annotation_project_quiet_hours"):
-            Project.objects.filter(pk=project.pk).update(**fields)
+            write_settings(project, **fields)
 
 
 def test_a_question_is_skipped_before_it_is_set_aside():
     project = make_project()
-    with refused("annotation_project_skips"):
-        Project.objects.filter(pk=project.pk).update(skips_to_set_aside=0)
+    with refused("annotation_configuration_declared"):
+        write_settings(project, skips_to_set_aside=0)
 
 
 def test_a_contributor_counts_once_for_a_person():

@@ -19,7 +19,7 @@ from annotation.models import Consensus, Project, Query, QueryState
 from annotation.people.services import members
 from annotation.questions import quality
 from annotation.questions.services import gold, labelling, labels, queue, review
-from tests.factories import make_annotators, make_candidates, make_project, open_records
+from tests.factories import make_annotators, make_candidates, make_project, open_records, write_settings
 
 pytestmark = pytest.mark.django_db
 # Drawn anew for each page.
@@ -122,7 +122,7 @@ def test_in_front_of_a_crowd_nobody_is_asked_because_others_disagreed(crowd):
     with pytest.raises(InvalidConfiguration, match="overlap_limit"):
         labelling.set_quality(project=crowd, overlap_limit=3)
     with pytest.raises(IntegrityError, match="annotation_project_crowd_fixed_overlap"), transaction.atomic():
-        Project.objects.filter(pk=crowd.pk).update(overlap_limit=3)
+        write_settings(crowd, overlap_limit=3)
     people = make_annotators(crowd, 3)
     for choice, person in enumerate(people[:2]):
         answer(crowd, person, [choice] * 3)

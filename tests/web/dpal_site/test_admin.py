@@ -29,7 +29,7 @@ from learner.models import ModelRelease, SecretDraw, StreamGuess
 from privacy.models import BudgetAccount, LedgerEntry
 from tests import learning
 from tests.counting import new_counter
-from tests.factories import make_candidates, make_project, make_user
+from tests.factories import make_candidates, make_project, make_user, write_settings
 
 pytestmark = pytest.mark.django_db
 OURS = ("annotation", "learner", "privacy", "dpal_site")
@@ -104,7 +104,7 @@ def full_site(superuser) -> None:
     ApiToken.objects.create(user=superuser, name="t", digest="0" * 64, expires_at=timezone.now())
     make_candidates(make_project(oracle="crowd"), ["a text"])
     assert GateRun.objects.exists()
-    type(project).objects.filter(pk=project.pk).update(lease_seconds=601)
+    write_settings(project, lease_seconds=601)
 
 
 def contents(model: type[Any]) -> list[dict[str, Any]]:

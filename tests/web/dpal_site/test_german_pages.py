@@ -16,7 +16,16 @@ from annotation.wording import told
 from dpal_site.catalogues import read_catalogue
 from dpal_site.embedded.servers import REPOSITORY
 from privacy.wording import Message, fields_of
-from tests.factories import add_members, make_annotators, make_project, make_user, open_messages, open_records
+from tests.factories import (
+    add_members,
+    answer_once,
+    make_annotators,
+    make_project,
+    make_user,
+    open_messages,
+    open_records,
+    write_settings,
+)
 
 pytestmark = pytest.mark.django_db
 CATALOGUE = read_catalogue(REPOSITORY / "locale" / "de" / "LC_MESSAGES" / "django.po")
@@ -143,11 +152,12 @@ def test_an_annotators_pages():
     states = [
         {"state": "paused"},
         {"state": "active", "labels_limit": 0},
-        {"answers_per_day": 0},
-        {"encounter_limit": 0},
+        {"labels_limit": None, "answers_per_day": 1},
+        {"answers_per_day": None, "encounter_limit": 1},
     ]
     for state in states:
-        Project.objects.filter(pk=project.pk).update(**state)
+        write_settings(project, **state)
+        answer_once(Project.objects.get(pk=project.pk))
         pages += [german(bob).get(label)]
     assert [page.status_code for page in pages[:7]] == [200, 200, 200, 200, 403, 404, 200]
     assert not set().union(*(english_in(page.content.decode()) for page in pages))

@@ -413,7 +413,7 @@ class TestRaces:
         assert slots_add_up()
 
     def test_expiry_beside_answers_loses_and_doubles_nothing(self):
-        project = make_project(overlap=2, lease_seconds=0, labels_per_release=10**6)
+        project = make_project(overlap=2, labels_per_release=10**6)
         open_records(project, 10)
         people = make_annotators(project, 6)
 
@@ -424,6 +424,7 @@ class TestRaces:
                 assignment = queue.claim_next(project=project, user=people[n])
                 if assignment is None:
                     continue
+                Assignment.objects.filter(pk=assignment.pk).update(leased_until=Now())
                 try:
                     labels.submit_label(assignment=assignment, choice=0)
                 except (LeaseExpired, AlreadyLabelled):

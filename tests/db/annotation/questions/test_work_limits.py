@@ -20,6 +20,7 @@ from tests.factories import (
     make_user,
     open_preset,
     open_records,
+    write_settings,
 )
 
 pytestmark = pytest.mark.django_db
@@ -204,7 +205,7 @@ class TestSecretChoices:
         with pytest.raises(InvalidConfiguration, match=f"{limit}: Not where the choice is secret"):
             labelling.set_labelling(project=project, **{limit: 1})
         with pytest.raises(IntegrityError, match="annotation_project_secrets_bind_nothing"), transaction.atomic():
-            type(project).objects.filter(pk=project.pk).update(**{limit: 1})
+            write_settings(project, **{limit: 1})
         with pytest.raises(InvalidConfiguration, match=f"{limit}: Not where the choice is secret"):
             open_preset(make_user(), "pool-experts", **{limit: 1})
 

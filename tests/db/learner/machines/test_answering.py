@@ -9,7 +9,7 @@ from django.db import IntegrityError, transaction
 
 from annotation.choices.machines import LanguageModelAnswers
 from annotation.errors import InvalidConfiguration
-from annotation.models import Assignment, AssignmentState, Consensus, Label, Membership, Project, Query, QueryState
+from annotation.models import Assignment, AssignmentState, Consensus, Label, Membership, Query, QueryState
 from annotation.models.machines import MachineAnnotator
 from annotation.projects.services import configuring
 from annotation.questions.machine_sheet import machine_sheet
@@ -22,7 +22,7 @@ from learner.machines.endpoint import Endpoint, EndpointFault, ask, target_of
 from learner.machines.services import answering
 from tests import learning
 from tests.db.learner.answers.test_randomized_answers import open_randomized
-from tests.factories import make_annotators, make_project, make_user
+from tests.factories import make_annotators, make_project, make_user, write_settings
 from tests.language_model import LanguageModelServer
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -121,7 +121,7 @@ def test_what_names_no_class_is_asked_once_more_then_skipped_and_counts_against_
     assert set(skipped.values_list("state", flat=True)) == {AssignmentState.SKIPPED}
     assert set(Query.objects.filter(round_number=1).values_list("state", "open_slots")) == {(QueryState.OPEN, 3)}
     # One skip of a person is enough here; the machine's does not count beside it.
-    Project.objects.filter(pk=crowd.pk).update(skips_to_set_aside=2)
+    write_settings(crowd, skips_to_set_aside=2)
     person = Membership.objects.filter(project=crowd, role="annotator").exclude(user=machine.user).first().user
     held = queue.claim_next(project=crowd, user=person)
     labels.skip_assignment(assignment=held, reason="unclear")

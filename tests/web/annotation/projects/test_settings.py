@@ -74,7 +74,7 @@ def test_a_change_is_stored_with_who_made_it_and_what_it_was(client, project):
 
 def test_the_history_counts_versions_and_speaks_the_readers_language(client, project):
     save(client, project, name="Another")
-    Project.objects.filter(pk=project.pk).update(overlap=2, gold_share=0.25, confirm_answers=True)
+    write_settings(project, overlap=2, gold_share=0.25, confirm_answers=True)
     page = client.get(reverse("annotation:settings", args=[project.slug]), headers={"accept-language": "de"})
     rows = [(row["version"], row["fields"]) for row in page.context["changes"]]
     assert page.context["version"] == 3
@@ -114,7 +114,7 @@ def test_a_period_is_part_of_the_history(client, project):
 
 def test_a_change_by_no_page_has_no_name_even_after_one(client, project):
     save(client, project, name="Another")
-    Project.objects.filter(pk=project.pk).update(round_size=11)
+    write_settings(project, round_size=11)
     assert ProjectChange.objects.latest("pk").actor == ""
 
 

@@ -18,6 +18,7 @@ from annotation.questions.services import labels, queue
 from annotation.questions.views.label_parts import ASSIGNMENT, KEY, TOKEN
 from tests.factories import (
     add_members,
+    answer_once,
     make_account,
     make_annotators,
     make_candidates,
@@ -25,6 +26,7 @@ from tests.factories import (
     make_records,
     make_user,
     open_records,
+    write_settings,
 )
 from tests.markup import tight
 
@@ -204,7 +206,8 @@ class TestEmpty:
         begins, ends = (f"{(hour + ahead) % 24:02d}:45" for ahead in (5, 7))
         assert f"Fragen gibt es wieder um {ends}" in html
         assert f"zwischen {begins} und {ends} (Asia/Kathmandu)" in html
-        type(project).objects.update(quiet_from=None, quiet_until=None, answers_per_day=0)
+        write_settings(project, quiet_from=None, quiet_until=None, answers_per_day=1)
+        answer_once(project)
         assert "nach 05:45 (Asia/Kathmandu)" in viewer.get(page(project)).content.decode()
         assert (
             "nach 00:00 (UTC)"
@@ -477,7 +480,8 @@ class TestParts:
         (person,) = make_annotators(project, 1)
         web = browser_of(person)
         assert "a &lt;b&gt;" in web.get(page(project)).content.decode()
-        Project.objects.filter(pk=project.pk).update(classes=["d", "e"], confirm_answers=True)
+        Project.objects.filter(pk=project.pk).update(classes=["d", "e"])
+        write_settings(project, confirm_answers=True)
         content = web.get(page(project)).content.decode()
         assert "a &lt;b&gt;" not in content
         assert content.count('type="radio"') == 2

@@ -1,0 +1,71 @@
+"""How answers are checked and weighed against each other: what every project says of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from privacy.choices import Choice, Kind, parameter
+from privacy.wording import gettext_noop as _
+
+
+@dataclass(frozen=True)
+class QualityChecks(Choice):
+    """Questions whose answer is known, what follows from answers to them, and what compares all answers."""
+
+    kind: ClassVar[Kind] = Kind.LABELLING
+    name: ClassVar[str] = "quality_checks"
+    label: ClassVar[str] = _("how answers are checked")
+    stays: ClassVar[bool] = False
+
+    gold_share: float = parameter(
+        0.0,
+        at_least=0,
+        at_most=1,
+        label=_("Share of questions that are hidden checks"),
+        help=_("Questions with known answers among the others. 0 turns checks off."),
+    )
+    gold_minimum: int = parameter(
+        10,
+        at_least=1,
+        at_most=1000,
+        label=_("Checks before anybody is judged"),
+        help=_("Ten or more are fair."),
+    )
+    gold_warn_below: float | None = parameter(
+        None,
+        at_least=0,
+        at_most=1,
+        label=_("Warn below this share right"),
+        help=_("Whoever is below is told so, and goes on."),
+    )
+    gold_pause_below: float | None = parameter(
+        None,
+        at_least=0,
+        at_most=1,
+        label=_("Pause below this share right"),
+        help=_("Somebody is paused once even the upper end of the 95 % interval lies below."),
+    )
+    aggregation: str = parameter(
+        "majority",
+        options={
+            "majority": _("majority: every answer counts the same"),
+            "dawid_skene": _("Dawid-Skene: learns which classes each person mixes up"),
+            "mace": _("MACE: learns who guesses"),
+        },
+        label=_("Compare answers by"),
+        help=_(
+            "For your eyes and exports. Trainings always take the majority of each question's own answers: with a "
+            "model one answer would move many labels, and the privacy budget pays for one."
+        ),
+    )
+
+    def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
+        """Refuse a pause that comes before the warning."""
+        warn, pause = self.gold_warn_below, self.gold_pause_below
+        if warn is not None and pause is not None and pause > warn:
+            return {"gold_pause_below": _("Pause below the share that warns, or at it.")}
+        return {}
+
+    def event(self, *args: Any, **circumstances: Any) -> None:
+        """Return nothing: checks are public examples, or questions that were paid for before."""
+        return
