@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any, ClassVar, Generic, NoReturn, TypeVar, overload
 
 from annotation.models.configurations import settings_in
+from annotation.models.quality import Aggregation
 from privacy.json_values import read
 
 T = TypeVar("T")
@@ -121,7 +122,7 @@ class Settings:
     gold_minimum = Setting(10)
     gold_warn_below = Setting[float | None](None)
     gold_pause_below = Setting[float | None](None)
-    aggregation = Setting("majority")
+    aggregation = Setting(Aggregation.MAJORITY.value)
 
     labels_limit = Setting[int | None](None)
     price_per_label = Setting[Decimal | None](None, Decimal)

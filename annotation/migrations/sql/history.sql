@@ -11,7 +11,7 @@ BEGIN
     RETURN NEW;
 END $$;
 
--- The history says which settings changed, wherever they are stored.
+-- The history says which settings changed, wherever they are stored. What is left out is left open.
 CREATE FUNCTION annotation_note_project_change() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     before CONSTANT jsonb := to_jsonb(OLD) - 'configuration_id' || annotation_settings(OLD.configuration_id);
@@ -20,7 +20,8 @@ DECLARE
 BEGIN
     SELECT jsonb_object_agg(key, jsonb_build_array(before -> key, after -> key)) INTO changed
     FROM (SELECT jsonb_object_keys(before || after) AS key) settings
-    WHERE before -> key IS DISTINCT FROM after -> key AND key NOT IN ('labels_used_through', 'labels_used_at');
+    WHERE coalesce(before -> key, 'null') <> coalesce(after -> key, 'null')
+        AND key NOT IN ('labels_used_through', 'labels_used_at');
     IF changed IS NOT NULL THEN
         INSERT INTO annotation_projectchange (project_id, actor, fields, created_at)
         VALUES (NEW.id, left(coalesce(current_setting('dpal.actor', true), ''), 150), changed, now());

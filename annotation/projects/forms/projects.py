@@ -228,7 +228,12 @@ class ProjectForm(forms.Form):
 
     def values(self) -> dict[str, Any]:
         """Return the preset's values with those of the form on top."""
-        filled = {field: value for field, value in self.cleaned_data.items() if value is not None}
+        later = {field for field in self.fields if getattr(self.fields[field], "later", False)}
+        filled = {
+            field: value
+            for field, value in self.cleaned_data.items()
+            if value is not None and not (value == "" and field in later)
+        }
         kind = {"data_kind": self.preset.data_kinds[0], "oracle": self.preset.oracle}
         return {**kind, **self.preset.defaults, **filled}
 

@@ -28,7 +28,7 @@ class LabellingForm(DeclaredForm):
         super().__init__(data, project=project)
         answered = ("confirm_answers", "skips_to_set_aside")
         self.initial |= {name: getattr(project, name) for name in answered}
-        self.fields = {name: named_field(QuestionPlan, name) for name in answered} | self.fields
+        self.fields = {**{name: named_field(QuestionPlan, name) for name in answered}, **self.fields}
 
 
 class GuidelinesForm(forms.Form):

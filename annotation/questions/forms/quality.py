@@ -5,8 +5,10 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from annotation.choices.choice_fields import named_field
+from annotation.choices.quality_checks import QualityChecks
+from annotation.choices.question_plan import QuestionPlan
 from annotation.models import Dataset, DatasetRole, DatasetState, Oracle, Project
-from annotation.models.quality import Aggregation
 
 PERCENT = 100
 
@@ -20,9 +22,7 @@ class QualityForm(forms.Form):
         label=_("Percent of questions that are hidden checks"),
         help_text=_("Questions with known answers among the others. 0 turns checks off."),
     )
-    gold_minimum = forms.IntegerField(
-        min_value=1, max_value=1000, label=_("Checks before anybody is judged"), help_text=_("Ten or more are fair.")
-    )
+    gold_minimum = named_field(QualityChecks, "gold_minimum")
     gold_warn_below = forms.IntegerField(
         required=False, min_value=1, max_value=100, label=_("Warn below this percent right")
     )
@@ -33,21 +33,8 @@ class QualityForm(forms.Form):
         label=_("Pause below this percent right"),
         help_text=_("Somebody is paused once even the upper end of the 95 % interval lies below."),
     )
-    overlap_limit = forms.IntegerField(
-        required=False,
-        min_value=1,
-        max_value=50,
-        label=_("Where answers disagree, ask up to so many people"),
-        help_text=_("Empty leaves it at once to a manager."),
-    )
-    aggregation = forms.ChoiceField(
-        choices=Aggregation.choices,
-        label=_("Compare answers by"),
-        help_text=_(
-            "For your eyes and exports. Trainings always take the majority of each question's own answers: with a "
-            "model one answer would move many labels, and the privacy budget pays for one."
-        ),
-    )
+    overlap_limit = named_field(QuestionPlan, "overlap_limit")
+    aggregation = named_field(QualityChecks, "aggregation")
 
     def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
         kwargs.setdefault("initial", {name: _shown(getattr(project, name)) for name in self.base_fields})

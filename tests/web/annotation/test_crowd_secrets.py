@@ -111,8 +111,8 @@ def test_a_crowd_is_paid_by_its_checks_alone(crowd):
     rows = list(csv.DictReader(io.StringIO("".join(quality.payments_csv(crowd)))))
     columns = ("person", "answers", "accepted", "not accepted", "undecided", "amount")
     assert [tuple(row[name] for name in columns) for row in rows] == [
-        (me.username, "4", "4", "0", "0", "0.40"),
-        (other.username, "4", "3", "1", "0", "0.30"),
+        (me.username, "4", "4", "0", "0", "0.4000"),
+        (other.username, "4", "3", "1", "0", "0.3000"),
     ]
     # Managers see who agrees with whom all the same.
     assert [sheet.accepted for sheet in quality.people_of(crowd)] == [2, 1]

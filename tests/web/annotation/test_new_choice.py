@@ -16,7 +16,10 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.choices.catalogue import CATALOGUE
+from annotation.choices.person_limits import PersonLimits
 from annotation.choices.presets import PRESETS
+from annotation.choices.quality_checks import QualityChecks
+from annotation.choices.question_plan import QuestionPlan
 from annotation.choices.services.configurations import digest_of
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration
 from annotation.models import Project
@@ -168,7 +171,13 @@ def test_a_project_opens_with_it_and_another_oracle_refuses_it(declared, manager
             "regularization": 1.0,
             "smoothing": 2.0,
         },
-        "labelling": {"class_descriptions": []},
+        "labelling": {
+            "class_descriptions": [],
+            "question_kind": "choose",
+            **QuestionPlan(round_size=5).document(),
+            **PersonLimits().document(),
+            **QualityChecks().document(),
+        },
         "budget": {"labels_limit": None, "price_per_label": None, "money_limit": None, "currency": ""},
         "releases": {"labels_per_release": 5, "maximum_releases": None},
         "stream": {"windows_ahead": 1, "updates_per_release": 1, "drop_unselected": False},

@@ -1,0 +1,50 @@
+"""Limits on one person: none where what is asked is secret, and hours that begin and end."""
+
+from datetime import time
+
+import pytest
+
+from annotation.choices.person_limits import PersonLimits
+from privacy.choices import BrokenRules
+
+OPEN = {"selection": "random"}
+
+
+@pytest.mark.parametrize(
+    "secret", [{"selection": "secret_sample"}, {"selection": "all", "update_policy": "flsw_hidden"}]
+)
+@pytest.mark.parametrize("limit", ["answers_per_person", "answers_per_day", "encounter_limit"])
+def test_no_limit_binds_one_record_to_another_in_secret(secret, limit):
+    limited = PersonLimits(**{limit: 5})
+    assert limited.rules(secret).keys() == {limit}
+    assert not limited.rules(OPEN)
+    with pytest.raises(BrokenRules):
+        PersonLimits(**{limit: 0})
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "words"),
+    [
+        (time(22), time(6), ""),
+        (time(1), time(6), ""),
+        (time(22), None, "a beginning and an end"),
+        (None, time(6), "a beginning and an end"),
+        (time(6), time(6), "at another time"),
+    ],
+)
+def test_quiet_hours_begin_and_end_at_different_times(begin, end, words):
+    found = PersonLimits(quiet_from=begin, quiet_until=end).rules(OPEN)
+    assert bool(found) == bool(words)
+    assert words in found.get("quiet_until", "")
+
+
+def test_times_of_day_are_read_from_a_document():
+    assert PersonLimits.of({"quiet_from": "22:00:00", "quiet_until": "06:30"}).document() == {
+        "answers_per_person": None,
+        "answers_per_day": None,
+        "encounter_limit": None,
+        "quiet_from": "22:00:00",
+        "quiet_until": "06:30:00",
+    }
+    assert PersonLimits().event() is None
+    assert not PersonLimits.stays
