@@ -170,13 +170,19 @@ def test_without_limits_nothing_is_counted_or_noted(django_assert_num_queries):
     assert not Encounter.objects.exists()
 
 
-def test_a_limit_set_later_counts_whom_people_have_met_before():
-    project = make_project()
+def by_configuration(*, project, **changes):
+    return configuring.configure_project(project=project, changes=changes, actor=project.created_by)
+
+
+@pytest.mark.parametrize("change", [labelling.set_labelling, by_configuration])
+def test_a_limit_set_later_counts_whom_people_have_met_before(change):
+    project = open_preset(make_user(), "pool-experts", selection="random")
     ask_about(project, ["ann", "bob", "ann", "cay"])
     (person,) = make_annotators(project, 1)
     answer(project, person)
     answer(project, person)
-    project = labelling.set_labelling(project=project, encounter_limit=2)
+    project = change(project=project, encounter_limit=2)
+    assert project.configuration.version == 2
     assert work_limits.encounters_of(project, person) == 2
     assert answer(project, person).query.record.text == "of ann"
     assert answer(project, person) is None
