@@ -27,7 +27,7 @@ class LabellingForm(DeclaredForm):
     def __init__(self, data: Any = None, *, project: Project) -> None:
         super().__init__(data, project=project)
         answered = ("confirm_answers", "skips_to_set_aside")
-        self.initial |= {name: getattr(project, name) for name in answered}
+        self.initial = {**self.initial, **{name: getattr(project, name) for name in answered}}
         self.fields = {**{name: named_field(QuestionPlan, name) for name in answered}, **self.fields}
 
 
