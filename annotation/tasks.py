@@ -4,6 +4,7 @@ from celery import shared_task
 
 from annotation.data.services import datasets, drafts, import_parts, streams, unowned_files
 from annotation.gates.services import gate, gate_planning
+from annotation.people.services import letters
 from annotation.questions.services import comparing, queue
 from annotation.work.services import idempotency, jobs, rates
 
@@ -79,3 +80,9 @@ def forget_old_posts_task() -> None:
     """Delete what is left of posts that were examined long ago, and answers whose keys have lapsed."""
     streams.forget_old_posts()
     idempotency.forget_old_answers()
+
+
+@shared_task(acks_late=True, ignore_result=True)
+def send_letter_task(*, letter_id: str) -> None:
+    """Try to send one letter."""
+    letters.send_letter(letter_id=letter_id)

@@ -4,7 +4,7 @@ from django.urls import path
 
 from annotation.data.views import data, retention, uploads
 from annotation.gates.views import gate
-from annotation.people.views import crowd, groups, joining, members, tokens
+from annotation.people.views import crowd, groups, joining, mails, members, tokens
 from annotation.populations import views as populations
 from annotation.projects.views import configuration_files, kind, projects, settings, wizard
 from annotation.questions.views import browsing, label, label_files, labelling, own_answers, participations, quality
@@ -111,6 +111,7 @@ urlpatterns = [
     path("projects/<slug:slug>/labelling/questions/<int:query_id>/history/", browsing.question, name="question"),
     path("projects/<slug:slug>/labelling/questions/<int:query_id>/", labelling.decide, name="decide"),
     path("projects/<slug:slug>/labelling/reports/<int:report_id>/", labelling.resolve, name="resolve"),
+    path("mails/", mails.mails, name="mails"),
     path("tokens/", tokens.tokens, name="tokens"),
     path("tokens/<int:token_id>/revoke/", tokens.revoke, name="revoke_token"),
     path("projects/<slug:slug>/label/", label.label, name="label"),

@@ -5,12 +5,15 @@ from typing import Any
 
 from django import forms
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
+
+from annotation.people.services import mail_choices
 
 
 class PreferencesForm(forms.Form):
@@ -43,6 +46,8 @@ def preferences(request: HttpRequest) -> HttpResponse:
             response.set_cookie(
                 name, value, max_age=settings.LANGUAGE_COOKIE_AGE, samesite="Lax", secure=settings.HTTPS
             )
+        if isinstance(request.user, User):
+            mail_choices.keep_language(person=request.user, **form.cleaned_data)
         return response
     context = {"form": form, "next": request.GET.get("next", "")}
     return render(request, "preferences.html", context, status=422 if form.errors else 200)

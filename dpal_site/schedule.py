@@ -44,5 +44,6 @@ BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     "advance-projects": {"task": "learner.tasks.advance_projects_task", "schedule": 5.0},
     "start-machines": {"task": "learner.tasks.start_machines_task", "schedule": 30.0, "options": {"expires": 30}},
     "tell-webhooks": {"task": "learner.tasks.record_webhooks_task", "schedule": 10.0},
+    "write-letters": {"task": "learner.tasks.write_letters_task", "schedule": 60.0, "options": {"expires": 60}},
     "charge-stale-reservations": {"task": "privacy.tasks.charge_stale_reservations_task", "schedule": 60.0},
 }

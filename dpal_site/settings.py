@@ -42,6 +42,8 @@ EMBEDDED = not DATABASE_URL
 DEBUG = env.bool("DEBUG", False)
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", ["127.0.0.1", "localhost", "[::1]"])
 CSRF_TRUSTED_ORIGINS = list(filter(None, env.list("CSRF_TRUSTED_ORIGINS", [], subcast=str.strip)))
+# What addresses in letters begin with; whoever writes them sees no request.
+SITE_URL = env.str("SITE_URL", "") or WEB_URL or next(iter(CSRF_TRUSTED_ORIGINS), "http://127.0.0.1:8000")
 
 
 def _secret(name: str) -> str:
@@ -354,6 +356,7 @@ CELERY_BEAT_SCHEDULE = BEAT_SCHEDULE
 # Called with project_id whenever gate output, pool rows or consensus labels may let a project take its next step.
 # By name, because `annotation` must not import `learner`.
 PROJECT_CHANGED_TASK = "learner.tasks.advance_project_task"
+SEND_LETTER_TASK = "annotation.tasks.send_letter_task"
 
 # Fits on each side of the audit that every mechanism passes before a release of it is offered.
 CANARY_TRIALS = env.int("CANARY_TRIALS", 2000, validate=AT_LEAST_ONE)

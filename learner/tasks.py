@@ -3,6 +3,8 @@
 from celery import shared_task
 
 from annotation.models import Project
+from annotation.people.services import letters
+from learner import notices
 from learner.forgetting.services import deletion, forgetting, retention
 from learner.machines.services import answering
 from learner.models import ModelRelease
@@ -122,3 +124,10 @@ def start_machines_task() -> None:
 def answer_by_machine_task(*, project_id: int) -> None:
     """Let a project's language model answer for a while."""
     answering.answer_some(project_id=project_id)
+
+
+@shared_task(ignore_result=True)
+def write_letters_task() -> None:
+    """Write down what people are to be told by mail, and hand on the letters that are due."""
+    notices.record_notices()
+    letters.gather_letters()

@@ -2488,6 +2488,195 @@ class Migration(migrations.Migration):
             model_name="tagged",
             constraint=models.UniqueConstraint(fields=("query", "tag"), name="annotation_tagged_once"),
         ),
+        migrations.CreateModel(
+            name="Letter",
+            fields=[
+                ("id", models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
+                ("address", models.EmailField(blank=True, max_length=254)),
+                ("salt", models.BinaryField(blank=True, max_length=32, null=True)),
+                ("language", models.CharField(max_length=5)),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("waiting", "waiting"),
+                            ("sent", "sent"),
+                            ("dropped", "not needed"),
+                            ("given_up", "given up"),
+                        ],
+                        default="waiting",
+                        max_length=8,
+                    ),
+                ),
+                ("attempts", models.PositiveSmallIntegerField(default=0)),
+                ("next_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ("sent_at", models.DateTimeField(blank=True, null=True)),
+                ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                (
+                    "invitation",
+                    models.OneToOneField(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="letter",
+                        to="annotation.invitation",
+                    ),
+                ),
+                (
+                    "person",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="letters",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
+            name="MailChoice",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("language", models.CharField(max_length=5)),
+                ("zone", models.CharField(max_length=64)),
+                ("daily", models.BooleanField(default=False)),
+                ("declined", models.JSONField(default=list)),
+                (
+                    "person",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="mail_choice",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
+            name="Notice",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("returned", "A manager asks me to look at an answer of mine again"),
+                            ("questions", "New questions wait for me"),
+                            ("waiting", "A project waits for a decision of mine"),
+                            ("release", "A model is released"),
+                            ("budget", "Four fifths of a budget are spent"),
+                        ],
+                        max_length=10,
+                    ),
+                ),
+                ("subject", models.CharField(help_text="What it is about; the same is told once.", max_length=120)),
+                ("facts", models.JSONField(default=dict)),
+                (
+                    "due_at",
+                    models.DateTimeField(
+                        blank=True, help_text="When a letter tells it; null once one does.", null=True
+                    ),
+                ),
+                ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                (
+                    "letter",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="notices",
+                        to="annotation.letter",
+                    ),
+                ),
+                (
+                    "person",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="notices",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "project",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="notices", to="annotation.project"
+                    ),
+                ),
+            ],
+        ),
+        migrations.AddIndex(
+            model_name="letter",
+            index=models.Index(
+                condition=models.Q(("state", "waiting")), fields=["next_at"], name="annotation_letter_due"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="letter",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("invitation", None), ("person__isnull", False)),
+                    models.Q(("invitation__isnull", False), ("person", None)),
+                    _connector="OR",
+                ),
+                name="annotation_letter_to_one",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="letter",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("address", ""), ("salt", None)),
+                    models.Q(
+                        models.Q(("address", ""), _negated=True),
+                        ("invitation__isnull", False),
+                        ("salt__isnull", False),
+                        ("state", "waiting"),
+                    ),
+                    _connector="OR",
+                ),
+                name="annotation_letter_keeps_no_secret",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="letter",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("sent_at__isnull", False), ("state", "sent")),
+                    models.Q(models.Q(("state", "sent"), _negated=True), ("sent_at", None)),
+                    _connector="OR",
+                ),
+                name="annotation_letter_sent",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="mailchoice",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("declined__contained_by", ["returned", "questions", "waiting", "release", "budget"])
+                ),
+                name="annotation_mailchoice_declines_kinds",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="notice",
+            index=models.Index(
+                condition=models.Q(("due_at__isnull", False)), fields=["due_at"], name="annotation_notice_due"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="notice",
+            constraint=models.UniqueConstraint(
+                fields=("person", "project", "kind", "subject"), name="annotation_notice_once"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="notice",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("due_at", None), ("letter", None), _connector="OR"),
+                name="annotation_notice_due_or_told",
+            ),
+        ),
         migrations.RunSQL(
             "\n".join((SQL / f"{name}.sql").read_text() for name in RULES),
             reverse_sql=(SQL / "rules.reverse.sql").read_text(),

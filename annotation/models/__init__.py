@@ -11,6 +11,7 @@ from annotation.models import (
     idempotency,
     imports,
     joining,
+    letters,
     limits,
     machines,
     marks,

@@ -170,7 +170,9 @@ class Supervisor:
         """Start a Celery worker; without queues it takes every task."""
         options = ["--concurrency", str(concurrency), "--hostname", f"{name}{os.getpid()}@%h", "--loglevel", "INFO"]
         options += ["--without-gossip", "--without-mingle", *(["--queues", queues] if queues else [])]
-        self.start(name, [*CELERY, "worker", *options])
+        # Workers write letters, whose addresses begin with it.
+        known = self.url and "SITE_URL" not in self._environment
+        self.start(name, [*CELERY, "worker", *options], {"SITE_URL": self.url} if known else None)
 
     def start_beat(self) -> None:
         """Start the clock that sends the periodic tasks."""

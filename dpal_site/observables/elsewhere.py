@@ -1,6 +1,6 @@
 """What is read beside pages and answers: headers, messages to programs and people, metrics, lines of logs."""
 
-from dpal_site.observables.kinds import EVERYBODY, MANAGERS, MODELS, OPERATORS, Basis, Shown
+from dpal_site.observables.kinds import EVERYBODY, LABELLERS, MANAGERS, MODELS, OPERATORS, Basis, Shown
 
 HEADERS = (
     Shown(
@@ -59,7 +59,43 @@ MAILS = (
         "account/email/*",
         EVERYBODY,
         Basis.OWN,
-        "the sign-in library's letters about the receiver's own account; the site sends no other",
+        "the sign-in library's letters about the receiver's own account",
+    ),
+    Shown(
+        "annotation/letter.html",
+        "letter letter.items item.* letter.subject letter.small_print letter.choose language",
+        EVERYBODY,
+        Basis.PUBLIC,
+        "the words of one of the letters below, in the reader's language",
+    ),
+    Shown(
+        "mail",
+        "invited",
+        EVERYBODY,
+        Basis.PUBLIC,
+        "who invites into which project, in which role: to the address a manager named, as the invitation's page says",
+    ),
+    Shown(
+        "mail",
+        "release budget",
+        MODELS,
+        Basis.PUBLIC,
+        "that a version is released, that four fifths of a limit are spent: what REST tells an engineer",
+    ),
+    Shown(
+        "mail",
+        "questions returned",
+        LABELLERS,
+        Basis.OWN,
+        "that questions of a visible round wait, that a manager asks to look at an answer again: no number, nothing of"
+        " a record or an answer, and nothing where ids and times of questions are secret, for a letter leaves the site",
+    ),
+    Shown(
+        "mail",
+        "waiting",
+        MANAGERS,
+        Basis.MANAGERS,
+        "that the project stands still until a manager decides; nothing where ids and times of questions are secret",
     ),
 )
 LOGS = (

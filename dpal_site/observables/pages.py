@@ -95,6 +95,13 @@ COMING_AND_GOING = (
         "the viewer's own tokens, each secret once",
     ),
     Shown(
+        "annotation/mails.html annotation/_mail_stays.html",
+        "form address leaves morning zone links",
+        EVERYBODY,
+        Basis.OWN,
+        "what the viewer wants by mail, where it goes, and whether this site sends any",
+    ),
+    Shown(
         "annotation/join.html",
         "invitation.created_by.get_username invitation.group invitation.group.name invitation.project.name role",
         EVERYBODY,

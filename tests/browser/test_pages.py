@@ -112,6 +112,8 @@ def test_pages_are_clean(
         reverse("learner:overview", args=[project.slug]),
         reverse("learner:dashboard", args=[project.slug]),
         reverse("annotation:people", args=[project.slug]),
+        reverse("annotation:invitations", args=[project.slug]),
+        reverse("annotation:mails"),
         reverse("annotation:settings", args=[project.slug]),
         reverse("annotation:log", args=[project.slug]),
         reverse("annotation:retention", args=[project.slug]),

@@ -4,8 +4,10 @@ from datetime import timedelta
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.validators import RegexValidator
+from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Role
@@ -33,11 +35,34 @@ class InvitationForm(forms.Form):
     maximum_uses = forms.IntegerField(min_value=1, max_value=1000, initial=1, label=_("People at most"))
     days = forms.IntegerField(min_value=1, max_value=90, initial=7, label=_("Days until it ends"))
     note = forms.CharField(required=False, max_length=80, label=_("Note"), help_text=_("For you: whom it is for."))
+    address = forms.EmailField(
+        required=False,
+        label=_("Send it by mail to"),
+        help_text=_("Forgotten once the mail is sent. The link is shown here as well."),
+    )
+    language = forms.ChoiceField(choices=settings.LANGUAGES, required=False, label=_("Language of the mail"))
+
+    def __init__(self, *args: Any, by_mail: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["language"].initial = get_language()
+        if not by_mail:
+            del self.fields["address"], self.fields["language"]
+
+    def clean(self) -> dict[str, Any]:
+        """A mail goes to one person."""
+        cleaned = super().clean() or {}
+        if cleaned.get("address") and (cleaned.get("maximum_uses") or 1) > 1:
+            self.add_error("maximum_uses", _("An invitation that goes by mail is for one person."))
+        return cleaned
 
     def values(self) -> dict[str, Any]:
-        """Return what the service takes."""
+        """Return what the service takes, and where the letter goes if one goes."""
         cleaned = dict(self.cleaned_data)
-        return cleaned | {"lifetime": timedelta(days=cleaned.pop("days"))}
+        cleaned["lifetime"] = timedelta(days=cleaned.pop("days"))
+        language = cleaned.pop("language", "") or settings.LANGUAGE_CODE
+        if address := cleaned.pop("address", ""):
+            cleaned |= {"address": address, "language": language}
+        return cleaned
 
 
 class CrowdLinkForm(forms.Form):

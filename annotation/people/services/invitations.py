@@ -29,13 +29,14 @@ def create_invitation(
     lifetime: timedelta,
     owner: User,
     note: str = "",
+    secret: str = "",
 ) -> tuple[Invitation, str]:
     """Make an invitation into a project with a role, or into a group; return it with the only copy of its secret."""
     if not timedelta(0) < lifetime <= MAXIMUM_LIFETIME:
         raise ValueError(f"lifetime must be above 0 and at most 90 days, got {lifetime}")
     if project is not None:
         appointing.refuse_alone(project=project, role=role)
-    secret = secrets.token_urlsafe(32)
+    secret = secret or secrets.token_urlsafe(32)
     invitation = Invitation.objects.create(
         project=project,
         group=group,

@@ -6,7 +6,6 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required, permission_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.cache import never_cache
@@ -19,7 +18,8 @@ from annotation.people import group_sheets
 from annotation.people.forms.groups import GroupForm, GroupInvitationForm, GroupPeopleForm, GroupRoleForm
 from annotation.people.identity import note_nothing, person_of
 from annotation.people.services import groups as service
-from annotation.people.services import invitations
+from annotation.people.services import invitations, letters
+from annotation.people.views.joining import invite
 from annotation.people.views.members import people_page
 
 KEEPS_GROUPS = "annotation.change_peoplegroup"
@@ -114,14 +114,20 @@ def delete_group(request: HttpRequest, group_id: int) -> HttpResponse:
 def group_invitations(request: HttpRequest, group_id: int) -> HttpResponse:
     """List the live invitations into a group and make one; its link is shown this once."""
     found = get_object_or_404(PeopleGroup, pk=group_id)
-    form = GroupInvitationForm(request.POST or None)
-    link = None
+    leaves = letters.leaves_the_site()
+    form = GroupInvitationForm(request.POST or None, by_mail=leaves)
+    link = sent_to = None
     if request.method == "POST" and form.is_valid():
-        _made, secret = invitations.create_invitation(group=found, owner=person_of(request), **form.values())
-        link = request.build_absolute_uri(reverse("annotation:join", args=[secret]))
-        form = GroupInvitationForm()
-    listed = invitations.live_invitations().filter(group=found).order_by("-pk")
-    context = {"group": found, "form": form, "link": link, "invitations": listed}
+        link, sent_to = invite(request, form, group=found)
+        form = GroupInvitationForm(by_mail=leaves)
+    context = {
+        "group": found,
+        "form": form,
+        "link": link,
+        "sent_to": sent_to,
+        "leaves": leaves,
+        "invitations": invitations.live_invitations().filter(group=found).select_related("letter").order_by("-pk"),
+    }
     return render(request, "annotation/group_invitations.html", context, status=422 if form.errors else 200)
 
 

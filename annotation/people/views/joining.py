@@ -1,10 +1,15 @@
 """Invitations: a manager makes them, whoever holds one joins."""
 
+from typing import Any
+
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
@@ -15,9 +20,12 @@ from annotation.models import Role
 from annotation.people.forms.joining import InvitationForm
 from annotation.people.identity import address_of, note_about, note_nothing, person_of
 from annotation.people.services import invitations as service
+from annotation.people.services import letters, mail_choices
 from annotation.work.services import rates
 
 TRIES, WINDOW_SECONDS = 30, 600
+# Invitations one manager may send by mail in the same time: strangers must not be written to in bulk.
+MAILS = 50
 
 
 @login_required
@@ -25,15 +33,34 @@ TRIES, WINDOW_SECONDS = 30, 600
 def invitations(request: HttpRequest, slug: str) -> HttpResponse:
     """List the live invitations and make one; its link is shown this once."""
     project = managed_project(request, slug)
-    form = InvitationForm(request.POST or None)
-    link = None
+    leaves = letters.leaves_the_site()
+    form = InvitationForm(request.POST or None, by_mail=leaves)
+    link = sent_to = None
     if request.method == "POST" and form.is_valid():
-        _invitation, secret = service.create_invitation(project=project, owner=person_of(request), **form.values())
-        link = request.build_absolute_uri(reverse("annotation:join", args=[secret]))
-        form = InvitationForm()
-    listed = service.live_invitations().filter(project=project).order_by("-pk")
-    context = {"project": project, "form": form, "link": link, "invitations": listed, "roles": dict(Role.choices)}
+        link, sent_to = invite(request, form, project=project)
+        form = InvitationForm(by_mail=leaves)
+    context = {
+        "project": project,
+        "form": form,
+        "link": link,
+        "sent_to": sent_to,
+        "leaves": leaves,
+        "invitations": service.live_invitations().filter(project=project).select_related("letter").order_by("-pk"),
+        "roles": dict(Role.choices),
+    }
     return render(request, "annotation/invitations.html", context, status=422 if form.errors else 200)
+
+
+def invite(request: HttpRequest, form: InvitationForm, **into: Any) -> tuple[str, str]:
+    """Make the invitation a form describes; return its link, and the address it goes to where it goes by mail."""
+    values = form.values() | into | {"owner": person_of(request)}
+    sent_to = values.get("address", "")
+    if sent_to:
+        rates.count_try(what="invite", who=str(request.user.pk), limit=MAILS, seconds=WINDOW_SECONDS)
+        _invitation, secret = letters.invite_by_mail(**values)
+    else:
+        _invitation, secret = service.create_invitation(**values)
+    return request.build_absolute_uri(reverse("annotation:join", args=[secret])), sent_to
 
 
 @login_required
@@ -53,6 +80,11 @@ def join(request: HttpRequest, secret: str) -> HttpResponse:
     if request.method == "POST" and request.user.is_authenticated:
         if not service.accept_invitation(invitation=invitation, user=person_of(request)):
             note_nothing(request)
+        mail_choices.keep_language(
+            person=person_of(request),
+            language=get_language() or settings.LANGUAGE_CODE,
+            zone=timezone.get_current_timezone_name(),
+        )
         request.session.pop("invitation", None)
         if invitation.project is None:
             messages.success(request, _("You are in the group. Its projects are listed here."))

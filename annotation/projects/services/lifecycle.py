@@ -31,6 +31,7 @@ from annotation.models import (
 from annotation.models.deletions import Deletion
 from annotation.models.imports import ImportPart
 from annotation.models.joining import CrowdLink, CrowdParticipant, Invitation
+from annotation.models.letters import Notice
 from annotation.models.marks import SavedView, Tag, Tagged
 from annotation.models.quality import GoldQuery, Opinion, QualityReport
 from annotation.models.retention import SlotMark
@@ -112,6 +113,7 @@ def erase_content(*, project: Project) -> None:
         Tagged.objects.filter(tag__project=project),
         Tag.objects.filter(project=project),
         SavedView.objects.filter(project=project),
+        Notice.objects.filter(project=project),
         asked,
         Survey.objects.filter(dataset__project=project),
         ImportPart.objects.filter(dataset__project=project),

@@ -21,6 +21,7 @@ from prometheus_client import REGISTRY, CollectorRegistry
 from annotation.choices.catalogue import CATALOGUE, declared
 from annotation.choices.label_types.catalogue import LABEL_TYPES
 from annotation.models import Project
+from annotation.models.letters import MailKind
 from dpal_site.monitoring.logs import FIELDS
 from dpal_site.monitoring.metrics import SiteCollector
 from dpal_site.observables import elsewhere, table
@@ -39,6 +40,7 @@ from tests.site_walk import EMPTY, OTHERS, ROLES, WIDGETS, Page, Walk, answer_sc
 
 pytestmark = pytest.mark.django_db
 ROOT = Path(settings.BASE_DIR)
+MAIL = frozenset({"mail"})
 SENDING = re.compile(r"import .*(EmailMessage|EmailMultiAlternatives|send_mail)|text/event-stream|[Ww]eb[Ss]ocket")
 
 
@@ -255,12 +257,14 @@ def test_metrics_and_fields_of_log_lines_are_declared(walk: Walk) -> None:
     assert sorted(name for name in FIELDS if not rows_for(elsewhere.LOGS, frozenset({"log"}), name)) == []
 
 
-def test_nothing_is_sent_but_the_letters_of_accounts_and_webhooks() -> None:
+def test_nothing_is_sent_but_declared_letters_and_webhooks() -> None:
     """Whoever adds a letter, a socket or a stream of events declares it, and gives it a test here."""
     packages = ("annotation", "learner", "privacy", "dpal_site")
     sources = [path for name in packages for path in (ROOT / name).rglob("*.py")]
     assert len(sources) > 200
-    assert [path.name for path in sources if SENDING.search(path.read_text(encoding="utf-8"))] == []
+    sending = [path for path in sources if SENDING.search(path.read_text(encoding="utf-8"))]
+    assert sending == [ROOT / "annotation" / "people" / "services" / "letters.py"]
+    assert sorted(name for name in ("invited", *MailKind.values) if not rows_for(elsewhere.MAILS, MAIL, name)) == []
 
 
 @pytest.mark.parametrize(

@@ -114,6 +114,7 @@ PAGES = {
     "annotation:decide": MANAGERS,
     "annotation:resolve": MANAGERS,
     "annotation:tokens": "L++++++",
+    "annotation:mails": "L++++++",
     # The token belongs to the manager.
     "annotation:revoke_token": MANAGERS,
     "annotation:label": ONLY_ANNOTATORS,

@@ -1,0 +1,116 @@
+"""What people are told by mail: what each of them wants, what there is to tell, and the letters that tell it."""
+
+import uuid
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
+
+from annotation.models.joining import Invitation
+from annotation.models.projects import Project
+
+
+class MailKind(models.TextChoices):
+    """What somebody may be told by mail; whoever wants no mail about it declines it."""
+
+    RETURNED = "returned", _("A manager asks me to look at an answer of mine again")
+    QUESTIONS = "questions", _("New questions wait for me")
+    WAITING = "waiting", _("A project waits for a decision of mine")
+    RELEASE = "release", _("A model is released")
+    BUDGET = "budget", _("Four fifths of a budget are spent")
+
+
+class MailChoice(models.Model):
+    """What a person wants to be told by mail, in which language, and whether once a day; without a row, everything."""
+
+    person = models.OneToOneField(settings.AUTH_USER_MODEL, models.CASCADE, related_name="mail_choice")
+    language = models.CharField(max_length=5)
+    zone = models.CharField(max_length=64)
+    daily = models.BooleanField(default=False)
+    declined = models.JSONField(default=list)
+
+    class Meta:
+        constraints = (
+            models.CheckConstraint(
+                name="annotation_mailchoice_declines_kinds", condition=Q(declined__contained_by=MailKind.values)
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"mail choice {self.pk}"
+
+
+class LetterState(models.TextChoices):
+    """Where a letter is."""
+
+    WAITING = "waiting", _("waiting")
+    SENT = "sent", _("sent")
+    # Nothing in it concerned the reader any more.
+    DROPPED = "dropped", _("not needed")
+    GIVEN_UP = "given_up", _("given up")
+
+
+class Letter(models.Model):
+    """One mail, to a person with an account, or to an address that an invitation goes to.
+
+    The secret of an invitation follows from a salt and the site's key; salt and address
+    go once the letter is settled.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, null=True, blank=True, related_name="letters")
+    invitation = models.OneToOneField(Invitation, models.CASCADE, null=True, blank=True, related_name="letter")
+    address = models.EmailField(blank=True)
+    salt = models.BinaryField(max_length=32, null=True, blank=True)
+    language = models.CharField(max_length=5)
+    state = models.CharField(max_length=8, choices=LetterState.choices, default=LetterState.WAITING)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    next_at = models.DateTimeField(db_default=Now())
+    sent_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = (
+            models.CheckConstraint(
+                name="annotation_letter_to_one",
+                condition=Q(person__isnull=False, invitation=None) | Q(person=None, invitation__isnull=False),
+            ),
+            models.CheckConstraint(
+                name="annotation_letter_keeps_no_secret",
+                condition=Q(address="", salt=None)
+                | Q(~Q(address=""), invitation__isnull=False, salt__isnull=False, state="waiting"),
+            ),
+            models.CheckConstraint(
+                name="annotation_letter_sent",
+                condition=Q(state="sent", sent_at__isnull=False) | Q(~Q(state="sent"), sent_at=None),
+            ),
+        )
+        indexes = (models.Index(fields=("next_at",), condition=Q(state="waiting"), name="annotation_letter_due"),)
+
+    def __str__(self) -> str:
+        return f"letter {self.pk}"
+
+
+class Notice(models.Model):
+    """Something to tell a person about a project, told once; no word of a record or an answer is part of it."""
+
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="notices", db_index=False)
+    project = models.ForeignKey(Project, models.CASCADE, related_name="notices")
+    kind = models.CharField(max_length=10, choices=MailKind.choices)
+    subject = models.CharField(max_length=120, help_text=_("What it is about; the same is told once."))
+    facts = models.JSONField(default=dict)
+    due_at = models.DateTimeField(null=True, blank=True, help_text=_("When a letter tells it; null once one does."))
+    letter = models.ForeignKey(Letter, models.SET_NULL, null=True, blank=True, related_name="notices")
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("person", "project", "kind", "subject"), name="annotation_notice_once"),
+            models.CheckConstraint(name="annotation_notice_due_or_told", condition=Q(due_at=None) | Q(letter=None)),
+        )
+        indexes = (models.Index(fields=("due_at",), condition=Q(due_at__isnull=False), name="annotation_notice_due"),)
+
+    def __str__(self) -> str:
+        return f"notice {self.pk}"

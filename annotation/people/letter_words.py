@@ -1,0 +1,153 @@
+"""What letters say: one source for their text and their HTML, in the reader's language. No record, no answer."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from annotation.models import Role
+from annotation.models.joining import Invitation
+from annotation.models.letters import MailKind, Notice
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing a letter tells: a headline, a sentence, and where to go."""
+
+    headline: str
+    sentence: str
+    link_words: str
+    link: str
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A letter before it is put into text and HTML."""
+
+    subject: str
+    items: Sequence[Item]
+    small_print: str
+    choose: str = ""
+
+    def as_text(self) -> str:
+        """Return the letter as plain text."""
+        told = [f"{item.headline}\n\n{item.sentence}\n\n{item.link_words}:\n{item.link}\n\n" for item in self.items]
+        return f"{''.join(told)}-- \nDPAL\n{self.small_print}\n{self.choose}".rstrip() + "\n"
+
+    def as_html(self) -> str:
+        """Return the letter as HTML in the site's look; it loads nothing from anywhere."""
+        return render_to_string("annotation/letter.html", {"letter": self})
+
+
+def address_of(name: str, *arguments: object) -> str:
+    """Return the whole address of a page, as somebody reads it in a letter."""
+    return settings.SITE_URL.rstrip("/") + reverse(name, args=arguments)
+
+
+def letter_about(notices: Sequence[Notice]) -> Written:
+    """Write one letter about all there is to tell somebody."""
+    items = [
+        _ITEMS[MailKind(notice.kind)](notice.project.name, notice.project.slug, notice.facts) for notice in notices
+    ]
+    if len(items) == 1:
+        subject = items[0].headline
+    else:
+        subject = ngettext("%(n)d thing is new in your projects", "%(n)d things are new in your projects", len(items))
+        subject %= {"n": len(items)}
+    return Written(
+        subject=_one_line(subject),
+        items=items,
+        small_print=_("You get this because you take part. You choose what comes by mail, and how often:"),
+        choose=address_of("annotation:mails"),
+    )
+
+
+def invitation_letter(invitation: Invitation, secret: str) -> Written:
+    """Write the letter that brings an invitation."""
+    who = invitation.created_by.get_username()
+    into = invitation.project.name if invitation.project is not None else ""
+    if invitation.group is not None:
+        into = invitation.group.name
+        sentence = _("%(who)s invites you. Whoever is in the group takes part in its projects.") % {"who": who}
+    else:
+        sentence = _("%(who)s invites you to take part as: %(role)s.") % {
+            "who": who,
+            "role": Role(invitation.role).label,
+        }
+    headline = _("You are invited to %(name)s") % {"name": into}
+    ends = date_format(timezone.localtime(invitation.expires_at), "DATETIME_FORMAT")
+    return Written(
+        subject=_one_line(headline),
+        items=[Item(headline, sentence, _("See the invitation"), address_of("annotation:join", secret))],
+        small_print=_(
+            "Whoever holds this link may join until %(ends)s (UTC). If you did not expect it, nothing happens."
+        )
+        % {"ends": ends},
+    )
+
+
+def _returned(name: str, slug: str, facts: dict[str, Any]) -> Item:
+    return Item(
+        _("%(name)s: look at an answer again") % {"name": name},
+        _("A manager asks you to look at an answer of yours again. What they wrote stands on the page."),
+        _("See what came back"),
+        address_of("annotation:own_answers", slug) + "?only=sent-back",
+    )
+
+
+def _questions(name: str, slug: str, facts: dict[str, Any]) -> Item:
+    return Item(
+        _("%(name)s: new questions") % {"name": name},
+        _("New questions wait for your answers."),
+        _("Answer questions"),
+        address_of("annotation:label", slug),
+    )
+
+
+def _waiting(name: str, slug: str, facts: dict[str, Any]) -> Item:
+    return Item(
+        _("%(name)s waits for you") % {"name": name},
+        _("The project goes on once a manager decides. Its overview says what about."),
+        _("Open the overview"),
+        address_of("learner:overview", slug),
+    )
+
+
+def _release(name: str, slug: str, facts: dict[str, Any]) -> Item:
+    version = facts["version"]
+    return Item(
+        _("%(name)s: version %(version)s is released") % {"name": name, "version": version},
+        _("Its files, its guarantee and how well it does stand on its page."),
+        _("See the release"),
+        address_of("learner:release", slug, version),
+    )
+
+
+def _budget(name: str, slug: str, facts: dict[str, Any]) -> Item:
+    return Item(
+        _("%(name)s: four fifths of a budget are spent") % {"name": name},
+        _("At least 80 %% of the limit ε = %(limit)s is spent.") % {"limit": f"{facts['limit']:.9g}"},
+        _("See the budget"),
+        address_of("annotation:budget", slug),
+    )
+
+
+_ITEMS = {
+    MailKind.RETURNED: _returned,
+    MailKind.QUESTIONS: _questions,
+    MailKind.WAITING: _waiting,
+    MailKind.RELEASE: _release,
+    MailKind.BUDGET: _budget,
+}
+
+
+def _one_line(words: str) -> str:
+    """Return words as a header may hold them: a line break would begin another header."""
+    return " ".join(words.split())

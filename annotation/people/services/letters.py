@@ -1,0 +1,171 @@
+"""Letters: gathered from what there is to tell, sent once by a worker, tried again with growing pauses, then given up.
+
+A mail server that took a letter whose worker died before it wrote so down gets it again, under the same Message-ID.
+"""
+
+import hashlib
+import hmac
+import logging
+import secrets
+import smtplib
+from base64 import urlsafe_b64encode
+from collections.abc import Sequence
+from datetime import timedelta
+from email.utils import parseaddr
+from functools import partial
+from typing import Any
+
+from celery import current_app
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.mail import EmailMultiAlternatives
+from django.db import transaction
+from django.db.models.functions import Now
+from django.utils import timezone, translation
+
+from annotation import access
+from annotation.models import Membership
+from annotation.models.joining import Invitation
+from annotation.models.letters import Letter, LetterState, Notice
+from annotation.people.letter_words import Written, invitation_letter, letter_about
+from annotation.people.services import invitations, mail_choices
+from annotation.work.services.broker import AWAY
+
+logger = logging.getLogger(__name__)
+FIRST_PAUSE = timedelta(minutes=1)
+MAX_ATTEMPTS = 8
+# Longer than an attempt can take: whose worker died is tried again after it.
+LEASE = timedelta(minutes=5)
+KEPT = timedelta(days=30)
+# Answers of a mail server from this number on are its last word.
+PERMANENT = 500
+AT_ONCE = 200
+# Backends whose letters reach nobody.
+STAY_HERE = ("filebased", "console", "dummy")
+
+
+def leaves_the_site() -> bool:
+    """Say whether mail is handed to a mail server; else it lies in files, or on the console."""
+    return settings.EMAIL_BACKEND.split(".")[-2] not in STAY_HERE
+
+
+def invite_by_mail(*, address: str, language: str, **invitation: Any) -> tuple[Invitation, str]:
+    """Make an invitation and a letter that brings it; return it with its secret."""
+    salt = secrets.token_bytes(32)
+    with transaction.atomic():
+        made, secret = invitations.create_invitation(secret=_secret_of(salt), **invitation)
+        letter = Letter.objects.create(invitation=made, address=address, salt=salt, language=language)
+        _send_on_commit(letter)
+    return made, secret
+
+
+def gather_letters() -> int:
+    """Put what is due into one letter a person, hand letters whose time has come to workers, forget old ones."""
+    gathered = 0
+    due = Notice.objects.filter(due_at__lte=Now())
+    for person_id in due.order_by("person").values_list("person", flat=True).distinct()[:AT_ONCE]:
+        gathered += _gather(person_id)
+    waiting = Letter.objects.filter(state=LetterState.WAITING, next_at__lte=Now())
+    for letter in waiting.order_by("next_at")[:AT_ONCE]:
+        _send_on_commit(letter)
+    Letter.objects.filter(created_at__lt=timezone.now() - KEPT).exclude(state=LetterState.WAITING).delete()
+    return gathered
+
+
+def _gather(person_id: int) -> bool:
+    with transaction.atomic():
+        found = Notice.objects.select_for_update(skip_locked=True).filter(person=person_id, due_at__lte=Now())
+        numbers = list(found.values_list("pk", flat=True))
+        if not numbers:
+            return False
+        choice = mail_choices.choice_of(User.objects.get(pk=person_id))
+        letter = Letter.objects.create(person_id=person_id, language=choice.language)
+        Notice.objects.filter(pk__in=numbers).update(letter=letter, due_at=None)
+    return True
+
+
+def send_letter(*, letter_id: str) -> None:
+    """Try to send one letter, unless somebody else is at it."""
+    with transaction.atomic():
+        waiting = Letter.objects.select_for_update(skip_locked=True, of=("self",))
+        letter = waiting.filter(pk=letter_id, state=LetterState.WAITING, next_at__lte=Now()).first()
+        if letter is None:
+            return
+        letter.attempts += 1
+        letter.next_at = Now() + LEASE  # the one clock of all workers
+        letter.save(update_fields=["attempts", "next_at"])
+    with translation.override(letter.language):
+        address, written = _written(letter)
+    own = Letter.objects.filter(pk=letter.pk, attempts=letter.attempts, state=LetterState.WAITING)
+    if written is None:
+        _settle(own, LetterState.DROPPED)
+        return
+    try:
+        _message(letter, address, written).send()
+    except OSError as error:  # every fault of SMTP and of the network
+        # The fault's words may hold the address.
+        logger.warning("letter %s was not taken: %s", letter.pk, type(error).__name__)
+        if letter.attempts >= MAX_ATTEMPTS or _is_final(error):
+            _settle(own, LetterState.GIVEN_UP)
+        else:
+            own.update(next_at=Now() + FIRST_PAUSE * 2 ** (letter.attempts - 1))
+        return
+    _settle(own, LetterState.SENT, sent_at=Now())
+
+
+def _is_final(error: OSError) -> bool:
+    """Say whether a mail server will never take this letter: it knows no such mailbox."""
+    answers = error.recipients.values() if isinstance(error, smtplib.SMTPRecipientsRefused) else ()
+    return bool(answers) and all(status >= PERMANENT for status, _words in answers)
+
+
+def _settle(own: Any, state: LetterState, **more: Any) -> None:
+    own.update(state=state, address="", salt=None, **more)
+
+
+def _written(letter: Letter) -> tuple[str, Written | None]:
+    """Return where a letter goes and what it says now; nothing where it concerns nobody any more."""
+    if letter.invitation_id is not None:
+        live = invitations.live_invitations().select_related("project", "group", "created_by")
+        invitation = live.filter(pk=letter.invitation_id).first()
+        if invitation is None or letter.salt is None:
+            return "", None
+        return letter.address, invitation_letter(invitation, _secret_of(bytes(letter.salt)))
+    person = User.objects.filter(pk=letter.person_id or 0, is_active=True).first()
+    address = mail_choices.address_of(person) if person is not None else ""
+    notices = _still_told(letter)
+    return address, letter_about(notices) if address and notices else None
+
+
+def _still_told(letter: Letter) -> Sequence[Notice]:
+    """Return what still concerns the reader: projects that go on, and in which they still have a part."""
+    own = Membership.objects.filter(user=letter.person_id).values("project")
+    found = Notice.objects.filter(letter=letter, project__in=own).exclude(project__state__in=access.CLOSED)
+    return list(found.select_related("project").order_by("project", "pk"))
+
+
+def _message(letter: Letter, address: str, written: Written) -> EmailMultiAlternatives:
+    domain = parseaddr(settings.DEFAULT_FROM_EMAIL)[1].rpartition("@")[2] or "localhost"
+    headers = {"Message-ID": f"<{letter.pk.hex}@{domain}>", "Auto-Submitted": "auto-generated"}
+    if written.choose:
+        headers["List-Unsubscribe"] = f"<{written.choose}>"
+    message = EmailMultiAlternatives(written.subject, written.as_text(), to=[address], headers=headers)
+    message.attach_alternative(written.as_html(), "text/html")
+    return message
+
+
+def _secret_of(salt: bytes) -> str:
+    """Derive the secret of an invitation that goes by mail: no row holds it, and a worker can write it all the same."""
+    key = hmac.new(settings.SECRET_KEY.encode(), b"dpal invitation\0" + salt, hashlib.sha256)
+    return urlsafe_b64encode(key.digest()).decode().rstrip("=")
+
+
+def _send_on_commit(letter: Letter) -> None:
+    transaction.on_commit(partial(_send, str(letter.pk)))
+
+
+def _send(letter_id: str) -> None:
+    try:
+        current_app.send_task(settings.SEND_LETTER_TASK, kwargs={"letter_id": letter_id}, retry=False)
+    except AWAY as error:
+        logger.warning("letter %s left to the beat, broker not reached: %s", letter_id, type(error).__name__)

@@ -1,0 +1,113 @@
+"""What people of a project may want to be told by mail: returned answers, questions, releases, budgets, decisions.
+
+Looked up again and again, like webhooks, and written down once: what its reader may read anyway, and no number of
+answers.
+"""
+
+from datetime import datetime, timedelta
+
+from django.utils import timezone
+
+from annotation.models import Assignment, Project, ProjectState, Query, QueryState, Report, ReportKind, Role, WorkState
+from annotation.models.letters import MailKind, Notice
+from annotation.people.services import notices
+from learner.models import ModelRelease, ReleaseState, Round
+from learner.next_step import Step, project_status
+from learner.releases.services.webhooks import BUDGET_SHARE
+from learner.selectors import accounts_of
+from privacy.selectors import guarantee
+
+# What happened longer ago is old news when somebody joins, or when the site was down.
+NEWS = timedelta(days=3)
+# Whoever answers anyway, or was told yesterday, needs no mail about more questions.
+QUIET = timedelta(days=1)
+FOR_MODELS = (Role.ENGINEER, Role.MANAGER)
+# Where the project goes on once a manager does something.
+DECISIONS = frozenset({Step.FEW_LABELS, Step.LABELS_SPENT, Step.CANNOT_PAY, Step.STUCK})
+
+
+def record_notices() -> int:
+    """Write down what there is to tell and was not written down yet; return for how many people it is new."""
+    since = timezone.now() - NEWS
+    projects = Project.objects.filter(state__in=(ProjectState.ACTIVE, ProjectState.PAUSED))
+    recorded = 0
+    for project in projects.select_related("pool_account", "labels_account"):
+        recorded += _releases(project, since) + _budgets(project)
+        if project.state == ProjectState.ACTIVE and not project.hides_selection:
+            recorded += _returned(project, since) + _questions(project, since) + _decision(project)
+    return recorded
+
+
+def _releases(project: Project, since: datetime) -> int:
+    released = ModelRelease.objects.filter(project=project, state=ReleaseState.RELEASED, released_at__gte=since)
+    told = 0
+    for version, when in released.order_by("version").values_list("version", "released_at"):
+        told += notices.tell(
+            project=project,
+            people=notices.members_of(project, FOR_MODELS, since=when),
+            kind=MailKind.RELEASE,
+            subject=f"version {version}",
+            facts={"version": version},
+        )
+    return told
+
+
+def _budgets(project: Project) -> int:
+    told = 0
+    for account in accounts_of(project):
+        now = guarantee(account)
+        if now.epsilon_limit and now.epsilon_spent >= BUDGET_SHARE * now.epsilon_limit:
+            told += notices.tell(
+                project=project,
+                people=notices.members_of(project, FOR_MODELS),
+                kind=MailKind.BUDGET,
+                # A limit that is raised can be reached anew.
+                subject=f"account {account.pk} limit {now.epsilon_limit:.9g}",
+                facts={"limit": now.epsilon_limit},
+            )
+    return told
+
+
+def _returned(project: Project, since: datetime) -> int:
+    """Tell those to whom an answer came back; a manager who sends many back writes to each once."""
+    back = Report.objects.filter(project=project, kind=ReportKind.RETURNED, resolved_at=None, created_at__gte=since)
+    told = 0
+    for person, when in back.order_by("created_at").values_list("annotator", "created_at"):
+        told += notices.tell(
+            project=project,
+            people=notices.members_of(project, (Role.ANNOTATOR,)).filter(pk=person),
+            kind=MailKind.RETURNED,
+            subject=f"at {when:%Y-%m-%d %H}",
+        )
+    return told
+
+
+def _questions(project: Project, since: datetime) -> int:
+    """Tell annotators who have not been here for a day that a round opened questions."""
+    rounds = Round.objects.filter(project=project, state=WorkState.DONE, block=None, finished_at__gte=since)
+    newest = rounds.order_by("-number").values_list("number", flat=True).first()
+    if newest is None or not Query.objects.filter(project=project, state=QueryState.OPEN, open_slots__gt=0).exists():
+        return 0
+    lately = timezone.now() - QUIET
+    people = notices.members_of(project, (Role.ANNOTATOR,))
+    people = people.exclude(
+        pk__in=Assignment.objects.filter(project=project, created_at__gte=lately).values("annotator")
+    ).exclude(
+        pk__in=Notice.objects.filter(project=project, kind=MailKind.QUESTIONS, created_at__gte=lately).values("person")
+    )
+    return notices.tell(project=project, people=people, kind=MailKind.QUESTIONS, subject=f"round {newest}")
+
+
+def _decision(project: Project) -> int:
+    """Tell managers that the project stands still until one of them decides; once at each place it stands still at."""
+    step = project_status(project).step
+    if step not in DECISIONS:
+        return 0
+    asked = Round.objects.filter(project=project, state=WorkState.DONE).count()
+    made = ModelRelease.objects.filter(project=project).count()
+    return notices.tell(
+        project=project,
+        people=notices.members_of(project, (Role.MANAGER,)),
+        kind=MailKind.WAITING,
+        subject=f"{step} after {asked} rounds and {made} models",
+    )

@@ -1,0 +1,151 @@
+"""What happens in a project becomes something to tell, once, and to those whose role may read it."""
+
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+from allauth.account.models import EmailAddress
+from django.utils import timezone
+
+from annotation.models import Assignment, Membership, Project, Role
+from annotation.models.letters import MailKind, Notice
+from annotation.people.services import members
+from annotation.questions.services import correcting, labels, queue
+from learner import notices
+from learner.models import Round
+from learner.next_step import Step, project_status
+from learner.selectors import accounts_of
+from privacy.selectors import guarantee
+from privacy.services import ledger
+from tests import learning
+from tests.factories import make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def no_broker(monkeypatch):
+    monkeypatch.setattr("celery.app.base.Celery.send_task", lambda app, name, *args, **kwargs: None)
+
+
+def reached(name, project=None, role=None):
+    person = make_user(name)
+    EmailAddress.objects.create(user=person, email=f"{name}@example.org", verified=True, primary=True)
+    if project is not None:
+        members.add_member(project=project, user=person, role=role)
+    return person
+
+
+def told():
+    rows = Notice.objects.order_by("kind", "person__username").values_list("kind", "person__username", "subject")
+    return [(kind, name, subject) for kind, name, subject in rows]
+
+
+def test_a_release_and_questions_reach_those_they_concern():
+    manager = reached("lead")
+    project = learning.open_trusted(manager)
+    learning.fill_trusted(project)
+    reached("engineer", project, Role.ENGINEER)
+    idle = reached("idle", project, Role.ANNOTATOR)
+    # There before anything happened.
+    Membership.objects.update(created_at=timezone.now() - timedelta(days=1))
+    learning.run_to_release(project, make_user("busy"), version=1)
+    notices.record_notices()
+    before = told()
+    assert ("release", "engineer", "version 1") in before
+    assert ("release", "lead", "version 1") in before
+    assert not [row for row in before if row[0] == "release" and row[1] == "idle"]
+    notices.record_notices()
+    assert told() == before
+    newest = Round.objects.filter(project=project).latest("number").number
+    asked = [row for row in before if row[0] == "questions"]
+    assert asked == ([("questions", "idle", f"round {newest}")] if asked else [])
+    learning.work_off(project)
+    assert queue.claim_next(project=project, user=idle) is not None
+    notices.record_notices()
+    # Whoever answers is not called.
+    assert [row for row in told() if row[0] == "questions"] == asked
+
+
+def test_whoever_was_away_for_a_day_is_called_to_a_round_and_not_again_the_same_day():
+    manager = make_user()
+    project = learning.open_trusted(manager)
+    learning.fill_trusted(project)
+    idle = reached("idle", project, Role.ANNOTATOR)
+    learning.work_off(project)
+    for _again in range(2):
+        notices.record_notices()
+    assert told() == [("questions", "idle", "round 1")]
+    Round.objects.filter(project=project).update(number=2)
+    notices.record_notices()
+    assert told() == [("questions", "idle", "round 1")]
+    Notice.objects.update(created_at=timezone.now() - timedelta(days=1, hours=1))
+    notices.record_notices()
+    assert told()[-1] == ("questions", "idle", "round 2")
+    queue.claim_next(project=project, user=idle)
+    Notice.objects.all().delete()
+    notices.record_notices()
+    assert told() == []
+    Assignment.objects.update(created_at=timezone.now() - timedelta(days=2))
+    notices.record_notices()
+    assert told() == [("questions", "idle", "round 2")]
+
+
+def test_an_answer_that_came_back_is_told_to_its_annotator_alone():
+    project = learning.open_trusted(make_user())
+    learning.fill_trusted(project)
+    own, _other = (reached(name, project, Role.ANNOTATOR) for name in ("own", "other"))
+    learning.work_off(project)
+    sent = []
+    for _answer in range(2):
+        held = queue.claim_next(project=project, user=own)
+        labels.submit_label(assignment=held, choice=0)
+        sent.append(held.query_id)
+    correcting.send_back(project=project, query_ids=sent, comment="the apple is a pear")
+    notices.record_notices()
+    (row,) = [row for row in told() if row[0] == MailKind.RETURNED]
+    assert row[1] == "own"
+    assert "apple" not in str(list(Notice.objects.values()))
+
+
+def lower(project, share):
+    """Lower the pool's limit until `share` of it is what was spent."""
+    (account,) = accounts_of(project)
+    now = guarantee(account)
+    limit = Decimal(repr(round(now.epsilon_spent / share, 6)))
+    ledger.change_limit(
+        account=account,
+        epsilon_limit=limit,
+        delta_limit=Decimal(repr(now.delta_limit)),
+        actor="lead",
+        reason="less is enough",
+    )
+    return f"account {account.pk} limit {float(limit):.9g}"
+
+
+def test_a_budget_is_told_once_at_four_fifths_of_its_limit_and_the_stop_that_follows():
+    manager = reached("lead")
+    project = learning.open_trusted(manager)
+    learning.fill_trusted(project)
+    learning.run_to_release(project, make_user(), version=1)
+    notices.record_notices()
+    assert not [row for row in told() if row[0] in ("budget", "waiting")]
+    subject = lower(project, 0.99999)
+    learning.work_off(project)
+    for _again in range(2):
+        notices.record_notices()
+    assert [row for row in told() if row[0] == "budget"] == [("budget", "lead", subject)]
+    assert project_status(Project.objects.get()).step == Step.CANNOT_PAY
+    ((_kind, name, place),) = [row for row in told() if row[0] == "waiting"]
+    assert name == "lead"
+    assert place.startswith("cannot_pay after ")
+
+
+def test_of_a_secret_sample_no_letter_about_questions_is_written():
+    manager = reached("lead")
+    project = learning.open_secret(manager)
+    learning.fill_trusted(project)
+    reached("idle", project, Role.ANNOTATOR)
+    learning.work_off(project)
+    notices.record_notices()
+    assert told() == []

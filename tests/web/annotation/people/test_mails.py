@@ -1,0 +1,139 @@
+"""The page of mails, the preferences that letters follow, and invitations that go by mail or say that none does."""
+
+import pytest
+from allauth.account.models import EmailAddress
+from django.test import Client
+from django.urls import resolve, reverse
+from django.utils import translation
+
+from annotation.models import Role
+from annotation.models.joining import Invitation
+from annotation.models.letters import Letter, MailChoice, MailKind, Notice
+from annotation.people import letter_words
+from annotation.people.services import groups
+from annotation.people.views import joining
+from tests.factories import add_members, make_project, make_user
+
+pytestmark = pytest.mark.django_db
+FORM = {"role": "annotator", "maximum_uses": 1, "days": 3, "note": ""}
+
+
+@pytest.fixture(autouse=True)
+def no_broker(monkeypatch):
+    monkeypatch.setattr("celery.app.base.Celery.send_task", lambda app, name, *args, **kwargs: None)
+
+
+@pytest.fixture
+def manager():
+    return make_user("lead")
+
+
+@pytest.fixture
+def project(manager):
+    made = make_project(owner=manager, name="Voice queries")
+    add_members(made, manager, role=Role.MANAGER)
+    return made
+
+
+def web(user):
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def test_a_person_chooses_what_comes_by_mail(manager):
+    address = reverse("annotation:mails")
+    page = web(manager).get(address).content.decode()
+    assert "You have no confirmed address" in page
+    assert page.count("checked") == len(MailKind.values) + 1
+    EmailAddress.objects.create(user=manager, email="lead@example.org", verified=True, primary=True)
+    web(manager).post(address, {"wanted": ["release"], "often": "daily", "language": "de"})
+    kept = MailChoice.objects.get(person=manager)
+    assert (kept.daily, kept.language) == (True, "de")
+    assert set(kept.declined) == set(MailKind.values) - {"release"}
+    page = web(manager).get(address).content.decode()
+    assert "It goes to lead@example.org" in page
+    assert page.count("checked") == 2
+    wrong = web(manager).post(address, {"wanted": ["everything"], "often": "hourly", "language": "xx"})
+    assert wrong.status_code == 422
+    assert set(wrong.context["form"].errors) == {"wanted", "often", "language"}
+
+
+def test_letters_follow_the_language_of_the_preferences(manager):
+    web(manager).post(reverse("preferences"), {"language": "de", "zone": "Europe/Berlin"})
+    kept = MailChoice.objects.get(person=manager)
+    assert (kept.language, kept.zone, kept.declined) == ("de", "Europe/Berlin", [])
+    Client().post(reverse("preferences"), {"language": "de", "zone": "Europe/Berlin"})
+    assert MailChoice.objects.count() == 1
+
+
+def test_an_invitation_goes_by_mail_and_its_link_can_be_copied(project, manager):
+    address = reverse("annotation:invitations", args=[project.slug])
+    page = web(manager).post(address, FORM | {"address": "ann@example.org", "language": "de"})
+    letter = Letter.objects.get()
+    assert (letter.address, letter.language) == ("ann@example.org", "de")
+    said = page.content.decode()
+    assert "A mail with it goes to ann@example.org" in said
+    assert 'data-copy="new-link"' in said
+    assert letter.get_state_display() in said
+    ann = make_user("ann")
+    assert "invited to Voice queries" in web(ann).get(page.context["link"]).content.decode()
+    web(ann).post(page.context["link"], headers={"Accept-Language": "de"})
+    assert MailChoice.objects.get(person=ann).language == "de"
+
+
+def test_a_mail_is_for_one_person_and_not_in_bulk(project, manager, monkeypatch):
+    address = reverse("annotation:invitations", args=[project.slug])
+    wanted = FORM | {"address": "ann@example.org", "language": "en"}
+    refused = web(manager).post(address, wanted | {"maximum_uses": 3})
+    assert refused.status_code == 422
+    assert "for one person" in refused.content.decode()
+    assert web(manager).post(address, wanted | {"address": "nobody"}).status_code == 422
+    assert not Invitation.objects.exists()
+    monkeypatch.setattr(joining, "MAILS", 2)
+    answers = [web(manager).post(address, wanted).status_code for _time in range(3)]
+    assert answers == [200, 200, 429]
+    assert Letter.objects.count() == 2
+
+
+def test_a_site_without_a_mail_server_says_so_and_offers_the_link(project, manager, settings):
+    settings.EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
+    address = reverse("annotation:invitations", args=[project.slug])
+    page = web(manager).get(address)
+    assert "This site sends no mail" in page.content.decode()
+    assert "send it yourself" in page.content.decode()
+    assert not {"address", "language"} & set(page.context["form"].fields)
+    made = web(manager).post(address, FORM | {"address": "ann@example.org", "language": "en"})
+    assert "data-copy" in made.content.decode()
+    assert not Letter.objects.exists()
+    assert "This site sends no mail" in web(manager).get(reverse("annotation:mails")).content.decode()
+
+
+def test_an_invitation_into_a_group_goes_by_mail_as_well():
+    administrator = make_user(is_staff=True, is_superuser=True)
+    group = groups.create_group(name="Night shift", owner=administrator)
+    address = reverse("annotation:group_invitations", args=[group.pk])
+    page = web(administrator).post(
+        address, {"maximum_uses": 1, "days": 3, "note": "", "address": "ann@example.org", "language": "en"}
+    )
+    assert page.status_code == 200
+    invitation = Invitation.objects.get(group=group)
+    written = letter_words.invitation_letter(invitation, "secret")
+    assert "Night shift" in written.subject
+    assert written.items[0].link.endswith("/join/secret/")
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+@pytest.mark.parametrize("kind", MailKind.values)
+def test_every_letter_leads_to_a_page_that_is_there(project, manager, kind, language):
+    notice = Notice(person=manager, project=project, kind=kind, subject="x", facts={"version": 3, "limit": 2.5})
+    with translation.override(language):
+        written = letter_words.letter_about([notice])
+        html = written.as_html()
+    assert f'lang="{language}"' in html
+    (item,) = written.items
+    path = item.link.removeprefix("http://127.0.0.1:8000").partition("?")[0]
+    assert resolve(path).kwargs["slug"] == project.slug
+    assert item.link in written.as_text()
+    assert written.subject == item.headline
+    assert "Voice queries" in written.subject
