@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, softmax
 
-Multiclass = Literal["one_vs_rest", "softmax"]
+Multiclass = Literal["one_vs_rest", "softmax", "independent"]
 SCHEMA = "dpal-linear-model/1"
 
 
@@ -17,14 +17,15 @@ class LinearModel:
 
     Parameters
     ----------
-    coef : ndarray of float64, shape (1, d) for two classes, (n_classes, d) for more
+    coef : ndarray of float64, shape (1, d) for two classes, (n_classes, d) for more and where classes are independent
         Weights; with two classes a positive decision value speaks for the second.
     intercept : ndarray of float64, shape (1,) or (n_classes,)
         Added to the product; a regularised constant column is folded into it.
     classes : tuple of str
         Distinct names, at least two.
-    multiclass : {"one_vs_rest", "softmax"}
-        How more than two decision values become probabilities: logistic ones divided by their sum, or softmax.
+    multiclass : {"one_vs_rest", "softmax", "independent"}
+        How more than two decision values become probabilities: logistic ones divided by their sum, or softmax; or
+        logistic ones as they are, where a record may have several classes or none.
 
     Raises
     ------
@@ -44,7 +45,7 @@ class LinearModel:
         object.__setattr__(self, "classes", tuple(self.classes))
         if len(self.classes) < 2 or len(set(self.classes)) != len(self.classes):
             raise ValueError(f"classes must be distinct, at least two, got {len(self.classes)}")
-        outputs = 1 if len(self.classes) == 2 else len(self.classes)
+        outputs = 1 if len(self.classes) == 2 and not self.names_sets else len(self.classes)
         if coef.ndim != 2 or len(coef) != outputs or intercept.shape != (outputs,):
             raise ValueError(
                 f"{len(self.classes)} classes need {outputs} rows of weights and intercepts, "
@@ -54,6 +55,11 @@ class LinearModel:
             raise ValueError("weights must be finite")
         if self.multiclass not in get_args(Multiclass):
             raise ValueError(f"multiclass must be one of {get_args(Multiclass)}, got {self.multiclass!r}")
+
+    @property
+    def names_sets(self) -> bool:
+        """Whether a record may have several classes, or none: each probability stands for itself."""
+        return self.multiclass == "independent"
 
     @property
     def dimension(self) -> int:
@@ -66,13 +72,15 @@ class LinearModel:
         return values[:, 0] if len(self.coef) == 1 else values
 
     def probabilities(self, decision_values: NDArray[np.floating]) -> NDArray[np.float64]:
-        """Return class probabilities for decision values, shape (n, n_classes)."""
+        """Return class probabilities for decision values, shape (n, n_classes); of sets each by itself."""
         wide = decision_values.astype(np.float64)
         shares: NDArray[np.float64]
         if wide.ndim == 1:
             shares = np.stack([expit(-wide), expit(wide)], axis=1)
         elif self.multiclass == "softmax":
             shares = softmax(wide, axis=1)
+        elif self.names_sets:
+            shares = expit(wide)
         else:
             # Dividing by the largest first keeps the sum from vanishing where every class is refused.
             logs = -np.logaddexp(0.0, -wide)
@@ -83,9 +91,22 @@ class LinearModel:
         """Return class probabilities, shape (n, n_classes), columns as in `classes`."""
         return self.probabilities(self.decision_function(X))
 
-    def predict(self, X: ArrayLike) -> list[str]:
-        """Return the name of the leading class of each row."""
-        return [self.classes[leader] for leader in self.leaders(self.decision_function(X))]
+    def predict(self, X: ArrayLike) -> list[str] | list[list[str]]:
+        """Return the name of the leading class of each row; of a model of sets all that are likelier than not."""
+        return self.named(self.decision_function(X))
+
+    def named(self, decision_values: NDArray[np.floating]) -> list[str] | list[list[str]]:
+        """Return what `predict` does, for decision values."""
+        if self.names_sets:
+            return [[self.classes[place] for place in np.flatnonzero(row)] for row in self.members(decision_values)]
+        return [self.classes[leader] for leader in self.leaders(decision_values)]
+
+    def members(self, decision_values: NDArray[np.floating]) -> NDArray[np.bool_]:
+        """Return which classes are likelier than not, shape (n, n_classes); of models of sets alone."""
+        if not self.names_sets:
+            raise ValueError("only a model of sets names several classes")
+        named: NDArray[np.bool_] = decision_values > 0
+        return named
 
     def leaders(self, decision_values: NDArray[np.floating]) -> NDArray[np.intp]:
         """Return the number of the leading class for decision values, shape (n,)."""

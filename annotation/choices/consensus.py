@@ -14,11 +14,12 @@ class Agreement:
     Attributes
     ----------
     choice : int
-        Position of the class in the project's list, >= 0.
+        Position of the class in the project's list, or number of a set of classes, >= 0.
     votes : int
         Number of answers counted, >= 1.
     agreeing : int
-        Number of answers that name `choice`, >= 1.
+        Number of answers that name `choice`, >= 1; of sets of classes, that have the majority's opinion of the class
+        they are most divided about.
     """
 
     choice: int

@@ -101,6 +101,9 @@ class Settings:
     updates_per_release = Setting(1)
     drop_unselected = Setting(False)
 
+    labels_per_record = Setting(1)
+    none_allowed = Setting(False)
+
     labels_per_release = Setting(40)
     maximum_releases = Setting[int | None](None)
 

@@ -92,6 +92,7 @@ def estimator_of(project: Project, featurizer: Featurizer, *, prior: LinearModel
         adjacency=_adjacency(project),
         answers=answers_event_of(project),
         open_answers=answers_are_open(project),
+        labels_per_record=project.labels_per_record,
     )
     return estimator_choice_of(project).estimator(shape)
 

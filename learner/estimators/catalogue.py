@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Final
 from annotation.choices.catalogue import CATALOGUE
 from learner.estimators.choice import EstimatorChoice, GaussianChoice, PrivateEstimator, Shape
 from learner.estimators.kinds import KINDS, Training
+from learner.estimators.label_sets import LabelSets
 from learner.estimators.online_choices import Confirmations, FullInformation
 from learner.estimators.randomized_answers import KnownChannel
 from learner.estimators.running_sums import OfRunningSums
@@ -248,6 +249,7 @@ CHOICES: tuple[type[Choice], ...] = (
     Planned,
     SoftmaxSteps,
     Sums,
+    LabelSets,
     MinibatchSvm,
     OfRunningSums,
     KnownChannel,

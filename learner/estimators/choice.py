@@ -64,6 +64,8 @@ class Shape:
         How answers are randomised before anything learns from them, where they are.
     open_answers : bool
         Whether answers are declared not to be secret, so that they may be learned from as they are.
+    labels_per_record : int
+        Most classes of one record.
     """
 
     classes: list[int]
@@ -73,6 +75,7 @@ class Shape:
     adjacency: Literal["null", "replace"] = "null"
     answers: RandomizedAnswersEvent | None = None
     open_answers: bool = False
+    labels_per_record: int = 1
 
 
 @dataclass(frozen=True)
@@ -110,7 +113,12 @@ class EstimatorChoice(Choice):
         """Return what one training on rows of norm one is charged; behind a gate the answers decide."""
         if settings.get("oracle") == "crowd":
             return None
-        shape = Shape(list(range(len(settings["classes"]))), norm_bound=1.0, intercept_scaling=INTERCEPT_SCALING)
+        shape = Shape(
+            list(range(len(settings["classes"]))),
+            norm_bound=1.0,
+            intercept_scaling=INTERCEPT_SCALING,
+            labels_per_record=settings.get("labels_per_record") or 1,
+        )
         return self.event(shape=shape, n_features=features_of(settings))
 
 

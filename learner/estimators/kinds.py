@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from learner.estimators.choice import PrivateEstimator
 from learner.estimators.huber_svm import PrivateHuberSVM
+from learner.estimators.label_sets import PrivateLabelSets
 from learner.estimators.logistic import Method, PrivateLogisticRegression
 from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
 from learner.estimators.randomized_answers import RandomizedAnswersClassifier
@@ -119,6 +120,8 @@ def estimator_for(
 
 
 def multiclass_of(estimator: PrivateEstimator) -> Multiclass:
-    """Say how the weights of an estimator become probabilities of more than two classes."""
+    """Say how the weights of an estimator become probabilities of more than two classes, or of sets of them."""
+    if isinstance(estimator, PrivateLabelSets):
+        return "independent"
     softmax = MiniBatchPrivateSVM | PrivateSoftmaxSteps | PrivateSums | RandomizedAnswersClassifier | RunningSums
     return "softmax" if isinstance(estimator, softmax) else "one_vs_rest"

@@ -81,7 +81,7 @@ def summarise(sums: NoisySums, *, constant: float, row_norm: float) -> Summary:
         Norm that rows have without it: where no moments were released rows are taken to reach it.
     """
     rows, noise = sums.class_sums[:, :-1], sums.class_variance
-    counts = _pulled_counts(sums.class_sums[:, -1] / constant, noise / constant**2)
+    counts = pulled_counts(sums.class_sums[:, -1] / constant, noise / constant**2)
     total = counts.sum()
     mean = rows.sum(axis=0) / total
     # The mean of K noisy sums is itself noisy; a mean longer than a row can be is noise.
@@ -121,12 +121,13 @@ def repaired(noisy: Matrix, variance: float, *, trace: float) -> Matrix:
     return whole
 
 
-def class_means(summary: Summary, prior: Matrix | None = None) -> tuple[Matrix, Matrix]:
+def class_means(summary: Summary, prior: Matrix | None = None, *, by_column: bool = True) -> tuple[Matrix, Matrix]:
     r"""Return posterior means of the classes' deviations from the mean row, and their variances, each (K, d).
 
     A deviation is :math:`a p_k` plus a normal vector with a variance of each column, where `p` is the prior's row and
     0 without one. The scale `a` and the variances maximise the evidence of the sums: a prior that does not fit gets no
-    weight, one that fits well is followed where noise hides the rest.
+    weight, one that fits well is followed where noise hides the rest. Without `by_column` all columns have one
+    variance: what few classes say of a column alone is noise that would be counted twice.
     """
     counts = summary.counts[:, None]
     within = summary.energy / summary.deviations.shape[1]
@@ -150,7 +151,7 @@ def class_means(summary: Summary, prior: Matrix | None = None) -> tuple[Matrix, 
     left = summary.deviations - counts * scale(common) * start
     # Each column's own variance, pulled towards the common one: few classes say little about a column.
     own = np.maximum((left**2 - sampling).sum(axis=0) / (counts**2).sum(), 0.0)
-    weight = len(counts) / (len(counts) + 10)
+    weight = len(counts) / (len(counts) + 10) if by_column else 0.0
     spread = np.maximum(weight * own + (1 - weight) * common, LEAST_VARIANCE * common)
     left = summary.deviations - counts * scale(spread) * start
     share = counts**2 * spread / (counts**2 * spread + sampling)
@@ -295,7 +296,8 @@ def calibrated(scores: Scores, summary: Summary, prior: Matrix | None, generator
     return Scores(scores.coef * best, scores.intercept * best)
 
 
-def _pulled_counts(noisy: Matrix, variance: float) -> Matrix:
+def pulled_counts(noisy: Matrix, variance: float) -> Matrix:
+    """Return noisy counts pulled towards their mean as far as noise hides the difference, at least one each."""
     mean = max(float(noisy.mean()), LEAST_COUNT)
     spread = max(float(((noisy - mean) ** 2).mean()) - variance, 0.0)
     pull = spread / (spread + variance) if variance > 0 else 1.0

@@ -137,9 +137,7 @@ class PrivateSums(LinearLogisticClassifier):
             raise ValueError(f"rows must have a norm of at most {self.norm_bound}, got {longest:.6g}: clip them first")
         classes = self._learned_classes(labels) if self.classes is None and rng.simulated else self._declared_classes()
         event = self._event(rows.shape[1], len(classes))
-        members = np.stack([labels == name for name in classes], axis=1)
-        if not members.any(axis=1).all():
-            raise ValueError("y holds labels that are not among the declared classes")
+        members = self._members(labels, classes)
         blocks = (
             (self._with_constant(rows[start : start + BLOCK_ROWS]), members[start : start + BLOCK_ROWS])
             for start in range(0, len(rows), BLOCK_ROWS)
@@ -168,9 +166,15 @@ class PrivateSums(LinearLogisticClassifier):
         shares: NDArray[np.float64] = softmax(values, axis=1)
         return shares
 
+    def _members(self, labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return which of the released class sums each row enters, shape (n, sums)."""
+        members = np.stack([labels == name for name in classes], axis=1)
+        if not members.any(axis=1).all():
+            raise ValueError("y holds labels that are not among the declared classes")
+        return members
+
     def _make_model(self, rng: RandomSource) -> None:
-        # Splitting noise and drawing rows are post-processing; a seed for them that nobody knows is enough.
-        generator = rng.generator if isinstance(rng, SimulationRandom) else np.random.default_rng(rng.bits(128))
+        generator = self._generator(rng)
         constant = float(self.intercept_scaling)
         shape = {"constant": constant, "row_norm": float(self.norm_bound)}
         prior = self._prior_means(self.sums_.class_sums.shape[1] - 1, len(self.classes_))
@@ -182,6 +186,11 @@ class PrivateSums(LinearLogisticClassifier):
         if len(self.classes_) == 2:
             scores = Scores(np.diff(scores.coef, axis=0), np.diff(scores.intercept))
         self.coef_, self.intercept_ = scores.coef, scores.intercept
+
+    @staticmethod
+    def _generator(rng: RandomSource) -> np.random.Generator:
+        # Splitting noise and drawing rows are post-processing; a seed for them that nobody knows is enough.
+        return rng.generator if isinstance(rng, SimulationRandom) else np.random.default_rng(rng.bits(128))
 
     def _prior_means(self, n_features: int, n_classes: int) -> NDArray[np.float64] | None:
         if self.prior is None:

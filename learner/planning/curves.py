@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from learner.estimators.choice import PrivateEstimator, Shape
 from learner.estimators.kinds import KINDS, estimator_for, multiclass_of
+from learner.estimators.label_sets import PrivateLabelSets
 from learner.linear_model import LinearModel
 from learner.online import Online, simulated_arrival
 from learner.planning.setup import Setup, estimator_choice_of, strategy_of
@@ -136,7 +137,7 @@ def _trained(
     estimator.set_params(random_state=noise)
     if setup.stream:
         estimator.set_params(batch_size=min(setup.batch, max(1, len(X))))
-    estimator.fit(X, y)
+    estimator.fit(X, np.eye(setup.n_classes, dtype=np.bool_)[y] if isinstance(estimator, PrivateLabelSets) else y)
     names = tuple(str(number) for number in range(setup.n_classes))
     return LinearModel(estimator.coef_, estimator.intercept_, names, multiclass_of(estimator))
 
@@ -158,7 +159,15 @@ def _estimator(setup: Setup, prior: LinearModel | None) -> PrivateEstimator:
     answers = event_from_json(setup.answers) if setup.answers else None
     assert answers is None or isinstance(answers, RandomizedAnswersEvent)
     return choice.of(values).estimator(
-        Shape(classes, 1.0, INTERCEPT_SCALING, prior, answers=answers, open_answers=answers is None)
+        Shape(
+            classes,
+            1.0,
+            INTERCEPT_SCALING,
+            prior,
+            answers=answers,
+            open_answers=answers is None,
+            labels_per_record=setup.labels_per_record,
+        )
     )
 
 

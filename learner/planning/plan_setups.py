@@ -128,6 +128,7 @@ def setup_of(project: Project, records: int) -> Setup:
         online=online_of(project) if project.estimator in ONLINE_ESTIMATORS else None,
         declared=estimator_choice_of(project).document() if own_estimator else {},
         answers=answers.to_json() if (answers := answers_event_of(project)) else {},
+        labels_per_record=project.labels_per_record,
     )
     return _with_payable_releases(project, setup)
 

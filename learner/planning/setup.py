@@ -60,6 +60,8 @@ class Setup:
         Parameters of the estimator by the names of its declaration, where it has one of its own.
     answers : mapping of str to object
         The event of randomised answers, where they are randomised before anything learns from them.
+    labels_per_record : int
+        Most classes of one record, for which noise is added; simulated records have one class each.
     """
 
     n_classes: int
@@ -83,6 +85,7 @@ class Setup:
     online: Online | None = None
     declared: Mapping[str, Any] = field(default_factory=dict)
     answers: Mapping[str, Any] = field(default_factory=dict)
+    labels_per_record: int = 1
 
     def as_json(self) -> dict[str, Any]:
         """Return plain values, by which equal setups are known."""

@@ -280,7 +280,7 @@ def skops_bytes(model: LinearModel) -> bytes:
 
 
 def sklearn_estimator(model: LinearModel) -> "LogisticRegression | OneVsRestClassifier":
-    """Return a fitted scikit-learn classifier with the released weights."""
+    """Return a fitted scikit-learn classifier with the released weights; of sets it predicts a column a class."""
     from sklearn.linear_model import LogisticRegression  # noqa: PLC0415  # slow import
     from sklearn.multiclass import OneVsRestClassifier  # noqa: PLC0415  # slow import
     from sklearn.preprocessing import LabelBinarizer  # noqa: PLC0415  # slow import
@@ -294,7 +294,8 @@ def sklearn_estimator(model: LinearModel) -> "LogisticRegression | OneVsRestClas
         for row in range(len(model.coef))
     ]
     # Prediction asks the binarizer only for the kind of target, and takes names from `classes_`.
-    ensemble.label_binarizer_ = LabelBinarizer(sparse_output=True).fit(classes)
+    target = np.eye(len(classes), dtype=np.int64) if model.names_sets else classes
+    ensemble.label_binarizer_ = LabelBinarizer(sparse_output=True).fit(target)
     ensemble.classes_ = classes
     ensemble.n_features_in_ = model.dimension
     return ensemble

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from learner.estimators.bandit import BanditMutualInformationOGD
+from learner.estimators.label_sets import PrivateLabelSets
 from learner.estimators.logistic import PrivateLogisticRegression
 from learner.estimators.mi_ogd import MutualInformationOGD
 from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
@@ -209,6 +210,29 @@ def sums_stage(estimator: PrivateSums) -> Stage:
 
 
 @stage_for.register
+def label_sets_stage(estimator: PrivateLabelSets) -> Stage:
+    """Add whole rows that have as many classes as a record may, and weigh all released sums by how far they move."""
+    most = estimator.labels_per_record
+    copy = _copy(estimator)
+    copy._make_model = lambda rng: None
+    event = copy.event_for(1)
+    records = max(1, round(LOSS / event.gaussian_mu()))
+    rows = np.full((records, 1), float(estimator.norm_bound))
+    members = np.tile(np.arange(max(2, most)) < most, (records, 1))
+    row = np.array([estimator.norm_bound, estimator.intercept_scaling])
+    moved = np.outer(row, row) / event.moment_sigma**2 if event.moment_sigma else np.zeros((2, 2))
+    # The last sum is that of all rows.
+    entered = np.append(members[0], True)
+
+    def output(present: bool) -> float:
+        released = copy.fit(rows[: records * present], members[: records * present]).sums_
+        moments = 0.0 if released.moments is None else (moved * released.moments).sum()
+        return float(moments + row @ released.class_sums[entered].sum(axis=0) / event.class_sigma**2)
+
+    return Stage(output, event.gaussian_mu() * records, 1 / records, gaussian=True, delta=event.delta)
+
+
+@stage_for.register
 def steps_stage(estimator: PrivateSoftmaxSteps) -> Stage:
     """Give one step rows whose residuals are longer than the clip allows, all of one class, and weigh what it sums."""
     copy = _copy(estimator, steps=min(estimator.steps, UPDATES_A_TRIAL))
@@ -275,9 +299,11 @@ def responses_stage(estimator: RandomizedAnswersClassifier) -> Stage:
 
 
 def plain_parameters(estimator: LinearEstimator) -> dict[str, Any]:
-    """Return the parameters of an estimator with two classes, one column, no prior and no source of randomness."""
+    """Return the parameters of an estimator with few classes, one column, no prior and no source of randomness."""
     known = estimator.get_params()
-    changed = {"classes": [0, 1], "fit_intercept": False, "prior": None, "earlier": None}
+    # A record with several classes needs as many.
+    classes = list(range(max(2, known.get("labels_per_record", 1))))
+    changed = {"classes": classes, "fit_intercept": False, "prior": None, "earlier": None}
     return {**known, **{name: value for name, value in changed.items() if name in known}, "random_state": None}
 
 

@@ -127,21 +127,28 @@ def measures(counts: Counts) -> dict[str, Any]:
     resamples of the counted cells, widened where needed to hold the estimate.
     """
     rng = np.random.default_rng(SEED)
-    examples = int(counts.confusion.sum())
-    cells = np.concatenate([counts.hits, counts.misses])
-    binned = rng.multinomial(examples, cells / examples, size=RESAMPLES)
-    resampled_f1 = _resampled_f1(counts.confusion, rng)
-    f1, error = macro_f1(counts.confusion), calibration_error(counts.hits, counts.misses, counts)
+    binned = binned_measures(counts, rng)
     return {
-        "macro_f1": _with_ends(float(f1), resampled_f1),
-        "calibration_error": _with_ends(float(error), calibration_error(binned[:, :BINS], binned[:, BINS:], counts)),
-        "reliability": [_bin(counts, place) for place in range(BINS) if counts.hits[place] + counts.misses[place]],
+        "macro_f1": with_ends(float(macro_f1(counts.confusion)), _resampled_f1(counts.confusion, rng)),
+        **binned,
         "confusion": counts.confusion.tolist(),
         "constant": _constant(counts),
         "recall": [
-            {"correct": int(row[place]), "examples": int(row.sum()), **_share(int(row[place]), int(row.sum()))}
+            {"correct": int(row[place]), "examples": int(row.sum()), **share_of(int(row[place]), int(row.sum()))}
             for place, row in enumerate(counts.confusion)
         ],
+    }
+
+
+def binned_measures(counts: Counts, rng: np.random.Generator) -> dict[str, Any]:
+    """Return the calibration error and its bins, with intervals."""
+    cells = np.concatenate([counts.hits, counts.misses])
+    examples = int(cells.sum())
+    binned = rng.multinomial(examples, cells / examples, size=RESAMPLES)
+    error = calibration_error(counts.hits, counts.misses, counts)
+    return {
+        "calibration_error": with_ends(float(error), calibration_error(binned[:, :BINS], binned[:, BINS:], counts)),
+        "reliability": [_bin(counts, place) for place in range(BINS) if counts.hits[place] + counts.misses[place]],
     }
 
 
@@ -165,12 +172,14 @@ def _constant(counts: Counts) -> dict[str, Any]:
     return {"class": place, "correct": correct, "accuracy": correct / examples, "macro_f1": f1}
 
 
-def _with_ends(value: float, resampled: NDArray[np.float64]) -> dict[str, float]:
+def with_ends(value: float, resampled: NDArray[np.float64]) -> dict[str, float]:
+    """Return a measure with the ends of its 95 % interval, widened where needed to hold it."""
     low, high = np.quantile(resampled, (LOWER, UPPER))
     return {"value": value, "low": min(float(low), value), "high": max(float(high), value)}
 
 
-def _share(part: int, whole: int) -> dict[str, float | None]:
+def share_of(part: int, whole: int) -> dict[str, float | None]:
+    """Return a share with its Wilson interval; nothing of nothing."""
     if not whole:
         return {"value": None, "low": None, "high": None}
     low, high = wilson_interval(part, whole)
@@ -186,5 +195,5 @@ def _bin(counts: Counts, place: int) -> dict[str, Any]:
         "examples": hits + misses,
         "correct": hits,
         "confidence": float(confidence) / (hits + misses),
-        **_share(hits, hits + misses),
+        **share_of(hits, hits + misses),
     }

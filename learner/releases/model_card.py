@@ -181,7 +181,7 @@ def render_card(model: LinearModel, *, feature_kind: str, card: Card, privacy: P
         "",
         plain(card["predicts"]),
         "",
-        f"It tells apart {len(model.classes)} classes: {', '.join(code(name) for name in model.classes)}.",
+        _tells(model),
         f"It is a linear model ({plain(card['estimator'])}) over {model.dimension} features, trained on "
         f"{_trained_on(card)} and released on {plain(card['created_at'])}.",
         "",
@@ -211,6 +211,16 @@ def render_card(model: LinearModel, *, feature_kind: str, card: Card, privacy: P
         LOADING,
     ]
     return "\n".join(lines) + "\n"
+
+
+def _tells(model: LinearModel) -> str:
+    names = ", ".join(code(name) for name in model.classes)
+    if not model.names_sets:
+        return f"It tells apart {len(model.classes)} classes: {names}."
+    return (
+        f"It says of each of {len(model.classes)} classes by itself whether a record has it, so a record has several, "
+        f"one or none: {names}. Right, in the accuracy below, is who is given all classes of an example and no other."
+    )
 
 
 def _trained_on(card: Card) -> str:

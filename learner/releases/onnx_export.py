@@ -4,7 +4,11 @@ Not from raw texts: ONNX has no operator for compatibility forms or the folding 
 begins, and none for MurmurHash3. The metadata say so: their `input` is `features`.
 """
 
+import json
+from copy import copy
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from learner.linear_model import LinearModel
 
@@ -32,11 +36,18 @@ def onnx_bytes(estimator: "ClassifierMixin", model: LinearModel, *, featurizer: 
     -------
     bytes
         A graph with the input ``features``, float64 of shape (n, d), and the outputs ``label``, strings of shape
-        (n,), and ``probabilities``, float64 of shape (n, n_classes).
+        (n,), and ``probabilities``, float64 of shape (n, n_classes). Of a model of sets ``label`` says for each class
+        whether it is named, int64 of shape (n, n_classes), and the metadata name the classes.
     """
     from skl2onnx import to_onnx  # noqa: PLC0415 - slow import
     from skl2onnx.common.data_types import DoubleTensorType  # noqa: PLC0415 - slow import
 
+    metadata = {"featurizer": featurizer, "input": INPUT, "schema": "dpal-onnx/1"}
+    if model.names_sets:
+        metadata["classes"] = json.dumps(model.classes, ensure_ascii=False)
+        # Columns have no names there, and the converter takes those of the classes for the type of the output.
+        estimator = copy(estimator)
+        estimator.classes_ = np.arange(len(model.classes))
     graph = to_onnx(
         estimator,
         initial_types=[(INPUT, DoubleTensorType([None, model.dimension]))],
@@ -51,7 +62,7 @@ def onnx_bytes(estimator: "ClassifierMixin", model: LinearModel, *, featurizer: 
     del graph.opset_import[:]
     for domain, number in versions:
         graph.opset_import.add(domain=domain, version=number)
-    for key, value in (("featurizer", featurizer), ("input", INPUT), ("schema", "dpal-onnx/1")):
+    for key, value in sorted(metadata.items()):
         entry = graph.metadata_props.add()
         entry.key, entry.value = key, value
     content: bytes = graph.SerializeToString(deterministic=True)

@@ -42,7 +42,7 @@ def samples_document(model: LinearModel, featurizer: Featurizer) -> dict[str, An
     return {
         "schema": SCHEMA,
         "records": records,
-        "labels": [model.classes[leader] for leader in model.leaders(values)],
+        "labels": model.named(values),
         "probabilities": model.probabilities(values).tolist(),
     }
 

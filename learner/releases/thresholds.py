@@ -17,10 +17,13 @@ FEWEST = 10
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
-    """What a model says of public examples, shapes (n, n_classes) and (n,), and the names of their uploads."""
+    """What a model says of public examples, shape (n, n_classes), what is true, and the names of their uploads.
+
+    What is true is a class each, shape (n,), or whether each has each class, shape (n, n_classes).
+    """
 
     probabilities: NDArray[np.float64]
-    truth: NDArray[np.int64]
+    truth: NDArray[np.int64] | NDArray[np.bool_]
     datasets: tuple[str, ...] = ()
 
 
@@ -42,7 +45,7 @@ def thresholds_document(outcomes: Outcomes | None, classes: Sequence[str]) -> di
 
 
 def class_thresholds(
-    probabilities: NDArray[np.float64], truth: NDArray[np.int64], place: int
+    probabilities: NDArray[np.float64], truth: NDArray[np.int64] | NDArray[np.bool_], place: int
 ) -> list[dict[str, Any] | None]:
     """Return for each wanted precision the smallest probability from which on predictions of a class reach it.
 
@@ -52,14 +55,17 @@ def class_thresholds(
     Parameters
     ----------
     probabilities : ndarray of shape (n, n_classes)
-    truth : ndarray of int, shape (n,)
+    truth : ndarray of int, shape (n,), or of bool, shape (n, n_classes)
+        Of one class each, those are looked at of which it is the likeliest; of sets all.
     place : int
         The class.
     """
-    named = probabilities.argmax(axis=1) == place
+    is_set = truth.ndim == 2
+    named = np.ones(len(truth), dtype=np.bool_) if is_set else probabilities.argmax(axis=1) == place
+    has_it = truth[:, place] if is_set else truth == place
     sure = probabilities[named, place]
     order = np.argsort(-sure, kind="stable")
-    sure, right = sure[order], np.cumsum(truth[named][order] == place)
+    sure, right = sure[order], np.cumsum(has_it[named][order], dtype=np.int64)
     kept = np.arange(1, len(sure) + 1)
     # A threshold keeps all examples that are as sure as it says.
     is_last = np.append(sure[1:] < sure[:-1], True) if len(sure) else np.empty(0, dtype=np.bool_)

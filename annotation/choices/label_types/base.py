@@ -9,11 +9,12 @@ from annotation.choices.consensus import Agreement, majority, plurality
 from annotation.choices.label_types.coefficient import Differences, krippendorff_alpha, nominal
 from privacy.choices import Choice, Kind
 from privacy.mechanisms.randomness import RandomSource
+from privacy.wording import say
 
 
 @dataclass(frozen=True)
 class LabelType(Choice):
-    """What annotators are asked about a record, how their answer is stored, and what several agree on.
+    """What annotators are asked about a record, how their answer is stored, and what several people agree on.
 
     An answer is stored as one whole number. Two answers are the same if and only if their numbers are.
 
@@ -23,6 +24,8 @@ class LabelType(Choice):
         Template of the part of the label page in which the answer is given.
     finds_classes : bool
         Whether many classes are found by typing and listed beside the question.
+    takes_several : bool
+        Whether an answer may name several classes, or none, and is the number of their set.
     coefficient : str
         What is said beside its alpha.
     """
@@ -30,6 +33,7 @@ class LabelType(Choice):
     kind: ClassVar[Kind] = Kind.LABEL_TYPE
     widget: ClassVar[str]
     finds_classes: ClassVar[bool] = False
+    takes_several: ClassVar[bool] = False
     coefficient: ClassVar[str]
     differences: ClassVar[Differences] = staticmethod(nominal)
 
@@ -39,7 +43,14 @@ class LabelType(Choice):
 
     @abstractmethod
     def possible(self, n_classes: int) -> int:
-        """Return how many answers there are; they are stored as 0 to one less."""
+        """Return how many answers there are; they are stored as 0 to one less, unless `refusal` says otherwise."""
+
+    def refusal(self, choice: int, n_classes: int) -> str:
+        """Say why a number is no answer, empty where it is one."""
+        possible = self.possible(n_classes)
+        if 0 <= choice < possible:
+            return ""
+        return say("There are {possible} answers to choose from.", possible=possible)
 
     @abstractmethod
     def exported(self, choice: int, classes: Sequence[str], guess: int | None) -> list[str]:

@@ -20,6 +20,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 from numpy.typing import NDArray
 
+from annotation.choices.label_types.class_sets import members_of
 from annotation.data.services import files
 from annotation.errors import FileDamaged
 from annotation.models import Dataset, DatasetRole, DatasetState, Project, Record
@@ -30,6 +31,7 @@ from learner.models.webhooks import WebhookEvent
 from learner.pools.services import features
 from learner.releases.evaluation import count_outcomes, measures
 from learner.releases.services import webhooks
+from learner.releases.set_evaluation import f1_scores, set_measures, sets_right
 from learner.releases.signatures import Signer
 from learner.releases.thresholds import Outcomes
 from learner.starts.services import version_zero
@@ -165,13 +167,40 @@ def score_model(model: LinearModel, dataset: Dataset) -> Score:
     """Measure the model on the public examples whose class is known, beside what costs nothing."""
     X, truth = _labelled(dataset)
     values = model.decision_function(X)
+    described = version_zero.described_model(dataset.project)
+    if model.names_sets:
+        return _score_sets(model, dataset, values, truth, None if described is None else described.decision_function(X))
     counts = count_outcomes(model.probabilities(values), model.leaders(values), truth)
     found = measures(counts)
-    described = version_zero.described_model(dataset.project)
     if described is not None:
         right = int((described.leaders(described.decision_function(X)) == truth).sum())
         found["version_0"] = {"correct": right, "accuracy": right / len(truth)}
     return Score(dataset, len(truth), int(np.trace(counts.confusion)), found)
+
+
+def _score_sets(
+    model: LinearModel,
+    dataset: Dataset,
+    values: NDArray[np.float64],
+    numbers: NDArray[np.int64],
+    described: NDArray[np.float64] | None,
+) -> Score:
+    """Measure a model of sets: right is whoever is given all its classes and no other; words alone name one class."""
+    truth = members_of(numbers, len(model.classes))
+    members = model.members(values)
+    found = set_measures(members, model.probabilities(values), truth)
+    if described is not None:
+        leaders = described.argmax(axis=1) if described.ndim == 2 else (described > 0).astype(np.intp)
+        named = np.eye(len(model.classes), dtype=np.bool_)[leaders]
+        right = sets_right(named, truth)
+        micro, macro = f1_scores((named & truth).sum(axis=0), named.sum(axis=0) + truth.sum(axis=0))
+        found["version_0"] = {
+            "correct": right,
+            "accuracy": right / len(truth),
+            "micro_f1": micro,
+            "macro_f1": macro,
+        }
+    return Score(dataset, len(truth), sets_right(members, truth), found)
 
 
 def public_outcomes(model: LinearModel, datasets: Sequence[Dataset]) -> Outcomes | None:
@@ -181,11 +210,12 @@ def public_outcomes(model: LinearModel, datasets: Sequence[Dataset]) -> Outcomes
         return None
     probabilities = np.concatenate([model.probabilities(model.decision_function(X)) for X, _truth in found])
     truth = np.concatenate([truth for _X, truth in found])
-    return Outcomes(probabilities, truth, tuple(dataset.name for dataset in datasets))
+    names = tuple(dataset.name for dataset in datasets)
+    return Outcomes(probabilities, members_of(truth, len(model.classes)) if model.names_sets else truth, names)
 
 
 def _labelled(dataset: Dataset) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return features and classes of the examples whose class is known."""
+    """Return features and classes of the examples whose class is known; of sets their numbers."""
     known = Record.objects.filter(dataset=dataset, label__isnull=False).order_by("row_number")
     table = np.array(list(known.values_list("row_number", "label")), dtype=np.int64)
     return features.open_features(dataset)[table[:, 0]], table[:, 1]

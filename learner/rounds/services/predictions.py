@@ -28,15 +28,15 @@ class Predictor:
     featurizer: Featurizer
     columns: frozenset[str] = frozenset()
 
-    def predict(self, batch: Sequence[Any]) -> tuple[list[str], NDArray[np.float64]]:
-        """Return the predicted class of each record and all probabilities, shape (n, n_classes)."""
+    def predict(self, batch: Sequence[Any]) -> tuple[list[str] | list[list[str]], NDArray[np.float64]]:
+        """Return the predicted class of each record, or classes, and all probabilities, shape (n, n_classes)."""
         values = self.model.decision_function(self.featurizer.transform(batch))
-        return [self.model.classes[leader] for leader in self.model.leaders(values)], self.model.probabilities(values)
+        return self.model.named(values), self.model.probabilities(values)
 
 
 def predict_records(
     *, release: Served, texts: Sequence[str] | None, rows: Sequence[dict[str, Any]] | None
-) -> tuple[Predictor, list[str], NDArray[np.float64]]:
+) -> tuple[Predictor, list[str] | list[list[str]], NDArray[np.float64]]:
     """Predict texts, or rows of declared columns, whichever the project holds; say what predicted."""
     wanted = {DataKind.TEXT: ("texts", texts), DataKind.TABLE: ("rows", rows)}.get(DataKind(release.data_kind))
     if wanted is None:

@@ -2,11 +2,13 @@
 
 import numpy as np
 
+from annotation.choices.label_types.class_sets import members_of
 from annotation.models import Oracle, Project
 from learner import selectors
 from learner.configuration.pool import charged_event, estimator_of
 from learner.estimators.choice import PrivateEstimator
 from learner.estimators.kinds import multiclass_of
+from learner.estimators.label_sets import PrivateLabelSets
 from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
 from learner.features.base import Featurizer
 from learner.linear_model import LinearModel
@@ -123,6 +125,8 @@ def _fit(
         # Batches are cut from all questions asked, whose number is public, and not from those agreed on.
         slots, n_slots = pool_selectors.question_slots(run.project, examples)
         estimator.fit_slots(rows, classes, slots=slots, n_slots=n_slots)
+    elif isinstance(estimator, PrivateLabelSets):
+        estimator.fit(rows, members_of(classes, len(run.project.classes)))
     else:
         estimator.fit(rows, classes)
     if not estimator.releasable:

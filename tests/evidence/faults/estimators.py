@@ -8,9 +8,40 @@ LOGISTIC = "learner/estimators/logistic.py"
 LOGISTIC_TESTS = "tests/pure/learner/estimators/test_logistic.py"
 SUMS = "learner/estimators/sums.py"
 SUMS_TESTS = "tests/pure/learner/estimators/test_sums.py"
+SETS = "learner/estimators/label_sets.py"
+SETS_TESTS = "tests/pure/learner/estimators/test_label_sets.py"
+SEVERAL_TESTS = "tests/pure/annotation/choices/label_types/test_several.py"
 BATTERY = "tests/pure/learner/estimators/test_release_battery.py"
 
 ESTIMATORS = [
+    Mutant(
+        "several labels a record, of which the sum of all rows is not paid for",
+        SETS,
+        "labels_per_record=self.labels_per_record + 1,",
+        "labels_per_record=self.labels_per_record,",
+        (f"{SETS_TESTS}::test_a_record_with_all_its_labels_moves_as_much_as_is_charged",),
+    ),
+    Mutant(
+        "seven tenths of the noise of several labels",
+        SETS,
+        "sums_mu(self.epsilon, self.delta),",
+        "sums_mu(self.epsilon, self.delta) / 0.7,",
+        (f"{SETS_TESTS}::test_the_price_is_what_was_asked_for",),
+    ),
+    Mutant(
+        "a record with more labels than it pays for",
+        SETS,
+        "(most := int(labels.sum(axis=1).max())) > self.labels_per_record:",
+        "(most := int(labels.sum(axis=1).max())) > self.labels_per_record + 1:",
+        (f"{SETS_TESTS}::test_more_labels_than_declared_and_what_is_no_set_are_refused",),
+    ),
+    Mutant(
+        "majorities that are more classes than a record pays for",
+        "annotation/choices/label_types/several.py",
+        "kept = kept[: self.labels_per_record]",
+        "kept = kept[: self.labels_per_record + 1]",
+        (f"{SEVERAL_TESTS}::test_majorities_beyond_the_number_keep_the_most_named_then_the_first",),
+    ),
     Mutant(
         "half of the Gaussian tilt",
         LOGISTIC,

@@ -13,6 +13,7 @@ import pytest
 
 from learner.estimators.bandit import BanditMutualInformationOGD
 from learner.estimators.huber_svm import PrivateHuberSVM
+from learner.estimators.label_sets import PrivateLabelSets
 from learner.estimators.logistic import PrivateLogisticRegression
 from learner.estimators.mi_ogd import MutualInformationOGD
 from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
@@ -142,6 +143,24 @@ def test_sums_of_nothing(moment_share):
         assert normal(above, event.moment_sigma * math.sqrt(0.5)) == [1.0]
     else:
         assert all(sums.moments is None for sums in draws)
+
+
+@pytest.mark.parametrize("moment_share", [0.0, 0.3])
+def test_label_sets_of_nothing(moment_share):
+    """All class sums and that of all rows, and the moments above their diagonal; seven tenths would be refused."""
+    options = {"delta": 1e-5, "labels_per_record": 4, "moment_share": moment_share, "model": "prototypes"}
+    estimator = PrivateLabelSets(1.5, classes=range(90), **options)
+    nothing = np.zeros((0, WIDTH)), np.zeros((0, 90), dtype=bool)
+    draws = [estimator.fit(*nothing).sums_ for _ in range(MORE)]
+    event = estimator.event_for(WIDTH)
+    assert estimator.privacy_event_ == event
+    sums = np.concatenate([each.class_sums.ravel() for each in draws])
+    assert len(sums) == MORE * 91 * (WIDTH + 1)
+    assert normal(sums, event.class_sigma) == [1.0]
+    assert normal(0.7 * sums, event.class_sigma) == []
+    if moment_share:
+        above = np.concatenate([each.moments[np.triu_indices(WIDTH + 1, 1)] for each in draws])
+        assert normal(above, event.moment_sigma * math.sqrt(0.5)) == [1.0]
 
 
 @pytest.mark.parametrize("estimator_class", CONVEX)

@@ -14,6 +14,7 @@ from sklearn.base import clone
 
 from learner.estimators.bandit import BanditMutualInformationOGD
 from learner.estimators.huber_svm import PrivateHuberSVM
+from learner.estimators.label_sets import PrivateLabelSets
 from learner.estimators.logistic import PrivateLogisticRegression
 from learner.estimators.mi_ogd import MutualInformationOGD
 from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
@@ -62,9 +63,11 @@ def quieter(estimator, factor=0.5):
             drawn = DiscreteGaussian(factor * self.sigma / self.grid).release(zeros, rng=self._source)
             return drawn.reshape(users, *self.weights_.shape)
 
-    class QuieterSums(PrivateSums):
+    summing = parent if issubclass(parent, PrivateSums) else PrivateSums
+
+    class QuieterSums(summing):
         def event_for(self, n_features):
-            return PrivateSums._event(self, n_features, len(self.classes))
+            return summing._event(self, n_features, len(self.classes))
 
         def _event(self, n_features, n_classes):
             event = super()._event(n_features, n_classes)
@@ -88,7 +91,7 @@ def quieter(estimator, factor=0.5):
             event = super()._event(n_features, n_classes)
             return replace(event, sigma=factor * event.sigma, count_sigma=factor * event.count_sigma)
 
-    twins = {PrivateSums: QuieterSums, PrivateSoftmaxSteps: QuieterSteps, RunningSums: QuieterRunningSums}
+    twins = {summing: QuieterSums, PrivateSoftmaxSteps: QuieterSteps, RunningSums: QuieterRunningSums}
     quieter_class = twins.get(parent, Quieter)
     quieter_class.__init__ = parent.__init__
     return quieter_class(**estimator.get_params())
@@ -109,6 +112,8 @@ ESTIMATORS = {
     "gradients": MutualInformationOGD(8.0, classes=[0, 1]),
     "gradients with little noise": MutualInformationOGD(0.5, classes=[0, 1]),
     "sums": PrivateSums(1.0, classes=[0, 1, 2]),
+    "several labels": PrivateLabelSets(1.0, labels_per_record=3, classes=[0, 1, 2, 3]),
+    "several labels, class sums alone": PrivateLabelSets(0.2, labels_per_record=2, moment_share=0.0, classes=[0, 1]),
     "class sums alone": PrivateSums(0.1, moment_share=0.0, classes=[0, 1, 2]),
     "softmax steps": PrivateSoftmaxSteps(1.0, classes=[0, 1, 2]),
     "running sums": RunningSums(1.0, classes=[0, 1, 2]),

@@ -1,0 +1,136 @@
+"""Several classes: any number up to a declared one."""
+
+import json
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+from annotation.choices.consensus import Agreement
+from annotation.choices.label_types.base import LabelType
+from annotation.choices.label_types.class_sets import MOST_FAR, NEAR, number_of, places_of
+from annotation.choices.label_types.set_agreement import masi_alpha
+from privacy.choices import Kind, Sound, parameter
+from privacy.mechanisms.randomness import RandomSource
+from privacy.wording import gettext_noop as _
+from privacy.wording import say
+
+# The estimator whose sensitivity grows with the most labels of a record, and by the root of them alone.
+ESTIMATOR: Final = "label_sets"
+# What looks at no score: how doubtful a set is has no measure here.
+SELECTIONS: Final = ("secret_sample", "random")
+NO_STREAM: Final = _("A stream takes one noisy step for each answer, which has a proof for one class each.")
+NO_CROWD: Final = _(
+    "In front of a crowd the answers are protected, by randomised consensus or a tilted objective; both have a proof "
+    "for one class a question. Ask for one class, or put each class as a question of its own."
+)
+
+
+@dataclass(frozen=True)
+class ChooseSeveral(LabelType):
+    """Any number of classes up to a declared one; an answer is stored as the number of its set."""
+
+    name: ClassVar[str] = "several"
+    label: ClassVar[str] = _("choose several classes")
+    help: ClassVar[str] = _("Each record has the classes that more than half of its answers name, up to a number.")
+    sound: ClassVar[Sound] = Sound(
+        oracles=("trusted",), arrivals=("pool",), why_not={"stream": NO_STREAM, "crowd": NO_CROWD}
+    )
+    widget: ClassVar[str] = "annotation/_label_several.html"
+    finds_classes: ClassVar[bool] = True
+    takes_several: ClassVar[bool] = True
+    coefficient: ClassVar[str] = _("Krippendorff's alpha with the MASI distance of sets")
+
+    labels_per_record: int = parameter(
+        3,
+        at_least=1,
+        at_most=60,
+        label=_("Most classes of a record"),
+        help=_("The noise of a training grows with the square root of this number, so declare no more than you need."),
+    )
+    none_allowed: bool = parameter(
+        True,
+        label=_("A record may have none of the classes"),
+        help=_("Annotators say so on purpose, by a box of its own."),
+    )
+
+    def possible(self, n_classes: int) -> int:
+        """Return how many sets there are."""
+        return sum(math.comb(n_classes, size) for size in range(not self.none_allowed, self.labels_per_record + 1))
+
+    def refusal(self, choice: int, n_classes: int) -> str:
+        """Say why a number is no set of so many classes that a record may have, empty where it is one."""
+        try:
+            places = places_of(choice)
+        except ValueError:
+            return say("An answer is a set of classes.")
+        if places and places[-1] >= n_classes:
+            return say("There are {possible} answers to choose from.", possible=n_classes)
+        if len(places) > self.labels_per_record:
+            return say("A record has at most {most} of the classes.", most=self.labels_per_record)
+        if not places and not self.none_allowed:
+            return say("Choose at least one of the classes.")
+        return ""
+
+    def exported(self, choice: int, classes: Sequence[str], guess: int | None) -> list[str]:
+        """Return the names of the chosen classes, in the order of the project's list."""
+        return [classes[place] for place in places_of(choice)]
+
+    def cell(self, choice: int, classes: Sequence[str], guess: int | None) -> str:
+        """Return the names as a JSON list, which no name of a class can be mistaken for."""
+        return json.dumps(self.exported(choice, classes, guess), ensure_ascii=False)
+
+    def agreed(self, votes: Sequence[int]) -> Agreement | None:
+        """Return the classes that more than half of the answers name, None where those are none and somebody named any.
+
+        Majorities can be more classes than an answer may hold; then the ones most often named are kept, the earlier in
+        the list where two are named equally often, so that a record never has more labels than its training is
+        charged for.
+        """
+        if not votes:
+            raise ValueError("votes must hold at least one answer, got none")
+        named = Counter(place for vote in votes for place in places_of(vote))
+        kept = sorted(
+            (place for place, n in named.items() if 2 * n > len(votes)), key=lambda each: (-named[each], each)
+        )
+        if not kept and 2 * list(votes).count(0) <= len(votes):
+            return None
+        kept = kept[: self.labels_per_record]
+        # What the answers say of the class they are most divided about.
+        agreeing = min((n if place in kept else len(votes) - n for place, n in named.items()), default=len(votes))
+        return Agreement(choice=number_of(kept), votes=len(votes), agreeing=agreeing)
+
+    def settled(self, votes: Sequence[int], *, rng: RandomSource) -> int:
+        """Refuse: a response that says a set by chance has no proof here."""
+        raise NotImplementedError(NO_CROWD)
+
+    def alpha(self, questions: Mapping[int, Sequence[int]]) -> float | None:
+        """Return alpha where sets are the nearer the more they share."""
+        return masi_alpha(list(questions.values()))
+
+    def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
+        """Refuse more labels than classes, sets without a number, and what has a proof or a measure for one class."""
+        n_classes = len(settings["classes"])
+        broken: dict[str, str] = {}
+        if self.labels_per_record > n_classes:
+            broken["labels_per_record"] = say(
+                "A record cannot have more classes than there are: {n_classes}.", n_classes=n_classes
+            )
+        elif n_classes > NEAR and self.labels_per_record > MOST_FAR:
+            broken["labels_per_record"] = say(
+                "With more than {near} classes a record has at most {most} of them.", near=NEAR, most=MOST_FAR
+            )
+        if "estimator" in settings and settings["estimator"] != ESTIMATOR:
+            broken["estimator"] = say(
+                "Several classes a record are learned by {wanted} alone: its noise is proven for them.",
+                wanted=ESTIMATOR,
+            )
+        if settings.get("selection", SELECTIONS[0]) not in SELECTIONS or settings.get("screened_blocks"):
+            broken["selection"] = _(
+                "How doubtful a set of classes is has no measure here: choose a secret sample without a screen, or "
+                "records at random."
+            )
+        if settings.get(Kind.SUGGESTIONS.key):
+            broken[Kind.SUGGESTIONS.key] = _("Suggestions name one class, and a record may have several.")
+        return broken

@@ -1,0 +1,192 @@
+"""Several classes a record: one logistic model for each class, all of them from one noisy release of sums."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
+from sklearn.utils.validation import validate_data
+
+from annotation.choices.label_types.several import ChooseSeveral
+from learner.estimators.choice import GaussianChoice, Shape
+from learner.estimators.logistic import NORM_SLACK
+from learner.estimators.set_models import DIRECTIONS, chosen_direction, set_scores, summarise_sets
+from learner.estimators.sums import PrivateSums
+from learner.linear_model import LinearModel
+from privacy.accounting.cost import Adjacency
+from privacy.accounting.events_sums import SumsEvent, charged_delta, sums_event, sums_mu
+from privacy.choices import Kind, Sound, parameter
+from privacy.mechanisms.randomness import RandomSource
+from privacy.mechanisms.sums import NoisySums
+from privacy.wording import gettext_noop as _
+
+SetModelName = Literal["auto", "prototypes", "discriminants"]
+
+
+class PrivateLabelSets(PrivateSums):
+    r"""Release the noisy sums of the rows of each class and of all rows, and make a logistic model for each class.
+
+    A record has at most `labels_per_record` = r classes, so it moves r class sums and the sum of all rows, each by its
+    row: an L2 sensitivity of :math:`M \sqrt{r + 1}` whatever the number of classes. The sum of all rows is what tells
+    how many rows lack a class, and where they lie.
+
+    Parameters
+    ----------
+    labels_per_record : int
+        Most classes of a record, >= 1 and at most the classes there are; declared beforehand, and records with more
+        are refused.
+    model : {"auto", "prototypes", "discriminants"}
+        "auto" takes the one along whose directions the noisy sums lie furthest apart.
+    epsilon, delta, classes, moment_share, norm_bound, intercept_scaling, adjacency, earlier, own_weight, prior, \
+random_state
+        As in `PrivateSums`.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_classes, n_features)
+        Weights of each class's own model, also where there are two.
+    intercept_ : ndarray of shape (n_classes,)
+    classes_, sums_, model_, privacy_event_, simulated_
+        As in `PrivateSums`; `sums_` has one row more than there are classes.
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        *,
+        labels_per_record: int = 1,
+        delta: float = 1e-6,
+        classes: Any = None,
+        model: SetModelName = "auto",
+        moment_share: float = 0.05,
+        norm_bound: float = 1.0,
+        intercept_scaling: float = 0.3,
+        adjacency: Adjacency = "null",
+        earlier: NoisySums | None = None,
+        own_weight: float = 1.0,
+        prior: LinearModel | None = None,
+        random_state: RandomSource | np.random.Generator | int | None = None,
+    ) -> None:
+        self.labels_per_record = labels_per_record
+        super().__init__(
+            epsilon,
+            delta=delta,
+            classes=classes,
+            model=model,
+            moment_share=moment_share,
+            norm_bound=norm_bound,
+            intercept_scaling=intercept_scaling,
+            adjacency=adjacency,
+            earlier=earlier,
+            own_weight=own_weight,
+            prior=prior,
+            random_state=random_state,
+        )
+
+    def predict(self, X: ArrayLike) -> NDArray[np.bool_]:
+        """Return which classes are likelier than not, shape (n, n_classes)."""
+        named: NDArray[np.bool_] = self.decision_function(X) > 0
+        return named
+
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Return the probability of each class by itself, shape (n, n_classes); rows do not add up to one."""
+        shares: NDArray[np.float64] = expit(self.decision_function(X))
+        return shares
+
+    def _validated(
+        self, X: ArrayLike, y: ArrayLike, *, reset: bool = True
+    ) -> tuple[NDArray[np.floating], NDArray[Any]]:
+        members = np.asarray(y)
+        if members.dtype != np.bool_ or members.ndim != 2:
+            raise ValueError(f"y must say for each row and class whether it has it, got shape {members.shape}")
+        rows: NDArray[np.floating] = validate_data(
+            self, X, dtype=[np.float64, np.float32], ensure_min_samples=0, reset=reset
+        )
+        if len(rows) != len(members):
+            raise ValueError(f"X and y must be of one length, got {len(rows)} and {len(members)}")
+        return rows, members
+
+    def _learned_classes(self, labels: NDArray[Any]) -> NDArray[Any]:
+        return self._distinct(range(labels.shape[1]))
+
+    def _members(self, labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.bool_]:
+        if labels.shape[1] != len(classes):
+            raise ValueError(f"y must have a column for each of {len(classes)} classes, got {labels.shape[1]}")
+        if len(labels) and (most := int(labels.sum(axis=1).max())) > self.labels_per_record:
+            raise ValueError(f"a record has at most {self.labels_per_record} labels, got {most}")
+        return np.hstack([labels, np.ones((len(labels), 1), dtype=np.bool_)])
+
+    def _make_model(self, rng: RandomSource) -> None:
+        shape = {"constant": float(self.intercept_scaling), "row_norm": float(self.norm_bound)}
+        prior = self._prior_means(self.sums_.class_sums.shape[1] - 1, len(self.classes_))
+        self.model_ = self.model
+        if self.model == "auto":
+            self.model_ = chosen_direction(self.sums_, prior=prior, generator=self._generator(rng), **shape)
+        scores = set_scores(summarise_sets(self.sums_, **shape), DIRECTIONS[self.model_], prior)
+        self.coef_, self.intercept_ = scores.coef, scores.intercept
+
+    def _prior_means(self, n_features: int, n_classes: int) -> NDArray[np.float64] | None:
+        if self.prior is not None and self.prior.coef.shape == (n_classes, n_features):
+            return self.prior.coef
+        return super()._prior_means(n_features, n_classes)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.model not in ("auto", *DIRECTIONS):
+            raise ValueError(f"model must be one of auto, {', '.join(DIRECTIONS)}, got {self.model!r}")
+
+    def _event(self, n_features: int, n_classes: int) -> SumsEvent:
+        self._check_parameters()
+        if not 1 <= self.labels_per_record <= n_classes:
+            raise ValueError(f"labels_per_record must lie in [1, {n_classes}], got {self.labels_per_record}")
+        return sums_event(
+            sums_mu(self.epsilon, self.delta),
+            dimension=n_features + 1,
+            # The sum of all rows is one more, which every record enters.
+            n_classes=n_classes + 1,
+            labels_per_record=self.labels_per_record + 1,
+            norm_bound=math.hypot(self.norm_bound * (1 + NORM_SLACK), self.intercept_scaling) * (1 + 2.0**-50),
+            moment_share=self.moment_share,
+            delta=charged_delta(self.delta),
+            adjacency=self.adjacency,
+        )
+
+
+@dataclass(frozen=True)
+class LabelSets(GaussianChoice):
+    """Models of several classes a record, as projects choose them."""
+
+    name: ClassVar[str] = "label_sets"
+    label: ClassVar[str] = _("several classes a record, from noisy sums, one price for any classes (has a delta)")
+    words: ClassVar[str] = "logistic models of several classes a record, made from one noisy release of sums"
+    sound: ClassVar[Sound] = Sound(oracles=("trusted",), arrivals=("pool",), why_not=dict(ChooseSeveral.sound.why_not))
+
+    moment_share: float = parameter(
+        0.05,
+        at_least=0,
+        below=1,
+        label=_("Share of the second moments"),
+        help=_("How much of the release tells how columns go together. None leaves class means alone."),
+    )
+
+    def estimator(self, shape: Shape) -> PrivateLabelSets:
+        """Return the estimator, unfitted."""
+        return PrivateLabelSets(
+            self.training_epsilon,
+            labels_per_record=shape.labels_per_record,
+            delta=self.training_delta,
+            moment_share=self.moment_share,
+            classes=shape.classes,
+            norm_bound=shape.norm_bound,
+            prior=shape.prior,
+        )
+
+    def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
+        """Refuse answers of one class each, for which other models need less noise."""
+        broken = dict(super().rules(settings))
+        if settings.get(Kind.LABEL_TYPE.key) != ChooseSeveral.name:
+            broken["estimator"] = _("This model learns several classes a record; here each answer names one.")
+        return broken
