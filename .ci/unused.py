@@ -31,7 +31,7 @@ EXCUSED = {
     for who, names in {
         "Django's admin": "has_add_permission has_change_permission has_delete_permission",
         "Django's fields, middleware, sessions and logins": "db_check process_exception process_request get_user "
-        "get_model_class",
+        "get_model_class value_from_datadict",
         "allauth": "is_open_for_signup pre_authenticate on_authentication_error _delete_login_attempts_cached_email "
         "complete_login get_pkce_params get_auth_params_from_request get_scope_from_request",
         "gunicorn": "post_worker_init on_exit child_exit finish_request murder_keepalived _cap_keepalive",

@@ -54,7 +54,7 @@ class MeasureOut(Schema):
 
 
 class RecallOut(MeasureOut):
-    """How many examples of a class are found."""
+    """How many examples of a class are found; in `precision`, how many of those given a class have it."""
 
     correct: int
     examples: int
@@ -63,18 +63,23 @@ class RecallOut(MeasureOut):
 class MeasuresOut(Schema):
     """Macro-F1, the expected calibration error and the bins behind it, the confusion matrix (rows are true classes, in
     the order of the weights) and the recall of each class; empty of releases from before there were measures.
+
+    Where a record may have several classes: micro-F1 and each class's precision in place of the matrix.
     """
 
+    micro_f1: MeasureOut | None = None
     macro_f1: MeasureOut | None = None
     calibration_error: MeasureOut | None = None
     reliability: list[dict[str, int | float | None]] = []
     confusion: list[list[int]] = []
     recall: list[RecallOut] = []
+    precision: list[RecallOut] = []
 
 
 class EvaluationOut(Schema):
     """How well a release does on one public test set, with 95 % intervals; `constant` is the accuracy of always giving
-    the likeliest answer, `version_0` that of the words about the classes alone, null where there were none.
+    the likeliest answer, `version_0` that of the words about the classes alone, null where there were none. Where a
+    record may have several classes, right is whoever is given all of them and no other.
     """
 
     dataset: str
@@ -194,11 +199,14 @@ class PredictIn(Schema):
 
 
 class PredictOut(Schema):
-    """A class for each record in the order sent, and the probabilities of all classes in the order of `classes`."""
+    """A class for each record in the order sent, and the probabilities of all classes in the order of `classes`.
+
+    Where a record may have several classes, those likelier than not, and each probability stands for itself.
+    """
 
     version: int
     classes: list[str]
-    labels: list[str]
+    labels: list[str] | list[list[str]]
     probabilities: list[list[float]]
 
 

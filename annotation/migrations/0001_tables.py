@@ -39,6 +39,7 @@ RULES = (
     "populations",
     "pools",
     "classes",
+    "class_sets",
     "suggestions",
     "search_paths",
 )
@@ -1102,7 +1103,7 @@ class Migration(migrations.Migration):
             name="Opinion",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("choice", models.PositiveSmallIntegerField()),
+                ("choice", models.PositiveBigIntegerField()),
                 ("probability", models.FloatField()),
                 (
                     "report",
@@ -1127,7 +1128,10 @@ class Migration(migrations.Migration):
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 (
                     "choice",
-                    models.PositiveSmallIntegerField(help_text="Null once the question was emptied.", null=True),
+                    models.PositiveBigIntegerField(
+                        help_text="Position of the answer, or number of a set; null once the question was emptied.",
+                        null=True,
+                    ),
                 ),
                 (
                     "key",
@@ -1174,7 +1178,7 @@ class Migration(migrations.Migration):
             name="GoldQuery",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("choice", models.PositiveSmallIntegerField()),
+                ("choice", models.PositiveBigIntegerField()),
                 (
                     "source",
                     models.CharField(
@@ -1208,7 +1212,7 @@ class Migration(migrations.Migration):
             name="Consensus",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("choice", models.PositiveSmallIntegerField()),
+                ("choice", models.PositiveBigIntegerField()),
                 ("votes", models.PositiveSmallIntegerField()),
                 ("agreeing", models.PositiveSmallIntegerField()),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
@@ -1262,8 +1266,10 @@ class Migration(migrations.Migration):
                 ("contributor", models.BinaryField(blank=True, max_length=16, null=True)),
                 (
                     "label",
-                    models.PositiveSmallIntegerField(
-                        blank=True, help_text="Known class of a public example.", null=True
+                    models.PositiveBigIntegerField(
+                        blank=True,
+                        help_text="Known class of a public example, or number of its set of classes.",
+                        null=True,
                     ),
                 ),
                 (

@@ -94,7 +94,9 @@ class Record(models.Model):
     text = models.TextField(null=True, blank=True)  # null says: this record is no text
     payload = models.JSONField(null=True, blank=True)
     contributor = models.BinaryField(max_length=16, null=True, blank=True)
-    label = models.PositiveSmallIntegerField(null=True, blank=True, help_text=_("Known class of a public example."))
+    label = models.PositiveBigIntegerField(
+        null=True, blank=True, help_text=_("Known class of a public example, or number of its set of classes.")
+    )
     emptied = models.BooleanField(
         db_default=False, help_text=_("Its content is erased; the slot stays, as the empty one of the guarantee.")
     )

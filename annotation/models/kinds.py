@@ -81,6 +81,7 @@ class QuestionKind(models.TextChoices):
     """What an annotator is asked about a record."""
 
     CHOOSE = "choose", _("choose a class")
+    SEVERAL = "several", _("choose several classes")
     CONFIRM = "confirm", _("say whether the model's guess is right")
     RATING = "rating", _("rate on a scale")
 

@@ -32,7 +32,7 @@ class GoldQuery(models.Model):
     """A question whose answer is known, hidden among the others; its answers never reach a training."""
 
     query = models.OneToOneField("annotation.Query", models.PROTECT, related_name="gold")
-    choice = models.PositiveSmallIntegerField()
+    choice = models.PositiveBigIntegerField()
     source = models.CharField(max_length=10, choices=GoldSource.choices)
     added_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
@@ -66,7 +66,7 @@ class Opinion(models.Model):
 
     report = models.ForeignKey(QualityReport, models.CASCADE, related_name="opinions", db_index=False)
     query = models.ForeignKey("annotation.Query", models.CASCADE, related_name="+")
-    choice = models.PositiveSmallIntegerField()
+    choice = models.PositiveBigIntegerField()
     probability = models.FloatField()
 
     class Meta:

@@ -180,7 +180,9 @@ class Label(models.Model):
     assignment = models.ForeignKey(Assignment, models.PROTECT, related_name="labels", db_index=False)
     query = models.ForeignKey(Query, models.PROTECT, related_name="labels")
     annotator = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="labels")
-    choice = models.PositiveSmallIntegerField(null=True, help_text=_("Null once the question was emptied."))
+    choice = models.PositiveBigIntegerField(
+        null=True, help_text=_("Position of the answer, or number of a set; null once the question was emptied.")
+    )
     key = models.UUIDField(null=True, blank=True, help_text=_("Of the page that sent it, so that it is stored once."))
     supersedes = models.OneToOneField("self", models.PROTECT, null=True, blank=True, related_name="superseded_by")
     superseded_at = models.DateTimeField(null=True, blank=True)
@@ -203,7 +205,7 @@ class Consensus(models.Model):
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="consensuses", db_index=False)
     query = models.OneToOneField(Query, models.PROTECT, related_name="consensus")
-    choice = models.PositiveSmallIntegerField()
+    choice = models.PositiveBigIntegerField()
     votes = models.PositiveSmallIntegerField()
     agreeing = models.PositiveSmallIntegerField()
     settled_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", null=True, blank=True)

@@ -87,7 +87,8 @@ def compare_answers(answers: Sequence[Answer], *, method: Method, kind: LabelTyp
     answers : sequence of Answer
         At most one answer per person and task, shape (n_answers,), at least one.
     method : {"majority", "dawid_skene", "mace"}
-        `majority` takes the most frequent answer, the smaller one at a tie, with its share as probability.
+        `majority` takes the most frequent answer, the smaller one at a tie, with its share as probability; of sets of
+        classes what the answers agree on class by class, where they do. A model weighs one class against another.
     kind : LabelType
         What was asked; its coefficient is `alpha`.
 
@@ -104,19 +105,23 @@ def compare_answers(answers: Sequence[Answer], *, method: Method, kind: LabelTyp
     """
     if not answers:
         raise ValueError("answers must hold at least one answer, got none")
-    opinions = _majority(answers) if method == "majority" else _modelled(answers, method)
+    opinions = _majority(answers, kind) if method == "majority" else _modelled(answers, method)
     given: Counter[int] = Counter(answer.person for answer in answers)
     equal: Counter[int] = Counter(answer.person for answer in answers if opinions[answer.task][0] == answer.choice)
     skills = {person: equal[person] / number for person, number in given.items()}
     return Comparison(opinions=opinions, skills=skills, alpha=kind.alpha(_by_task(answers)))
 
 
-def _majority(answers: Sequence[Answer]) -> dict[int, tuple[int, float]]:
-    votes: dict[int, Counter[int]] = {}
-    for answer in answers:
-        votes.setdefault(answer.task, Counter())[answer.choice] += 1
-    best = {task: max(counted, key=lambda choice: (counted[choice], -choice)) for task, counted in votes.items()}
-    return {task: (best[task], counted[best[task]] / counted.total()) for task, counted in votes.items()}
+def _majority(answers: Sequence[Answer], kind: LabelType) -> dict[int, tuple[int, float]]:
+    opinions = {}
+    for task, votes in _by_task(answers).items():
+        counted = Counter(votes)
+        best = max(counted, key=lambda choice: (counted[choice], -choice))
+        agreement = kind.agreed(votes) if kind.takes_several else None
+        opinions[task] = (best, counted[best] / len(votes))
+        if agreement is not None:
+            opinions[task] = (agreement.choice, agreement.agreeing / len(votes))
+    return opinions
 
 
 def _modelled(answers: Sequence[Answer], method: Method) -> dict[int, tuple[int, float]]:

@@ -6,15 +6,15 @@ from typing import Any
 from django.utils.translation import gettext
 
 from annotation.choices.label_types.base import LabelType
-from annotation.choices.label_types.catalogue import label_type_named
+from annotation.choices.label_types.catalogue import label_type_of
+from annotation.choices.label_types.class_sets import number_of, places_of
 from annotation.errors import InvalidChoice
 from annotation.models import Project, QuestionKind, ReportKind
-from privacy.wording import say
 
 
 def label_type(project: Project) -> LabelType:
     """Return what the project's annotators are asked."""
-    return label_type_named(project.question_kind)
+    return label_type_of(project.question_kind, project.settings)
 
 
 def names_of(project: Project) -> list[str]:
@@ -26,7 +26,10 @@ def names_of(project: Project) -> list[str]:
 
 def answer_name(project: Project, choice: int) -> str:
     """Return what a stored answer is called."""
-    return names_of(project)[choice]
+    kind = label_type(project)
+    if not kind.takes_several:
+        return names_of(project)[choice]
+    return ", ".join(kind.exported(choice, [str(name) for name in project.classes], None)) or gettext("none of them")
 
 
 def possible_answers(project: Project) -> int:
@@ -36,9 +39,29 @@ def possible_answers(project: Project) -> int:
 
 def refuse_no_answer(project: Project, choice: int) -> None:
     """Refuse what is no answer to a question of the project."""
-    possible = possible_answers(project)
-    if not 0 <= choice < possible:
-        raise InvalidChoice(say("There are {possible} answers to choose from.", possible=possible))
+    if refusal := label_type(project).refusal(choice, len(project.classes)):
+        raise InvalidChoice(refusal)
+
+
+def stored_choice(project: Project, choice: int | None, choices: Sequence[int] | None) -> int:
+    """Return as one number what a program answers: a position, or a list of them where several may be named."""
+    if not label_type(project).takes_several:
+        if choice is None or choices is not None:
+            raise InvalidChoice("Answer with `choice`, the position of one class.")
+        return choice
+    if choice is not None or choices is None:
+        raise InvalidChoice("Answer with `choices`, the positions of all classes that are named.")
+    if len(set(choices)) != len(choices):
+        raise InvalidChoice("A class is named once.")
+    try:
+        return number_of(choices)
+    except ValueError:
+        raise InvalidChoice("So many classes are not stored together.") from None
+
+
+def places_in(project: Project, choice: int) -> tuple[int, ...]:
+    """Return the positions of the classes that a stored answer names."""
+    return places_of(choice) if label_type(project).takes_several else (choice,)
 
 
 def last_done(desk: Any) -> str | None:

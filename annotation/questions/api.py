@@ -1,7 +1,7 @@
 """REST routes of questions: claiming, answering, giving back, and every answer as a file."""
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
 from django.http import HttpRequest
@@ -10,6 +10,7 @@ from django.shortcuts import get_object_or_404
 from ninja import Field, Router, Schema, Status
 
 from annotation import selectors
+from annotation.choices.label_types.class_sets import MOST_CLASSES
 from annotation.models import Assignment, Role
 from annotation.people.identity import person_of
 from annotation.people.services.tokens import Scope
@@ -31,12 +32,15 @@ class AssignmentOut(Schema):
     """A question leased to the caller.
 
     Where `guess` names a class, the question is whether it is right, and `classes` are the two answers to that.
+    Where `most_classes` is a number, an answer names up to so many of the classes.
     """
 
     id: UUID
     leased_until: datetime
     question: str
     classes: list[str]
+    most_classes: int | None = Field(None, description="How many classes an answer may name; null where it is one.")
+    none_allowed: bool = Field(False, description="Whether an answer may name none of them.")
     guess: str | None
     suggestion: str | None = Field(None, description="What the newest released model takes it for, where it is shown.")
     suggestion_percent: int | None = Field(None, description="How sure the model is of that.")
@@ -46,9 +50,12 @@ class AssignmentOut(Schema):
 
 
 class LabelIn(Schema):
-    """An answer: the position of the class in the project's list."""
+    """An answer: the position of the class in the project's list, or where several may be named their positions."""
 
-    choice: int = Field(ge=0)
+    choice: int | None = Field(None, ge=0)
+    choices: list[Annotated[int, Field(ge=0, lt=MOST_CLASSES)]] | None = Field(
+        None, description="Positions of all classes that are named, none of them twice; an empty list for none of them."
+    )
 
 
 class SkipIn(Schema):
@@ -65,7 +72,8 @@ class LabelOut(Schema):
     """
 
     id: UUID = Field(alias="assignment_id")
-    choice: int
+    choice: int | None = Field(None, description="Position of the class; null where several may be named.")
+    choices: list[int] | None = Field(None, description="Positions of the classes where several may be named.")
     created_at: datetime
 
 
@@ -89,6 +97,8 @@ def claim_assignment(request: HttpRequest, slug: str) -> Any:
         leased_until=assignment.leased_until,
         question=project.question,
         classes=answers.names_of(project),
+        most_classes=project.labels_per_record if answers.label_type(project).takes_several else None,
+        none_allowed=answers.label_type(project).takes_several and project.none_allowed,
         guess=selectors.guess_of(assignment),
         suggestion=None if suggestion is None else suggestion.name,
         suggestion_percent=None if suggestion is None else suggestion.percent,
@@ -111,7 +121,17 @@ def _own_assignment(request: HttpRequest, assignment_id: UUID) -> Assignment:
 @idempotent
 def label_assignment(request: HttpRequest, assignment_id: UUID, body: LabelIn) -> Any:
     require_scope(request, Scope.LABELS_WRITE)
-    return labels.submit_label(assignment=_own_assignment(request, assignment_id), choice=body.choice)
+    assignment = _own_assignment(request, assignment_id)
+    stored = labels.submit_label(
+        assignment=assignment, choice=answers.stored_choice(assignment.project, body.choice, body.choices)
+    )
+    takes_several = answers.label_type(assignment.project).takes_several
+    return {
+        "assignment_id": stored.assignment_id,
+        "choice": None if takes_several else stored.choice,
+        "choices": list(answers.places_in(assignment.project, stored.choice or 0)) if takes_several else None,
+        "created_at": stored.created_at,
+    }
 
 
 @router.post(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import BooleanField, Exists, F, Func, OuterRef, Q, QuerySet, Value
 from django.utils import timezone
 
 from annotation import selectors
@@ -26,7 +26,7 @@ from annotation.models import (
     Report,
 )
 from annotation.models.marks import Tagged
-from annotation.questions.answers import answer_name, counted
+from annotation.questions.answers import answer_name, counted, label_type
 
 PAGE = 50
 ASKED = (QueryState.OPEN, QueryState.CLOSED, QueryState.DISPUTED, QueryState.SET_ASIDE, QueryState.WITHDRAWN)
@@ -123,7 +123,7 @@ def _narrowed(project: Project, wanted: Wanted, *, readable: bool) -> QuerySet[Q
     found = Query.objects.filter(project=project, state__in=[wanted.state] if wanted.state in ASKED else ASKED)
     answers = Label.objects.filter(query=OuterRef("pk"), superseded_at=None)
     if wanted.choice is not None:
-        found = found.filter(Exists(answers.filter(choice=wanted.choice)))
+        found = found.filter(Exists(_naming(project, answers, wanted.choice)))
     if wanted.annotator is not None:
         found = found.filter(Exists(answers.filter(annotator=wanted.annotator)))
     if wanted.agreement == "all":
@@ -147,6 +147,14 @@ def _narrowed(project: Project, wanted: Wanted, *, readable: bool) -> QuerySet[Q
     if readable and len(wanted.text) >= SHORTEST_SEARCH:
         found = found.filter(Q(text__icontains=wanted.text) | Q(record__text__icontains=wanted.text), emptied=False)
     return found
+
+
+def _naming(project: Project, answers: QuerySet[Label], place: int) -> QuerySet[Label]:
+    """Return the answers that name a class, alone or among several."""
+    if not label_type(project).takes_several:
+        return answers.filter(choice=place)
+    holds = Func(F("choice"), Value(place), function="annotation_set_holds", output_field=BooleanField())
+    return answers.filter(choice__isnull=False).alias(holds=holds).filter(holds=True)
 
 
 def _tags_of(ids: Sequence[int]) -> dict[int, list[str]]:

@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from annotation import selectors
 from annotation.models import Label, Project, QueryState, Record, Report, ReportKind
-from annotation.questions.answers import answer_name, names_of
+from annotation.questions.answers import answer_name, names_of, places_in
 
 PAGE = 20
 # Each answer that may be changed comes with the whole list of classes.
@@ -29,6 +29,7 @@ class OwnAnswer:
     label: Label
     question: selectors.Question
     name: str
+    places: Sequence[int]
     guess: str | None
     comment: str | None
     may_change: bool
@@ -73,6 +74,7 @@ def own_answers(project: Project, user: AbstractBaseUser, *, before: int | None,
                 label=label,
                 question=selectors.shown_of(project, query, image_url=image),
                 name=answer_name(project, label.choice) if label.choice is not None else "",
+                places=() if label.choice is None else places_in(project, label.choice),
                 guess=None if query.guess is None else str(project.classes[query.guess]),
                 comment=comments.get(query.pk),
                 may_change=label.assignment_id in open_still,

@@ -102,7 +102,7 @@ RELEASES = (
         "accuracies beaten_by card checks found digest files history release.held_back measured one.constant"
         " one.dataset one.described one.examples one.high one.low one.value one.accuracy.* one.measures"
         " one.measures.* one.rows recall.* row.*"
-        " one.as_matrix one.taken_for line.*"
+        " one.by_class precision.* one.as_matrix one.taken_for line.*"
         " difference.accuracies before.value before.low before.high"
         " now.value now.low now.high difference.weights difference.weights.*",
         MODELS,

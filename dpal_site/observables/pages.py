@@ -142,7 +142,8 @@ QUESTIONS = (
         " column.name column.high project.image_height project.image_width project.confirm_answers"
         " project.answers_per_day project.answers_per_person project.currency project.oracle project.arrival"
         " project.selection project.gate_k project.gate_kind project.gate_floor project.gold_share"
-        " project.normalizer project.privacy_unit project.guidelines quiet_from quiet_until midnight zone answers_cap",
+        " project.none_allowed takes_several project.normalizer project.privacy_unit project.guidelines quiet_from"
+        " quiet_until midnight zone answers_cap",
         LABELLERS,
         Basis.PUBLIC,
         "declared by the project's managers",
@@ -172,18 +173,20 @@ QUESTIONS = (
     ),
     Shown(
         "annotation/label.html annotation/_label_answer.html annotation/_label_choose.html annotation/_label_scale.html"
-        " annotation/_label_find.html annotation/_label_classes.html"
+        " annotation/_label_several.html annotation/_label_ticked.html annotation/_label_find.html"
+        " annotation/_label_classes.html"
         " annotation/_label_others.html annotation/_label_instead.html annotation/_label_undo.html",
         "class_list classes_mark is_many suggests one.* words asked.answers asked.is_many asked.widget asked.with_list"
-        " asked.confirm_answers asked.gate_floor asked.gate_k asked.gate_kind asked.has_guess asked.oracle"
-        " asked.privacy_unit choices letter shortcut key name value token slug flags.items reason reasons.items",
+        " asked.most asked.none_allowed asked.confirm_answers asked.gate_floor asked.gate_k asked.gate_kind"
+        " asked.has_guess asked.oracle asked.privacy_unit choices"
+        " letter shortcut key name value token slug flags.items reason reasons.items",
         LABELLERS,
         Basis.PUBLIC,
         "the project's classes and what a question can be answered instead",
     ),
     Shown(
         "annotation/_label.html annotation/_label_answer.html annotation/_label_choose.html annotation/_label_find.html"
-        " annotation/_label_instead.html"
+        " annotation/_label_several.html annotation/_label_ticked.html annotation/_label_instead.html"
         " annotation/_label_undo.html annotation/_label_empty.html annotation/label.html",
         "assignment assignment_id asked.earlier last_answer undo instead done_today an_hour goal notice problem"
         " request.session.crowd_participant",
@@ -216,7 +219,7 @@ QUESTIONS = (
     ),
     Shown(
         "annotation/own_answers.html",
-        "page.answers page.before one.guess one.label.* one.may_change one.name choices value name only",
+        "page.answers page.before one.guess one.label.* one.may_change one.name one.places choices value name only",
         LABELLERS,
         Basis.OWN,
         "the viewer's own answers, and whether one may still be changed: by when it was given and whether a training"

@@ -41,7 +41,13 @@ REST = (
         "declared by the project's managers; paused or active is a manager's deed",
     ),
     Shown("AssignmentOut", "id leased_until", LABELLERS, Basis.OWN, "the caller's own lease"),
-    Shown("AssignmentOut", "question classes", LABELLERS, Basis.PUBLIC, "declared by the project's managers"),
+    Shown(
+        "AssignmentOut",
+        "question classes most_classes none_allowed",
+        LABELLERS,
+        Basis.PUBLIC,
+        "declared by the project's managers",
+    ),
     Shown(
         "AssignmentOut",
         "text fields image_url",
@@ -66,7 +72,11 @@ REST = (
         "a released model applied to what stands beside it; whether it is shown is a coin of its own",
     ),
     Shown(
-        "LabelOut", "id choice created_at", LABELLERS, Basis.OWN, "the caller's own answer, under its assignment's id"
+        "LabelOut",
+        "id choice choices created_at",
+        LABELLERS,
+        Basis.OWN,
+        "the caller's own answer, under its assignment's id",
     ),
     Shown(
         "AccountOut",
@@ -228,7 +238,8 @@ REST = (
     ),
     Shown(
         "MeasuresOut MeasuresOut.reliability MeasureOut RecallOut",
-        "macro_f1 calibration_error reliability confusion recall value low high correct examples confidence from to",
+        "micro_f1 macro_f1 calibration_error reliability confusion recall precision value low high correct examples"
+        " confidence from to",
         MODELS,
         Basis.DERIVED,
         "the released model on public examples",

@@ -92,15 +92,18 @@ def _measured(evaluation: Evaluation, release: ModelRelease) -> dict[str, Any]:
     """Return an evaluation as the page shows it; one made before there were measures has its accuracy alone."""
     found = evaluation.measures
     classes = release.project.classes
+    sets = "precision" in found
+    matrix = bool(found) and not sets
     return {
         "dataset": evaluation.dataset,
         "accuracy": release_selectors.accuracy_of(evaluation),
         "measures": found,
         "classes": classes,
         "as_matrix": len(classes) <= MATRIX_CLASSES,
-        "rows": list(zip(classes, map(_heated, found["confusion"]), found["recall"], strict=True)) if found else [],
+        "rows": list(zip(classes, map(_heated, found["confusion"]), found["recall"], strict=True)) if matrix else [],
         "reliability_chart": page_charts.reliability_chart(found["reliability"]) if found else None,
-        "taken_for": _taken_for(classes, found) if found and len(classes) > MATRIX_CLASSES else [],
+        "taken_for": _taken_for(classes, found) if matrix and len(classes) > MATRIX_CLASSES else [],
+        "by_class": list(zip(classes, found["recall"], found["precision"], strict=True)) if sets else [],
     }
 
 
@@ -182,7 +185,7 @@ def measure_plot(request: HttpRequest, slug: str, version: int, kind: str, datas
     """Calibration or confusion on one public test set."""
     found = release_of(request, slug, version)
     evaluation = get_object_or_404(found.evaluations.select_related("dataset"), dataset_id=dataset_id)
-    if not evaluation.measures or kind not in ("reliability", "confusion"):
+    if not evaluation.measures.get({"reliability": "reliability", "confusion": "confusion"}.get(kind, "")):
         raise Http404
     if kind == "reliability":
         words = _("How often predictions are right against how sure the model was; the page has the numbers.")

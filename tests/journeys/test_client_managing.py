@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 from django.conf import settings as site_settings
 
+from annotation.choices.label_types.class_sets import places_of
 from annotation.models import Label, Role
 from annotation.people.services import members, tokens
 from annotation.people.services.tokens import Scope
@@ -19,7 +20,7 @@ from learner.releases.services import releases
 from privacy.audit.keys import SiteKey
 from privacy.audit.statement import SIGNED_BEFORE, signature_of
 from tests import learning
-from tests.factories import make_user, open_records
+from tests.factories import make_account, make_project, make_user, open_records
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -145,3 +146,23 @@ def test_questions_are_answered_in_a_terminal(terminal):
     assert said.endswith("2 answered.\n")
     assert sorted(Label.objects.filter(assignment__query__project=project).values_list("choice", flat=True)) == [0, 1]
     refused(terminal(project, Role.ANNOTATOR, "models:read")("label", project.slug), "lacks the scope labels:write")
+
+
+def test_several_classes_are_labelled_in_a_terminal(terminal):
+    project = make_project(
+        question_kind="several",
+        estimator="label_sets",
+        training_delta=1e-6,
+        labels_per_record=2,
+        none_allowed=True,
+        pool_account=make_account(delta_limit=1e-4),
+    )
+    open_records(project, 4)
+    code, said = terminal(project, Role.ANNOTATOR, "labels:write")(
+        "label", project.slug, sent="1,2,3\n1,1\n3, 1\n-\n2\nq\n"
+    )
+    assert code == 0
+    assert "At most 2 of the classes." in said
+    assert said.endswith("3 answered.\n")
+    given = Label.objects.filter(assignment__query__project=project).order_by("pk")
+    assert [places_of(choice) for choice in given.values_list("choice", flat=True)] == [(0, 2), (), (1,)]

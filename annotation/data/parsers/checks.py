@@ -1,5 +1,6 @@
 """The rules every row must pass, whatever file it came from."""
 
+import json
 import math
 import unicodedata
 from collections.abc import Callable, Container, Mapping, Sequence
@@ -8,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from annotation.choices.label_types.class_sets import number_of
+from annotation.choices.label_types.several import ChooseSeveral
 from annotation.data.parsers.rows import BadRow, Layout, RawBatch, RowBatch
 from privacy.wording import say
 
@@ -65,7 +68,7 @@ def check_rows(raw: RawBatch, layout: Layout) -> RowBatch:
         )
     if layout.label:
         places = {name: place for place, name in enumerate(layout.classes)}
-        labels = convert(layout.label, lambda cell: read_label(cell, places))
+        labels = convert(layout.label, lambda cell: label_of(cell, places, layout.sets))
     batch = RowBatch(len(raw.lines), texts, payloads, contributors, labels, pixels)
     if bad:
         batch = without(batch, bad.keys())
@@ -158,6 +161,41 @@ def read_label(cell: Any, places: Mapping[str, int]) -> int:
     if place is None:
         raise BadCell(NOT_A_CLASS)
     return place
+
+
+def label_of(cell: Any, places: Mapping[str, int], sets: ChooseSeveral | None) -> int:
+    """Return what is stored for a label: the position of a class, or the number of a set of them."""
+    return read_label(cell, places) if sets is None else read_label_set(cell, places, sets)
+
+
+def read_label_set(cell: Any, places: Mapping[str, int], sets: ChooseSeveral) -> int:
+    """Return the number of a set: a list of names, the JSON of one, one name, or several with `|` between them."""
+    named = [str(name).strip() for name in _names_in(cell, places)]
+    if any(name not in places for name in named):
+        raise BadCell(NOT_A_CLASS)
+    chosen = {places[name] for name in named}
+    if not chosen and not sets.none_allowed:
+        raise BadCell(EMPTY)
+    if len(chosen) > sets.labels_per_record:
+        raise BadCell(say("names more classes than the {most} a record may have", most=sets.labels_per_record))
+    return number_of(chosen)
+
+
+def _names_in(cell: Any, places: Mapping[str, int]) -> Sequence[Any]:
+    if cell is None or cell == "":
+        return ()
+    if isinstance(cell, list | tuple):
+        return cell
+    text = str(cell).strip()
+    if text in places:
+        return (text,)
+    if text.startswith("["):
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError):
+            raise BadCell(NOT_A_CLASS) from None
+        return found if isinstance(found, list) else (text,)
+    return text.split("|")
 
 
 def _column_rule(column: Mapping[str, Any]) -> Convert:

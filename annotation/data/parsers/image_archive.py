@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from annotation.data.parsers.checks import BadCell, read_label
+from annotation.choices.label_types.several import ChooseSeveral
+from annotation.data.parsers.checks import BadCell, label_of
 from annotation.data.parsers.rows import BadRow, Layout, RowBatch
 from annotation.errors import InvalidUpload
 from privacy.wording import say
@@ -71,7 +72,7 @@ class ImageArchiveReader:
             try:
                 image = self._read_image(entry)
                 if self._layout.label:
-                    labels.append(read_folder_label(entry.filename, places))
+                    labels.append(read_folder_label(entry.filename, places, self._layout.sets))
                 images.append(image)
             except BadCell as error:
                 bad.append(BadRow(line, "", str(error)))
@@ -125,10 +126,10 @@ def is_image_entry(entry: zipfile.ZipInfo) -> bool:
     return not entry.is_dir() and "__MACOSX" not in name.parts and name.name not in (".DS_Store", "Thumbs.db")
 
 
-def read_folder_label(filename: str, places: dict[str, int]) -> int:
-    """Return the class whose name is the image's folder."""
+def read_folder_label(filename: str, places: dict[str, int], sets: ChooseSeveral | None = None) -> int:
+    """Return the class whose name is the image's folder; of sets the names may stand beside one another."""
     try:
-        return read_label(PurePosixPath(filename).parent.name, places)
+        return label_of(PurePosixPath(filename).parent.name, places, sets)
     except BadCell:
         raise BadCell(NO_FOLDER) from None
 

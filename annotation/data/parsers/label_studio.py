@@ -255,12 +255,14 @@ def choices_of(value: Any) -> tuple[str, ...]:
     return tuple(choice for choice in chosen if isinstance(choice, str))
 
 
-def settled(answers: Sequence[Answer], layout: Layout) -> str:
-    """Return the class a task is known by; `BadCell` says why there is none."""
+def settled(answers: Sequence[Answer], layout: Layout) -> str | list[str]:
+    """Return the class a task is known by, or the names of its set; `BadCell` says why there is none."""
     if layout.annotator is not None:
         answers = [answer for answer in answers if layout.annotator in answer.people]
     if layout.answers == "ground_truth":
         answers = [answer for answer in answers if answer.is_truth]
+    if layout.sets is not None:
+        return settled_set(answers)
     answers = [answer for answer in answers if answer.choices]
     if not answers:
         raise BadCell(NO_ANSWER)
@@ -268,5 +270,16 @@ def settled(answers: Sequence[Answer], layout: Layout) -> str:
         raise BadCell(SEVERAL)
     (most, votes), *others = Counter(answer.choices[0] for answer in answers).most_common(2)
     if others and others[0][1] == votes:
+        raise BadCell(TIE)
+    return most
+
+
+def settled_set(answers: Sequence[Answer]) -> list[str]:
+    """Return the classes that more than half of the answers name, none where more than half of them name none."""
+    if not answers:
+        raise BadCell(NO_ANSWER)
+    named = Counter(name for answer in answers for name in set(answer.choices))
+    most = sorted(name for name, n in named.items() if 2 * n > len(answers))
+    if not most and 2 * sum(not answer.choices for answer in answers) <= len(answers):
         raise BadCell(TIE)
     return most

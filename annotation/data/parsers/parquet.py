@@ -38,8 +38,11 @@ class ParquetReader:
         self._look = look
         try:
             metadata = pq.read_metadata(file)
-            layout.require(metadata.schema.to_arrow_schema().names)
-            texts = [name for name in (layout.text, layout.contributor, layout.label) if name]
+            schema = metadata.schema.to_arrow_schema()
+            layout.require(schema.names)
+            # A list of names is a column of another name to the reader, and has no dictionary.
+            named = [name for name in (layout.text, layout.contributor, layout.label) if name]
+            texts = [name for name in named if not pa.types.is_nested(schema.field(name).type)]
             shown: BinaryIO | FirstPages = file
             if look is not None and metadata.num_rows:
                 names = list(layout.columns())

@@ -114,7 +114,7 @@ def _cells(raw: RawBatch, layout: Layout, column: PreviewColumn) -> list[Preview
     elif column.role == "contributor":
         values = list(checked.contributors or ())
     elif column.role == "label":
-        values = [layout.classes[place] for place in checked.labels or ()]
+        values = [_label(label, layout) for label in checked.labels or ()]
     else:
         values = [payload[column.declared] for payload in checked.payloads or ()]
     good = iter(values)
@@ -122,6 +122,12 @@ def _cells(raw: RawBatch, layout: Layout, column: PreviewColumn) -> list[Preview
         PreviewCell(_shown(cell), reasons[line]) if line in reasons else PreviewCell(_shown(next(good)))
         for line, cell in zip(raw.lines, raw.columns[column.name], strict=True)
     ]
+
+
+def _label(label: int, layout: Layout) -> str:
+    if layout.sets is None:
+        return layout.classes[label]
+    return ", ".join(layout.sets.exported(label, layout.classes, None))
 
 
 def _shown(value: Any) -> str:

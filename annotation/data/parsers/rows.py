@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from annotation.choices.label_types.several import ChooseSeveral
 from annotation.errors import InvalidUpload
 from privacy.wording import message_of, say
 
@@ -60,6 +61,8 @@ class Layout:
         Of tasks with several answers (Label Studio): the one most people gave, or only those marked as true.
     annotator : str, optional
         Take the answers of this person alone: an address or a number, as the export names them.
+    sets : ChooseSeveral, optional
+        Where a label is a set of classes: how many it may hold.
     """
 
     kind: DataKind
@@ -81,6 +84,7 @@ class Layout:
     sources: Mapping[str, str] = field(default_factory=dict)
     answers: Answers = "majority"
     annotator: str | None = None
+    sets: ChooseSeveral | None = None
 
     def source_of(self, declared: str) -> str:
         """Return the name the file gives a declared column."""

@@ -6,6 +6,8 @@ from typing import Any, BinaryIO, cast, get_args
 
 from django.conf import settings
 
+from annotation.choices.label_types.catalogue import label_type_of
+from annotation.choices.label_types.several import ChooseSeveral
 from annotation.data.parsers.encodings import Encoding
 from annotation.data.parsers.guessing import guess_columns, remembered
 from annotation.data.parsers.reading import Format, detect_format
@@ -74,6 +76,12 @@ def layout_of(project: Project, role: str, mapping: Mapping[str, Any]) -> Layout
             "answers: those to a pool are never read, because which tasks were answered may tell of other records; "
             "bring answered tasks as public examples or as private examples that start the first model"
         )
+    kind = label_type_of(project.question_kind, project.settings)
+    if kind.takes_several and role in (DatasetRole.PUBLIC_START, DatasetRole.CHARGED_START):
+        raise InvalidUpload(
+            "role: examples that start a model have one class each, and here a record may have several; words about "
+            "the classes start it instead"
+        )
     declared = tuple(project.columns) if project.data_kind == DataKind.TABLE else ()
     features = dict(mapping.get("features", {}))
     if unknown := features.keys() - {column["name"] for column in declared}:
@@ -100,6 +108,7 @@ def layout_of(project: Project, role: str, mapping: Mapping[str, Any]) -> Layout
         sources=features,
         answers=mapping.get("answers", "majority"),
         annotator=mapping.get("annotator"),
+        sets=kind if isinstance(kind, ChooseSeveral) else None,
     )
 
 

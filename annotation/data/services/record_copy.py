@@ -125,9 +125,9 @@ def sized(values: Sequence[str | bytes | None]) -> list[pa.Array]:
 
 
 def whole_numbers(values: Sequence[int]) -> list[pa.Array]:
-    """Return a column of two-byte numbers, encoded."""
-    rows = np.empty(len(values), dtype=[("length", ">i4"), ("value", ">i2")])
-    rows["length"], rows["value"] = 2, values
+    """Return a column of eight-byte numbers, encoded."""
+    rows = np.empty(len(values), dtype=[("length", ">i4"), ("value", ">i8")])
+    rows["length"], rows["value"] = 8, values
     return [fixed(rows)]
 
 

@@ -38,7 +38,7 @@ CREATE FUNCTION annotation_broken_rules(settings jsonb) RETURNS SETOF text LANGU
                 AND num_nulls(settings ->> 'window_length') = CASE policy WHEN 'immediate' THEN 1 ELSE 0 END
                 AND num_nulls(settings ->> 'window_denominator') = CASE policy WHEN 'flsw_hidden' THEN 0 ELSE 1 END
                 AND policy <> ''
-            ELSE settings ->> 'question_kind' IN ('choose', 'rating') AND settings ->> 'window_length' IS NULL
+            ELSE settings ->> 'question_kind' IN ('choose', 'several', 'rating') AND settings ->> 'window_length' IS NULL
                 AND policy <> '' END),
         -- Only principal directions look at records, so only they cost anything.
         ('features_fit_data',
@@ -58,6 +58,11 @@ CREATE FUNCTION annotation_broken_rules(settings jsonb) RETURNS SETOF text LANGU
             WHEN 0 THEN (settings ->> 'quiet_from')::time <> (settings ->> 'quiet_until')::time END),
         -- What asks for confirmations learns from them, and nothing else can.
         ('confirm_is_bandit', (settings ->> 'question_kind' = 'confirm') = (settings ->> 'estimator' = 'bandit_ogd')),
+        -- Several classes a record are learned from sums alone, whose noise is proven for them, and nothing is drawn by doubt.
+        ('sets_are_sums', (settings ->> 'question_kind' = 'several') = (settings ->> 'estimator' = 'label_sets')),
+        ('sets_fit_classes', settings ->> 'question_kind' <> 'several'
+            OR (settings ->> 'labels_per_record')::int <= jsonb_array_length(settings -> 'classes')
+                AND selection IN ('secret_sample', 'random')),
         -- Only a stream with two rates has updates and a slab that they can make narrower.
         ('screen_shrinks', settings -> 'screen_shrinks' IS DISTINCT FROM 'true'
             OR settings ->> 'arrival' = 'stream' AND selection = 'bernoulli_screen'),

@@ -6,7 +6,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Project, ReportKind
-from annotation.questions import answers
+from annotation.questions.forms.answers import SeveralClassesField, answer_field
 from annotation.questions.services.reports import MAX_COMMENT_LENGTH
 
 SKIP_REASONS = {
@@ -21,21 +21,19 @@ FLAGS = {
 
 
 class LabelForm(forms.Form):
-    """One class, by its position in the project's list, and the key of the page it was chosen on."""
+    """The answer, by positions in the project's list of classes, and the key of the page it was chosen on."""
 
-    choice = forms.IntegerField(min_value=0)
     key = forms.UUIDField(required=False)
 
     def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._possible = answers.possible_answers(project)
+        self.fields["choice"] = answer_field(project)
 
-    def clean_choice(self) -> int:
-        """Refuse a class the project does not have."""
-        choice: int = self.cleaned_data["choice"]
-        if choice >= self._possible:
-            raise forms.ValidationError(_("There is no such class. Choose one of those below."))
-        return choice
+    @property
+    def ticked(self) -> int | None:
+        """The set of the boxes that were ticked, also where it is no answer; None where there are none."""
+        field = self.fields["choice"]
+        return field.sent(self.data) if isinstance(field, SeveralClassesField) else None
 
 
 class SkipForm(forms.Form):

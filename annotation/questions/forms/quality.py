@@ -9,6 +9,9 @@ from annotation.choices.choice_fields import named_field
 from annotation.choices.quality_checks import QualityChecks
 from annotation.choices.question_plan import QuestionPlan
 from annotation.models import Dataset, DatasetRole, DatasetState, Oracle, Project
+from annotation.models.quality import Aggregation
+from annotation.questions.answers import label_type
+from annotation.questions.forms.answers import answer_field
 
 PERCENT = 100
 
@@ -40,6 +43,10 @@ class QualityForm(forms.Form):
         kwargs.setdefault("initial", {name: _shown(getattr(project, name)) for name in self.base_fields})
         super().__init__(*args, **kwargs)
         self.fields["overlap_limit"].min_value = project.overlap  # type: ignore[attr-defined]
+        if label_type(project).takes_several:
+            majority = [(Aggregation.MAJORITY.value, Aggregation.MAJORITY.label)]
+            self.fields["aggregation"].choices = majority  # type: ignore[attr-defined]
+            self.initial["aggregation"] = Aggregation.MAJORITY.value
         if project.oracle == Oracle.CROWD:
             # Whoever is asked as one more would know that the others disagreed.
             del self.fields["overlap_limit"]
@@ -79,12 +86,17 @@ class ChecksForm(forms.Form):
 class SettleForm(forms.Form):
     """A manager's decision about a disputed question."""
 
-    choice = forms.TypedChoiceField(coerce=int, label=_("Class"))
     keep_as_check = forms.BooleanField(required=False, label=_("Use it as a hidden check from now on"))
 
     def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["choice"].choices = list(enumerate(project.classes))  # type: ignore[attr-defined]
+        self.fields = {"choice": self._answer(project), **self.fields}
         if project.oracle == Oracle.CROWD:
             # Seen once more, it would tell whoever compares notes that it was disputed.
             del self.fields["keep_as_check"]
+
+    @staticmethod
+    def _answer(project: Project) -> forms.Field:
+        if label_type(project).takes_several:
+            return answer_field(project, label=_("Classes"))
+        return forms.TypedChoiceField(coerce=int, choices=list(enumerate(project.classes)), label=_("Class"))

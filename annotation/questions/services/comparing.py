@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from annotation.models import Job, Label, Project
-from annotation.models.quality import Opinion, QualityReport
+from annotation.models.quality import Aggregation, Opinion, QualityReport
 from annotation.questions.agreement import Answer, compare_answers
 from annotation.questions.answers import label_type
 from annotation.work.services import jobs, work
@@ -24,7 +24,9 @@ def start_report(*, project: Project, owner: User) -> QualityReport:
         Project.objects.select_for_update(no_key=True).get(pk=project.pk)
         QualityReport.objects.filter(project=project).delete()
         job = jobs.open_job(project=project, kind=jobs.COMPARE, owner=owner)
-        return QualityReport.objects.create(project=project, job=job, method=project.aggregation)
+        # A model of annotators weighs one class against another; sets are compared class by class.
+        method = Aggregation.MAJORITY if label_type(project).takes_several else project.aggregation
+        return QualityReport.objects.create(project=project, job=job, method=method)
 
 
 def make_report(*, job_id: str) -> None:

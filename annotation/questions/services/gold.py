@@ -16,6 +16,7 @@ from annotation.errors import InvalidConfiguration
 from annotation.models import Dataset, DatasetRole, DatasetState, Membership, Oracle, Project, Query, Role
 from annotation.models.quality import GoldQuery, GoldSource, PauseReason
 from annotation.questions import quality
+from annotation.questions.answers import label_type
 from annotation.work.services import leases
 from privacy.normalizers import Normalizer, normalize_text
 
@@ -82,7 +83,9 @@ def add_public_checks(*, project: Project, dataset: Dataset, owner: User, most: 
         raise InvalidConfiguration("Checks come from public examples only: private records would be shown unpaid.")
     if dataset.state != DatasetState.READY:
         raise InvalidConfiguration("This upload is not read yet.")
-    examples = dataset.records.exclude(label=None).filter(label__lt=len(project.classes)).order_by("?")
+    examples = dataset.records.exclude(label=None).order_by("?")
+    if not label_type(project).takes_several:
+        examples = examples.filter(label__lt=len(project.classes))
     crowd = project.oracle == Oracle.CROWD
     if not crowd:
         examples = examples.filter(query=None)

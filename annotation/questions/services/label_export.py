@@ -65,6 +65,11 @@ SCHEMA = pa.schema(
         ("tags", pa.string()),
     ]
 )
+# Where an answer names several classes these are lists of names.
+ANSWERS = ("answer", "consensus")
+SETS_SCHEMA = pa.schema(
+    [pa.field(each.name, pa.list_(pa.string())) if each.name in ANSWERS else each for each in SCHEMA]
+)
 # Checks with a known answer stay out: their answers are no labels, and a file would tell which questions are checks.
 SELECT = """
 SELECT query.id, coalesce(query.text, record.text), record.payload::text, record.dataset_id, record.row_number,
@@ -138,12 +143,18 @@ def _chunks(project: Project, *, history: bool) -> Iterator[Sequence[Row]]:
 
 
 def _row(row: Row, classes: list[str], asked: LabelType) -> Row:
-    """Put names in place of positions; an answer to "is it right" names the class that was guessed, or its absence."""
+    """Put names in place of positions; an answer to "is it right" names the class that was guessed, or its absence.
+
+    Where an answer names several classes it is a list.
+    """
     query, text, fields, dataset, number, guess, choice, person, when, current, agreed, votes, agreeing, *told = row
     suggested, percent, shown, kind, tags = told
 
-    def name(position: int | None) -> str | None:
-        return None if position is None else asked.cell(position, classes, guess)
+    def name(position: int | None) -> str | list[str] | None:
+        if position is None:
+            return None
+        names = asked.exported(position, classes, guess)
+        return names if asked.takes_several else names[0]
 
     answered = (name(choice), person, when, current, name(agreed), votes, agreeing)
     suggestion = None if suggested is None else classes[suggested]
@@ -154,8 +165,12 @@ def _csv(project: Project, chunks: Iterator[Sequence[Row]]) -> Iterator[bytes]:
     yield csv.writer(Echo()).writerow(COLUMNS).encode()
     for rows in chunks:
         piece = io.StringIO(newline="")
-        csv.writer(piece).writerows([[safe_cell(cell) for cell in row] for row in rows])
+        csv.writer(piece).writerows([[safe_cell(_in_one_cell(cell)) for cell in row] for row in rows])
         yield piece.getvalue().encode()
+
+
+def _in_one_cell(value: Any) -> Any:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list) else value
 
 
 def _json_lines(project: Project, chunks: Iterator[Sequence[Row]]) -> Iterator[bytes]:
@@ -172,14 +187,14 @@ def _object(row: Row) -> dict[str, Any]:
 
 
 def _parquet(project: Project, chunks: Iterator[Sequence[Row]]) -> Iterator[bytes]:
-    sent = _Pieces()
-    with pq.ParquetWriter(sent, SCHEMA, compression="zstd") as writer:
+    sent, schema = _Pieces(), SETS_SCHEMA if label_type(project).takes_several else SCHEMA
+    with pq.ParquetWriter(sent, schema, compression="zstd") as writer:
         for rows in chunks:
             columns = list(zip(*rows, strict=True))
             writer.write_table(
                 pa.table(
-                    [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)],
-                    schema=SCHEMA,
+                    [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)],
+                    schema=schema,
                 )
             )
             yield sent.take()
@@ -274,7 +289,7 @@ def _task(answers: list[Row]) -> dict[str, Any]:
                         "from_name": "class",
                         "to_name": "record",
                         "type": "choices",
-                        "value": {"choices": [answer[5]]},
+                        "value": {"choices": answer[5] if isinstance(answer[5], list) else [answer[5]]},
                         # Its importer takes `completed_by` for the address of one of its own users, so not there.
                         "meta": {"annotator": answer[6], "annotator_kind": answer[15]},
                     }

@@ -78,7 +78,9 @@ def submit(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
         return _see_other(project)
     form = LabelForm(request.POST, project=project)
     if not form.is_valid():
-        return _next_question(request, project, problem=_first_error(form))
+        # What is ticked stays ticked, and what was answered before can still be taken back.
+        last = answers.last_done(_desk(request, project.slug))
+        return _next_question(request, project, problem=_first_error(form), last=last, earlier=form.ticked)
     choice = form.cleaned_data["choice"]
     labels.submit_label(assignment=assignment, choice=choice, key=form.cleaned_data["key"])
     if request.htmx:  # type: ignore[attr-defined]

@@ -20,7 +20,7 @@ from django.utils.translation import gettext as _
 
 from annotation import selectors
 from annotation.models import Project, QuestionKind
-from annotation.questions.answers import label_type, names_of
+from annotation.questions.answers import label_type, names_of, places_in
 from annotation.questions.class_list import is_many, listed
 from annotation.questions.forms.labels import FLAGS, SKIP_REASONS
 
@@ -39,6 +39,9 @@ class Asked:
     kind: str
     widget: str
     finds_classes: bool
+    # How many may be ticked; None where one is chosen.
+    most: int | None
+    none_allowed: bool
     answers: tuple[str, ...]
     confirm_answers: bool
     oracle: str
@@ -48,7 +51,7 @@ class Asked:
     gate_k: int | None
     has_guess: bool
     suggested: int | None
-    earlier: int | None
+    earlier: tuple[int, ...] | None
     # For who has no scripts; with them a page has the list once, and each question comes without it.
     with_list: bool
 
@@ -79,6 +82,8 @@ def parts_of(assignment: Any, *, token: str, earlier: int | None, last: str | No
         kind=project.question_kind,
         widget=kind.widget,
         finds_classes=kind.finds_classes,
+        most=project.labels_per_record if kind.takes_several else None,
+        none_allowed=kind.takes_several and project.none_allowed,
         answers=tuple(names_of(project)),
         confirm_answers=project.confirm_answers,
         oracle=project.oracle,
@@ -88,7 +93,7 @@ def parts_of(assignment: Any, *, token: str, earlier: int | None, last: str | No
         gate_k=project.gate_k,
         has_guess=assignment.query.guess is not None,
         suggested=None if suggestion is None else suggestion.choice,
-        earlier=earlier,
+        earlier=None if earlier is None else places_in(project, earlier),
         with_list=with_list,
     )
     pk = str(assignment.pk)

@@ -12,7 +12,7 @@ from annotation import selectors
 from annotation.models import Assignment, Project, Role
 from annotation.people.identity import person_of
 from annotation.questions import own_answers as presenters
-from annotation.questions.answers import names_of
+from annotation.questions.answers import label_type, names_of
 from annotation.questions.forms.labels import LabelForm
 from annotation.questions.services import correcting
 
@@ -35,7 +35,13 @@ def own_answers(request: HttpRequest, slug: str) -> HttpResponse:
         sent_back=sent_back,
     )
     choices = list(enumerate(names_of(project)))
-    context = {"project": project, "page": page, "choices": choices, "only": "sent-back" if sent_back else ""}
+    context = {
+        "project": project,
+        "page": page,
+        "choices": choices,
+        "takes_several": label_type(project).takes_several,
+        "only": "sent-back" if sent_back else "",
+    }
     return render(request, "annotation/own_answers.html", context)
 
 
@@ -52,7 +58,7 @@ def correct_answer(request: HttpRequest, slug: str, query_id: int) -> HttpRespon
         )
         messages.success(request, _("Stored. This answer counts now."))
     else:
-        messages.error(request, _("Choose one of the classes."))
+        messages.error(request, str(next(iter(form.errors.values()))[0]))
     response = redirect("annotation:own_answers", slug=slug)
     if request.POST.get("only") == "sent-back":
         response["Location"] += "?only=sent-back"

@@ -179,7 +179,8 @@ def settle(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
     elif form.is_valid():
         review.settle(project=project, query_id=query_id, manager=person_of(request), **form.cleaned_data)
     else:
-        messages.error(request, _("Choose one of the classes."))
+        several = label_type(project).takes_several
+        messages.error(request, str(form.errors["choice"][0]) if several else _("Choose one of the classes."))
         note_nothing(request)
     return redirect("annotation:review", slug=slug)
 

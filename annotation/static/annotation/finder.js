@@ -83,11 +83,12 @@ const finder = (() => {
     const best = [...fitting].sort((one, other) => other[1] - one[1]).slice(0, SUGGESTED);
     const suggested = form().dataset.suggested;
     const known = [earlier, suggested].map((value) => (value === undefined ? null : Number(value)));
-    const order = [chosen, ...known, ...best.map(([value]) => value), ...recent];
-    const values = new Set(order.filter((value) => value !== null));
+    const order = [chosen, ...(several.isOn() ? [] : known), ...best.map(([value]) => value), ...recent];
+    const above = several.isOn() ? several.chosen() : [];
+    const values = new Set(order.filter((value) => value !== null && !above.includes(value)));
     for (const one of classes) {
       if (values.size >= SHOWN) break;
-      values.add(one.value);
+      if (!above.includes(one.value)) values.add(one.value);
     }
     return [...values].slice(0, SHOWN).map((value) => classes[value]);
   }
@@ -110,9 +111,17 @@ const finder = (() => {
   }
 
   function button(one, place) {
-    const confirms = "confirm" in form().dataset;
+    const confirms = "confirm" in form().dataset && !several.isOn();
     const made = element(confirms ? "label" : "button", "choice");
-    if (confirms) {
+    if (several.isOn()) {
+      made.type = "button";
+      made.value = String(one.value);
+      made.setAttribute("aria-pressed", String(several.chosen().includes(one.value)));
+      made.addEventListener("click", () => {
+        several.toggle(one.value, one.name);
+        press();
+      });
+    } else if (confirms) {
       const radio = element("input", "");
       radio.type = "radio";
       radio.name = "choice";
@@ -147,7 +156,7 @@ const finder = (() => {
 
   function reason(one, place) {
     const words = byId("find-part").dataset;
-    if (String(one.value) === form().dataset.earlier) return words.earlier;
+    if (!several.isOn() && String(one.value) === form().dataset.earlier) return words.earlier;
     if (String(one.value) === form().dataset.suggested) return words.suggested;
     if (place === undefined || field().value.trim()) return "";
     if (fitting.has(one.value)) return words.fits;
@@ -182,6 +191,14 @@ const finder = (() => {
     if (hit) hit.click();
   }
 
+  // Says of every button whether its class is chosen; none is moved under a finger.
+  function press() {
+    const above = several.chosen();
+    for (const hit of form().querySelectorAll("button.choice")) {
+      hit.setAttribute("aria-pressed", String(above.includes(Number(hit.value))));
+    }
+  }
+
   function typedKey(event) {
     const digit = DIGITS.indexOf(event.key);
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
@@ -189,7 +206,10 @@ const finder = (() => {
       highlight(marked + (event.key === "ArrowDown" ? 1 : -1));
     } else if (digit >= 0 && !numbersAreNames) {
       event.preventDefault();
-      pick(hits()[digit]);
+      (several.isOn() ? take : pick)(hits()[digit]);
+    } else if (event.key === "-" && several.isOn() && !field().value) {
+      event.preventDefault();
+      several.none();
     } else if (event.key === "Escape") {
       field().value = "";
       draw();
@@ -197,7 +217,8 @@ const finder = (() => {
       event.preventDefault();
       if (event.repeat) return;
       const hit = hits()[marked];
-      if (hit?.querySelector("input:checked") && !field().value) form().querySelector(".wide").click();
+      const done = several.isOn() ? several.ready() && !marked : hit?.querySelector("input:checked");
+      if (done && !field().value.trim()) form().querySelector(".wide").click();
       else if (field().value.trim() || marked) take(hit);
     }
   }
@@ -205,7 +226,7 @@ const finder = (() => {
   // In a project that asks for a confirmation the chosen class is shown first and waits for Enter.
   function take(hit) {
     pick(hit);
-    if (!hit || !("confirm" in form().dataset)) return;
+    if (!hit || !("confirm" in form().dataset || several.isOn())) return;
     field().value = "";
     draw();
   }
@@ -218,6 +239,11 @@ const finder = (() => {
     }
     form().dataset.ready = "";
     chosen = null;
+    if (several.isOn()) {
+      const earlier = (form().dataset.earlier || "").split(" ").filter(Boolean).map(Number);
+      for (const value of earlier) several.toggle(value, classes[value].name);
+      form().addEventListener("chosen", press);
+    }
     byId("find-part").hidden = false;
     byId("question").tabIndex = 0;
     suggest();
@@ -231,8 +257,8 @@ const finder = (() => {
       if (all.open && !place.childElementCount) place.append(...classes.map((one) => button(one)));
     });
     form().addEventListener("submit", (event) => {
-      const value = Number(event.submitter?.value || chosen);
-      recent = [value, ...recent.filter((other) => other !== value)].slice(0, RECENT);
+      const values = several.isOn() ? several.chosen() : [Number(event.submitter?.value || chosen)];
+      recent = [...values, ...recent.filter((other) => !values.includes(other))].slice(0, RECENT);
     });
   }
 

@@ -4,7 +4,7 @@
 (() => {
   // A second click meant for the last question must not answer one nobody has read yet.
   const TOO_SOON_MS = 300;
-  const WRITING = "textarea, select, input:not([type=radio])";
+  const WRITING = "textarea, select, input:not([type=radio], [type=checkbox])";
   let shownAt = -Infinity;
 
   const byId = (id) => document.getElementById(id);
@@ -120,8 +120,7 @@
 
   function keepAnswer(request) {
     if (request?.elt?.id !== "answer") return false;
-    const { choice, key } = request.parameters;
-    outbox.keep(request.path, choice, key);
+    outbox.keep(request.path, request.parameters);
     complain(byId("announcement").dataset.offline);
     return true;
   }
@@ -138,8 +137,7 @@
   // Perhaps somebody else is signed in by now: an answer waits for its owner, anything else is theirs to try again.
   function refused(request, text, status) {
     if (request?.elt?.id === "answer") {
-      const { choice, key } = request.parameters;
-      outbox.keep(request.path, choice, key);
+      outbox.keep(request.path, request.parameters);
       outbox.send();
     } else {
       outbox.ownerIsHere().then((here) => here && explain(text, status));

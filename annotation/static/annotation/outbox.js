@@ -46,17 +46,21 @@ const outbox = (() => {
     wait = Math.min(2 * wait, LAST_RETRY_MS);
   }
 
-  function keep(url, choice, key) {
-    write({ ...read(), [url]: { choice, key } });
+  // Of several classes a list; of none of them nothing, and the box that says so.
+  function keep(url, { choice, none, key }) {
+    write({ ...read(), [url]: { choice, none, key } });
     later();
   }
 
-  async function post(url, { choice, key }) {
+  async function post(url, { choice = [], none, key }) {
+    const body = new URLSearchParams({ key });
+    for (const one of [choice].flat()) body.append("choice", one);
+    if (none) body.append("none", none);
     const token = document.querySelector("[name=csrfmiddlewaretoken]")?.value;
     return fetch(url, {
       method: "POST",
       headers: { "X-CSRFToken": token, "HX-Request": "true", "HX-Current-URL": location.href },
-      body: new URLSearchParams({ choice, key }),
+      body,
     });
   }
 

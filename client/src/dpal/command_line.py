@@ -267,7 +267,7 @@ def predicted(
     leaders = named.tolist()
     for row, label, share in zip(rows, leaders, shares.tolist(), strict=True):
         added = {f"probability_{one}": value for one, value in zip(model.classes, share, strict=True)}
-        yield {**row, "predicted": label, **(added if probabilities else {})}
+        yield {**row, "predicted": list(label) if model.names_sets else label, **(added if probabilities else {})}
 
 
 @main.command()

@@ -5,7 +5,7 @@ import sys
 import uuid
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,6 +14,9 @@ from dpal.errors import DpalError, NotGenuine
 from dpal.files import write_whole
 from dpal.rest import Rest
 from dpal.site import Site
+
+if TYPE_CHECKING:
+    from dpal.rest_documents import AssignmentOut, LabelIn
 
 REASON = click.option("--reason", prompt=True, help="Stays with it, and webhooks are told.")
 
@@ -111,7 +114,10 @@ def _interval(ends: list[Any] | None) -> str:
 
 @click.argument("project")
 def label(project: str, site: Site) -> None:
-    """Answer the questions of PROJECT, one after another: a number, s to give a question back, q to end."""
+    """Answer the questions of PROJECT, one after another: a number, s to give a question back, q to end.
+
+    Where a record may have several classes, their numbers with commas between them, or a hyphen for none of them.
+    """
     rest, answered = Rest(site), 0
     while (asked := rest.claim_assignment(project)) is not None:
         if asked["text"] is None and asked["fields"] is None:
@@ -124,20 +130,36 @@ def label(project: str, site: Site) -> None:
             click.echo(f"  {name}: {value}")
         for number, name in enumerate(asked["classes"], start=1):
             click.echo(f"  {number} {name}")
-        known = {str(number) for number in range(1, len(asked["classes"]) + 1)} | {"s", "q"}
-        answer = click.prompt("Answer", type=click.Choice(sorted(known)), show_choices=False)
-        if answer == "q":
+        answer = click.prompt("Answer", value_proc=lambda typed: _answer(typed, asked))
+        if isinstance(answer, str):
             rest.skip_assignment(asked["id"], {})
-            break
-        if answer == "s":
-            rest.skip_assignment(asked["id"], {})
+            if answer == "q":
+                break
             continue
         # Sent again under the same key it counts once.
-        rest.label_assignment(asked["id"], {"choice": int(answer) - 1}, key=str(uuid.uuid4()))
+        rest.label_assignment(asked["id"], answer, key=str(uuid.uuid4()))
         answered += 1
     else:
         click.echo("No question is waiting for you.")
     click.echo(f"{answered} answered.", file=sys.stdout)
+
+
+def _answer(typed: str, asked: "AssignmentOut") -> "str | LabelIn":
+    """Return what was typed as an answer, or `s` or `q`; what it cannot be is asked for again."""
+    words = typed.strip()
+    if words in ("s", "q"):
+        return words
+    most = asked.get("most_classes")
+    if most is not None and words == "-" and asked.get("none_allowed"):
+        return {"choices": []}
+    chosen = [part.strip() for part in words.split(",")]
+    known = {str(number): number - 1 for number in range(1, len(asked["classes"]) + 1)}
+    if not all(part in known for part in chosen) or len(set(chosen)) != len(chosen):
+        raise click.UsageError(f"Type numbers from 1 to {len(known)}, s or q.")
+    if len(chosen) > (most or 1):
+        raise click.UsageError(f"At most {most or 1} of the classes.")
+    places = [known[part] for part in chosen]
+    return {"choice": places[0]} if most is None else {"choices": places}
 
 
 @click.argument("project")

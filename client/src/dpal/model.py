@@ -43,6 +43,8 @@ class Model:
         The model card, Markdown.
     records : {"texts", "rows", "images"}
         What it predicts from.
+    names_sets : bool
+        Whether a record may have several classes, or none: then it predicts tuples of names.
     """
 
     def __init__(self, project: str, version: int, files: Mapping[str, Path]) -> None:
@@ -58,6 +60,7 @@ class Model:
         self._coef: Rows = np.array(weights["coef"], dtype=np.float64).reshape(-1, weights["dimension"])
         self._intercept: Rows = np.array(weights["intercept"], dtype=np.float64)
         self._is_softmax = weights["multiclass"] == "softmax"
+        self._names_sets: bool = weights["multiclass"] == "independent"
         self._featurizer = read_featurizer(files)
         self.guarantee = Guarantee.from_document(_json(files["privacy.json"]))
         self.card = files["card.md"].read_text(encoding="utf-8")
@@ -68,29 +71,43 @@ class Model:
         return self._featurizer.records
 
     @property
+    def names_sets(self) -> bool:
+        """Whether a record may have several classes, or none."""
+        return self._names_sets
+
+    @property
     def classes_(self) -> NDArray[np.str_]:
         """The classes as scikit-learn names them."""
         return np.array(self.classes)
 
-    def predict(self, records: Any) -> NDArray[np.str_]:
+    def predict(self, records: Any) -> NDArray[np.str_] | NDArray[np.object_]:
         """Return the likeliest class of each record, shape (n,).
+
+        Where `names_sets`, a tuple of the classes that are likelier than not.
 
         Parameters
         ----------
         records : sequence of str, or sequence of mapping, data frame or mapping of columns, or ndarray of uint8
             Texts, rows of the declared columns, or images of shape (n, height, width), as the project holds.
         """
+        if self._names_sets:
+            return self._sets(self.predict_proba(records), np.full(len(self.classes), 0.5))
         leaders = [_leaders(values) for values in self._values(records)]
         named: NDArray[np.str_] = self.classes_[np.concatenate([np.empty(0, dtype=np.intp), *leaders])]
         return named
 
     def predict_proba(self, records: Any) -> Rows:
-        """Return the probability of each class for each record, shape (n, classes); records as in `predict`."""
+        """Return the probability of each class for each record, shape (n, classes); records as in `predict`.
+
+        Where `names_sets` each probability stands for itself, and they do not add up to one.
+        """
         found = [self._probabilities(values) for values in self._values(records)]
         return np.concatenate([np.empty((0, len(self.classes))), *found])
 
-    def predict_sure(self, records: Any, precision: float) -> NDArray[np.str_]:
+    def predict_sure(self, records: Any, precision: float) -> NDArray[np.str_] | NDArray[np.object_]:
         """Return the likeliest class where the model is sure enough of it, and an empty text elsewhere, shape (n,).
+
+        Where `names_sets`, a tuple of all classes it is sure enough of.
 
         How sure is enough for this precision of a class was found on the public test sets there were at the release; a
         class that never reached it is never named. Records as in `predict`.
@@ -105,6 +122,8 @@ class Model:
         rows = [told["classes"][name][places[0]] for name in self.classes]
         least = np.array([np.inf if row is None else row["threshold"] for row in rows])
         shares = self.predict_proba(records)
+        if self._names_sets:
+            return self._sets(shares, least - TOLERANCE)
         leaders = shares.argmax(axis=1)
         is_sure = shares.max(axis=1, initial=0.0) >= least[leaders] - TOLERANCE
         named: NDArray[np.str_] = np.where(is_sure, self.classes_[leaders], "")
@@ -152,14 +171,22 @@ class Model:
             yield rows @ self._coef.T + self._intercept
 
     def _probabilities(self, values: Rows) -> Rows:
-        if len(self._coef) == 1:
+        if len(self._coef) == 1 or self._names_sets:
             # Logistic values by their logarithms, which do not overflow.
-            both: Rows = np.exp(-np.logaddexp(0.0, np.concatenate([values, -values], axis=1)))
+            signs = -values if self._names_sets else np.concatenate([values, -values], axis=1)
+            both: Rows = np.exp(-np.logaddexp(0.0, signs))
             return both
         logs = values if self._is_softmax else -np.logaddexp(0.0, -values)
         shares: Rows = np.exp(logs - logs.max(axis=1, keepdims=True))
         shares /= shares.sum(axis=1, keepdims=True)
         return shares
+
+    def _sets(self, shares: Rows, least: Rows) -> NDArray[np.object_]:
+        """Return the names of the classes that reach what is asked of them, a tuple for each record."""
+        found = np.empty(len(shares), dtype=np.object_)
+        for place, row in enumerate(shares > least):
+            found[place] = tuple(name for name, named in zip(self.classes, row, strict=True) if named)
+        return found
 
     def __repr__(self) -> str:
         limits = ", ".join(str(account.limit) for account in self.guarantee)

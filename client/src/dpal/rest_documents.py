@@ -52,6 +52,8 @@ class AssignmentOut(TypedDict):
     leased_until: str
     question: str
     classes: list[str]
+    most_classes: NotRequired[int | None]
+    none_allowed: NotRequired[bool]
     guess: str | None
     suggestion: NotRequired[str | None]
     suggestion_percent: NotRequired[int | None]
@@ -329,12 +331,14 @@ Kind = Literal[
 
 
 class LabelIn(TypedDict):
-    choice: int
+    choice: NotRequired[int | None]
+    choices: NotRequired[list[int] | None]
 
 
 class LabelOut(TypedDict):
     id: str
-    choice: int
+    choice: NotRequired[int | None]
+    choices: NotRequired[list[int] | None]
     created_at: str
 
 
@@ -353,11 +357,13 @@ class MeasureOut(TypedDict):
 
 
 class MeasuresOut(TypedDict):
+    micro_f1: NotRequired[MeasureOut | None]
     macro_f1: NotRequired[MeasureOut | None]
     calibration_error: NotRequired[MeasureOut | None]
     reliability: NotRequired[list[dict[str, int | float | None]]]
     confusion: NotRequired[list[list[int]]]
     recall: NotRequired[list[RecallOut]]
+    precision: NotRequired[list[RecallOut]]
 
 
 class MemberIn(TypedDict):
@@ -467,7 +473,7 @@ class PredictIn(TypedDict):
 class PredictOut(TypedDict):
     version: int
     classes: list[str]
-    labels: list[str]
+    labels: list[str] | list[list[str]]
     probabilities: list[list[float]]
 
 

@@ -145,14 +145,19 @@ def _writer(file: IO[str], kind: str) -> Write:
             table = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
             if not begun:
                 table.writeheader()
-            table.writerows(rows)
+            # Several classes stand in one cell as the JSON of their names.
+            table.writerows({name: _in_one_cell(value) for name, value in row.items()} for row in rows)
         elif kind == "jsonl":
             file.writelines(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in rows)
         else:
-            file.writelines(f"{row['predicted']}\n" for row in rows)
+            file.writelines(f"{_in_one_cell(row['predicted'])}\n" for row in rows)
         begun = True
 
     return write
+
+
+def _in_one_cell(value: Any) -> Any:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list) else value
 
 
 def _parquet_batches(name: str, size: int) -> Iterator[list[Row]]:
