@@ -586,9 +586,10 @@ class Migration(migrations.Migration):
                 (
                     "build",
                     models.UUIDField(
-                        help_text="Whoever puts the parts together; two who do so have parts of their own."
+                        help_text="Follows from the file they are parts of, so that whoever makes it shares them."
                     ),
                 ),
+                ("version", models.CharField(help_text="Of the featuriser.", max_length=120)),
                 ("number", models.PositiveIntegerField()),
                 ("first_row", models.BigIntegerField()),
                 ("stop_row", models.BigIntegerField()),

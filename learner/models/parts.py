@@ -10,8 +10,9 @@ from annotation.models import Dataset
 class FeaturePart(models.Model):
     """A range of rows whose features one worker makes, in a file of its own until all are put together."""
 
-    build = models.UUIDField(help_text="Whoever puts the parts together; two who do so have parts of their own.")
+    build = models.UUIDField(help_text="Follows from the file they are parts of, so that whoever makes it shares them.")
     dataset = models.ForeignKey(Dataset, models.CASCADE, related_name="feature_parts")
+    version = models.CharField(max_length=120, help_text="Of the featuriser.")
     number = models.PositiveIntegerField()
     first_row = models.BigIntegerField()
     stop_row = models.BigIntegerField()

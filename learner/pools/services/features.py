@@ -133,16 +133,24 @@ def ensure_matrix(dataset: Dataset, tell: Tell = silent) -> FeatureMatrix:
     # Before the rows are read: what is emptied while they are is zeroed afterwards, by `zero_emptied`.
     empty = empty_slots(dataset)
     name = _name_of(dataset, featurizer.version, len(empty))
-    batches = zeroed(feature_parts.transformed(dataset, featurizer, tell), empty)
+    batches = zeroed(feature_parts.transformed(dataset, featurizer, tell, emptied=len(empty)), empty)
     # Two workers may write the same bytes at once; each file appears whole, and one row names them.
-    with files.written(name) as path:
-        written = write_matrix(path, batches, dimension=featurizer.dimension)
+    try:
+        with files.written(name) as path:
+            written = write_matrix(path, batches, dimension=featurizer.dimension)
+    except (LookupError, FileNotFoundError):
+        # They share their parts, which go once the first of them has stored the file.
+        made = FeatureMatrix.objects.filter(dataset=dataset, version=featurizer.version, file=name).first()
+        if made is None or not files.exists(name):
+            raise
+        return made
     values = {"file": name, "sha256": written.sha256, "rows": written.rows, "dimension": written.dimension}
     if stored is not None:
         FeatureMatrix.objects.filter(pk=stored.pk).update(**values, emptied=len(empty))
     stored, _ = FeatureMatrix.objects.get_or_create(
         dataset=dataset, version=featurizer.version, defaults=values | {"emptied": len(empty)}
     )
+    feature_parts.forget_parts(dataset, featurizer.version, len(empty))
     return stored
 
 

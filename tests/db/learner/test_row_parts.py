@@ -116,3 +116,127 @@ def test_features_whose_rows_are_gone_are_not_put_together(monkeypatch):
         features.ensure_matrix(dataset)
     assert not FeaturePart.objects.exists()
     assert not FeatureMatrix.objects.exists()
+
+
+@pytest.fixture
+def large(monkeypatch):
+    """Return an upload that is cut into five parts."""
+    monkeypatch.setattr(feature_rows, "BATCH_ROWS", 8)
+    monkeypatch.setattr(feature_parts, "PART_BATCHES", 2)
+    project = learning.open_trusted(make_user())
+    learning.fill_trusted(project)
+    dataset = Dataset.objects.select_related("project").get(project=project, role="pool")
+    assert not FeatureMatrix.objects.filter(dataset=dataset).exists()
+    assert dataset.row_count == 80
+    return dataset
+
+
+def counted(monkeypatch):
+    """Count the rows that are made features of."""
+    rows = []
+    real = feature_rows.batches
+
+    def noted(dataset, *, first=0, stop=None):
+        rows.append((first, stop))
+        return real(dataset, first=first, stop=stop)
+
+    monkeypatch.setattr(feature_rows, "batches", noted)
+    return rows
+
+
+class Killed(BaseException):
+    """Ends a worker in the middle of its work."""
+
+
+def test_whoever_takes_over_goes_on_with_the_parts_that_were_made(large, monkeypatch):
+    expected = features.ensure_matrix(large).sha256
+    FeatureMatrix.objects.all().delete()
+    real, made = feature_parts.make_part, []
+
+    def die_at_the_third(*, build):
+        if len(made) == 3:
+            raise Killed
+        made.append(build)
+        return real(build=build)
+
+    monkeypatch.setattr(feature_parts, "make_part", die_at_the_third)
+    with pytest.raises(Killed):
+        features.ensure_matrix(large)
+    assert FeaturePart.objects.filter(done=True).count() == 3
+    # One of their files is lost as well.
+    lost = FeaturePart.objects.select_related("dataset").get(number=1)
+    default_storage.delete(feature_parts._name_of(lost))
+    FeaturePart.objects.update(created_at=timezone.now() - timedelta(hours=11))
+    monkeypatch.setattr(feature_parts, "make_part", real)
+    rows = counted(monkeypatch)
+    assert features.ensure_matrix(large).sha256 == expected
+    assert rows == [(16, 32), (48, 64), (64, 80)]
+    assert not FeaturePart.objects.exists()
+    assert default_storage.listdir(f"features/{large.project_id}/parts")[1] == []
+
+
+def test_a_disk_that_is_full_when_the_file_is_put_together_costs_no_part(large, monkeypatch):
+    def full(*arguments, **named):
+        for batch in arguments[1]:
+            assert len(batch)
+            raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(features, "write_matrix", full)
+        with pytest.raises(OSError, match="No space"):
+            features.ensure_matrix(large)
+    assert FeaturePart.objects.filter(done=True).count() == 5
+    rows = counted(monkeypatch)
+    features.ensure_matrix(large)
+    assert rows == []
+
+
+def test_parts_made_before_a_record_was_emptied_are_of_no_more_use(large, monkeypatch):
+    rows = counted(monkeypatch)
+    list(feature_parts.transformed(large, features.featurizer_of(large.project), emptied=0))
+    assert len(rows) == 5
+    list(feature_parts.transformed(large, features.featurizer_of(large.project), emptied=1))
+    assert len(rows) == 10
+    assert FeaturePart.objects.values("build").distinct().count() == 2
+
+
+def test_features_that_were_changed_meanwhile_end_the_work(large, monkeypatch):
+    monkeypatch.setattr(features.featurizer_of(large.project).__class__, "version", "another")
+    parts = feature_parts._open_parts(large, "as it was", 0)
+    with pytest.raises(LookupError, match="were changed"):
+        feature_parts.make_part(build=parts[0].build)
+
+
+def test_whoever_comes_second_takes_the_file_of_the_first(large, monkeypatch):
+    """Both share their parts; when the second puts them together, the first has stored the file and forgotten them."""
+    real = features.write_matrix
+    first = {}
+
+    def overtaken(path, batches, *, dimension):
+        if not first:
+            first["stored"] = True
+            first["matrix"] = features.ensure_matrix(large)
+        return real(path, batches, dimension=dimension)
+
+    monkeypatch.setattr(features, "write_matrix", overtaken)
+    rows = counted(monkeypatch)
+    stored = features.ensure_matrix(large)
+    assert stored == first["matrix"]
+    assert FeatureMatrix.objects.count() == 1
+    assert len(rows) in (5, 10)
+    assert not FeaturePart.objects.exists()
+
+
+def test_a_living_holder_says_that_it_still_wants_its_parts(large, monkeypatch):
+    """Half a day passes with each part, and the clock sweeps after it."""
+    monkeypatch.setattr(feature_parts, "WANTED_EVERY_SECONDS", -1.0)
+    real, kept = feature_parts._still_wanted, []
+
+    def after_half_a_day(build):
+        FeaturePart.objects.update(created_at=timezone.now() - timedelta(hours=13))
+        real(build)
+        kept.append(feature_parts.forget_abandoned())
+
+    monkeypatch.setattr(feature_parts, "_still_wanted", after_half_a_day)
+    features.ensure_matrix(large)
+    assert kept == [0] * 6
