@@ -3,8 +3,8 @@
 Run: python -m benchmarks.secret_blocks [--data DIR] [--pools N ...] [--seeds N] [--out FILE.json]
 
 Data and features are those of recipes.py. The blocks are drawn, charged and regularised towards the release before as a
-live project does it; every estimator costs epsilon 1.7 a training, those with Gaussian noise delta 1e-6 beside it. All
-of it is a simulation: seeded noise, known labels.
+live project does it; a training costs what the preset ships, with which four blocks spend all of its limit, those with
+Gaussian noise delta beside epsilon. All of it is a simulation: seeded noise, known labels.
 """
 
 import argparse
@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from annotation.choices.presets import PRESETS
 from benchmarks.trials.tasks import Task, digits_task, kdd_task, mnist_task
 from learner.estimators.kinds import Training, estimator_for
 from learner.linear_model import LinearModel
@@ -23,7 +24,8 @@ from learner.strategies.blocks import block_rates, draw_blocks
 from privacy.accounting.events import SecretBlockEvent
 from privacy.mechanisms.randomness import SimulationRandom
 
-EPSILON, DELTA, RATE = 1.7, 1e-6, 0.1
+PRESET = PRESETS["pool-experts"].defaults
+EPSILON, DELTA, RATE = (PRESET[name] for name in ("training_epsilon", "training_delta", "selection_rate"))
 CANDIDATES = {
     "logistic": {},
     "logistic_gaussian": {},

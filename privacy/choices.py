@@ -299,6 +299,13 @@ class Choice(ABC):
         """Return what one release of a pool's model is charged, None where that is nothing or decided elsewhere."""
         return None
 
+    def whole_limit(self, settings: Mapping[str, Any]) -> Mapping[str, float]:
+        """Return what a training costs that spends all of a pool's limit on what is planned, by the settings' names.
+
+        Empty where this does not decide it.
+        """
+        return {}
+
     def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
         """Return the rules between several settings that are broken, by the setting that breaks them."""
         return {}

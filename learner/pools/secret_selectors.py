@@ -14,6 +14,7 @@ from learner.work.keys import key_of
 from privacy.accounting.event import Event, event_from_json
 from privacy.accounting.events import SecretBlockEvent, SecretSampleEvent
 from privacy.models import EntryKind, LedgerEntry, Quota
+from privacy.selectors import can_pay
 
 # Each attempt at a block makes the next one dearer, so a block that fails this often is left aside.
 MAX_FAILED_TRAININGS = 3
@@ -39,12 +40,20 @@ def blocks_of(project: Project) -> QuerySet[Round]:
 
 
 def current_block(project: Project) -> Round | None:
-    """Return the newest block while it still has to give its model."""
+    """Return the newest block while it still has to give its model.
+
+    A training that failed is charged like one that released, and another one for the same block costs more than that.
+    Where the account cannot pay it the block is left aside: its release is lost, and the next block's is not.
+    """
     block = blocks_of(project).select_related("project__pool_account").first()
     if block is None or block.training_runs.filter(state=WorkState.DONE).exists():
         return None
     failed = block.training_runs.filter(state=WorkState.FAILED).count()
-    return block if failed < MAX_FAILED_TRAININGS else None
+    if failed >= MAX_FAILED_TRAININGS:
+        return None
+    if failed and not can_pay(project.pool_account, [release_event(project, block=block.block or 0)]):
+        return None
+    return block
 
 
 def open_block(project: Project) -> Round | None:

@@ -1,6 +1,7 @@
 """The contract of every query strategy: which records to ask about, from whom it hides them, and its cost."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -20,6 +21,8 @@ BEYOND_A_STREAM = _(
     "A stream decides about each record once and by itself: with a screen of two rates or of a falling one, or by "
     "asking about all."
 )
+# What rounds that cost are left of a limit where nobody says what a training may cost.
+SHARE_OF_ROUNDS = 0.15
 OracleName = Literal["trusted", "crowd"]
 Series = Literal["single", "opened", "continued"]
 
@@ -163,6 +166,21 @@ class StrategyChoice(Choice):
     def simulated(self) -> QueryStrategy:
         """Return what stands for the strategy in the planner's simulations."""
         return self.strategy()
+
+    def whole_limit(self, settings: Mapping[str, Any]) -> Mapping[str, float]:
+        """Divide what choosing leaves of the limit evenly over the releases that are planned, one where nobody says.
+
+        Where every round costs, and nobody knows how many there will be, a share is kept for them.
+        """
+        opening = self.opening(settings)
+        kept = 0.0 if opening is None else opening.cost(adjacency="null").epsilon
+        if opening is None and self.event(pool_size=2, picks=1).cost(adjacency="null").epsilon > 0:
+            kept = SHARE_OF_ROUNDS * settings["pool_epsilon"]
+        releases = settings.get("maximum_releases") or 1
+        return {
+            "training_epsilon": (settings["pool_epsilon"] - kept) / releases,
+            "training_delta": settings["pool_delta"] / releases,
+        }
 
     def event(self, *, pool_size: int, picks: int, series: Series = "opened", **circumstances: Any) -> Event:
         """Return the accountant's event of one round."""

@@ -1,15 +1,18 @@
 """Label a secret sample: nobody outside learns which records, how many, or when; only the model is released."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from learner.linear_model import LinearModel
 from learner.strategies.base import BEYOND_A_STREAM, QueryStrategy, Series, StrategyChoice
+from learner.strategies.blocks import block_rates
 from learner.strategies.scoring import boundary_distances, score_blocks
 from privacy.accounting.events import Event, SecretChoiceEvent, SecretSampleEvent
+from privacy.accounting.events_series import even_training
 from privacy.choices import Sound, parameter
 from privacy.mechanisms.randomness import RandomSource
 from privacy.mechanisms.screening import coin_probability, flip_coins
@@ -212,3 +215,18 @@ class SecretBlocks(StrategyChoice):
     def strategy(self) -> SecretSample:
         """Return the sample of the first block."""
         return SecretSample(self.selection_rate)
+
+    def whole_limit(self, settings: Mapping[str, Any]) -> Mapping[str, float]:
+        """Spend all of the limit on one release of each block that is planned, and keep nothing for a second attempt.
+
+        Under a limit that other projects share nothing is proved for a series, and blocks are charged one by one.
+        """
+        rates = block_rates(self.selection_rate)
+        epsilon, delta = even_training(
+            settings["pool_epsilon"],
+            settings["pool_delta"],
+            rates,
+            releases=settings.get("maximum_releases") or len(rates),
+            as_series=not settings.get("shared_limit"),
+        )
+        return {"training_epsilon": epsilon, "training_delta": delta}

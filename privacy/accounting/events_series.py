@@ -241,3 +241,47 @@ def series_event(
         return event
     scale = min(1.0, delta / event.cost().delta) * (1 - 2.0**-40)
     return SecretSeriesEvent(event.rates, epsilons, tuple(found * scale for found in deltas))
+
+
+def even_training(
+    epsilon: float, delta: float, rates: Sequence[float], *, releases: int, as_series: bool = True
+) -> tuple[float, float]:
+    r"""Return the (epsilon, delta) of one training with which the first `releases` blocks spend a limit.
+
+    Every block gets the same: :math:`\varepsilon_m=\ln(1+(e^\varepsilon-1)/\sum_kq_k)` over the blocks that release.
+    A series pays the delta of all its blocks with the first of them, so delta is divided over all. Nothing is left for
+    a second attempt: one that dies costs what its release would have cost.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The limit, epsilon > 0, 0 <= delta < 1.
+    rates : sequence of float
+        Of all blocks, each in (0, 1].
+    releases : int
+        How many of the blocks are to release, >= 1; more than there are means all.
+    as_series : bool
+        False where nothing is proved for a series and each block pays as a sample of its own.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+    """
+    checks.positive("epsilon", epsilon)
+    if not 0 <= delta < 1:
+        raise ValueError(say("delta must lie in [0, 1), got {delta}", delta=delta))
+    checks.at_least("releases", releases, 1)
+    if not rates:
+        raise ValueError(say("a series needs a rate, an epsilon and a delta of each block"))
+    for rate in rates:
+        checks.rate("rate", rate)
+    paying = rates[:releases]
+    if as_series:
+        return math.log1p(math.expm1(epsilon) / math.fsum(paying)), delta / math.fsum(rates)
+    low, high = epsilon / len(paying), math.log1p(math.expm1(epsilon) / min(paying))
+    for _ in range(80):
+        middle = (low + high) / 2
+        told = math.fsum(mixture_epsilon([rate], [middle]) for rate in paying)
+        low, high = (middle, high) if told <= epsilon else (low, middle)
+    return low, delta / math.fsum(paying)

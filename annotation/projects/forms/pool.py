@@ -10,6 +10,7 @@ from annotation.choices.answers_unit import answers_unit
 from annotation.choices.catalogue import CATALOGUE
 from annotation.choices.gates import GATE_FIELDS
 from annotation.choices.label_types.choose import ChooseOne
+from annotation.choices.planned_training import planned_training
 from annotation.choices.preset import Preset
 from annotation.choices.presets import epsilon_of_kind
 from annotation.choices.selection_rules import field_defaults
@@ -18,6 +19,15 @@ from annotation.projects.forms.choosing import ChoosingForm
 from privacy.choices import Kind
 
 ROUNDS = ("round_size", "labels_per_release", "update_policy")
+# What the price of a training follows from, and how it is read from what was typed.
+PRICED: Mapping[str, type] = {
+    "pool_epsilon": float,
+    "pool_delta": float,
+    "selection_rate": float,
+    "selection_epsilon": float,
+    "features_epsilon": float,
+    "maximum_releases": int,
+}
 DATA_FIELDS: Mapping[str, tuple[str, ...]] = {
     DataKind.TEXT: ("feature_dimension",),
     DataKind.TABLE: ("columns",),
@@ -54,6 +64,7 @@ class PoolProjectForm(ChoosingForm):
         if answers_unit(self.chosen) is None:
             self.fields.pop("labels_epsilon", None)
         self._price_gate()
+        self._price_training()
         self.ask_declared()
         for name in self._unused():
             self.fields.pop(name, None)
@@ -85,6 +96,22 @@ class PoolProjectForm(ChoosingForm):
         kind = self.chosen.get("gate_kind", self.preset.defaults.get("gate_kind"))
         if kind != self.preset.defaults.get("gate_kind") and str(self.initial.get("gate_epsilon")) == str(whole):
             self.initial["gate_epsilon"] = epsilon_of_kind(self.preset, {**self.preset.defaults, "gate_kind": kind})
+
+    def _price_training(self) -> None:
+        """Let a training cost what spends all of the limit on what is planned, unless somebody typed a price."""
+        settings = {**self.initial, **self.chosen, "oracle": self.preset.oracle}
+        settings.setdefault("data_kind", self.preset.data_kinds[0])
+        for name, read in PRICED.items():
+            try:
+                settings[name] = read(settings[name]) if settings.get(name) not in (None, "") else None
+            except (TypeError, ValueError):
+                # What cannot be read is told at its field.
+                return
+        if not settings["pool_epsilon"] or settings["pool_delta"] is None:
+            return
+        for name, price in planned_training(settings).items():
+            if str(self.initial.get(name)) in ("None", str(self.preset.defaults.get(name))):
+                self.initial[name] = price
 
     def _unused(self) -> list[str]:
         """Name the fields that the choices made so far do not use."""

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from annotation.errors import LeaseExpired, UndoRefused
 from annotation.models import Consensus, Query, QueryState, Record, WorkState
+from annotation.projects.services.projects import create_project
 from annotation.questions.services import labels, queue, undoing
 from learner.errors import BlockNotOpen
 from learner.models import ModelRelease, Round, SecretDraw, TrainingRun
@@ -282,6 +283,61 @@ def test_a_block_whose_training_keeps_failing_is_left_aside(secret, monkeypatch)
             training.train_model(run_id=str(TrainingRun.objects.get(state=WorkState.WAITING).pk))
     rounds.advance_project(project_id=secret.pk)
     assert Round.objects.get(state=WorkState.WAITING).block == 2
+
+
+def planned_for_all_of_the_limit():
+    """Open a project whose three blocks spend all of its limit, as nobody said what a training costs."""
+    project = create_project(
+        name="Planned",
+        preset="pool-experts",
+        owner=make_user(),
+        data_kind="text",
+        classes=learning.CLASSES,
+        question="Fruit or tool?",
+        selection_rate=0.2,
+        features="standard",
+        feature_dimension=16,
+    )
+    learning.fill_trusted(project)
+    return project
+
+
+def test_blocks_spend_all_of_the_limit_that_nobody_divided():
+    project = planned_for_all_of_the_limit()
+    learning.run_to_release(project, make_user(), version=3)
+    assert 0.999 * 2e9 < ledger_total(project) <= 2e9
+    delta = sum(entry.delta_atto or 0 for entry in project.pool_account.entries.filter(kind="commit"))
+    assert 0.999 * 5e12 < delta <= 5e12
+
+
+@pytest.mark.parametrize("dead", [1, 2, 3])
+def test_an_attempt_that_dies_costs_its_release_and_no_other(monkeypatch, dead):
+    project = planned_for_all_of_the_limit()
+    if dead > 1:
+        learning.run_to_release(project, make_user(), version=dead - 1)
+    rounds.advance_project(project_id=project.pk)
+    learning.work_off(project)
+    secret_rounds.close_block(project=project)
+    rounds.advance_project(project_id=project.pk)
+    run = TrainingRun.objects.get(state=WorkState.WAITING)
+    killed = die_at(monkeypatch, "training_fitted")
+    with pytest.raises(killed):
+        training.train_model(run_id=str(run.pk))
+    monkeypatch.undo()
+    lapse(run)
+    training.train_model(run_id=str(run.pk))
+    run.refresh_from_db()
+    # What is left is less than a second attempt costs, so nothing is released twice.
+    assert run.state == WorkState.FAILED
+    assert ModelRelease.objects.count() == dead - 1
+    if dead < 3:
+        assert project_status(project).step == Step.ASK
+        learning.run_to_release(project, make_user(), version=2)
+        blocks = ModelRelease.objects.order_by("version").values_list("training_run__block__block", flat=True)
+        assert list(blocks) == [block for block in (1, 2, 3) if block != dead]
+    assert project_status(project).step == Step.FINISHED
+    assert ledger_total(project) <= 2e9
+    assert learning.open_reservations(project) == 0
 
 
 def test_the_budget_is_checked_at_the_price_of_the_block():

@@ -11,7 +11,7 @@ from scipy.stats import norm
 from privacy.accounting.composition import gaussian_epsilon
 from privacy.accounting.cost import NoProof
 from privacy.accounting.events import GaussianEvent, MinibatchSgdEvent, SecretBlockEvent, SecretSeriesEvent
-from privacy.accounting.events_series import series_event
+from privacy.accounting.events_series import even_training, series_event
 from privacy.accounting.screens import hidden_selection_epsilon
 
 
@@ -214,3 +214,36 @@ def test_a_series_that_stops_by_what_it_saw_has_paid_for_every_outcome(data, sto
         ratios = [s / q if bit else (1 - s) / (1 - q) for bit, q, s in zip(path, quiet, loud, strict=False)]
         ratio = 1 + sum(rate * (found - 1) for rate, found in zip(rates, ratios, strict=False))
         assert abs(math.log(ratio)) <= price * (1 + 1e-9) + 1e-12
+
+
+@given(
+    epsilon=st.floats(0.05, 6),
+    delta=st.sampled_from([0.0, 1e-8, 1e-5]),
+    rates=st.lists(st.floats(0.01, 0.25), min_size=1, max_size=4),
+    releases=st.integers(1, 6),
+)
+def test_even_trainings_spend_the_limit_over_the_blocks_that_release(epsilon, delta, rates, releases):
+    each, missed = even_training(epsilon, delta, rates, releases=releases)
+    paying = rates[:releases]
+    assert math.log1p(sum(rate * math.expm1(each) for rate in paying)) == pytest.approx(epsilon, rel=1e-9)
+    assert sum(rate * missed for rate in rates) == pytest.approx(delta, rel=1e-9)
+    # A twin that planned as if one more small block released would not.
+    assert math.log1p((sum(paying) + 0.01) * math.expm1(each)) > epsilon * (1 + 1e-6)
+
+
+@given(epsilon=st.floats(0.05, 6), rates=st.lists(st.floats(0.01, 0.25), min_size=1, max_size=4))
+def test_blocks_that_pay_one_by_one_add_up_to_the_limit(epsilon, rates):
+    each, missed = even_training(epsilon, 1e-6, rates, releases=len(rates), as_series=False)
+    assert sum(hidden_selection_epsilon(rate, each, "null") for rate in rates) == pytest.approx(epsilon, rel=1e-6)
+    assert sum(rates) * missed == pytest.approx(1e-6)
+    assert each <= even_training(epsilon, 1e-6, rates, releases=len(rates))[0] * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [(0.0, 0.0, (0.1,), 1), (1.0, 1.0, (0.1,), 1), (1.0, 0.0, (), 1), (1.0, 0.0, (0.1,), 0), (1.0, 0.0, (0.0,), 1)],
+)
+def test_limits_that_cannot_be_divided_are_refused(wrong):
+    epsilon, delta, rates, releases = wrong
+    with pytest.raises(ValueError):
+        even_training(epsilon, delta, rates, releases=releases)

@@ -191,3 +191,23 @@ def test_a_project_named_like_the_page_that_opens_one_has_another_address(client
     go_on(client, "pool-experts", Step.TASK, **(TASK | {"name": "New"}))
     client.post(at("pool-experts", Step.CHECK))
     assert Project.objects.get().slug == "new-2"
+
+
+@pytest.mark.parametrize(
+    ("typed", "price"),
+    [
+        ({}, 2.195),
+        ({"pool_epsilon": "1"}, 1.146),
+        ({"selection_rate": "0.8"}, 2.195),
+        ({"maximum_releases": "2"}, 3.494),
+        ({"selection": "random"}, 1.999),
+        ({"pool_epsilon": "1", "training_epsilon": "2.195"}, 1.146),
+        ({"pool_epsilon": "1", "training_epsilon": "0.3"}, 0.3),
+        # What cannot be read is told at its field, and nothing follows from it.
+        ({"pool_epsilon": "much"}, 2.195),
+        ({"selection_rate": "7"}, 2.195),
+    ],
+)
+def test_the_price_of_a_training_follows_the_limit_until_somebody_types_one(typed, price):
+    form = draft_form(PRESETS["pool-experts"], typed, assumed=True)
+    assert float(form.data["training_epsilon"]) == price

@@ -1,0 +1,117 @@
+"""What a training costs where nobody says: the planned releases spend the limit, but for a rounding remainder."""
+
+import math
+
+import pytest
+
+from annotation.choices.planned_training import planned_training, rounded_down
+from annotation.choices.presets import PRESETS
+from learner.estimators.sums import PrivateSums
+from learner.strategies.blocks import block_rates
+from privacy.accounting.events import SecretBlockEvent
+from privacy.accounting.events_series import even_training
+
+PRESET = {**PRESETS["pool-experts"].defaults, "oracle": "trusted", "data_kind": "text", "classes": ["a", "b"]}
+
+
+def settings(**changed):
+    return PRESET | changed
+
+
+def spent(planned, rate, releases):
+    """Return what so many blocks are charged, entry for entry, as a live project pays."""
+    training = PrivateSums(planned["training_epsilon"], delta=planned["training_delta"], classes=[0, 1]).event_for(8)
+    before, costs = None, []
+    for block in range(1, releases + 1):
+        before = SecretBlockEvent.next_of(before, training, block=block, rates=block_rates(rate))
+        costs.append(before.cost())
+    return math.fsum(cost.epsilon for cost in costs), math.fsum(cost.delta for cost in costs)
+
+
+def test_the_preset_ships_what_is_planned_for_it():
+    planned = planned_training(PRESET)
+    assert planned == {name: PRESET[name] for name in ("training_epsilon", "training_delta")}
+
+
+@pytest.mark.parametrize(("rate", "releases"), [(0.1, None), (0.1, 2), (0.05, 1), (0.2, 3), (0.5, None)])
+@pytest.mark.parametrize("limit", [0.5, 2.0, 6.0])
+def test_planned_blocks_spend_the_limit_and_no_more(rate, releases, limit):
+    planned = planned_training(settings(selection_rate=rate, maximum_releases=releases, pool_epsilon=limit))
+    blocks = releases or len(block_rates(rate))
+    epsilon, delta = spent(planned, rate, blocks)
+    assert 0.998 * limit < epsilon <= limit
+    assert 0.998 * 5e-6 < delta <= 5e-6
+    # A hundredth more is too much.
+    more = {name: 1.01 * price for name, price in planned.items()}
+    assert (spent(more, rate, blocks)[0] > limit, spent(more, rate, blocks)[1] > 5e-6) == (True, True)
+
+
+def test_a_second_attempt_at_any_block_is_more_than_is_left():
+    training = PrivateSums(PRESET["training_epsilon"], delta=PRESET["training_delta"], classes=[0, 1]).event_for(8)
+    before, paid = None, 0.0
+    for block in range(1, 5):
+        before = SecretBlockEvent.next_of(before, training, block=block, rates=block_rates(0.1))
+        paid += before.cost().epsilon
+        again = SecretBlockEvent.next_of(before, training, block=block, rates=block_rates(0.1))
+        assert paid + again.cost().epsilon > 2.0
+
+
+def test_the_delta_of_all_blocks_is_divided_since_the_first_of_them_pays_it():
+    for releases in (None, 1):
+        planned = planned_training(settings(maximum_releases=releases))
+        assert 0.999 * 5e-6 < 0.8 * planned["training_delta"] <= 5e-6
+
+
+def test_under_a_limit_that_others_share_each_block_pays_alone():
+    shared = planned_training(PRESET, shared_limit=True)
+    alone = planned_training(PRESET)
+    assert shared["training_epsilon"] < alone["training_epsilon"]
+    rates = block_rates(0.1)
+    assert even_training(2.0, 5e-6, rates, releases=4, as_series=False)[0] == pytest.approx(
+        shared["training_epsilon"], rel=1e-3
+    )
+
+
+def test_other_selections_divide_what_choosing_leaves():
+    assert planned_training(settings(selection="random"))["training_epsilon"] == pytest.approx(2.0, rel=1e-3)
+    four = planned_training(settings(selection="random", maximum_releases=4))
+    assert four["training_epsilon"] == pytest.approx(0.5, rel=1e-3)
+    assert four["training_delta"] == pytest.approx(1.25e-6, rel=1e-3)
+    assert planned_training(settings(selection="top_c"))["training_epsilon"] == pytest.approx(1.7, rel=1e-3)
+    screened = settings(selection="exposure_capped_screen", screen_high=0.5, screen_low=0.4, exposures=1)
+    assert 0 < planned_training(screened)["training_epsilon"] < 2.0
+
+
+def test_directions_that_are_paid_for_leave_less():
+    images = {"data_kind": "image", "features": "principal", "features_epsilon": 0.5}
+    assert planned_training(settings(**images)) == {
+        **planned_training(settings(pool_epsilon=1.5)),
+    }
+
+
+def test_what_has_no_delta_gets_none():
+    assert set(planned_training(settings(estimator="logistic"))) == {"training_epsilon"}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"oracle": "crowd"},
+        {"arrival": "stream"},
+        {"selection": "nothing of the kind"},
+        {"pool_epsilon": 0.0},
+        {"pool_epsilon": -1.0},
+        {"pool_delta": 1.0},
+        {"selection_rate": 1.5},
+        {"features": "principal", "features_epsilon": 3.0, "data_kind": "image"},
+    ],
+)
+def test_where_something_else_decides_or_is_wrong_nothing_is_planned(changed):
+    assert planned_training(settings(**changed)) == {}
+
+
+@pytest.mark.parametrize(
+    ("cost", "shown"), [(2.19570, 2.195), (6.25e-6, 6.249e-6), (0.0123456, 0.01234), (31.0, 30.99)]
+)
+def test_numbers_are_short_and_never_above(cost, shown):
+    assert rounded_down(cost) == shown <= cost
