@@ -299,11 +299,8 @@ class Choice(ABC):
         """Return what one release of a pool's model is charged, None where that is nothing or decided elsewhere."""
         return None
 
-    def whole_limit(self, settings: Mapping[str, Any]) -> Mapping[str, float]:
-        """Return what a training costs that spends all of a pool's limit on what is planned, by the settings' names.
-
-        Empty where this does not decide it.
-        """
+    def planned(self, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return what a project's settings are where nobody says, by their names; empty where this plans none."""
         return {}
 
     def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:

@@ -124,7 +124,7 @@ PRESETS: dict[str, Preset] = {
                 "text_columns": 128,
                 "estimator": "planned",
                 "smoothing": 2.0,
-                # All of the limit, `planned_training` of these settings.
+                # All of the limit, `planned_settings` of these settings.
                 "training_epsilon": 2.195,
                 "training_delta": 6.249e-6,
                 "regularization": 1.0,

@@ -84,10 +84,11 @@ def requests(*, whole: bool) -> Callable[[Path, Path], Files]:
 
 
 def digits(folder: Path, _data: Path) -> Files:
-    """All ten digits of scikit-learn, as its 64 numbers."""
+    """All ten digits of scikit-learn, as images of 8 by 8 pixels."""
     X, y = load_digits(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(y))
     X, y = X[order], y[order]
+    X = np.round(X * 255 / 16).astype(np.uint8).reshape(-1, 8, 8)
     np.savez(folder / "digits.npz", X_train=X[:1437], y_train=y[:1437], X_test=X[1437:], y_test=y[1437:])
     return {"data": folder / "digits.npz"}
 

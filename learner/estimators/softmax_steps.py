@@ -75,7 +75,7 @@ class PrivateSoftmaxSteps(LinearLogisticClassifier):
         delta: float = 1e-6,
         classes: Any = None,
         steps: int = 40,
-        residual_bound: float = 0.35,
+        residual_bound: float = 0.25,
         norm_bound: float = 1.0,
         intercept_scaling: float = 0.2,
         adjacency: Adjacency = "null",

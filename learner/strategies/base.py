@@ -167,7 +167,7 @@ class StrategyChoice(Choice):
         """Return what stands for the strategy in the planner's simulations."""
         return self.strategy()
 
-    def whole_limit(self, settings: Mapping[str, Any]) -> Mapping[str, float]:
+    def planned(self, settings: Mapping[str, Any]) -> Mapping[str, float]:
         """Divide what choosing leaves of the limit evenly over the releases that are planned, one where nobody says.
 
         Where every round costs, and nobody knows how many there will be, a share is kept for them.

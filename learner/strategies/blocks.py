@@ -1,5 +1,7 @@
 """Disjoint secret blocks of a pool: one secret coin gives each record its block, or none."""
 
+import math
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -43,6 +45,27 @@ def block_rates(first_rate: float) -> tuple[float, ...]:
     """Return the public probability of each block: q, q, 2q, 4q and so on, exactly as drawn and charged."""
     edges = [Fraction(float(edge)) for edge in block_edges(first_rate)]
     return tuple(float(edge - before) for before, edge in zip([Fraction(0), *edges[:-1]], edges, strict=True))
+
+
+def weights_of_block(before: Sequence[float], own: float) -> tuple[float, float]:
+    """Return what earlier sums and those of a new block are multiplied by, so that a block counts by its public rate.
+
+    All blocks have the same noise, and a mean of noisy means is best with weights as its squared sizes. The sums stay
+    as large as plain ones.
+
+    Parameters
+    ----------
+    before : sequence of float
+        Rates of the blocks whose sums, so weighted, are there; at least one.
+    own : float
+        Rate of the new block.
+    """
+    scale = _scale([*before, own])
+    return scale / _scale(before), scale * own
+
+
+def _scale(rates: Sequence[float]) -> float:
+    return math.fsum(rates) / math.fsum(rate**2 for rate in rates)
 
 
 def draw_blocks(n_records: int, first_rate: float, rng: RandomSource) -> NDArray[np.uint8]:

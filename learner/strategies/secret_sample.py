@@ -216,7 +216,7 @@ class SecretBlocks(StrategyChoice):
         """Return the sample of the first block."""
         return SecretSample(self.selection_rate)
 
-    def whole_limit(self, settings: Mapping[str, Any]) -> Mapping[str, float]:
+    def planned(self, settings: Mapping[str, Any]) -> Mapping[str, float]:
         """Spend all of the limit on one release of each block that is planned, and keep nothing for a second attempt.
 
         Under a limit that other projects share nothing is proved for a series, and blocks are charged one by one.

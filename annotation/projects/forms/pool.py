@@ -10,7 +10,7 @@ from annotation.choices.answers_unit import answers_unit
 from annotation.choices.catalogue import CATALOGUE
 from annotation.choices.gates import GATE_FIELDS
 from annotation.choices.label_types.choose import ChooseOne
-from annotation.choices.planned_training import planned_training
+from annotation.choices.planned_settings import planned_settings
 from annotation.choices.preset import Preset
 from annotation.choices.presets import epsilon_of_kind
 from annotation.choices.selection_rules import field_defaults
@@ -19,15 +19,6 @@ from annotation.projects.forms.choosing import ChoosingForm
 from privacy.choices import Kind
 
 ROUNDS = ("round_size", "labels_per_release", "update_policy")
-# What the price of a training follows from, and how it is read from what was typed.
-PRICED: Mapping[str, type] = {
-    "pool_epsilon": float,
-    "pool_delta": float,
-    "selection_rate": float,
-    "selection_epsilon": float,
-    "features_epsilon": float,
-    "maximum_releases": int,
-}
 DATA_FIELDS: Mapping[str, tuple[str, ...]] = {
     DataKind.TEXT: ("feature_dimension",),
     DataKind.TABLE: ("columns",),
@@ -64,7 +55,7 @@ class PoolProjectForm(ChoosingForm):
         if answers_unit(self.chosen) is None:
             self.fields.pop("labels_epsilon", None)
         self._price_gate()
-        self._price_training()
+        self._plan()
         self.ask_declared()
         for name in self._unused():
             self.fields.pop(name, None)
@@ -97,21 +88,25 @@ class PoolProjectForm(ChoosingForm):
         if kind != self.preset.defaults.get("gate_kind") and str(self.initial.get("gate_epsilon")) == str(whole):
             self.initial["gate_epsilon"] = epsilon_of_kind(self.preset, {**self.preset.defaults, "gate_kind": kind})
 
-    def _price_training(self) -> None:
-        """Let a training cost what spends all of the limit on what is planned, unless somebody typed a price."""
+    def _plan(self) -> None:
+        """Let settings that nobody typed follow the limit, the planned releases and the classes."""
         settings = {**self.initial, **self.chosen, "oracle": self.preset.oracle}
         settings.setdefault("data_kind", self.preset.data_kinds[0])
-        for name, read in PRICED.items():
+        settings["classes"] = str(settings.get("classes") or "").split("\n")
+        kinds = {name: each.type for name, each in CATALOGUE.parameters().items() if each.type in (int, float)}
+        for name, read in (kinds | dict.fromkeys(("pool_epsilon", "pool_delta"), float)).items():
             try:
                 settings[name] = read(settings[name]) if settings.get(name) not in (None, "") else None
             except (TypeError, ValueError):
                 # What cannot be read is told at its field.
                 return
-        if not settings["pool_epsilon"] or settings["pool_delta"] is None:
+            if settings[name] is None:
+                del settings[name]
+        if not {"pool_epsilon", "pool_delta"} <= settings.keys():
             return
-        for name, price in planned_training(settings).items():
+        for name, value in planned_settings(settings).items():
             if str(self.initial.get(name)) in ("None", str(self.preset.defaults.get(name))):
-                self.initial[name] = price
+                self.initial[name] = value
 
     def _unused(self) -> list[str]:
         """Name the fields that the choices made so far do not use."""

@@ -10,6 +10,7 @@ from django.db import IntegrityError, transaction
 from annotation.choices import kinds
 from annotation.choices.catalogue import default_of
 from annotation.choices.gates import gate_event, gate_from
+from annotation.choices.planned_settings import planned_settings
 from annotation.choices.preset import Preset
 from annotation.choices.presets import PRESETS, broken_rules
 from annotation.choices.services import configurations
@@ -18,6 +19,7 @@ from annotation.errors import ConfigurationFrozen, InvalidConfiguration
 from annotation.models import STREAM_JOB, Arrival, Dataset, Oracle, Project
 from annotation.projects.services import answers_accounts, configuring
 from annotation.work.services import jobs
+from privacy.selectors import quota_of
 from privacy.wording import rules_together, said_together, say
 
 
@@ -35,6 +37,8 @@ def propose_kind(*, project: Project, preset: Preset, unit: str, labels_epsilon:
     limits = configuring.limits_of(project)
     if preset.oracle == Oracle.CROWD:
         limits["labels_epsilon"] = _labels_limit(project, preset, labels_epsilon)
+    shared = quota_of(project.pool_account) is not None
+    wanted |= planned_settings(project.settings | limits | wanted, shared_limit=shared)
     broken = _blame_limits(broken_rules(project.settings | limits | wanted), preset, limits)
     broken |= kinds.broken_by_data(project, wanted)
     standing = project.settings

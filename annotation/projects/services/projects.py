@@ -11,7 +11,7 @@ from django.utils.text import slugify
 from annotation.choices.account_kind import DELTA_SHARE, filter_of
 from annotation.choices.answers_unit import answers_unit
 from annotation.choices.gates import ALL_GATE_FIELDS
-from annotation.choices.planned_training import planned_training
+from annotation.choices.planned_settings import planned_settings
 from annotation.choices.presets import PRESETS, broken_rules, epsilon_of_kind
 from annotation.choices.refusals import refuse_broken
 from annotation.choices.selection_rules import GAUSSIAN, POOL_ESTIMATORS
@@ -75,7 +75,7 @@ def create_project(
     }
     if values.get("estimator") in WITHOUT_DELTA and "training_delta" not in settings:
         values["training_delta"] = 0.0
-    values |= _training_price(values, settings, shared_limit=population is not None)
+    values |= _plan(values, settings, shared_limit=population is not None)
     if "gate_epsilon" not in settings and values["gate_kind"] != chosen.defaults.get("gate_kind", values["gate_kind"]):
         values["gate_epsilon"] = epsilon_of_kind(chosen, values)
     refuse_broken(broken_rules(values))
@@ -119,10 +119,10 @@ def create_project(
     return project
 
 
-def _training_price(values: Mapping[str, Any], said: Mapping[str, Any], *, shared_limit: bool) -> dict[str, float]:
-    """Return what a training costs where nobody said another price than the one planned for a limit of its own."""
-    alone, planned = planned_training(values), planned_training(values, shared_limit=shared_limit)
-    return {name: planned[name] for name, price in alone.items() if said.get(name, price) == price}
+def _plan(values: Mapping[str, Any], said: Mapping[str, Any], *, shared_limit: bool) -> dict[str, Any]:
+    """Return what is planned where nobody said anything else than what is planned under a limit of its own."""
+    alone, planned = planned_settings(values), planned_settings(values, shared_limit=shared_limit)
+    return {name: planned[name] for name, value in alone.items() if said.get(name, value) == value}
 
 
 @contextmanager

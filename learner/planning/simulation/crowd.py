@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -162,7 +163,7 @@ def _rounds(label_counts: Sequence[int], round_size: int) -> list[tuple[int, boo
 
 def _points(task: Task, courses: Mapping[str, list[Course]], version_0: NDArray[np.intp]) -> tuple[Point, ...]:
     constant = np.full(len(task.test_labels), np.bincount(task.labels).argmax())
-    still = {
+    still: dict[str, Any] = {
         "version_0": Accuracy.over_seeds([version_0], task.test_labels),
         "constant": Accuracy.over_seeds([constant], task.test_labels),
     }
@@ -170,13 +171,17 @@ def _points(task: Task, courses: Mapping[str, list[Course]], version_0: NDArray[
         Point(
             labels=count,
             **still,
-            **{
-                name: Accuracy.over_seeds([course[place] for course in found], task.test_labels)
-                for name, found in courses.items()
-            },
+            **_reached(task, courses, place),
         )
         for place, count in enumerate(task.label_counts)
     )
+
+
+def _reached(task: Task, courses: Mapping[str, list[Course]], place: int) -> dict[str, Any]:
+    return {
+        name: Accuracy.over_seeds([course[place] for course in found], task.test_labels)
+        for name, found in courses.items()
+    }
 
 
 def _accounts(settings: CrowdSettings, task: Task) -> tuple[Account, ...]:

@@ -102,6 +102,8 @@ class Point:
         The same labels and the same prior, without noise.
     constant : Accuracy
         Always the most frequent class.
+    releases : tuple of Accuracy
+        Of a project that releases several times, what each release reached; the last one is `project`.
     """
 
     labels: int
@@ -110,6 +112,7 @@ class Point:
     version_0: Accuracy
     no_privacy: Accuracy
     constant: Accuracy
+    releases: tuple[Accuracy, ...] = ()
 
     def __post_init__(self) -> None:
         """Check the number of labels."""
@@ -136,10 +139,17 @@ class Outcome:
     gate: Mapping[str, Any] | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain JSON values: `accounts`, `points`, `notes`, `gate` where there is one, and the mark."""
+        """Return plain JSON values: `accounts`, `points`, `notes`, `gate` where there is one, and the mark.
+
+        A point has `releases` where there are several.
+        """
+        points = [asdict(point) for point in self.points]
         return {
             "accounts": [asdict(account) for account in self.accounts],
-            "points": [asdict(point) for point in self.points],
+            "points": [
+                {name: list(value) if name == "releases" else value for name, value in point.items() if value != ()}
+                for point in points
+            ],
             "notes": list(self.notes),
             "simulation": MARK,
         } | ({} if self.gate is None else {"gate": dict(self.gate)})

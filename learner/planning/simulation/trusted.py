@@ -11,6 +11,7 @@ from learner.estimators.version_zero import enough_examples, huber_prior, public
 from learner.features.image import ImageFeaturizer
 from learner.features.static_encoder import StaticEncoder
 from learner.linear_model import LinearModel
+from learner.planning.simulation.course import course
 from learner.planning.simulation.noise_free import MOST_TUNED, clear_answers, strength_of
 from learner.planning.simulation.outcome import Account, Accuracy, Outcome, Point
 from learner.planning.simulation.task import Task
@@ -61,9 +62,11 @@ def _played(task: Task, settings: TrustedSettings) -> Outcome:
     first = play.version_0.leaders(play.version_0.decision_function(play.test)) if play.version_0 else constant
     points = []
     for labels in task.label_counts:
-        project, random, clear = play.predictions(labels)
-        made = [project, random, [first], clear, [constant]]
-        points.append(Point(labels, *(Accuracy.over_seeds(found, task.test_labels) for found in made)))
+        releases, random, clear = play.predictions(labels)
+        made = [releases[-1], random, [first], clear, [constant]]
+        project, chance, words, plain, always = (Accuracy.over_seeds(found, task.test_labels) for found in made)
+        each = tuple(Accuracy.over_seeds(found, task.test_labels) for found in releases)
+        points.append(Point(labels, project, chance, words, plain, always, each if len(each) > 1 else ()))
     account = Account("pool", "record", settings.pool_epsilon, settings.pool_delta)
     return Outcome((account,), tuple(points), _notes(task, settings, points))
 
@@ -89,7 +92,7 @@ class _Play:
         texts, places = public_examples(task.classes, task.descriptions)
         known = version_zero(task.classes, task.descriptions, encode)
         prior: LinearModel | None = known
-        if settings.estimator == "huber_svm_gaussian":
+        if len(task.classes) == 2 and settings.estimator in ("planned", "huber_svm_gaussian"):
             prior = huber_prior(task.classes, task.descriptions, encode, smoothing=settings.smoothing)
         return cls(
             task,
@@ -101,28 +104,55 @@ class _Play:
             (encode(texts), places),
         )
 
-    def predictions(self, labels: int) -> tuple[list[Answers], list[Answers], list[Answers]]:
-        """Return test answers of the project, of random choice and of no privacy, one array a seed."""
-        project, random, clear = [], [], []
+    def predictions(self, labels: int) -> tuple[list[list[Answers]], list[Answers], list[Answers]]:
+        """Return test answers of each release of the project, of random choice and of no privacy, one array a seed."""
+        project: list[list[Answers]] = []
+        random, clear = [], []
+        suited = self.settings.suited(n_classes=len(self.task.classes), labels=labels, texts=self.task.rows is None)
         rate = labels / self.task.n_records
         large = labels * len(self.task.classes) > LARGE_BASELINE
         strength: float | None = None
         for seed in range(self.task.seeds):
             rng = SimulationRandom(1_000_003 * seed + labels)
-            secret = np.flatnonzero(rng.generator.random(self.task.n_records) < rate)
-            project.append(self._private(secret, rate, rng, labels))
+            if suited.selection_rate is None:
+                secret = np.flatnonzero(rng.generator.random(self.task.n_records) < rate)
+                project.append([self._private(suited, secret, rate, rng, labels)])
+            else:
+                made, secret = self._series(suited, rng, labels)
+                project.append(made)
             shown = rng.generator.permutation(self.task.n_records)[:labels]
-            random.append(self._private(shown, 1.0, rng, labels))
+            random.append(self._private(suited.one_of_several(), shown, 1.0, rng, labels))
             if not (large and seed >= FEW_SEEDS):
                 strength = strength or strength_of(*self._labelled(secret[:MOST_TUNED]))
                 clear.append(clear_answers(*self._labelled(secret), self.test, strength))
-        return project, random, clear
+        return [list(release) for release in zip(*project, strict=True)], random, clear
 
-    def _private(self, chosen: NDArray[np.intp], rate: float, rng: SimulationRandom, labels: int) -> Answers:
-        estimator = self.settings.training(
+    def _series(
+        self, settings: TrustedSettings, rng: SimulationRandom, labels: int
+    ) -> tuple[list[Answers], NDArray[np.intp]]:
+        """Return what each block's release answers, of a pool whose blocks hold so many labels on average."""
+        size = round(labels / sum(settings.rates))
+        if size > self.task.n_records:
+            raise ValueError(f"blocks with {labels} labels need a pool of {size} records, got {self.task.n_records}")
+        pool = rng.generator.permutation(self.task.n_records)[:size]
+        made, asked = course(
+            settings,
+            self.rows[pool],
+            self.task.labels[pool],
+            self.test,
+            classes=self.task.classes,
+            prior=self.prior,
+            rng=rng,
+        )
+        return made, pool[asked]
+
+    def _private(
+        self, settings: TrustedSettings, chosen: NDArray[np.intp], rate: float, rng: SimulationRandom, labels: int
+    ) -> Answers:
+        estimator = settings.training(
             rate, classes=range(len(self.task.classes)), prior=self._prior_for(labels), rng=rng
         )
-        self.settings.event(estimator, rate=rate, n_features=self.rows.shape[1])
+        settings.event(estimator, rate=rate, n_features=self.rows.shape[1])
         estimator.fit(self.rows[chosen], self.task.labels[chosen])
         answers: Answers = np.asarray(estimator.predict(self.test), dtype=np.int64)
         return answers
@@ -174,16 +204,34 @@ def rows_of_numbers(images: NDArray[np.generic]) -> Rows:
     grey = images if images.ndim == 3 else images.mean(axis=3).astype(images.dtype)
     height, width = grey.shape[1:]
     pooled = (min(IMAGE_SIDE, height), min(IMAGE_SIDE, width))
-    return ImageFeaturizer(height, width, pooled=pooled).transform(grey).astype(np.float64)
+    return ImageFeaturizer(height, width, pooled=pooled, centered=True).transform(grey).astype(np.float64)
+
+
+def _releases_note(settings: TrustedSettings) -> str:
+    if settings.selection_rate is None:
+        return (
+            "Each number of labels is a project of its own: one secret sample, one release, the whole limit. A project "
+            "on a site divides its limit among blocks unless its settings say one release; selection_rate=0.1 does so "
+            "here."
+        )
+    return (
+        f"Each number of labels is a project of its own that spends the whole limit on {len(settings.rates)} releases, "
+        "one of each secret block; a pool that gives so many labels on average. Random choice spends an equal part of "
+        "the limit on as many releases in the open, and its last one is shown, made of all labels."
+    )
 
 
 def _notes(task: Task, settings: TrustedSettings, points: list[Point]) -> tuple[str, ...]:
+    kinds = (
+        settings.suited(n_classes=len(task.classes), labels=point.labels, texts=task.rows is None).estimator
+        for point in points
+    )
+    estimators = ", ".join(dict.fromkeys(kinds))
     notes = [
-        "Each number of labels is a project of its own: one secret sample, one release, the whole limit. A project on "
-        "a site divides its limit among blocks unless its settings say one release.",
-        f"Training: {settings.estimator}, {settings.feature_dimension} columns of the static encoder."
+        _releases_note(settings),
+        f"Training: {estimators}, {settings.feature_dimension} columns of the static encoder."
         if task.rows is None
-        else f"Training: {settings.estimator} on rows of norm one; images pooled to {IMAGE_SIDE} by {IMAGE_SIDE}.",
+        else f"Training: {estimators} on rows of norm one; images pooled to {IMAGE_SIDE} by {IMAGE_SIDE}.",
         "No privacy: logistic regression on the same columns and labels, public examples added, its strength chosen by "
         "folds of its own labels.",
     ]

@@ -2,40 +2,32 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from annotation.choices.presets import PRESETS
 from learner.estimators.huber_svm import PrivateHuberSVM
 from learner.estimators.softmax_steps import PrivateSoftmaxSteps
 from learner.estimators.sums import PrivateSums
+from learner.features.catalogue import COLUMNS, MOST_COLUMNS, planned_columns
 from learner.linear_model import LinearModel
+from learner.strategies.blocks import block_rates
 from privacy.accounting.event import Event
-from privacy.accounting.events import SecretSampleEvent
+from privacy.accounting.events import SecretBlockEvent, SecretSampleEvent
+from privacy.accounting.events_series import even_training
 from privacy.mechanisms.randomness import SimulationRandom
 
 PRESET = "pool-experts"
-# What is planned where nothing is set, found on public tasks, see docs/results/utility.md: by estimator, and by whether
-# the owner wrote examples, towards which a training may be drawn harder and in more columns.
-PLANNED: Mapping[tuple[str, bool], Mapping[str, Any]] = {
-    ("huber_svm_gaussian", False): {
-        "feature_dimension": 128,
-        "regularization": 2.0,
-        "smoothing": 0.5,
-        "moment_share": 0.0,
-    },
-    ("huber_svm_gaussian", True): {
-        "feature_dimension": 256,
-        "regularization": 3.0,
-        "smoothing": 1.0,
-        "moment_share": 0.0,
-    },
-    ("softmax_steps", False): {"feature_dimension": 128, "regularization": 1.0, "smoothing": 0.5, "moment_share": 0.0},
-    ("softmax_steps", True): {"feature_dimension": 128, "regularization": 1.0, "smoothing": 0.5, "moment_share": 0.0},
-    ("sums", False): {"feature_dimension": 128, "regularization": 1.0, "smoothing": 0.5, "moment_share": 0.05},
-    ("sums", True): {"feature_dimension": 128, "regularization": 1.0, "smoothing": 0.5, "moment_share": 0.05},
+MOMENT_SHARE = 0.05
+ESTIMATORS = ("planned", "huber_svm_gaussian", "softmax_steps", "sums")
+# Found on public tasks, see docs/results/utility.md: what is planned of two classes for one release of the whole limit,
+# by whether the owner wrote examples, towards which a training may be drawn harder and in more columns.
+TWO_CLASSES: Mapping[bool, Mapping[str, Any]] = {
+    False: {"feature_dimension": COLUMNS, "regularization": 2.0, "smoothing": 0.5},
+    True: {"feature_dimension": MOST_COLUMNS, "regularization": 3.0, "smoothing": 1.0},
 }
-ESTIMATORS = ("huber_svm_gaussian", "softmax_steps", "sums")
+# So few classes of texts with so many labels each are learned better by one release of sums than by steps.
+FEW_CLASSES, LABELS_FOR_SUMS = 12, 40
 KINDS: Mapping[str, type] = {
     "estimator": str,
     "feature_dimension": int,
@@ -45,6 +37,9 @@ KINDS: Mapping[str, type] = {
     "normalizer": str,
     "pool_epsilon": float,
     "pool_delta": float,
+    "selection_rate": float,
+    "maximum_releases": int,
+    "screened_blocks": int,
 }
 Estimator = PrivateHuberSVM | PrivateSoftmaxSteps | PrivateSums
 
@@ -56,8 +51,7 @@ class TrustedSettings:
     Attributes
     ----------
     estimator : str
-        "huber_svm_gaussian", "softmax_steps" or "sums"; planned by the number of classes: two are learned best by the
-        first, more by the second.
+        "huber_svm_gaussian", "softmax_steps", "sums", or "planned": what suits classes and labels.
     feature_dimension : int
         Leading columns of the static encoder.
     regularization, smoothing, moment_share : float
@@ -66,6 +60,13 @@ class TrustedSettings:
         Rule of texts.
     pool_epsilon, pool_delta : float
         Limit of the pool's account, all of which is planned for.
+    selection_rate : float or None
+        Rate of the first of a series of secret blocks, each of which releases, as live projects have it; None for one
+        secret sample and one release.
+    maximum_releases : int or None
+        How many blocks release; None for all.
+    screened_blocks : int
+        1 where blocks from the second on leave out most of what is far from the last release's boundary.
     """
 
     estimator: str
@@ -76,10 +77,13 @@ class TrustedSettings:
     normalizer: str
     pool_epsilon: float
     pool_delta: float
+    selection_rate: float | None = None
+    maximum_releases: int | None = None
+    screened_blocks: int = 0
 
     @classmethod
     def of(cls, given: Mapping[str, str], *, n_classes: int, described: bool) -> Self:
-        """Return the planned recipe with `given` in its place.
+        """Return the planned recipe with `given` in its place; of a series of blocks it is the preset's own.
 
         Raises
         ------
@@ -94,13 +98,60 @@ class TrustedSettings:
                 wanted[name] = KINDS[name](text)
             except ValueError as error:
                 raise ValueError(f"{name} must be of type {KINDS[name].__name__}, got {text!r}") from error
-        estimator = wanted.get("estimator", "huber_svm_gaussian" if n_classes == 2 else "softmax_steps")
-        if (estimator, described) not in PLANNED:
-            raise ValueError(f"estimator must be one of {', '.join(ESTIMATORS)}, got {estimator!r}")
-        limits = {name: PRESETS[PRESET].defaults[name] for name in ("pool_epsilon", "pool_delta")}
-        return cls(
-            **{"estimator": estimator, "normalizer": "L1"} | dict(PLANNED[estimator, described]) | limits | wanted
+        if wanted.get("estimator", "planned") not in ESTIMATORS:
+            raise ValueError(f"estimator must be one of {', '.join(ESTIMATORS)}, got {wanted['estimator']!r}")
+        if "selection_rate" not in wanted and (wanted.get("maximum_releases") or wanted.get("screened_blocks")):
+            raise ValueError("blocks need a selection_rate, the preset's is 0.1")
+        if not 0 < wanted.get("selection_rate", 0.5) < 1:
+            raise ValueError(f"selection_rate must lie in (0, 1), got {wanted['selection_rate']}")
+        preset = PRESETS[PRESET].defaults
+        recipe = {name: preset[name] for name in ("regularization", "smoothing")}
+        recipe |= {"feature_dimension": planned_columns(n_classes), "moment_share": MOMENT_SHARE, "normalizer": "L1"}
+        if n_classes == 2 and "selection_rate" not in wanted:
+            recipe |= TWO_CLASSES[described]
+        limits = {name: preset[name] for name in ("pool_epsilon", "pool_delta")}
+        return cls(**{"estimator": "planned"} | recipe | limits | wanted)
+
+    def suited(self, *, n_classes: int, labels: int, texts: bool) -> Self:
+        """Return these settings with the estimator that is planned for so many classes and labels in one release."""
+        if self.estimator != "planned":
+            return self
+        if n_classes == 2:
+            return replace(self, estimator="huber_svm_gaussian")
+        of_sums = self.selection_rate is None and texts and n_classes <= FEW_CLASSES
+        enough = labels >= LABELS_FOR_SUMS * n_classes
+        return replace(self, estimator="sums" if of_sums and enough else "softmax_steps")
+
+    def one_of_several(self) -> Self:
+        """Return these settings with the part of the limit that one of several releases in the open gets."""
+        releases = max(1, len(self.rates))
+        return replace(
+            self, pool_epsilon=self.pool_epsilon / releases, pool_delta=self.pool_delta / releases, selection_rate=None
         )
+
+    @property
+    def rates(self) -> tuple[float, ...]:
+        """Public rates of the blocks that release, where there are blocks; their series has all of them."""
+        return () if self.selection_rate is None else block_rates(self.selection_rate)[: self.maximum_releases]
+
+    def of_block(
+        self, before: SecretBlockEvent | None, *, block: int, n_features: int, **shape: Any
+    ) -> tuple[Estimator, SecretBlockEvent]:
+        """Return the estimator of one block of the series, which together spends the account, and what it is charged.
+
+        Raises
+        ------
+        ValueError
+            If the series cannot pay for it: a mistake of the recipe, not of the data.
+        """
+        assert self.selection_rate is not None
+        every = block_rates(self.selection_rate)
+        epsilon, delta = even_training(self.pool_epsilon, self.pool_delta, every, releases=len(self.rates))
+        estimator = self._estimator(epsilon * (1 - 1e-9), delta=delta * (1 - 1e-9), **shape)
+        event = SecretBlockEvent.next_of(before, estimator.event_for(n_features), block=block, rates=every)
+        if event is None:
+            raise ValueError(f"block {block} costs more than its series was opened with")
+        return estimator, event
 
     def training(self, rate: float, *, classes: range, prior: LinearModel | None, rng: SimulationRandom) -> Estimator:
         """Return the estimator that spends the whole account on a secret sample of this rate; 1 for no secret."""
@@ -109,7 +160,9 @@ class TrustedSettings:
         delta = self.pool_delta / rate * (1 - 1e-9)
         if delta >= 1:
             raise ValueError(f"pool_delta must be below the rate {rate}, got {self.pool_delta}")
-        shape: dict[str, Any] = {"classes": classes, "delta": delta, "prior": prior, "random_state": rng}
+        return self._estimator(epsilon, delta=delta, classes=classes, prior=prior, random_state=rng)
+
+    def _estimator(self, epsilon: float, **shape: Any) -> Estimator:
         if self.estimator == "sums":
             return PrivateSums(epsilon, moment_share=self.moment_share, **shape)
         if self.estimator == "softmax_steps":

@@ -46,14 +46,21 @@ def word_prior(project: Project) -> LinearModel | None:
 
 
 def described_prior(project: Project) -> LinearModel | None:
-    """Return that model in the scale of the project's estimator; None where its estimator cannot lean on it."""
+    """Return what a first training starts from, in the scale of the project's estimator; None where it cannot.
+
+    Steps and sums lean on the names of the classes where nobody wrote more and an encoder reads them.
+    """
     estimator = estimator_of(project, featurizer_of(project))
     if isinstance(estimator, RandomizedAnswersClassifier):
         return word_prior(project)
-    if isinstance(estimator, PrivateSoftmaxSteps | PrivateSums):
-        return described_model(project)
     descriptions = descriptions_of(project.settings, project.classes)
-    if not descriptions or project.data_kind != DataKind.TEXT or not isinstance(estimator, PrivateHuberSVM):
+    if project.data_kind != DataKind.TEXT:
+        return None
+    if isinstance(estimator, PrivateSoftmaxSteps | PrivateSums):
+        if not descriptions and featurizer_of(project).kind not in ENCODERS:
+            return None
+        return version_zero(project.classes, descriptions, _encoder_of(project))
+    if not descriptions or not isinstance(estimator, PrivateHuberSVM):
         return None
     return huber_prior(project.classes, descriptions, _encoder_of(project), smoothing=estimator.smoothing)
 

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +14,7 @@ from learner.estimators.sums import PrivateSums
 from learner.features.base import Featurizer
 from learner.models import TrainingRun
 from learner.models.sums import ReleasedSums
-from learner.strategies.blocks import block_rates
+from learner.strategies.blocks import block_rates, weights_of_block
 from privacy.mechanisms.sums import NoisySums
 from privacy.models import LedgerEntry
 
@@ -32,7 +31,7 @@ def earlier_sums(run: TrainingRun, estimator: PrivateEstimator, featurizer: Feat
     """Return the released sums of all blocks before, None where there are none of this shape.
 
     Another featuriser, other classes or another constant column begin anew: such sums do not add up. Each block has the
-    same noise, so a block counts by its public rate: a mean of noisy means is best with weights as its squared sizes.
+    same noise, so a block counts by its public rate.
     """
     if run.block is None or not isinstance(estimator, PrivateSums):
         return None
@@ -45,17 +44,12 @@ def earlier_sums(run: TrainingRun, estimator: PrivateEstimator, featurizer: Feat
     every = block_rates(first_block_rate(run.project))
     before = [every[(block or 1) - 1] for block in known.values_list("run__block__block", flat=True)]
     own = every[(run.block.block or 1) - 1]
-    scale = _scale([*before, own])
+    of_earlier, of_own = weights_of_block(before, own)
     moments = None if stored.moments is None else _matrix(stored.moments, stored.dimension)
     sums = NoisySums(
         moments, _matrix(stored.class_sums, stored.dimension), stored.moment_variance, stored.class_variance
     )
-    return Earlier(sums.times(scale / _scale(before)), scale * own)
-
-
-def _scale(rates: list[float]) -> float:
-    """Return what makes sums weighted by their rates as large as plain ones."""
-    return math.fsum(rates) / math.fsum(rate**2 for rate in rates)
+    return Earlier(sums.times(of_earlier), of_own)
 
 
 def store_sums(run: TrainingRun, estimator: PrivateEstimator, featurizer: Featurizer, entry: LedgerEntry) -> None:

@@ -100,3 +100,13 @@ def test_without_words_nothing_stands_beside():
     project = learning.open_secret(make_user(), features="planned", estimator="planned", training_delta=1e-6, **PAYABLE)
     assert described_model(project) is None
     assert described_prior(project) is None
+
+
+def test_more_classes_start_from_their_names_where_an_encoder_reads_them():
+    project = opened(["apple pie", "power drill", "rain coat"])
+    start = described_prior(project)
+    said = featurizer_of(project).transform(["an apple", "a drill", "the rain"])
+    assert start.leaders(start.decision_function(said)).tolist() == [0, 1, 2]
+    # To hashed words a name means nothing, and nothing stands beside the releases that nobody wrote.
+    assert described_prior(opened(["a", "b", "c"], features="standard")) is None
+    assert described_model(project) is None

@@ -166,8 +166,9 @@ def test_a_project_opens_with_it_and_another_oracle_refuses_it(declared, manager
         "training": {
             "update_policy": "per_round",
             "estimator": "planned",
-            "training_epsilon": 1.7,
-            "training_delta": 1e-6,
+            # As the page said them: of one release, where each round costs, the rest of the preset's limit.
+            "training_epsilon": float(values["training_epsilon"]),
+            "training_delta": float(values["training_delta"]),
             "regularization": 1.0,
             "smoothing": 2.0,
         },

@@ -13,6 +13,7 @@ from sklearn.datasets import load_digits
 
 from learner.estimators.descriptions import ClassDescription
 from learner.estimators.version_zero import version_zero
+from learner.planning.simulation.course import course
 from learner.planning.simulation.reading import Columns, read_descriptions, read_records, read_task
 from learner.planning.simulation.task import Task
 from learner.planning.simulation.trusted import simulate_trusted
@@ -62,6 +63,75 @@ def test_the_same_seeds_give_the_same_outcome():
     assert simulate_trusted(task).to_json() == simulate_trusted(task).to_json()
 
 
+def test_a_series_of_blocks_releases_once_each_and_gets_better():
+    found = simulate_trusted(task_of(label_counts=(400,), settings={"selection_rate": "0.1"})).points[0]
+    assert len(found.releases) == 4
+    assert found.releases[-1] == found.project
+    assert found.project.accuracy > max(found.constant.accuracy + 0.1, found.releases[0].accuracy + 0.03)
+    # A plan of fewer releases has the limit for them alone, and stops there.
+    two = simulate_trusted(
+        task_of(label_counts=(60,), settings={"selection_rate": "0.1", "maximum_releases": "2"})
+    ).points[0]
+    assert len(two.releases) == 2
+    # One release of one secret sample is no series.
+    assert simulate_trusted(task_of(label_counts=(60,))).points[0].releases == ()
+
+
+@pytest.mark.parametrize("estimator", ["softmax_steps", "sums", "huber_svm_gaussian"])
+@pytest.mark.parametrize("releases", ["1", "3", "4"])
+def test_a_series_costs_the_limit_and_no_more(estimator, releases):
+    settings = TrustedSettings.of(
+        {"estimator": estimator, "selection_rate": "0.1", "maximum_releases": releases}, n_classes=2, described=False
+    )
+    event, costs = None, []
+    for block in range(1, int(releases) + 1):
+        shape = {"classes": range(2), "prior": None, "random_state": SimulationRandom(block)}
+        _estimator, event = settings.of_block(event, block=block, n_features=20, **shape)
+        costs.append(event.cost())
+    assert 0.999 * 2.0 <= sum(cost.epsilon for cost in costs) <= 2.0
+    assert 0.999 * 5e-6 <= sum(cost.delta for cost in costs) <= 5e-6
+
+
+def test_a_block_that_was_promised_less_is_refused():
+    low = TrustedSettings.of({"selection_rate": "0.1", "pool_epsilon": "1"}, n_classes=2, described=False)
+    high = TrustedSettings.of({"selection_rate": "0.1"}, n_classes=2, described=False)
+    shape = {"classes": range(2), "prior": None, "random_state": SimulationRandom(1), "n_features": 20}
+    _estimator, event = low.suited(n_classes=2, labels=1, texts=True).of_block(None, block=1, **shape)
+    with pytest.raises(ValueError, match="costs more"):
+        high.suited(n_classes=2, labels=1, texts=True).of_block(event, block=2, **shape)
+
+
+def test_blocks_of_live_projects_are_what_is_played():
+    """The screen keeps fewer records than the coins draw; a running sum adds all blocks up."""
+    _texts, labels = spoken(600, ("music", "weather", "money"), seed=1)
+    rows = np.random.default_rng(1).normal(size=(600, 8))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True) * (1 + 1e-6)
+    asked = {}
+    for name, given in {"plain": {}, "screened": {"screened_blocks": "1"}}.items():
+        settings = TrustedSettings.of(
+            {"selection_rate": "0.1", "estimator": "sums"} | given, n_classes=3, described=False
+        )
+        _found, chosen = course(
+            settings, rows, labels, rows, classes=("a", "b", "c"), prior=None, rng=SimulationRandom(3)
+        )
+        assert len(np.unique(chosen)) == len(chosen)
+        asked[name] = len(chosen)
+    assert asked["screened"] < asked["plain"] < 600
+
+
+@pytest.mark.parametrize(
+    ("classes", "labels", "estimator"),
+    [(2, 5000, "huber_svm_gaussian"), (10, 1000, "sums"), (10, 100, "softmax_steps"), (77, 7700, "softmax_steps")],
+)
+def test_classes_and_labels_choose_the_estimator_of_one_release(classes, labels, estimator):
+    settings = TrustedSettings.of({}, n_classes=classes, described=False)
+    assert settings.suited(n_classes=classes, labels=labels, texts=True).estimator == estimator
+    assert settings.feature_dimension == (192 if classes > 30 else 128)
+    # What somebody typed stays.
+    typed = TrustedSettings.of({"estimator": "sums"}, n_classes=classes, described=False)
+    assert typed.suited(n_classes=classes, labels=labels, texts=True).estimator == "sums"
+
+
 @pytest.mark.parametrize("estimator", ["softmax_steps", "sums", "huber_svm_gaussian"])
 @pytest.mark.parametrize("rate", [0.01, 0.3, 1.0])
 def test_a_release_costs_the_limit_and_no_more(estimator, rate):
@@ -73,7 +143,7 @@ def test_a_release_costs_the_limit_and_no_more(estimator, rate):
 
 
 def test_a_recipe_that_costs_more_than_the_account_holds_is_refused():
-    settings = TrustedSettings.of({}, n_classes=2, described=False)
+    settings = TrustedSettings.of({"estimator": "huber_svm_gaussian"}, n_classes=2, described=False)
     trained = settings.training(0.1, classes=range(2), prior=None, rng=SimulationRandom(1))
     with pytest.raises(ValueError, match="more than the account holds"):
         settings.event(trained, rate=0.2, n_features=20)
@@ -127,6 +197,8 @@ def test_images_and_rows_of_numbers():
         ({"estimator": "forest"}, "estimator must be"),
         ({"feature_dimension": "many"}, "type int"),
         ({"colour": "red"}, "unknown settings"),
+        ({"maximum_releases": "2"}, "need a selection_rate"),
+        ({"selection_rate": "1"}, r"must lie in \(0, 1\)"),
     ],
 )
 def test_settings_are_read_or_refused(settings, said):

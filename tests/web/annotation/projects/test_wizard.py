@@ -201,6 +201,8 @@ def test_a_project_named_like_the_page_that_opens_one_has_another_address(client
         ({"selection_rate": "0.8"}, 2.195),
         ({"maximum_releases": "2"}, 3.494),
         ({"selection": "random"}, 1.999),
+        # What was typed for another selection is read, whatever page sent it.
+        ({"selection": "exposure_capped_screen", "screen_reach": "0.1", "selection_rate": "0.1"}, 1.198),
         ({"pool_epsilon": "1", "training_epsilon": "2.195"}, 1.146),
         ({"pool_epsilon": "1", "training_epsilon": "0.3"}, 0.3),
         # What cannot be read is told at its field, and nothing follows from it.
@@ -211,3 +213,16 @@ def test_a_project_named_like_the_page_that_opens_one_has_another_address(client
 def test_the_price_of_a_training_follows_the_limit_until_somebody_types_one(typed, price):
     form = draft_form(PRESETS["pool-experts"], typed, assumed=True)
     assert float(form.data["training_epsilon"]) == price
+
+
+@pytest.mark.parametrize(
+    ("typed", "columns"),
+    [
+        ({}, "128"),
+        ({"classes": "\n".join(map(str, range(31)))}, "192"),
+        ({"classes": "\n".join(map(str, range(31))), "text_columns": "64"}, "64"),
+        ({"classes": "\n".join(map(str, range(31))), "features": "static_encoder"}, "128"),
+    ],
+)
+def test_many_classes_are_told_apart_by_more_columns(typed, columns):
+    assert draft_form(PRESETS["pool-experts"], typed, assumed=True).data["text_columns"] == columns

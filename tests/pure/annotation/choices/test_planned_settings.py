@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from annotation.choices.planned_training import planned_training, rounded_down
+from annotation.choices.planned_settings import planned_settings, rounded_down
 from annotation.choices.presets import PRESETS
 from learner.estimators.sums import PrivateSums
 from learner.strategies.blocks import block_rates
@@ -18,6 +18,12 @@ def settings(**changed):
     return PRESET | changed
 
 
+def price(**changed):
+    """Return what is planned of a training alone."""
+    found = planned_settings(settings(**changed))
+    return {name: value for name, value in found.items() if name.startswith("training_")}
+
+
 def spent(planned, rate, releases):
     """Return what so many blocks are charged, entry for entry, as a live project pays."""
     training = PrivateSums(planned["training_epsilon"], delta=planned["training_delta"], classes=[0, 1]).event_for(8)
@@ -29,14 +35,22 @@ def spent(planned, rate, releases):
 
 
 def test_the_preset_ships_what_is_planned_for_it():
-    planned = planned_training(PRESET)
-    assert planned == {name: PRESET[name] for name in ("training_epsilon", "training_delta")}
+    planned = planned_settings(PRESET)
+    assert planned == {name: PRESET[name] for name in ("text_columns", "training_epsilon", "training_delta")}
+
+
+def test_many_classes_of_texts_get_more_columns():
+    many = [str(number) for number in range(31)]
+    assert planned_settings(settings(classes=many))["text_columns"] > PRESET["text_columns"]
+    assert planned_settings(settings(classes=many[:30]))["text_columns"] == PRESET["text_columns"]
+    for chosen in ({"features": "static_encoder"}, {"data_kind": "image"}, {"data_kind": "table"}):
+        assert "text_columns" not in planned_settings(settings(classes=many, **chosen))
 
 
 @pytest.mark.parametrize(("rate", "releases"), [(0.1, None), (0.1, 2), (0.05, 1), (0.2, 3), (0.5, None)])
 @pytest.mark.parametrize("limit", [0.5, 2.0, 6.0])
 def test_planned_blocks_spend_the_limit_and_no_more(rate, releases, limit):
-    planned = planned_training(settings(selection_rate=rate, maximum_releases=releases, pool_epsilon=limit))
+    planned = planned_settings(settings(selection_rate=rate, maximum_releases=releases, pool_epsilon=limit))
     blocks = releases or len(block_rates(rate))
     epsilon, delta = spent(planned, rate, blocks)
     assert 0.998 * limit < epsilon <= limit
@@ -58,13 +72,13 @@ def test_a_second_attempt_at_any_block_is_more_than_is_left():
 
 def test_the_delta_of_all_blocks_is_divided_since_the_first_of_them_pays_it():
     for releases in (None, 1):
-        planned = planned_training(settings(maximum_releases=releases))
+        planned = planned_settings(settings(maximum_releases=releases))
         assert 0.999 * 5e-6 < 0.8 * planned["training_delta"] <= 5e-6
 
 
 def test_under_a_limit_that_others_share_each_block_pays_alone():
-    shared = planned_training(PRESET, shared_limit=True)
-    alone = planned_training(PRESET)
+    shared = planned_settings(PRESET, shared_limit=True)
+    alone = planned_settings(PRESET)
     assert shared["training_epsilon"] < alone["training_epsilon"]
     rates = block_rates(0.1)
     assert even_training(2.0, 5e-6, rates, releases=4, as_series=False)[0] == pytest.approx(
@@ -73,24 +87,22 @@ def test_under_a_limit_that_others_share_each_block_pays_alone():
 
 
 def test_other_selections_divide_what_choosing_leaves():
-    assert planned_training(settings(selection="random"))["training_epsilon"] == pytest.approx(2.0, rel=1e-3)
-    four = planned_training(settings(selection="random", maximum_releases=4))
+    assert planned_settings(settings(selection="random"))["training_epsilon"] == pytest.approx(2.0, rel=1e-3)
+    four = planned_settings(settings(selection="random", maximum_releases=4))
     assert four["training_epsilon"] == pytest.approx(0.5, rel=1e-3)
     assert four["training_delta"] == pytest.approx(1.25e-6, rel=1e-3)
-    assert planned_training(settings(selection="top_c"))["training_epsilon"] == pytest.approx(1.7, rel=1e-3)
+    assert planned_settings(settings(selection="top_c"))["training_epsilon"] == pytest.approx(1.7, rel=1e-3)
     screened = settings(selection="exposure_capped_screen", screen_high=0.5, screen_low=0.4, exposures=1)
-    assert 0 < planned_training(screened)["training_epsilon"] < 2.0
+    assert 0 < planned_settings(screened)["training_epsilon"] < 2.0
 
 
 def test_directions_that_are_paid_for_leave_less():
     images = {"data_kind": "image", "features": "principal", "features_epsilon": 0.5}
-    assert planned_training(settings(**images)) == {
-        **planned_training(settings(pool_epsilon=1.5)),
-    }
+    assert price(**images) == price(pool_epsilon=1.5)
 
 
 def test_what_has_no_delta_gets_none():
-    assert set(planned_training(settings(estimator="logistic"))) == {"training_epsilon"}
+    assert set(price(estimator="logistic")) == {"training_epsilon"}
 
 
 @pytest.mark.parametrize(
@@ -107,7 +119,7 @@ def test_what_has_no_delta_gets_none():
     ],
 )
 def test_where_something_else_decides_or_is_wrong_nothing_is_planned(changed):
-    assert planned_training(settings(**changed)) == {}
+    assert price(**changed) == {}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,60 @@
+"""What settings are where nobody says: a training that spends all of the limit, and what suits the declared classes."""
+
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
+from annotation.choices.catalogue import chosen_of
+from privacy.choices import BrokenRules, Kind
+
+DIGITS: Final = 4
+# Rounding outwards adds up to this share of a charge.
+ROUNDED_OUTWARDS: Final = 1e-8
+
+
+def planned_settings(settings: Mapping[str, Any], *, shared_limit: bool = False) -> dict[str, Any]:
+    """Return what the choices of a project of experts over a pool plan, by the names of settings.
+
+    The choice of questions plans epsilon and delta of one training, in few digits and never too much; features and
+    estimator plan what suits the declared classes. Empty where the project is another one, or where the settings break
+    a rule that is told elsewhere.
+
+    Parameters
+    ----------
+    settings : mapping
+        Field names of `Project` (and `pool_epsilon`, `pool_delta`) to values.
+    shared_limit : bool
+        Whether other projects spend from one limit together with this one.
+    """
+    if settings.get("oracle") != "trusted" or settings.get("arrival", "pool") != "pool":
+        return {}
+    found: dict[str, Any] = {}
+    for kind in (Kind.FEATURES, Kind.ESTIMATOR):
+        found |= _planned(kind, settings, settings)
+    return found | _price(settings, shared_limit=shared_limit)
+
+
+def _price(settings: Mapping[str, Any], *, shared_limit: bool) -> dict[str, float]:
+    features, estimator = (chosen_of(kind, settings) for kind in (Kind.FEATURES, Kind.ESTIMATOR))
+    around = {**settings, "shared_limit": shared_limit}
+    if features is not None and "features_epsilon" in {each.name for each in features.parameters()}:
+        around["pool_epsilon"] -= settings.get("features_epsilon") or 0.0
+    planned = _planned(Kind.STRATEGY, settings, around)
+    known = set() if estimator is None else {each.name for each in estimator.parameters()}
+    return {name: rounded_down(cost) for name, cost in planned.items() if name in known and cost > 0}
+
+
+def _planned(kind: Kind, settings: Mapping[str, Any], around: Mapping[str, Any]) -> dict[str, Any]:
+    choice = chosen_of(kind, settings)
+    if choice is None:
+        return {}
+    try:
+        return dict(choice.of(settings).planned(around))
+    except (BrokenRules, ValueError):
+        return {}
+
+
+def rounded_down(cost: float) -> float:
+    """Return a number of four digits below a cost, with room for what is rounded outwards."""
+    unit = 10.0 ** (math.floor(math.log10(cost)) - DIGITS + 1)
+    return float(f"{math.floor(cost * (1 - ROUNDED_OUTWARDS) / unit) * unit:.{DIGITS}g}")

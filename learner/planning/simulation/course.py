@@ -1,0 +1,75 @@
+"""A series of secret blocks on labelled public data: each is asked about once and releases, as live projects do it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from annotation.choices.presets import PRESETS
+from learner.estimators.kinds import multiclass_of
+from learner.estimators.sums import PrivateSums
+from learner.linear_model import LinearModel
+from learner.planning.simulation.trusted_settings import PRESET, TrustedSettings
+from learner.strategies.blocks import block_rates, draw_blocks, weights_of_block
+from learner.strategies.secret_sample import ScreenedSecretSample
+from privacy.accounting.events import SecretBlockEvent
+from privacy.mechanisms.randomness import SimulationRandom
+from privacy.mechanisms.sums import NoisySums
+
+# As live projects have it, see `configuration.pool`.
+OUTSIDE_SLAB = 5
+SLAB = PRESETS[PRESET].defaults.get("screen_reach", 0.1)
+
+Rows = NDArray[np.float64]
+Answers = NDArray[np.int64]
+
+
+def course(
+    settings: TrustedSettings,
+    rows: Rows,
+    labels: Answers,
+    test: Rows,
+    *,
+    classes: Sequence[str],
+    prior: LinearModel | None,
+    rng: SimulationRandom,
+) -> tuple[list[Answers], NDArray[np.intp]]:
+    """Play all blocks of a pool and return the answers of each release on `test`, and which rows were asked about.
+
+    Each model starts from the release before it; where it is made of noisy sums it adds its own to all before.
+
+    Raises
+    ------
+    ValueError
+        If the series costs more than the account holds: a mistake of the recipe, not of the data.
+    """
+    assert settings.selection_rate is not None
+    every = block_rates(settings.selection_rate)
+    drawn = draw_blocks(len(rows), settings.selection_rate, rng)
+    found: list[Answers] = []
+    asked: list[NDArray[np.intp]] = []
+    charge: SecretBlockEvent | None = None
+    sums: NoisySums | None = None
+    model: LinearModel | None = None
+    spent = spent_delta = 0.0
+    for block in range(1, len(settings.rates) + 1):
+        chosen = np.flatnonzero(drawn == block)
+        if settings.screened_blocks and model is not None:
+            rate = every[block - 1]
+            screen = ScreenedSecretSample(rate, outside_rate=rate / OUTSIDE_SLAB, slab=SLAB)
+            chosen = screen.thin(rows.astype(np.float32), chosen, model, rng)
+        shape: dict[str, Any] = {"classes": range(len(classes)), "prior": model or prior, "random_state": rng}
+        if sums is not None:
+            of_earlier, of_own = weights_of_block(every[: block - 1], every[block - 1])
+            shape |= {"earlier": sums.times(of_earlier), "own_weight": of_own, "prior": prior}
+        estimator, charge = settings.of_block(charge, block=block, n_features=rows.shape[1], **shape)
+        spent, spent_delta = spent + charge.cost().epsilon, spent_delta + charge.cost().delta
+        if spent > settings.pool_epsilon or spent_delta > settings.pool_delta:
+            raise ValueError(f"the series costs ({spent}, {spent_delta}), more than the account holds")
+        estimator.fit(rows[chosen], labels[chosen])
+        sums = estimator.sums_ if isinstance(estimator, PrivateSums) else None
+        model = LinearModel(estimator.coef_, estimator.intercept_, tuple(classes), multiclass_of(estimator))
+        found.append(np.asarray(estimator.predict(test), dtype=np.int64))
+        asked.append(chosen)
+    return found, np.concatenate(asked)
