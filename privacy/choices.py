@@ -286,10 +286,7 @@ class Choice(ABC):
 
     @abstractmethod
     def event(self, *args: Any, **circumstances: Any) -> Event | None:
-        """Return the accountant's event of one use, None where it reads nothing private.
-
-        What it is asked about, all of it public, is a matter of the kind.
-        """
+        """Return the accountant's event of one use in circumstances that are all public, None where that is free."""
 
     def opening(self, settings: Mapping[str, Any]) -> Event | None:
         """Return what the pool must be able to pay before this is of any use, None where that is nothing."""
