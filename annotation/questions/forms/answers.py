@@ -1,7 +1,7 @@
 """The field of an answer: one class, or boxes of which any number may be ticked."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
@@ -72,7 +72,8 @@ class SeveralClassesField(forms.Field):
 
     def sent(self, data: Any) -> int | None:
         """Return the set of what is ticked, whether or not it is an answer; None where nothing is, or too much."""
-        ticked, _none = self.widget.value_from_datadict(data, {}, "choice")
+        boxes = cast("Boxes", self.widget)
+        ticked, _none = boxes.value_from_datadict(data, {}, "choice")
         try:
             return number_of(self._places(ticked)) or None
         except ValueError:

@@ -61,7 +61,8 @@ def _played(task: Task, settings: StreamSettings) -> Outcome:
     for place, labels in enumerate(task.label_counts):
         made = [[run[place] for run in project], [run[place] for run in random], [first]]
         made += [[play.clear(seed, labels) for seed in range(task.seeds)], [constant]]
-        points.append(Point(labels, *(Accuracy.over_seeds(found, task.test_labels) for found in made)))
+        seen, chance, words, plain, always = (Accuracy.over_seeds(found, task.test_labels) for found in made)
+        points.append(Point(labels, seen, chance, words, plain, always))
     account = Account("pool", "record", settings.values["pool_epsilon"], settings.values["pool_delta"])
     return Outcome((account,), tuple(points), _notes(task, settings, points))
 
