@@ -283,7 +283,8 @@ def _choose(chosen: Round, candidates: Candidates, progress: Progress) -> NDArra
     """Return rows in the order to ask; the released model of the round scores, never a newer or a cleaner one."""
     strategy = strategy_of(chosen.project, chosen.strategy)
     if not strategy.needs_model:
-        blank = np.empty((0, 0), dtype=np.float32)
+        # Rows without a column take no room, and a strategy may look whether its candidates are among them.
+        blank = np.empty((candidates.rows.total, 0), dtype=np.float32)
         return strategy.choose(blank, candidates.rows, None, chosen.requested, SecureRandom())
     model = scoring.scoring_model(chosen)
     progress.begin(FEATURES)
