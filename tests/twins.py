@@ -58,6 +58,8 @@ DRAWN = (
     (re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}"), "an id"),
     (re.compile(r"\b(?![0-9a-f]{64}\b)[A-Za-z0-9]{64}\b"), "a token"),
     (re.compile(r"\d+(?:\.\d)? s on average"), "a pace"),
+    # A chart on a page draws the numbers of the table beside it, which is compared, over times as they are.
+    (re.compile(r'<figure class="chart".*?</svg>', re.DOTALL), "a chart"),
 )
 # Plots draw the numbers of tables that are read, with times of today on their axes; files are read by REST.
 READ_ELSEWHERE = ("learner:dashboard_plot", "learner:accuracy_plot", "learner:measure_plot", "learner:release_file")

@@ -1,7 +1,7 @@
 """What each selection and each estimator needs, and the rule that a configuration breaks."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from annotation.choices.catalogue import CATALOGUE, chosen_of, names_of
 from privacy.accounting.events import Event
@@ -73,8 +73,19 @@ def opening_event(settings: Mapping[str, Any]) -> Event | None:
     return None if choice is None else choice.of(settings).opening(settings)
 
 
+TEXT_COLUMNS: Final = "text_columns"
+
+
 def features_of(settings: Mapping[str, Any]) -> int:
-    """Return the number of features: of a table, one for each number, and for each category and all others."""
+    """Return the number of features: of a table, one for each number, and for each category and all others.
+
+    Of texts that go through a table of vectors it is the columns that are kept of it.
+    """
+    if settings["data_kind"] == "text":
+        choice = chosen_of(Kind.FEATURES, settings)
+        declared = () if choice is None else choice.parameters()
+        for kept in (each for each in declared if each.name == TEXT_COLUMNS):
+            return int(settings.get(TEXT_COLUMNS, kept.default))
     if settings["data_kind"] != "table":
         return int(settings["feature_dimension"])
     columns = settings.get("columns") or []
