@@ -19,7 +19,8 @@ from annotation.models import Label, Membership, Project, Role
 from annotation.models.joining import CrowdParticipant, Invitation, Platform
 from annotation.people.services import crowd_links, invitations
 from annotation.questions.services import queue
-from tests.factories import add_members, make_candidates, make_project, make_user
+from tests import learning
+from tests.factories import make_candidates, make_user
 from tests.keyboard import Keyboard
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -46,9 +47,7 @@ def keys(page: Page) -> Keyboard:
 @pytest.fixture
 def crowd() -> Project:
     manager = make_user("manager")
-    project = make_project(owner=manager, oracle="crowd", name="Voice queries")
-    add_members(project, manager, role=Role.MANAGER)
-    return project
+    return learning.open_crowd(manager, classes=["sport", "music", "other"])
 
 
 @pytest.fixture

@@ -325,6 +325,8 @@ Kind = Literal[
     "suggestions",
     "machine",
     "label_type",
+    "labelling",
+    "budget",
     "releases",
     "stream",
 ]

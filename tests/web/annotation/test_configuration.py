@@ -73,7 +73,7 @@ def test_settings_change_with_a_history_before_anything_is_paid(client: Client, 
     project.refresh_from_db()
     assert (project.classes, project.selection_rate, project.feature_dimension) == (["a", "b", "c"], 0.2, 32)
     change = project.changes.get()
-    assert change.fields["training_epsilon"] == [1.7, 1.2]
+    assert change.fields["training_epsilon"] == [2.195, 1.2]
     assert change.actor == "manager"
 
 

@@ -8,7 +8,11 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from annotation.choices.answer_budget import AnswerBudget
 from annotation.choices.catalogue import CATALOGUE
+from annotation.choices.person_limits import PersonLimits
+from annotation.choices.quality_checks import QualityChecks
+from annotation.choices.question_plan import QuestionPlan
 from annotation.errors import InvalidConfiguration
 from annotation.models import Project
 from annotation.models.configurations import KnownChoice
@@ -138,7 +142,13 @@ def test_a_form_asks_for_each_of_them_and_stores_what_was_chosen():
     opened = client.post(url, sent | {"class_words": "sport and games\nmusic"})
     assert opened.status_code == 302, opened.context["form"].errors
     project = Project.objects.get()
-    assert project.configuration.document == {
+    document = project.configuration.document
+    # How people label and what it may cost stand beside them, as they are declared.
+    beside = {each.name for choice in (QuestionPlan, PersonLimits, QualityChecks) for each in choice.parameters()}
+    labelling = {name: document["labelling"].pop(name) for name in beside | {"question_kind"}}
+    assert (labelling["question_kind"], labelling["overlap"]) == ("choose", 3)
+    assert document.pop("budget").keys() == {each.name for each in AnswerBudget.parameters()}
+    assert document == {
         "gate": {
             "gate_kind": "k_anonymity",
             "gate_k": 20,

@@ -40,7 +40,7 @@ FREE = """
     annotation:decide_population annotation:delete_group annotation:flag annotation:from_file annotation:gate
     annotation:give_group_role annotation:group annotation:group_invitations annotation:groups annotation:guidelines
     annotation:invitations annotation:join annotation:join_population annotation:kind annotation:label
-    annotation:label_budget annotation:labelling annotation:new_population annotation:new_project
+    annotation:label_budget annotation:labelling annotation:mails annotation:new_population annotation:new_project
     annotation:open_beside annotation:people annotation:population_limit annotation:population_managers
     annotation:quality annotation:read_guidelines annotation:remove_from_group annotation:remove_member
     annotation:rename_group annotation:resolve annotation:retention annotation:retire_check

@@ -42,6 +42,7 @@ READ_WITH_PROJECTS = tuple(
     for path in (
         "projects",
         "projects/{slug}",
+        "projects/{slug}/next-step",
         "projects/{slug}/configuration",
         "projects/{slug}/configuration/file",
         "projects/{slug}/configuration/differences/{other}",

@@ -70,7 +70,13 @@ def test_the_pool_pays_once_before_the_directions_exist(project):
 
 def test_every_release_descends_from_the_directions(project):
     write_settings(
-        project, selection="random", round_size=10, labels_per_release=10, training_epsilon=0.4, maximum_releases=2
+        project,
+        selection="random",
+        round_size=10,
+        labels_per_release=10,
+        training_epsilon=0.4,
+        training_delta=1e-6,
+        maximum_releases=2,
     )
     project.refresh_from_db()
     release = run_to_release(project, version=2)
@@ -137,7 +143,13 @@ def test_the_lock_is_free_afterwards(project):
 
 def test_the_forecast_counts_the_directions_until_they_are_paid(project):
     write_settings(
-        project, selection="random", selection_rate=None, round_size=5, labels_per_release=5, training_epsilon=0.5
+        project,
+        selection="random",
+        selection_rate=None,
+        round_size=5,
+        labels_per_release=5,
+        training_epsilon=0.5,
+        training_delta=1e-6,
     )
     project.refresh_from_db()
     before = plan_forecast(project)
@@ -148,7 +160,7 @@ def test_the_forecast_counts_the_directions_until_they_are_paid(project):
 
 def test_nothing_is_started_that_the_directions_would_leave_no_budget_for(project):
     """2.0 pays for the directions at 0.5 and a training at 1.6 one after the other, and never for both."""
-    write_settings(project, selection="random", selection_rate=None, training_epsilon=1.6)
+    write_settings(project, selection="random", selection_rate=None, training_epsilon=1.6, training_delta=1e-6)
     project.refresh_from_db()
     assert project_status(project).step == Step.CANNOT_PAY
     write_settings(project, training_epsilon=1.4)

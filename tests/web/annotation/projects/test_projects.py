@@ -384,7 +384,14 @@ def test_settings_that_were_never_shown_are_not_confirmed(manager: User) -> None
     again = new_project_page(manager, "pool-experts", sent)
     assert again.status_code == 200
     assert not Project.objects.exists()
-    sent |= {"shown": again.context["form"].shown, "screen_high": 0.08, "screen_low": 0.04, "screen_reach": 0.2}
+    # What nobody typed is priced anew for the other selection.
+    priced = {name: again.context["form"][name].value() for name in ("training_epsilon", "training_delta")}
+    sent |= priced | {
+        "shown": again.context["form"].shown,
+        "screen_high": 0.08,
+        "screen_low": 0.04,
+        "screen_reach": 0.2,
+    }
     assert new_project_page(manager, "pool-experts", sent | {"exposures": 2}).status_code == 302
     project = Project.objects.get()
     assert (project.selection, project.screen_high, project.exposures) == ("exposure_capped_screen", 0.08, 2)

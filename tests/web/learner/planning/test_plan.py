@@ -49,7 +49,9 @@ def test_every_preset_has_a_plan_that_spends_nothing(client: Client, manager: Us
     [
         # Four blocks of 10, 10, 20 and 40 % cost 2.0 together, the first three 1.13.
         ("pool-experts", {}, 4),
-        ("pool-experts", {"pool_epsilon": 1.2}, 3),
+        # A smaller limit is planned for as a whole, too; a price that was typed buys fewer.
+        ("pool-experts", {"pool_epsilon": 1.2}, 4),
+        ("pool-experts", {"pool_epsilon": 1.2, "training_epsilon": 1.7, "training_delta": 1e-6}, 3),
         ("pool-experts", {"maximum_releases": 2}, 2),
         ("pool-experts", {"selection": "random", "estimator": "logistic", "training_epsilon": 0.5}, 4),
         # An answers' account of 8 pays for four models of 2.
@@ -139,7 +141,7 @@ def test_learning_from_each_answer_is_simulated_beside_the_same_without_privacy(
 
 
 def test_what_a_simulation_leaves_out_of_a_long_and_wide_stream_is_said(client: Client, manager: User) -> None:
-    project = open_preset(manager, "full-information-ogd", feature_dimension=256)
+    project = open_preset(manager, "full-information-ogd", text_columns=256)
     client.post(page_of(project), {"records": "1000000"})
     point = {"labels": 100_000, "mean": 0.8, "low": 0.7, "high": 0.9}
     curves = {"made_up": [point]}
