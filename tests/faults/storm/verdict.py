@@ -18,6 +18,7 @@ from django.db import connection  # noqa: E402
 from django.db.models import Count, F, Q, Sum  # noqa: E402
 
 from annotation.data.services import unowned_files  # noqa: E402
+from annotation.gates.services import pool_rows  # noqa: E402
 from annotation.models import (  # noqa: E402
     Assignment,
     Dataset,
@@ -82,6 +83,10 @@ def uploads(told: list[dict[str, Any]], staged: int) -> list[str]:
     wrong = []
     rows = dict(Record.objects.values_list("dataset").annotate(n=Count("pk")).order_by())
     found = {row.pk: row for row in Dataset.objects.select_related("job").exclude(name="stream")}
+    # Of a pool in columns every file is read, and its bytes held against their digest.
+    for dataset in Dataset.objects.filter(pool_parts__isnull=False).distinct():
+        read = sum(batch.num_rows for batch in pool_rows.records(dataset, lambda _: None))
+        rows[dataset.pk] = rows.get(dataset.pk, 0) + read
     for each in told:
         dataset = found.get(each["dataset"])
         if dataset is None:
