@@ -78,7 +78,8 @@ def test_nothing_of_the_records_is_left_and_nothing_else_changes(project) -> Non
     old_file = FeatureMatrix.objects.get(dataset=dataset).file.path
     release = ModelRelease.objects.values().get()
     others = list(Record.objects.exclude(contributor=records.pseudonym_of(ANNA)).order_by("pk").values())
-    hers = list(Record.objects.filter(contributor=records.pseudonym_of(ANNA)).values_list("row_number", flat=True))
+    own = Record.objects.filter(contributor=records.pseudonym_of(ANNA))
+    hers = list(own.order_by("row_number").values_list("row_number", flat=True))
     request = forget(project)
     assert request.job.state == "done"
     assert request.contributor is None
