@@ -265,7 +265,6 @@ STATIC_ROOT = env.path("DPAL_STATIC", VAR_DIR / "static")
 # No other site has a use for our files.
 WHITENOISE_ALLOW_ALL_ORIGINS = False
 STATICFILES_DIRS = [BASE_DIR / "dpal_site" / "static"]
-
 STORAGES = {
     "default": storage_settings(env.str("STORAGE_URL", (VAR_DIR / "storage").as_uri())),
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
@@ -340,8 +339,7 @@ HEAVY_TASK_SECONDS = env.int("HEAVY_TASK_SECONDS", 6 * 3600, validate=AT_LEAST_O
 TASK_GRACE_SECONDS = env.int("TASK_GRACE_SECONDS", 60, validate=NOT_NEGATIVE)
 # Jobs that may wait for a worker before further uploads are refused and further rounds and trainings put off.
 HEAVY_BACKLOG_LIMIT = env.int("HEAVY_BACKLOG_LIMIT", 500, validate=NOT_NEGATIVE)
-# Redis hands a task to another worker after this time although the first is still at it; RabbitMQ leaves such options
-# unread and has its own setting, `consumer_timeout`.
+# Redis hands a task on after this time although a worker is still at it; RabbitMQ has its own, `consumer_timeout`.
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_connect_timeout": 2,
     "visibility_timeout": HEAVY_TASK_SECONDS + TASK_GRACE_SECONDS,
@@ -356,7 +354,6 @@ CELERY_BEAT_SCHEDULE = BEAT_SCHEDULE
 # Called with project_id whenever gate output, pool rows or consensus labels may let a project take its next step.
 # By name, because `annotation` must not import `learner`.
 PROJECT_CHANGED_TASK = "learner.tasks.advance_project_task"
-SEND_LETTER_TASK = "annotation.tasks.send_letter_task"
 
 # Fits on each side of the audit that every mechanism passes before a release of it is offered.
 CANARY_TRIALS = env.int("CANARY_TRIALS", 2000, validate=AT_LEAST_ONE)

@@ -48,6 +48,8 @@ def broken_selection_rules(settings: Mapping[str, Any]) -> dict[str, str]:
     if choice is None:
         return {"selection": say("No selection is called {got}.", got=selection)}
     broken = choice.broken_by({**settings, "n_features": features_of(settings)})
+    if "feature_dimension" in broken and _text_columns(settings) is not None:
+        broken[TEXT_COLUMNS] = broken.pop("feature_dimension")
     if settings["oracle"] != "crowd" and settings.get("repeat_votes"):
         broken["repeat_votes"] = "Asking again about doubtful answers is free only behind a gate."
     if selection != "secret_sample" and settings.get("screened_blocks"):
@@ -81,12 +83,17 @@ def features_of(settings: Mapping[str, Any]) -> int:
 
     Of texts that go through a table of vectors it is the columns that are kept of it.
     """
-    if settings["data_kind"] == "text":
-        choice = chosen_of(Kind.FEATURES, settings)
-        declared = () if choice is None else choice.parameters()
-        for kept in (each for each in declared if each.name == TEXT_COLUMNS):
-            return int(settings.get(TEXT_COLUMNS, kept.default))
+    kept = _text_columns(settings)
+    if kept is not None:
+        return kept
     if settings["data_kind"] != "table":
         return int(settings["feature_dimension"])
     columns = settings.get("columns") or []
     return sum(len(column["categories"]) + 1 if "categories" in column else 1 for column in columns)
+
+
+def _text_columns(settings: Mapping[str, Any]) -> int | None:
+    """Return the columns that are kept of a table of vectors for texts; None where records do not go through one."""
+    choice = chosen_of(Kind.FEATURES, settings) if settings["data_kind"] == "text" else None
+    declared = () if choice is None else choice.parameters()
+    return next((int(settings.get(TEXT_COLUMNS, kept.default)) for kept in declared if kept.name == TEXT_COLUMNS), None)

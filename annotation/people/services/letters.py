@@ -40,6 +40,7 @@ KEPT = timedelta(days=30)
 # Answers of a mail server from this number on are its last word.
 PERMANENT = 500
 AT_ONCE = 200
+SEND_TASK = "annotation.tasks.send_letter_task"
 # Backends whose letters reach nobody.
 STAY_HERE = ("filebased", "console", "dummy")
 
@@ -166,6 +167,6 @@ def _send_on_commit(letter: Letter) -> None:
 
 def _send(letter_id: str) -> None:
     try:
-        current_app.send_task(settings.SEND_LETTER_TASK, kwargs={"letter_id": letter_id}, retry=False)
+        current_app.send_task(SEND_TASK, kwargs={"letter_id": letter_id}, retry=False)
     except AWAY as error:
         logger.warning("letter %s left to the beat, broker not reached: %s", letter_id, type(error).__name__)

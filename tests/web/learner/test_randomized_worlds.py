@@ -30,7 +30,8 @@ CLASSES = ["fruit", "tool", "other"]
 # Clocks, what is drawn for each page, keys of rows that both worlds number on, and digests over any of them.
 MOVING = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?[^\s\"<]*|\d\d?:\d\d( [ap]\.m\.)?|[0-9a-f]{64}|[0-9a-f]{8}-[0-9a-f-]{27}"
-    # The pace of whoever reads.
+    # The pace of whoever reads, and charts over clocks.
+    r"|(?<=<path class=\"line\" d=)\"[^\"]*\"|\bc?x=\"[\d.]+\""
     r"|about \d+ an hour"
     r"|data-person=\"\d+\"|[A-Za-z0-9]{64}|\d+(\.\d+)? (s|seconds?|ms)\b|\d+ (minutes?|seconds?)( ago)?"
 )

@@ -70,7 +70,7 @@ def test_presets_break_no_rule(preset):
         ("full-information-ogd", {"noise_sigma": None}, "noise_sigma", "above 0"),
         ("full-information-ogd", {"noise_sigma": 1.0}, "pool_epsilon", "pays once"),
         ("confirm-or-reject", {"noise_sigma": 30.0}, "pool_epsilon", "pays once"),
-        ("confirm-or-reject", {"feature_dimension": 64}, "pool_epsilon", "fewer features"),
+        ("confirm-or-reject", {"text_columns": 64}, "pool_epsilon", "fewer features"),
         ("confirm-or-reject", {"classes": ["a", "b", "c"]}, "pool_epsilon", "pays once"),
         ("confirm-or-reject", {"expected_answers": 1}, "expected_answers", "at least 2"),
         ("confirm-or-reject", {"question_kind": "choose"}, "question_kind", "bandit"),

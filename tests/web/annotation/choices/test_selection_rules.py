@@ -3,6 +3,7 @@
 import pytest
 
 from annotation.choices import selection_rules
+from annotation.choices.planned_settings import planned_settings
 from annotation.choices.presets import PRESETS, broken_rules
 from annotation.models import Estimator, Project
 
@@ -12,6 +13,12 @@ CLASSES = {"classes": ["a", "b"]}
 def settings_of(preset: str, **changes):
     chosen = PRESETS[preset]
     return {**chosen.defaults, "oracle": chosen.oracle, "data_kind": "text", **CLASSES, **changes}
+
+
+def planned_of(preset: str, **changes):
+    """Return what a project opened so has where nobody said a price."""
+    settings = settings_of(preset, **changes)
+    return settings | planned_settings(settings) | changes
 
 
 def test_the_rules_know_the_fields_and_what_they_default_to():
@@ -34,7 +41,7 @@ def test_the_rules_know_the_fields_and_what_they_default_to():
         ({"selection": "exponential_screen", "selection_epsilon": 0.0}, "selection_epsilon"),
         ({"selection": "exponential_screen", "exponential_threshold": 0.01}, "pool_epsilon"),
         ({"selection": "version_space_screen", "half_angle": 2.0}, "half_angle"),
-        ({"selection": "version_space_screen", "feature_dimension": 20}, "feature_dimension"),
+        ({"selection": "version_space_screen", "text_columns": 20}, "text_columns"),
         (
             {
                 "selection": "version_space_screen",
@@ -72,11 +79,11 @@ def test_what_reads_records_or_has_a_delta_is_nothing_for_a_crowd(changes):
         {"selection": "bernoulli_screen"},
         {"selection": "exposure_capped_screen"},
         {"selection": "exponential_screen"},
-        {"selection": "version_space_screen", "feature_dimension": 19},
+        {"selection": "version_space_screen", "text_columns": 19},
         {"screened_blocks": True},
         {"selection": "random", "estimator": "minibatch_svm", "training_delta": 0.0},
         {"estimator": "huber_svm_output", "training_delta": 0.0},
     ],
 )
 def test_every_choice_of_a_pool_with_experts_opens_with_its_defaults(changes):
-    assert broken_rules(settings_of("pool-experts", **changes)) == {}
+    assert broken_rules(planned_of("pool-experts", **changes)) == {}
