@@ -165,6 +165,11 @@ def test_no_further_module_is_too_long():
     assert set(lengths) >= TOO_LONG
 
 
+@pytest.mark.parametrize("app", OURS)
+def test_an_app_that_nobody_has_installed_begins_with_one_migration(app):
+    assert [path.name for path in (ROOT / app / "migrations").glob("0*.py")] == ["0001_tables.py"]
+
+
 def test_no_further_line_of_a_template_is_too_long():
     packages = ("annotation", "learner", "dpal_site")
     templates = [path for package in packages for path in (ROOT / package).rglob("*.html")]

@@ -233,6 +233,12 @@ class Migration(migrations.Migration):
                         inside="$[*].reason",
                     ),
                 ),
+                (
+                    "told_uploader",
+                    privacy.models.messages.MessageField(
+                        blank=True, help_text="Why it was refused, for who uploaded it alone."
+                    ),
+                ),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 (
                     "account",
@@ -1573,6 +1579,11 @@ class Migration(migrations.Migration):
                         inside="$[*].reason",
                     ),
                 ),
+                (
+                    "compared",
+                    models.JSONField(default=list, help_text="Data of another role that its rows were compared with."),
+                ),
+                ("shared", models.BooleanField(default=False, help_text="A row of it stands in those data.")),
                 (
                     "pool_files",
                     models.JSONField(

@@ -12,6 +12,7 @@ RULES = (
     "ledger_rules",
     "populations",
     "account_totals",
+    "ledger_counter",
 )
 
 
@@ -360,6 +361,20 @@ class Migration(migrations.Migration):
                     )
                 ],
             },
+        ),
+        migrations.CreateModel(
+            name="LedgerCounter",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("identity", models.UUIDField(editable=False, unique=True)),
+                ("begun_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                (
+                    "reason",
+                    models.TextField(
+                        blank=True, help_text="Why what was spent before is as the database remembers it."
+                    ),
+                ),
+            ],
         ),
         migrations.RunSQL(
             "\n".join((SQL / f"{name}.sql").read_text() for name in RULES),

@@ -10,12 +10,3 @@ END $$;
 
 CREATE TRIGGER annotation_crowd_link_fits_oracle BEFORE INSERT OR UPDATE OF project_id ON annotation_crowdlink
     FOR EACH ROW EXECUTE FUNCTION annotation_check_crowd_link();
-
--- What the rate limits of the site's pages share; nothing worth keeping through a crash.
-CREATE UNLOGGED TABLE site_cache (
-    cache_key varchar(255) PRIMARY KEY,
-    value text NOT NULL,
-    expires timestamptz NOT NULL
-);
-
-CREATE INDEX site_cache_expires ON site_cache (expires);

@@ -59,15 +59,3 @@ CREATE TRIGGER learner_answers_stay_paid BEFORE DELETE ON learner_answerseries
     FOR EACH ROW EXECUTE FUNCTION learner_responses_stay();
 CREATE TRIGGER learner_answers_not_emptied BEFORE TRUNCATE ON learner_answerseries
     FOR EACH STATEMENT EXECUTE FUNCTION learner_responses_stay();
-
--- As for every function of ours: a temporary table named like one of these tables is not read in its place.
-DO $$
-BEGIN
-    EXECUTE format(
-        'ALTER FUNCTION learner_check_response() SET search_path = pg_catalog, %I, pg_temp', current_schema()
-    );
-    EXECUTE format(
-        'ALTER FUNCTION learner_responses_stay() SET search_path = pg_catalog, %I, pg_temp', current_schema()
-    );
-END
-$$;

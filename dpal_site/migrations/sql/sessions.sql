@@ -52,12 +52,3 @@ BEGIN
         EXECUTE format('REVOKE EXECUTE ON FUNCTION %s FROM PUBLIC', name);
     END LOOP;
 END $$;
-
--- Sessions of before stood under the keys themselves: everybody logs in again.
-DROP TABLE IF EXISTS django_session;
-DO $$
-BEGIN
-    IF to_regclass('usersessions_usersession') IS NOT NULL THEN
-        DELETE FROM usersessions_usersession;
-    END IF;
-END $$;

@@ -1,0 +1,72 @@
+"""Heartbeats, counts of tries and sessions, and what the process of the label pages may do with a session."""
+
+from pathlib import Path
+
+import django.db.models.deletion
+from django.conf import settings
+from django.db import migrations, models
+
+SQL = Path(__file__).parent / "sql"
+RULES = (
+    "counts",
+    "sessions",
+)
+
+
+class Migration(migrations.Migration):
+    initial = True
+
+    dependencies = [migrations.swappable_dependency(settings.AUTH_USER_MODEL)]
+
+    operations = [
+        migrations.CreateModel(
+            name="Heartbeat",
+            fields=[
+                ("name", models.CharField(max_length=80, primary_key=True, serialize=False)),
+                ("seen_at", models.DateTimeField()),
+            ],
+        ),
+        migrations.CreateModel(
+            name="CachedCount",
+            fields=[
+                ("key", models.CharField(max_length=64, primary_key=True, serialize=False)),
+                ("value", models.JSONField()),
+                ("ends_at", models.DateTimeField(db_index=True)),
+            ],
+        ),
+        migrations.CreateModel(
+            name="GuessCount",
+            fields=[
+                ("key", models.CharField(max_length=64, primary_key=True, serialize=False)),
+                ("tries", models.PositiveIntegerField()),
+                ("next_at", models.DateTimeField()),
+                ("ends_at", models.DateTimeField(db_index=True)),
+            ],
+        ),
+        migrations.CreateModel(
+            name="Session",
+            fields=[
+                (
+                    "session_key",
+                    models.CharField(max_length=40, primary_key=True, serialize=False, verbose_name="session key"),
+                ),
+                ("session_data", models.TextField(verbose_name="session data")),
+                ("expire_date", models.DateTimeField(db_index=True, verbose_name="expire date")),
+                ("seen_at", models.DateTimeField(null=True)),
+                (
+                    "person",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+            options={"verbose_name": "session", "verbose_name_plural": "sessions", "abstract": False},
+        ),
+        migrations.RunSQL(
+            "\n".join((SQL / f"{name}.sql").read_text() for name in RULES),
+            reverse_sql=(SQL / "rules.reverse.sql").read_text(),
+        ),
+    ]

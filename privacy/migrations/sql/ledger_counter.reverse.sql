@@ -1,1 +1,0 @@
-DROP TRIGGER privacy_counter_forever ON privacy_ledgercounter;
