@@ -52,7 +52,7 @@ ASSIGNMENT = Columns(Assignment, "assignment")
 QUERY = Columns(Query, "query", without=("open_slots", "noisy_count", "assigned_to_id"))
 PROJECT = Columns(Project, "project")
 # What `annotation_asked_record` tells: whose record it is and how it is labelled are nobody's business at the page.
-TOLD = ("id", "dataset_id", "row_number", "text", "payload")
+TOLD = ("id", "dataset_id", "row_number", "text", "payload", "metadata")
 RECORD = Columns(
     Record, "record", without=[each.attname for each in Record._meta.concrete_fields if each.attname not in TOLD]
 )
@@ -246,6 +246,9 @@ class Question:
     text: str | None = None
     fields: Mapping[str, Any] | None = None
     image_url: str | None = None
+    # The owner's, beside the record: never behind a gate, where a question has no record.
+    owner_id: str | None = None
+    metadata: Mapping[str, str | None] | None = None
 
 
 def guess_of(assignment: Assignment) -> str | None:
@@ -284,12 +287,14 @@ def shown_of(project: Project, query: Query, *, image_url: str) -> Question:
     # A question that came through the gate has no record to look at, whatever the project says.
     if query.record is None:
         return Question(text=query.text)
+    kept = query.record.metadata or {}
+    beside: dict[str, Any] = {"owner_id": kept.get("id"), "metadata": dict(kept["columns"]) if kept else None}
     if project.data_kind == DataKind.IMAGE:
-        return Question(image_url=image_url)
+        return Question(image_url=image_url, **beside)
     if project.data_kind == DataKind.TABLE:
         payload = query.record.payload or {}
-        return Question(fields={column["name"]: payload.get(column["name"]) for column in project.columns})
-    return Question(text=query.record.text)
+        return Question(fields={column["name"]: payload.get(column["name"]) for column in project.columns}, **beside)
+    return Question(text=query.record.text, **beside)
 
 
 def budget_is_spent(project: Project) -> bool:

@@ -30,7 +30,7 @@ RATE_LIMIT, COPY_LIMIT, BULK_CREATE_LIMIT, SMALL_SECONDS_LIMIT = 100_000, 0.5, 5
 MEMORY_LIMIT, MEMORY_SLACK_MIB = 1.1, 16
 SMALL, BULK_CREATE_PART = 10_000, 20
 WORDS = ("play", "stop", "next", "call", "mum", "set", "an", "alarm", "for", "ten", "what", "is", "the", "weather")
-COLUMNS = "dataset_id, row_number, text, payload, contributor, label"
+COLUMNS = "dataset_id, row_number, text, payload, contributor, label, metadata"
 # A question for each record with one answer and its consensus, without the triggers that look at each of them.
 ANSWERS = """
 SET LOCAL session_replication_role = replica;

@@ -1279,6 +1279,14 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
+                    "metadata",
+                    models.JSONField(
+                        blank=True,
+                        help_text="The owner's id and columns, for people alone: `id` and pairs in `columns`.",
+                        null=True,
+                    ),
+                ),
+                (
                     "emptied",
                     models.BooleanField(
                         db_default=False,
@@ -1986,6 +1994,7 @@ class Migration(migrations.Migration):
                         models.Q(("text", None), ("text", ""), _connector="OR"),
                         ("contributor", None),
                         ("label", None),
+                        ("metadata", None),
                         ("payload", None),
                     ),
                     _connector="OR",

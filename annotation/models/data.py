@@ -97,6 +97,9 @@ class Record(models.Model):
     label = models.PositiveBigIntegerField(
         null=True, blank=True, help_text=_("Known class of a public example, or number of its set of classes.")
     )
+    metadata = models.JSONField(
+        null=True, blank=True, help_text=_("The owner's id and columns, for people alone: `id` and pairs in `columns`.")
+    )
     emptied = models.BooleanField(
         db_default=False, help_text=_("Its content is erased; the slot stays, as the empty one of the guarantee.")
     )
@@ -106,7 +109,8 @@ class Record(models.Model):
             models.UniqueConstraint(fields=("dataset", "row_number"), name="annotation_record_row"),
             models.CheckConstraint(
                 name="annotation_record_emptied",
-                condition=Q(emptied=False) | Q(Q(text=None) | Q(text=""), payload=None, contributor=None, label=None),
+                condition=Q(emptied=False)
+                | Q(Q(text=None) | Q(text=""), payload=None, contributor=None, label=None, metadata=None),
             ),
         )
 

@@ -47,6 +47,10 @@ class AssignmentOut(Schema):
     text: str | None
     fields: dict[str, Any] | None
     image_url: str | None
+    owner_id: str | None = Field(None, description="The owner's id of the record, where one was declared.")
+    metadata: dict[str, str | None] | None = Field(
+        None, description="Columns the owner declared to be shown beside the record; null behind a gate."
+    )
 
 
 class LabelIn(Schema):
@@ -105,6 +109,8 @@ def claim_assignment(request: HttpRequest, slug: str) -> Any:
         text=shown.text,
         fields=dict(shown.fields) if shown.fields is not None else None,
         image_url=shown.image_url,
+        owner_id=shown.owner_id,
+        metadata=None if shown.metadata is None else dict(shown.metadata),
     )
 
 

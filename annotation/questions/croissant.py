@@ -64,6 +64,8 @@ FIELDS: dict[str, tuple[str | list[str], str]] = {
     "suggestion_shown": (TRUTH, "Whether annotators saw it; a share of questions went without, by coins."),
     "annotator_kind": (TEXT, "'person', or 'machine' where a language model answered."),
     "tags": (TEXT, "What managers tagged the question with, as a JSON list."),
+    "owner_id": (TEXT, "The record's id, as whoever brought it calls it."),
+    "metadata": (TEXT, "Columns that whoever brought the record wanted kept, as a JSON object."),
 }
 UNPROTECTED = (
     "Answers as people gave them, for whoever manages the project: no differential privacy covers this file, and the "

@@ -163,6 +163,13 @@ QUESTIONS = (
         Basis.PAID,
         "in a crowd project gate output; in a trusted one the record itself, which its annotators may see",
     ),
+    Shown(
+        "annotation/_label_question.html",
+        "question.owner_id question.metadata.items name value",
+        LABELLERS,
+        Basis.INSIDE,
+        "columns the owner declared to be shown beside a record, in trusted projects alone",
+    ),
     Shown("annotation/_label_question.html", "guess", LABELLERS, Basis.DERIVED, "the last released model's guess"),
     Shown(
         "annotation/_label_question.html annotation/_label_answer.html annotation/_label_choose.html",

@@ -55,6 +55,14 @@ REST = (
         Basis.PAID,
         "in a crowd project gate output; in a trusted one the record itself, which its annotators may see",
     ),
+    Shown(
+        "AssignmentOut",
+        "owner_id metadata",
+        LABELLERS,
+        Basis.INSIDE,
+        "columns the owner declared to be shown beside a record, in trusted projects alone",
+    ),
+    Shown("AssignmentOut.metadata", "*", LABELLERS, Basis.INSIDE, "the same columns, by their names"),
     Shown("AssignmentOut", "guess", LABELLERS, Basis.DERIVED, "the last released model's guess"),
     Shown(
         "QuestionsOut QuestionRowOut CountOut ChangedOut ViewOut ViewOut.chosen",

@@ -104,6 +104,7 @@ class MappingForm(forms.Form):
         self.declared = [column["name"] for column in project.columns] if project.data_kind == DataKind.TABLE else []
         self._ask_how_it_is_written(shape)
         if shape.format is Format.IMAGES:
+            self._ask_what_is_kept(project, shape)
             return
         if project.data_kind == DataKind.TEXT:
             self.fields["text"] = _column(_("Text"), shape.columns)
@@ -120,6 +121,25 @@ class MappingForm(forms.Form):
             self._ask_for_contributor(project, shape)
         else:
             self._ask_for_label(shape)
+        self._ask_what_is_kept(project, shape)
+
+    def _ask_what_is_kept(self, project: Project, shape: Shape) -> None:
+        if project.oracle == Oracle.CROWD:
+            return
+        self.fields["id"] = _column(
+            _("Your id of a record"),
+            shape.columns,
+            required=False,
+            help_text=_("Kept as it is: annotators see it beside the record, and it stands in every file of labels."),
+        )
+        if shape.format is not Format.IMAGES:
+            self.fields["metadata"] = forms.MultipleChoiceField(
+                choices=[(name, name) for name in dict.fromkeys(shape.columns) if name],
+                required=False,
+                widget=forms.CheckboxSelectMultiple,
+                label=_("Columns to show beside the record"),
+                help_text=_("Read by people alone: no model learns from them and none is chosen by them."),
+            )
 
     def _ask_how_it_is_written(self, shape: Shape) -> None:
         if shape.format is Format.WORKBOOK:
@@ -164,7 +184,7 @@ class MappingForm(forms.Form):
 
     def mapping(self) -> dict[str, Any]:
         """Return what the reader needs to know."""
-        values = {name: value for name, value in self.cleaned_data.items() if value != ""}
+        values = {name: value for name, value in self.cleaned_data.items() if value not in ("", [])}
         features = {
             name: values.pop(f"{FEATURE}{place}")
             for place, name in enumerate(self.declared)

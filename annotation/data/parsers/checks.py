@@ -4,6 +4,8 @@ import json
 import math
 import unicodedata
 from collections.abc import Callable, Container, Mapping, Sequence
+from datetime import date, time
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -15,8 +17,10 @@ from annotation.data.parsers.rows import BadRow, Layout, RawBatch, RowBatch
 from privacy.wording import say
 
 MAXIMUM_TEXT_LENGTH = 20_000
+MAXIMUM_OWNER_LENGTH = 1_000
 EMPTY = say("is empty")
 TOO_LONG = say("is longer than {most:,} characters", most=MAXIMUM_TEXT_LENGTH)
+OWNER_TOO_LONG = say("is longer than {most:,} characters", most=MAXIMUM_OWNER_LENGTH)
 NOT_TEXT = say("is not text")
 NOT_UTF8 = say(
     "is not valid in the file's encoding, which is UTF-8 unless another one is chosen; choose windows-1252 or what "
@@ -49,7 +53,7 @@ def check_rows(raw: RawBatch, layout: Layout) -> RowBatch:
                 converted.append(None)
         return converted
 
-    texts = contributors = labels = payloads = pixels = None
+    texts = contributors = labels = payloads = pixels = metadata = None
     if layout.text:
         cells = raw.columns[layout.text]
         texts = cells if all_texts_pass(cells) else convert(layout.text, read_text)
@@ -69,7 +73,12 @@ def check_rows(raw: RawBatch, layout: Layout) -> RowBatch:
     if layout.label:
         places = {name: place for place, name in enumerate(layout.classes)}
         labels = convert(layout.label, lambda cell: label_of(cell, places, layout.sets))
-    batch = RowBatch(len(raw.lines), texts, payloads, contributors, labels, pixels)
+    if layout.owner_id or layout.metadata:
+        kept = {name: convert(name, read_owner_cell) for name in (layout.owner_id, *layout.metadata) if name}
+        metadata = [
+            owners_columns(dict(zip(kept, row, strict=True)), layout) for row in zip(*kept.values(), strict=True)
+        ]
+    batch = RowBatch(len(raw.lines), texts, payloads, contributors, labels, pixels, metadata)
     if bad:
         batch = without(batch, bad.keys())
     batch.bad = sorted([*raw.bad, *bad.values()], key=lambda row: row.line)
@@ -85,7 +94,13 @@ def without(batch: RowBatch, dropped: Container[int]) -> RowBatch:
 
     pixels = None if batch.pixels is None else batch.pixels[kept]
     return RowBatch(
-        len(kept), pick(batch.texts), pick(batch.payloads), pick(batch.contributors), pick(batch.labels), pixels
+        len(kept),
+        pick(batch.texts),
+        pick(batch.payloads),
+        pick(batch.contributors),
+        pick(batch.labels),
+        pixels,
+        pick(batch.metadata),
     )
 
 
@@ -140,6 +155,29 @@ def read_contributor(cell: Any, *, required: bool) -> str | None:
         return name
     check_storable(name)
     return unicodedata.normalize("NFC", name)
+
+
+def owners_columns(cells: Mapping[str, str | None], layout: Layout) -> dict[str, Any]:
+    """Return what is kept of a row: the owner's id, and pairs of name and text in the order they were declared."""
+    return {
+        "id": cells[layout.owner_id] if layout.owner_id else None,
+        "columns": [[name, cells[name]] for name in layout.metadata],
+    }
+
+
+def read_owner_cell(cell: Any) -> str | None:
+    """Return a cell as text for people to read, None for an empty one."""
+    if cell is None or cell == "":
+        return None
+    if isinstance(cell, bool) or not isinstance(cell, str | int | float | date | time | Decimal):
+        if not isinstance(cell, bool):
+            raise BadCell(NOT_TEXT)
+        return "true" if cell else "false"
+    text = cell.isoformat() if isinstance(cell, date | time) else str(cell)
+    if len(text) > MAXIMUM_OWNER_LENGTH:
+        raise BadCell(OWNER_TOO_LONG)
+    check_storable(text)
+    return text
 
 
 def plain_names(cells: list[Any]) -> list[str | None] | None:

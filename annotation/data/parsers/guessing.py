@@ -57,8 +57,8 @@ def guess_columns(columns: Sequence[str], layout: Layout, *, controls: Sequence[
 
 def remembered(mapping: Mapping[str, Any], columns: Sequence[str], controls: Sequence[str] = ()) -> bool:
     """Say whether every column an earlier mapping names is there again."""
-    named = [mapping[role] for role in ("text", "contributor", "pixels") if mapping.get(role)]
-    named += list(mapping.get("features", {}).values())
+    named = [mapping[role] for role in ("text", "contributor", "pixels", "id") if mapping.get(role)]
+    named += [*mapping.get("features", {}).values(), *mapping.get("metadata", ())]
     label = mapping.get("label")
     return bool(named or label) and set(named) <= set(columns) and (not label or label in {*columns, *controls})
 

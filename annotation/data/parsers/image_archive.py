@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from annotation.choices.label_types.several import ChooseSeveral
-from annotation.data.parsers.checks import BadCell, label_of
+from annotation.data.parsers.checks import BadCell, label_of, owners_columns, read_owner_cell
 from annotation.data.parsers.rows import BadRow, Layout, RowBatch
 from annotation.errors import InvalidUpload
 from privacy.wording import say
@@ -26,6 +26,8 @@ END_OF_DIRECTORY, END_OF_WIDE_DIRECTORY = b"PK\5\6", b"PK\6\6"
 # The record at the end, the longest comment after it, and the two records of a large archive before it.
 LAST_BYTES = 22 + 65_535 + 20 + 56
 FORMATS = ("PNG", "JPEG")
+# What the names of images are called, as if they were a column.
+FILE_NAME = "file"
 ENDINGS = (".png", ".jpg", ".jpeg")
 # One image in memory is 64 MiB then, and another quarter as grey values.
 MAXIMUM_PIXELS = 2**24
@@ -50,6 +52,8 @@ class ImageArchiveReader:
         self._layout = layout
         if layout.contributor:
             raise InvalidUpload("contributor: a zip of images names no contributors; use a Parquet file")
+        if layout.owner_id not in (None, FILE_NAME) or layout.metadata:
+            raise InvalidUpload(say("id: a zip of images has no columns but {name}, the name of each", name=FILE_NAME))
         if directory_bytes(file) > MAXIMUM_DIRECTORY_BYTES:
             raise InvalidUpload("file: the zip archive has too many entries; split it into several uploads")
         try:
@@ -67,24 +71,31 @@ class ImageArchiveReader:
         places = {name: place for place, name in enumerate(self._layout.classes)}
         images: list[NDArray[np.uint8]] = []
         labels: list[int] = []
+        names: list[str] = []
         bad: list[BadRow] = []
         for line, entry in enumerate(self._entries, start=1):
             try:
                 image = self._read_image(entry)
                 if self._layout.label:
                     labels.append(read_folder_label(entry.filename, places, self._layout.sets))
+                if self._layout.owner_id:
+                    names.append(read_owner_cell(entry.filename) or "")
                 images.append(image)
             except BadCell as error:
                 bad.append(BadRow(line, "", str(error)))
             if len(images) + len(bad) >= BATCH_IMAGES:
-                yield self._batch(images, labels, bad)
-                images, labels, bad = [], [], []
-        yield self._batch(images, labels, bad)
+                yield self._batch(images, labels, names, bad)
+                images, labels, names, bad = [], [], [], []
+        yield self._batch(images, labels, names, bad)
 
-    def _batch(self, images: list[NDArray[np.uint8]], labels: list[int], bad: list[BadRow]) -> RowBatch:
+    def _batch(
+        self, images: list[NDArray[np.uint8]], labels: list[int], names: list[str], bad: list[BadRow]
+    ) -> RowBatch:
         shape = (len(images), self._layout.height, self._layout.width)
         pixels = np.stack(images) if images else np.zeros(shape, dtype=np.uint8)
-        return RowBatch(len(images), labels=labels if self._layout.label else None, pixels=pixels, bad=bad)
+        kept = [owners_columns({FILE_NAME: name}, self._layout) for name in names] if self._layout.owner_id else None
+        known = labels if self._layout.label else None
+        return RowBatch(len(images), labels=known, pixels=pixels, metadata=kept, bad=bad)
 
     def _read_image(self, entry: zipfile.ZipInfo) -> NDArray[np.uint8]:
         name = PureWindowsPath(entry.filename)  # reads both kinds of slash

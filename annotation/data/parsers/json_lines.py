@@ -66,7 +66,8 @@ class JsonLinesReader:
         if (cells := _cells_at_once([line for _, line in lines], names)) is not None:
             return RawBatch([number for number, _ in lines], cells)
         batch = RawBatch([], {name: [] for name in names})
-        required = {name for name in names if name != self._layout.contributor}
+        optional = {self._layout.contributor, self._layout.owner_id, *self._layout.metadata}
+        required = set(names) - optional | {name for name in (self._layout.text, self._layout.label) if name}
         for number, line in lines:
             if not line.isspace():
                 _add(batch, number, line, required)

@@ -94,6 +94,9 @@ def _columns(layout: Layout) -> Iterable[PreviewColumn]:
         yield PreviewColumn(layout.contributor, "contributor")
     if layout.label:
         yield PreviewColumn(layout.label, "label")
+    for name in (layout.owner_id, *layout.metadata):
+        if name:
+            yield PreviewColumn(name, "kept")
 
 
 def _cells(raw: RawBatch, layout: Layout, column: PreviewColumn) -> list[PreviewCell]:
@@ -104,6 +107,8 @@ def _cells(raw: RawBatch, layout: Layout, column: PreviewColumn) -> list[Preview
         text=column.name if column.role == "text" else None,
         contributor=column.name if column.role == "contributor" else None,
         label=column.name if column.role == "label" else None,
+        owner_id=column.name if column.role == "kept" else None,
+        metadata=(),
         declared=tuple(one for one in layout.declared if one["name"] == column.declared),
     )
     checked = check_rows(RawBatch(raw.lines, raw.columns), alone)
@@ -115,6 +120,8 @@ def _cells(raw: RawBatch, layout: Layout, column: PreviewColumn) -> list[Preview
         values = list(checked.contributors or ())
     elif column.role == "label":
         values = [_label(label, layout) for label in checked.labels or ()]
+    elif column.role == "kept":
+        values = [kept["id"] for kept in checked.metadata or ()]
     else:
         values = [payload[column.declared] for payload in checked.payloads or ()]
     good = iter(values)

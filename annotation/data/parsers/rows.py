@@ -55,6 +55,10 @@ class Layout:
         How a text file is written, a value of `Encoding`; None takes its mark's word, else UTF-8.
     sheet : str, optional
         Name of the sheet of a workbook; None takes the first that shows.
+    owner_id : str, optional
+        Name of the column that holds the owner's id of a record.
+    metadata : tuple of str
+        Names of columns that are kept as they are for people to read; nothing is learned from them.
     sources : mapping
         Names of declared columns to those the file gives them; a column it leaves out has the same name in both.
     answers : {"majority", "ground_truth"}
@@ -81,6 +85,8 @@ class Layout:
     quoting: bool = True
     encoding: str | None = None
     sheet: str | None = None
+    owner_id: str | None = None
+    metadata: tuple[str, ...] = ()
     sources: Mapping[str, str] = field(default_factory=dict)
     answers: Answers = "majority"
     annotator: str | None = None
@@ -93,7 +99,7 @@ class Layout:
     def columns(self) -> tuple[str, ...]:
         """Names of every column that is read; all others stay in the file."""
         features = [self.source_of(column["name"]) for column in self.declared]
-        named = [self.text, self.contributor, self.label, *features]
+        named = [self.text, self.contributor, self.label, *features, self.owner_id, *self.metadata]
         if self.kind == "image":
             named += [self.pixels] if self.pixels else [f"pixel_{i}" for i in range(self.height * self.width)]
         return tuple(dict.fromkeys(name for name in named if name))
@@ -115,7 +121,8 @@ class Layout:
                 )
 
     def _role_of(self, name: str) -> str:
-        roles = {self.text: "text", self.contributor: "contributor", self.label: "label", self.pixels: "pixels"}
+        kept = dict.fromkeys(self.metadata, "metadata") | {self.owner_id: "id"}
+        roles = kept | {self.text: "text", self.contributor: "contributor", self.label: "label", self.pixels: "pixels"}
         return roles.get(name, "columns")
 
 
@@ -148,7 +155,7 @@ class RawBatch:
 class RowBatch:
     """Rows that passed every check; lists are of length `count`, None where the project takes no such column.
 
-    `pixels` is uint8 of shape (count, height, width).
+    `pixels` is uint8 of shape (count, height, width). `metadata` has the owner's `id` and pairs of name and text.
     """
 
     count: int
@@ -157,4 +164,5 @@ class RowBatch:
     contributors: list[str | None] | None = None
     labels: list[int] | None = None
     pixels: NDArray[np.uint8] | None = None
+    metadata: list[dict[str, Any]] | None = None
     bad: list[BadRow] = field(default_factory=list)

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from annotation.data.parsers.delimited import DELIMITERS
+from annotation.data.parsers.image_archive import FILE_NAME
 from annotation.data.parsers.json_lines import read_object
 from annotation.data.parsers.label_studio import LabelStudioReader
 from annotation.data.parsers.reading import Format, detect_format
@@ -53,7 +54,7 @@ def shape_of(
     """Look at the beginning of a file; `InvalidUpload` if it is of no known format or damaged there."""
     kind, compressed, settled = detect_format(file, name, encoding)
     if kind is Format.IMAGES:
-        return Shape(kind)
+        return Shape(kind, (FILE_NAME,))
     if kind is Format.PARQUET:
         try:
             return Shape(kind, tuple(pq.read_schema(file).names))

@@ -44,7 +44,7 @@ SHOWS_A_QUESTION = '"leased_until"'
 
 EMPTY_RECORDS = """
 UPDATE annotation_record SET emptied = true, payload = NULL, contributor = NULL, label = NULL,
-    text = CASE WHEN text IS NOT NULL THEN '' END
+    metadata = NULL, text = CASE WHEN text IS NOT NULL THEN '' END
 WHERE id IN ({chosen}) AND NOT emptied
 """
 

@@ -14,22 +14,29 @@ from annotation.data.parsers.reading import Format, detect_format
 from annotation.data.parsers.rows import Answers, Layout
 from annotation.data.parsers.shapes import Shape, shape_of
 from annotation.errors import InvalidUpload
-from annotation.models import DataKind, Dataset, DatasetRole, PrivacyUnit, Project
+from annotation.models import DataKind, Dataset, DatasetRole, Oracle, PrivacyUnit, Project
 from privacy.wording import say
 
 READING_KEYS = frozenset({"has_header", "columns", "delimiter", "quoting", "encoding", "sheet"})
 NAME_KEYS = ("text", "contributor", "label", "id", "pixels", "annotator")
-MAPPING_KEYS = READING_KEYS | {*NAME_KEYS, "features", "answers"}
+MAPPING_KEYS = READING_KEYS | {*NAME_KEYS, "features", "answers", "metadata"}
+MOST_METADATA = 20
+
+
+BEHIND_A_GATE = say(
+    "metadata: behind a gate no question knows its record, so an id or columns of yours could never come back; leave "
+    "them out"
+)
 
 
 def check_mapping(mapping: Mapping[str, Any]) -> None:
     """Refuse what cannot be a mapping; `InvalidUpload` names the key and the rule.
 
-    `text`, `contributor`, `label` (a pool's are never read), `pixels` (a list) and `id` (known, not stored) name
-    columns; `features` says for declared columns what the file calls them. Of delimited files `has_header`, the
-    `columns` where there is none, `delimiter` and `quoting` say how they are written, of any text its `encoding`, and
-    `sheet` names one of a workbook. Of Label Studio's tasks `label`
-    names a control, `answers` whether the majority counts or only what is marked as true, `annotator` whose count.
+    `text`, `contributor`, `label` (a pool's are never read), `pixels` (a list) and `id` (the owner's) name columns, and
+    `metadata` those that people read beside a record; `features` says for declared columns what the file calls them. Of
+    delimited files `has_header`, the `columns` where there is none, `delimiter` and `quoting` say how they are written,
+    of any text its `encoding`, and `sheet` names one of a workbook. Of Label Studio's tasks `label` names a control,
+    `answers` whether the majority counts or only what is marked as true, `annotator` whose count.
     """
     if unknown := mapping.keys() - MAPPING_KEYS:
         raise InvalidUpload(say("mapping: knows no {unknown}", unknown=", ".join(sorted(map(str, unknown)))))
@@ -39,6 +46,11 @@ def check_mapping(mapping: Mapping[str, Any]) -> None:
                 raise InvalidUpload(say("{key}: must be a name", key=key))
             raise InvalidUpload(say("{key}: must be the name of a column", key=key))
     _check_reading(mapping)
+    kept = mapping.get("metadata", [])
+    if not isinstance(kept, list | tuple) or not all(isinstance(name, str) and name for name in kept):
+        raise InvalidUpload("metadata: must be a list of columns")
+    if len(kept) > MOST_METADATA or len(set(kept)) < len(kept):
+        raise InvalidUpload(say("metadata: takes {most} columns at most, each once", most=MOST_METADATA))
     features = mapping.get("features", {})
     if not isinstance(features, Mapping) or not all(isinstance(one, str) and one for one in features.values()):
         raise InvalidUpload("features: must name a column of the file for each declared column")
@@ -82,6 +94,8 @@ def layout_of(project: Project, role: str, mapping: Mapping[str, Any]) -> Layout
             "role: examples that start a model have one class each, and here a record may have several; words about "
             "the classes start it instead"
         )
+    if project.oracle == Oracle.CROWD and ("id" in mapping or mapping.get("metadata")):
+        raise InvalidUpload(BEHIND_A_GATE)
     declared = tuple(project.columns) if project.data_kind == DataKind.TABLE else ()
     features = dict(mapping.get("features", {}))
     if unknown := features.keys() - {column["name"] for column in declared}:
@@ -105,6 +119,8 @@ def layout_of(project: Project, role: str, mapping: Mapping[str, Any]) -> Layout
         quoting=mapping.get("quoting", True),
         encoding=mapping.get("encoding"),
         sheet=mapping.get("sheet"),
+        owner_id=mapping.get("id"),
+        metadata=tuple(mapping.get("metadata", ())),
         sources=features,
         answers=mapping.get("answers", "majority"),
         annotator=mapping.get("annotator"),

@@ -19,9 +19,10 @@ from psycopg import Copy
 from annotation.data.parsers.rows import RowBatch
 
 RECORD_COPY = (
-    "COPY annotation_record (dataset_id, row_number, text, payload, contributor, label) FROM STDIN (FORMAT BINARY)"
+    "COPY annotation_record (dataset_id, row_number, text, payload, contributor, label, metadata) "
+    "FROM STDIN (FORMAT BINARY)"
 )
-RECORD_TYPES = ("int8", "int8", "text", "jsonb", "bytea", "int2")
+RECORD_TYPES = ("int8", "int8", "text", "jsonb", "bytea", "int2", "jsonb")
 PSEUDONYM_BYTES = 16
 # A batch of longer texts goes out in parts, so that none is held three times over.
 MAXIMUM_ROWS = 16_384
@@ -103,6 +104,7 @@ def encoded(batch: RowBatch, pseudonyms: "Pseudonyms") -> Iterator[list[pa.Array
         names = None if batch.contributors is None else batch.contributors[part]
         fields += nothing(count) if names is None else sized(list(map(pseudonyms.of, names)))
         fields += nothing(count) if batch.labels is None else whole_numbers(batch.labels[part])
+        fields += nothing(count) if batch.metadata is None else sized(list(map(as_jsonb, batch.metadata[part])))
         yield fields
 
 

@@ -177,7 +177,7 @@ def store_records(*, project: Project, first_slot: int, records: Sequence[Any], 
         for place in kept:
             record = records[place]
             copy.write_row(
-                (stream.pk, first_slot + place, record if text else None, None if text else record, None, None)
+                (stream.pk, first_slot + place, record if text else None, None if text else record, None, None, None)
             )
 
 

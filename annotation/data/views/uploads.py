@@ -106,7 +106,7 @@ def _passed_over(draft: UploadDraft) -> list[str]:
     """Return the columns of the file nobody will look at."""
     mapping = draft.mapping
     chosen = {value for key, value in mapping.items() if isinstance(value, str) and key not in mappings.READING_KEYS}
-    used = chosen | {*mapping.get("features", {}).values()}
+    used = chosen | {*mapping.get("features", {}).values(), *mapping.get("metadata", ())}
     return [name for name in drafts.shape_of_draft(draft).columns if name and name not in used]
 
 

@@ -25,7 +25,7 @@ class Command(BaseCommand):
         parser.add_argument("--project", required=True, metavar="SLUG")
         parser.add_argument("--role", choices=DatasetRole.values, default=DatasetRole.POOL.value)
         parser.add_argument("--bad-rows", choices=BadRows.values, default=BadRows.KEEP_GOOD.value)
-        for column in ("text", "label", "contributor", "pixels"):
+        for column in ("text", "label", "contributor", "pixels", "id"):
             parser.add_argument(f"--{column}-column", metavar="NAME")
         parser.add_argument(
             "--feature-column",
@@ -33,6 +33,9 @@ class Command(BaseCommand):
             default=[],
             metavar="NAME=COLUMN",
             help="what the file calls a declared column; may be repeated",
+        )
+        parser.add_argument(
+            "--metadata-column", action="append", default=[], metavar="NAME", help="kept for people; may be repeated"
         )
         parser.add_argument("--answers", choices=get_args(Answers), help="of tasks with several answers: which count")
         parser.add_argument("--annotator", metavar="NAME", help="of answered tasks: whose answers alone count")
@@ -81,12 +84,14 @@ class Command(BaseCommand):
 
 def mapping_of(options: dict[str, Any]) -> dict[str, Any]:
     """Return the options as an upload's mapping."""
-    mapping = {key: options[f"{key}_column"] for key in ("text", "label", "contributor", "pixels")}
+    mapping = {key: options[f"{key}_column"] for key in ("text", "label", "contributor", "pixels", "id")}
     mapping |= {key: options[key] for key in ("answers", "annotator", "encoding", "sheet")}
     mapping = {key: name for key, name in mapping.items() if name}
     if options["feature_column"]:
         pairs = [pair.partition("=") for pair in options["feature_column"]]
         mapping["features"] = {name: column for name, _, column in pairs}
+    if options["metadata_column"]:
+        mapping["metadata"] = options["metadata_column"]
     if options["columns"]:
         mapping["columns"] = options["columns"].split(",")
     if options["delimiter"]:

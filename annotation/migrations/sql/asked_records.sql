@@ -3,12 +3,12 @@
 
 -- A record whose question was asked, by its id and without its contributor.
 CREATE FUNCTION annotation_asked_record(asked bigint)
-RETURNS TABLE (id bigint, dataset_id bigint, row_number bigint, text text, payload jsonb)
+RETURNS TABLE (id bigint, dataset_id bigint, row_number bigint, text text, payload jsonb, metadata jsonb)
 LANGUAGE plpgsql STABLE STRICT SECURITY DEFINER ROWS 1 AS $$
 #variable_conflict use_column
 BEGIN
     RETURN QUERY
-        SELECT record.id, record.dataset_id, record.row_number, record.text, record.payload
+        SELECT record.id, record.dataset_id, record.row_number, record.text, record.payload, record.metadata
         FROM annotation_record record
         WHERE record.id = asked
             AND EXISTS (SELECT FROM annotation_query query WHERE query.record_id = asked AND query.state <> 'candidate');

@@ -16,6 +16,14 @@ BEGIN
             RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = 'annotation_rows_in_one_place',
                 MESSAGE = 'a pool that lies in storage as columns has no rows here';
         END IF;
+        -- Behind a gate no question knows its record, so nobody could be shown them: they would only lie there.
+        IF EXISTS (SELECT FROM added WHERE dataset_id = named AND metadata IS NOT NULL) AND EXISTS (
+            SELECT FROM annotation_dataset dataset JOIN annotation_project project ON project.id = dataset.project_id
+            WHERE dataset.id = named AND project.oracle = 'crowd'
+        ) THEN
+            RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = 'annotation_record_metadata',
+                MESSAGE = 'behind a gate no record keeps columns of its owner';
+        END IF;
         -- While an upload is read its rows count for nothing; here are those that come to one that takes part already.
         IF EXISTS (SELECT FROM annotation_dataset WHERE id = named AND role = 'pool' AND state = 'ready')
             AND EXISTS (SELECT FROM added WHERE dataset_id = named AND contributor IS NOT NULL)
@@ -43,6 +51,22 @@ END $$;
 CREATE TRIGGER annotation_record_keeps_dataset AFTER UPDATE OF dataset_id ON annotation_record
     FOR EACH ROW WHEN (OLD.dataset_id IS DISTINCT FROM NEW.dataset_id)
     EXECUTE FUNCTION annotation_check_moved_record();
+
+CREATE FUNCTION annotation_check_changed_metadata() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (
+        SELECT FROM annotation_dataset dataset JOIN annotation_project project ON project.id = dataset.project_id
+        WHERE dataset.id = NEW.dataset_id AND project.oracle = 'crowd'
+    ) THEN
+        RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = 'annotation_record_metadata',
+            MESSAGE = 'behind a gate no record keeps columns of its owner';
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER annotation_record_metadata AFTER UPDATE OF metadata, dataset_id ON annotation_record
+    FOR EACH ROW WHEN (NEW.metadata IS NOT NULL)
+    EXECUTE FUNCTION annotation_check_changed_metadata();
 
 CREATE FUNCTION annotation_check_left_records() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

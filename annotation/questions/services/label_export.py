@@ -43,6 +43,8 @@ COLUMNS = (
     "suggestion_shown",
     "annotator_kind",
     "tags",
+    "owner_id",
+    "metadata",
 )
 SCHEMA = pa.schema(
     [
@@ -63,6 +65,8 @@ SCHEMA = pa.schema(
         ("suggestion_shown", pa.bool_()),
         ("annotator_kind", pa.string()),
         ("tags", pa.string()),
+        ("owner_id", pa.string()),
+        ("metadata", pa.string()),
     ]
 )
 # Where an answer names several classes these are lists of names.
@@ -78,7 +82,8 @@ SELECT query.id, coalesce(query.text, record.text), record.payload::text, record
        query.suggested, query.suggested_percent, query.suggestion_shown,
        CASE WHEN machine.id IS NULL THEN 'person' ELSE 'machine' END,
        (SELECT json_agg(tag.name ORDER BY tag.name)::text FROM annotation_tagged tagged
-        JOIN annotation_tag tag ON tag.id = tagged.tag_id WHERE tagged.query_id = query.id)
+        JOIN annotation_tag tag ON tag.id = tagged.tag_id WHERE tagged.query_id = query.id),
+       record.metadata->>'id', record.metadata->>'columns'
 FROM annotation_query query
 JOIN annotation_label label ON label.query_id = query.id
 JOIN auth_user person ON person.id = label.annotator_id
@@ -148,7 +153,7 @@ def _row(row: Row, classes: list[str], asked: LabelType) -> Row:
     Where an answer names several classes it is a list.
     """
     query, text, fields, dataset, number, guess, choice, person, when, current, agreed, votes, agreeing, *told = row
-    suggested, percent, shown, kind, tags = told
+    suggested, percent, shown, kind, tags, owner_id, pairs = told
 
     def name(position: int | None) -> str | list[str] | None:
         if position is None:
@@ -158,7 +163,27 @@ def _row(row: Row, classes: list[str], asked: LabelType) -> Row:
 
     answered = (name(choice), person, when, current, name(agreed), votes, agreeing)
     suggestion = None if suggested is None else classes[suggested]
-    return (query, text, fields, dataset, number, *answered, suggestion, percent, shown, kind, tags)
+    return (
+        query,
+        text,
+        fields,
+        dataset,
+        number,
+        *answered,
+        suggestion,
+        percent,
+        shown,
+        kind,
+        tags,
+        owner_id,
+        _metadata(pairs),
+    )
+
+
+def _metadata(pairs: str | None) -> str | None:
+    """Return the owner's columns as a JSON object, in the order in which they were declared."""
+    kept = json.loads(pairs) if pairs else []
+    return json.dumps(dict(kept), ensure_ascii=False) if kept else None
 
 
 def _csv(project: Project, chunks: Iterator[Sequence[Row]]) -> Iterator[bytes]:
@@ -183,6 +208,7 @@ def _object(row: Row) -> dict[str, Any]:
     named = dict(zip(COLUMNS, row, strict=True))
     named["fields"] = json.loads(named["fields"]) if named["fields"] else None
     named["tags"] = json.loads(named["tags"] or "[]")
+    named["metadata"] = json.loads(named["metadata"]) if named["metadata"] else None
     return named
 
 
@@ -277,6 +303,8 @@ def _task(answers: list[Row]) -> dict[str, Any]:
             "row": number,
             "consensus": answers[0][9],
             "tags": json.loads(answers[0][16] or "[]"),
+            "owner_id": answers[0][17],
+            "metadata": json.loads(answers[0][18]) if answers[0][18] else None,
             **dict(zip(COLUMNS[12:15], answers[0][12:15], strict=True)),
         },
         "annotations": [

@@ -60,6 +60,8 @@ class AssignmentOut(TypedDict):
     text: str | None
     fields: dict[str, Any] | None
     image_url: str | None
+    owner_id: NotRequired[str | None]
+    metadata: NotRequired[dict[str, str | None] | None]
 
 
 class AuditedFileOut(TypedDict):

@@ -1,0 +1,202 @@
+"""The owner's id and columns travel with a record of a trusted project, and behind a gate nothing of them is kept."""
+
+import csv
+import io
+import json
+import zipfile
+from datetime import timedelta
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from django.core.files.base import ContentFile
+from django.db import connection, transaction
+from django.test import Client
+from django.urls import reverse
+
+from annotation.data.parsers.checks import OWNER_TOO_LONG
+from annotation.data.services import datasets
+from annotation.data.services.emptying import empty_records
+from annotation.errors import InvalidUpload
+from annotation.models import Dataset, Query, Record
+from annotation.people.services import tokens
+from annotation.people.services.tokens import Scope
+from annotation.questions.services import labels, queue
+from annotation.questions.services.label_export import export_labels
+from tests.db.annotation.test_constraints import refused
+from tests.factories import make_annotators, make_project, make_records, make_user
+from tests.pure.annotation.data.test_parsers import archive, png
+from tests.workbooks import sheet, workbook
+
+pytestmark = pytest.mark.django_db(transaction=True)
+MAPPING = {"id": "ticket", "metadata": ["url", "shop"]}
+ROWS = [
+    {"text": "first", "ticket": "T-1", "url": "https://example.org/1", "shop": "Ulm"},
+    {"text": "second", "ticket": "T-2", "url": "", "shop": "7"},
+]
+KEPT = [
+    {"id": "T-1", "columns": [["url", "https://example.org/1"], ["shop", "Ulm"]]},
+    {"id": "T-2", "columns": [["url", None], ["shop", "7"]]},
+]
+
+
+@pytest.fixture(autouse=True)
+def _apart(tmp_path, settings, monkeypatch):
+    settings.STORAGES = settings.STORAGES | {
+        "default": {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": str(tmp_path)}}
+    }
+    monkeypatch.setattr("celery.app.base.Celery.send_task", lambda app, name, *args, **kwargs: None)
+
+
+def imported(project, data, name, mapping=MAPPING):
+    dataset = datasets.receive_upload(
+        project=project, file=ContentFile(data), name=name, mapping=mapping, uploaded_by=make_user()
+    )
+    datasets.import_dataset(job_id=dataset.job_id)
+    return Dataset.objects.get(pk=dataset.pk)
+
+
+def kept(dataset):
+    return list(dataset.records.order_by("row_number").values_list("metadata", flat=True))
+
+
+def delimited():
+    sink = io.StringIO()
+    writer = csv.DictWriter(sink, list(ROWS[0]))
+    writer.writeheader()
+    writer.writerows(ROWS)
+    return sink.getvalue().encode()
+
+
+def parquet():
+    sink = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(ROWS), sink)
+    return sink.getvalue()
+
+
+FILES = {
+    "rows.csv": delimited,
+    "rows.jsonl": lambda: "\n".join(map(json.dumps, ROWS)).encode(),
+    "rows.parquet": parquet,
+    "rows.xlsx": lambda: workbook({"A": sheet([list(ROWS[0]), *(list(row.values()) for row in ROWS)])}),
+    "tasks.json": lambda: json.dumps([{"data": row} for row in ROWS]).encode(),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_they_come_with_every_format(name):
+    assert kept(imported(make_project(), FILES[name](), name)) == KEPT
+
+
+def test_of_a_zip_the_name_of_each_image_is_its_id():
+    project = make_project(data_kind="image", image_height=2, image_width=3)
+    data = archive(**{"a/one.png": png([[0, 1, 2], [3, 4, 5]])})
+    assert kept(imported(project, data, "a.zip", {"id": "file"})) == [{"id": "a/one.png", "columns": []}]
+    with pytest.raises(InvalidUpload, match="no columns but file"):
+        imported(project, data, "a.zip", {"id": "name"})
+
+
+def test_a_cell_that_cannot_be_kept_names_its_row():
+    long = delimited().replace(b"Ulm", b"U" * 1001)
+    dataset = imported(make_project(), long, "rows.csv")
+    assert kept(dataset) == KEPT[1:]
+    assert [(row["line"], row["column"], row["reason"]) for row in dataset.bad_row_report] == [
+        (2, "shop", OWNER_TOO_LONG)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("mapping", "rule"),
+    [
+        ({"metadata": "url"}, "metadata: must be a list"),
+        ({"metadata": ["url", "url"]}, "each once"),
+        ({"metadata": [str(number) for number in range(21)]}, "20 columns at most"),
+        ({"metadata": ["nowhere"]}, "metadata: the file has no column named 'nowhere'"),
+        ({"id": "nowhere"}, "id: the file has no column named 'nowhere'"),
+    ],
+)
+def test_what_cannot_be_a_mapping_is_refused(mapping, rule):
+    with pytest.raises(InvalidUpload, match=rule):
+        imported(make_project(), delimited(), "rows.csv", mapping)
+
+
+def asked(project, person):
+    """Return the first claimed question about what was uploaded."""
+    records = Record.objects.filter(dataset__project=project).order_by("row_number")
+    queue.open_queries(project=project, round_number=1, record_ids=list(records.values_list("pk", flat=True)))
+    return queue.claim_next(project=project, user=person)
+
+
+def test_an_annotator_reads_them_and_every_file_gives_them_back():
+    project = make_project()
+    imported(project, delimited(), "rows.csv")
+    (person,) = make_annotators(project, 1)
+    held = asked(project, person)
+    client = Client()
+    client.force_login(person)
+    page = client.get(reverse("annotation:label", args=[project.slug])).content.decode()
+    assert "T-1" in page
+    assert "https://example.org/1" in page
+    assert "T-2" not in page
+    _, secret = tokens.create_token(user=person, name="t", scopes=[Scope.LABELS_WRITE], lifetime=timedelta(days=1))
+    claimed = Client(headers={"Authorization": f"Bearer {secret}"}).post(f"/api/v1/projects/{project.slug}/assignments")
+    assert (claimed.json()["owner_id"], claimed.json()["metadata"]) == ("T-1", dict(KEPT[0]["columns"]))
+    labels.submit_label(assignment=held, choice=0)
+
+    files = {name: b"".join(export_labels(project=project, format=name)) for name in ("csv", "jsonl", "parquet")}
+    wanted = {"url": "https://example.org/1", "shop": "Ulm"}
+    (row,) = csv.DictReader(io.StringIO(files["csv"].decode()))
+    assert (row["owner_id"], json.loads(row["metadata"])) == ("T-1", wanted)
+    line = json.loads(files["jsonl"])
+    assert (line["owner_id"], line["metadata"]) == ("T-1", wanted)
+    assert list(line["metadata"]) == ["url", "shop"]
+    (row,) = pq.read_table(io.BytesIO(files["parquet"])).to_pylist()
+    assert (row["owner_id"], json.loads(row["metadata"])) == ("T-1", wanted)
+    (task,) = json.loads(b"".join(export_labels(project=project, format="label_studio")))
+    assert (task["meta"]["owner_id"], task["meta"]["metadata"]) == ("T-1", wanted)
+    with zipfile.ZipFile(io.BytesIO(b"".join(export_labels(project=project, format="croissant")))) as packed:
+        (row,) = pq.read_table(io.BytesIO(packed.read("labels.parquet"))).to_pylist()
+        assert "owner_id" in packed.read("croissant.json").decode()
+    assert row["owner_id"] == "T-1"
+
+
+def test_they_go_with_the_record():
+    project = make_project()
+    dataset = imported(project, delimited(), "rows.csv")
+    with transaction.atomic():
+        empty_records(dataset.records.filter(row_number=0), project=project)
+    assert kept(dataset) == [None, KEPT[1]]
+
+
+class TestBehindAGate:
+    """No question there knows its record, so nothing of the owner's may come near one."""
+
+    @pytest.mark.parametrize("mapping", [{"id": "ticket"}, {"metadata": ["url"]}])
+    @pytest.mark.parametrize("role", ["pool", "public_test"])
+    def test_they_are_refused(self, mapping, role):
+        with pytest.raises(InvalidUpload, match="behind a gate no question knows its record"):
+            datasets.receive_upload(
+                project=make_project(oracle="crowd", selection="uncertainty"),
+                file=ContentFile(delimited()),
+                name="rows.csv",
+                role=role,
+                mapping=mapping,
+                uploaded_by=make_user(),
+            )
+
+    def test_the_database_keeps_none(self):
+        crowd = make_project(oracle="crowd", selection="uncertainty")
+        (record,) = make_records(crowd, ["a"])
+        with refused("annotation_record_metadata"):
+            Record.objects.filter(pk=record.pk).update(metadata=KEPT[0])
+        with refused("annotation_record_metadata"):
+            Record.objects.create(dataset=record.dataset, row_number=7, text="b", metadata=KEPT[0])
+        copied = "COPY annotation_record (dataset_id, row_number, text, metadata) FROM STDIN"
+        with refused("annotation_record_metadata"), connection.cursor() as cursor, cursor.copy(copied) as copy:
+            copy.write_row((record.dataset_id, 8, "c", json.dumps(KEPT[0])))
+        trusted = make_project()
+        (record,) = make_records(trusted, ["a"])
+        Record.objects.filter(pk=record.pk).update(metadata=KEPT[0])
+        with refused("annotation_record_metadata"):
+            Record.objects.filter(pk=record.pk).update(dataset=crowd.datasets.get(), row_number=9)
+        assert not Query.objects.exists()
