@@ -25,6 +25,7 @@ from annotation.models import (
     Oracle,
     Project,
     Query,
+    Record,
     RecordPost,
     Role,
 )
@@ -75,6 +76,13 @@ def hindrances(project: Project, *, oracle: str, arrival: str, preset: str) -> l
             uploads,
         )
         found.append(said % {"n": uploads})
+    if oracle == Oracle.CROWD and Record.objects.filter(dataset__project=project, metadata__isnull=False).exists():
+        found.append(
+            _(
+                "An upload keeps ids or columns of its owner, and behind a gate nothing is kept. Open another project "
+                "for the other kind."
+            )
+        )
     if RecordPost.objects.filter(project=project).exists():
         found.append(_("Records were posted: each has its slot in the stream, which no pool has."))
     if project.oracle == Oracle.CROWD and oracle != Oracle.CROWD and _lets_strangers_in(project):

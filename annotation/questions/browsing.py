@@ -145,7 +145,8 @@ def _narrowed(project: Project, wanted: Wanted, *, readable: bool) -> QuerySet[Q
     if wanted.assigned is not None:
         found = found.filter(assigned_to=wanted.assigned, state=QueryState.OPEN)
     if readable and len(wanted.text) >= SHORTEST_SEARCH:
-        found = found.filter(Q(text__icontains=wanted.text) | Q(record__text__icontains=wanted.text), emptied=False)
+        said = Q(text__icontains=wanted.text) | Q(record__text__icontains=wanted.text)
+        found = found.filter(said | Q(record__metadata__id=wanted.text), emptied=False)
     return found
 
 

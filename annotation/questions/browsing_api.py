@@ -39,7 +39,11 @@ class QuestionsIn(Schema):
     flag: Literal["", "any", "broken", "sensitive", "comment", "returned"] = ""
     tag: str = ""
     assigned: str = Field("", description="For whom it waits.")
-    text: str = Field("", max_length=200, description="Searched where the caller may read what questions show.")
+    text: str = Field(
+        "",
+        max_length=200,
+        description="Searched, or an owner's whole id, where the caller may read what questions show.",
+    )
     before: int | None = Field(None, ge=1, le=LARGEST_ID, description="The `before` of the page read last.")
 
 
@@ -65,6 +69,8 @@ class QuestionRowOut(Schema):
     assigned_to: str | None
     text: str | None
     fields: dict[str, Any] | None
+    owner_id: str | None = Field(None, description="The owner's id of the record, where the caller may read it.")
+    metadata: dict[str, str | None] | None = Field(None, description="The owner's columns, where `owner_id` is told.")
 
 
 class QuestionsOut(Schema):
@@ -204,6 +210,8 @@ def _row(row: browsing.Row) -> dict[str, Any]:
         "assigned_to": waiting and waiting.get_username(),
         "text": row.shown and row.shown.text,
         "fields": dict(row.shown.fields) if row.shown and row.shown.fields is not None else None,
+        "owner_id": row.shown and row.shown.owner_id,
+        "metadata": dict(row.shown.metadata) if row.shown and row.shown.metadata is not None else None,
     }
 
 

@@ -164,9 +164,9 @@ QUESTIONS = (
         "in a crowd project gate output; in a trusted one the record itself, which its annotators may see",
     ),
     Shown(
-        "annotation/_label_question.html",
-        "question.owner_id question.metadata.items name value",
-        LABELLERS,
+        "annotation/_beside.html",
+        "beside.owner_id beside.metadata beside.metadata.items name value",
+        TRUSTED,
         Basis.INSIDE,
         "columns the owner declared to be shown beside a record, in trusted projects alone",
     ),

@@ -7,6 +7,7 @@ from dpal_site.observables.kinds import (
     MEMBERS,
     MODELS,
     OPERATORS,
+    TRUSTED,
     Basis,
     Shown,
 )
@@ -58,19 +59,19 @@ REST = (
     Shown(
         "AssignmentOut",
         "owner_id metadata",
-        LABELLERS,
+        TRUSTED,
         Basis.INSIDE,
         "columns the owner declared to be shown beside a record, in trusted projects alone",
     ),
-    Shown("AssignmentOut.metadata", "*", LABELLERS, Basis.INSIDE, "the same columns, by their names"),
+    Shown("AssignmentOut.metadata", "*", TRUSTED, Basis.INSIDE, "the same columns, by their names"),
     Shown("AssignmentOut", "guess", LABELLERS, Basis.DERIVED, "the last released model's guess"),
     Shown(
-        "QuestionsOut QuestionRowOut CountOut ChangedOut ViewOut ViewOut.chosen",
+        "QuestionsOut QuestionRowOut QuestionRowOut.metadata CountOut ChangedOut ViewOut ViewOut.chosen",
         "*",
         MANAGERS,
         Basis.MANAGERS,
-        "questions and answers as on their page: managers are inside; `text` and `fields` for those alone who may read"
-        " what questions show",
+        "questions and answers as on their page: managers are inside; `text`, `fields`, `owner_id` and `metadata` for"
+        " those alone who may read what questions show",
     ),
     Shown(
         "AssignmentOut",

@@ -79,7 +79,7 @@ class ImageArchiveReader:
                 if self._layout.label:
                     labels.append(read_folder_label(entry.filename, places, self._layout.sets))
                 if self._layout.owner_id:
-                    names.append(read_owner_cell(entry.filename) or "")
+                    names.append(read_owner_cell(owner_name(entry.filename, self._layout)) or "")
                 images.append(image)
             except BadCell as error:
                 bad.append(BadRow(line, "", str(error)))
@@ -111,6 +111,11 @@ class ImageArchiveReader:
         if len(data) > MAXIMUM_IMAGE_BYTES:
             raise BadCell(TOO_LARGE)
         return decode_image(data, height=self._layout.height, width=self._layout.width)
+
+
+def owner_name(name: str, layout: Layout) -> str:
+    """Return what an image is called; without its folders where they name its class, which is not shown beside it."""
+    return PureWindowsPath(name).name if layout.label else name
 
 
 def directory_bytes(file: BinaryIO) -> int:

@@ -66,8 +66,7 @@ class JsonLinesReader:
         if (cells := _cells_at_once([line for _, line in lines], names)) is not None:
             return RawBatch([number for number, _ in lines], cells)
         batch = RawBatch([], {name: [] for name in names})
-        optional = {self._layout.contributor, self._layout.owner_id, *self._layout.metadata}
-        required = set(names) - optional | {name for name in (self._layout.text, self._layout.label) if name}
+        required = set(names) - self._layout.optional
         for number, line in lines:
             if not line.isspace():
                 _add(batch, number, line, required)

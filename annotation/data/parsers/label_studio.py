@@ -147,7 +147,7 @@ class LabelStudioReader:
         if data is None:
             batch.bad.append(BadRow(task.number, "", NOT_AN_OBJECT))
             return
-        missing = next((name for name in names if name not in data and name != self._layout.contributor), None)
+        missing = next((name for name in names if name not in data and name not in self._layout.optional), None)
         if missing is not None:
             batch.bad.append(BadRow(task.number, missing, NO_FIELD))
             return

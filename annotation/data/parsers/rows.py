@@ -120,6 +120,12 @@ class Layout:
                     )
                 )
 
+    @property
+    def optional(self) -> set[str]:
+        """Names of columns that a row may lack where each row names its own."""
+        needed = {self.text, self.label, self.pixels, *(self.source_of(column["name"]) for column in self.declared)}
+        return {name for name in (self.contributor, self.owner_id, *self.metadata) if name} - needed
+
     def _role_of(self, name: str) -> str:
         kept = dict.fromkeys(self.metadata, "metadata") | {self.owner_id: "id"}
         roles = kept | {self.text: "text", self.contributor: "contributor", self.label: "label", self.pixels: "pixels"}

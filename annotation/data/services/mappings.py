@@ -27,6 +27,10 @@ BEHIND_A_GATE = say(
     "metadata: behind a gate no question knows its record, so an id or columns of yours could never come back; leave "
     "them out"
 )
+TELLS_THE_ANSWER = say(
+    "metadata: names the column of the known label, which would then stand beside the record and tell whoever is asked"
+)
+NAMES_PEOPLE = say("metadata: names the column of the contributor, who is stored as a keyed hash alone; leave it out")
 
 
 def check_mapping(mapping: Mapping[str, Any]) -> None:
@@ -94,8 +98,14 @@ def layout_of(project: Project, role: str, mapping: Mapping[str, Any]) -> Layout
             "role: examples that start a model have one class each, and here a record may have several; words about "
             "the classes start it instead"
         )
-    if project.oracle == Oracle.CROWD and ("id" in mapping or mapping.get("metadata")):
+    kept = {mapping["id"]} if "id" in mapping else set()
+    kept |= {*mapping.get("metadata", ())}
+    if kept and project.oracle == Oracle.CROWD:
         raise InvalidUpload(BEHIND_A_GATE)
+    if not pool and mapping.get("label", "label") in kept:
+        raise InvalidUpload(TELLS_THE_ANSWER)
+    if mapping.get("contributor") in kept:
+        raise InvalidUpload(NAMES_PEOPLE)
     declared = tuple(project.columns) if project.data_kind == DataKind.TABLE else ()
     features = dict(mapping.get("features", {}))
     if unknown := features.keys() - {column["name"] for column in declared}:

@@ -31,6 +31,13 @@ BEGIN
         RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = TG_NAME,
             MESSAGE = 'who is protected from whom never changes once there are records or questions';
     END IF;
+    IF NEW.oracle = 'crowd' AND EXISTS (
+        SELECT FROM annotation_dataset dataset JOIN annotation_record record ON record.dataset_id = dataset.id
+        WHERE dataset.project_id = OLD.id AND record.metadata IS NOT NULL
+    ) THEN
+        RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = 'annotation_record_metadata',
+            MESSAGE = 'behind a gate no record keeps columns of its owner';
+    END IF;
     -- Strangers who were let in to see gate output would see the records.
     IF OLD.oracle = 'crowd' AND NEW.oracle <> 'crowd' AND (
         EXISTS (SELECT FROM annotation_membership WHERE project_id = OLD.id AND role = 'annotator')

@@ -1,6 +1,19 @@
 -- A record belongs to a dataset that is there. The foreign key asked for each row by itself, which was half the time
 -- of an import; this asks once a statement for each dataset named in it, under the same lock.
 
+CREATE FUNCTION annotation_check_metadata(holder bigint) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    faced text;
+BEGIN
+    -- Whoever puts the project before a crowd waits for us, and then finds the rows.
+    SELECT oracle INTO faced FROM annotation_project
+    WHERE id = (SELECT project_id FROM annotation_dataset WHERE id = holder) FOR KEY SHARE;
+    IF faced = 'crowd' THEN
+        RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = 'annotation_record_metadata',
+            MESSAGE = 'behind a gate no record keeps columns of its owner';
+    END IF;
+END $$;
+
 CREATE FUNCTION annotation_check_added_records() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     named bigint;
@@ -17,12 +30,8 @@ BEGIN
                 MESSAGE = 'a pool that lies in storage as columns has no rows here';
         END IF;
         -- Behind a gate no question knows its record, so nobody could be shown them: they would only lie there.
-        IF EXISTS (SELECT FROM added WHERE dataset_id = named AND metadata IS NOT NULL) AND EXISTS (
-            SELECT FROM annotation_dataset dataset JOIN annotation_project project ON project.id = dataset.project_id
-            WHERE dataset.id = named AND project.oracle = 'crowd'
-        ) THEN
-            RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = 'annotation_record_metadata',
-                MESSAGE = 'behind a gate no record keeps columns of its owner';
+        IF EXISTS (SELECT FROM added WHERE dataset_id = named AND metadata IS NOT NULL) THEN
+            PERFORM annotation_check_metadata(named);
         END IF;
         -- While an upload is read its rows count for nothing; here are those that come to one that takes part already.
         IF EXISTS (SELECT FROM annotation_dataset WHERE id = named AND role = 'pool' AND state = 'ready')
@@ -54,13 +63,7 @@ CREATE TRIGGER annotation_record_keeps_dataset AFTER UPDATE OF dataset_id ON ann
 
 CREATE FUNCTION annotation_check_changed_metadata() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF EXISTS (
-        SELECT FROM annotation_dataset dataset JOIN annotation_project project ON project.id = dataset.project_id
-        WHERE dataset.id = NEW.dataset_id AND project.oracle = 'crowd'
-    ) THEN
-        RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = 'annotation_record_metadata',
-            MESSAGE = 'behind a gate no record keeps columns of its owner';
-    END IF;
+    PERFORM annotation_check_metadata(NEW.dataset_id);
     RETURN NULL;
 END $$;
 

@@ -163,21 +163,8 @@ def _row(row: Row, classes: list[str], asked: LabelType) -> Row:
 
     answered = (name(choice), person, when, current, name(agreed), votes, agreeing)
     suggestion = None if suggested is None else classes[suggested]
-    return (
-        query,
-        text,
-        fields,
-        dataset,
-        number,
-        *answered,
-        suggestion,
-        percent,
-        shown,
-        kind,
-        tags,
-        owner_id,
-        _metadata(pairs),
-    )
+    theirs = (owner_id, _metadata(pairs))
+    return (query, text, fields, dataset, number, *answered, suggestion, percent, shown, kind, tags, *theirs)
 
 
 def _metadata(pairs: str | None) -> str | None:

@@ -516,6 +516,8 @@ class QuestionRowOut(TypedDict):
     assigned_to: str | None
     text: str | None
     fields: dict[str, Any] | None
+    owner_id: NotRequired[str | None]
+    metadata: NotRequired[dict[str, str | None] | None]
 
 
 class QuestionsIn(TypedDict):

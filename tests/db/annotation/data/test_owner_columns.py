@@ -17,14 +17,16 @@ from django.urls import reverse
 from annotation.data.parsers.checks import OWNER_TOO_LONG
 from annotation.data.services import datasets
 from annotation.data.services.emptying import empty_records
-from annotation.errors import InvalidUpload
-from annotation.models import Dataset, Query, Record
+from annotation.errors import ConfigurationFrozen, InvalidUpload
+from annotation.models import Dataset, Project, Query, Record, Role
 from annotation.people.services import tokens
 from annotation.people.services.tokens import Scope
+from annotation.projects.services.kinds import change_kind
+from annotation.projects.services.projects import create_project
 from annotation.questions.services import labels, queue
 from annotation.questions.services.label_export import export_labels
 from tests.db.annotation.test_constraints import refused
-from tests.factories import make_annotators, make_project, make_records, make_user
+from tests.factories import add_members, make_annotators, make_project, make_records, make_user
 from tests.pure.annotation.data.test_parsers import archive, png
 from tests.workbooks import sheet, workbook
 
@@ -48,9 +50,9 @@ def _apart(tmp_path, settings, monkeypatch):
     monkeypatch.setattr("celery.app.base.Celery.send_task", lambda app, name, *args, **kwargs: None)
 
 
-def imported(project, data, name, mapping=MAPPING):
+def imported(project, data, name, mapping=MAPPING, role="pool"):
     dataset = datasets.receive_upload(
-        project=project, file=ContentFile(data), name=name, mapping=mapping, uploaded_by=make_user()
+        project=project, file=ContentFile(data), name=name, role=role, mapping=mapping, uploaded_by=make_user()
     )
     datasets.import_dataset(job_id=dataset.job_id)
     return Dataset.objects.get(pk=dataset.pk)
@@ -96,6 +98,20 @@ def test_of_a_zip_the_name_of_each_image_is_its_id():
         imported(project, data, "a.zip", {"id": "name"})
 
 
+def test_the_folder_that_is_the_known_class_stands_beside_no_check():
+    project = make_project(data_kind="image", image_height=2, image_width=3)
+    data = archive(**{"music/one.png": png([[0, 1, 2], [3, 4, 5]])})
+    checks = imported(project, data, "a.zip", {"id": "file"}, role="public_test")
+    assert kept(checks) == [{"id": "one.png", "columns": []}]
+
+
+@pytest.mark.parametrize(("name", "rows"), [("a.jsonl", "{}\n{}"), ("a.json", '[{{"data": {}}}, {{"data": {}}}]')])
+def test_an_object_may_leave_them_out(name, rows):
+    first, second = json.dumps(ROWS[0]), json.dumps({"text": "second"})
+    dataset = imported(make_project(), rows.format(first, second).encode(), name)
+    assert kept(dataset) == [KEPT[0], {"id": None, "columns": [["url", None], ["shop", None]]}]
+
+
 def test_a_cell_that_cannot_be_kept_names_its_row():
     long = delimited().replace(b"Ulm", b"U" * 1001)
     dataset = imported(make_project(), long, "rows.csv")
@@ -118,6 +134,15 @@ def test_a_cell_that_cannot_be_kept_names_its_row():
 def test_what_cannot_be_a_mapping_is_refused(mapping, rule):
     with pytest.raises(InvalidUpload, match=rule):
         imported(make_project(), delimited(), "rows.csv", mapping)
+
+
+@pytest.mark.parametrize("names", [{"id": "shop"}, {"metadata": ["shop"]}])
+def test_the_answer_of_a_check_and_the_name_of_a_person_are_none(names):
+    project = make_project()
+    with pytest.raises(InvalidUpload, match="the column of the known label"):
+        imported(project, delimited(), "rows.csv", {"label": "shop", **names}, role="public_test")
+    with pytest.raises(InvalidUpload, match="the column of the contributor"):
+        imported(project, delimited(), "rows.csv", {"contributor": "shop", **names})
 
 
 def asked(project, person):
@@ -160,6 +185,55 @@ def test_an_annotator_reads_them_and_every_file_gives_them_back():
     assert row["owner_id"] == "T-1"
 
 
+def test_a_manager_reads_and_finds_them_where_the_record_may_be_read():
+    project = make_project()
+    imported(project, delimited(), "rows.csv")
+    (person,) = make_annotators(project, 1)
+    held = asked(project, person)
+    manager = make_user("manager")
+    add_members(project, manager, role=Role.MANAGER)
+    client = Client()
+    client.force_login(manager)
+    _, secret = tokens.create_token(user=manager, name="t", scopes=[Scope.LABELS_READ], lifetime=timedelta(days=1))
+    program = Client(headers={"Authorization": f"Bearer {secret}"})
+    pages = [
+        reverse("annotation:questions", args=[project.slug]),
+        reverse("annotation:question", args=[project.slug, held.query_id]),
+    ]
+
+    def read():
+        rows = program.get(f"/api/v1/projects/{project.slug}/questions").json()["questions"]
+        return [client.get(page).content.decode() for page in pages], rows
+
+    shown, rows = read()
+    assert not any("T-1" in page for page in shown)
+    assert {(row["owner_id"], row["metadata"]) for row in rows} == {(None, None)}
+    add_members(project, manager, role=Role.ANNOTATOR)
+    shown, rows = read()
+    assert all("T-1" in page for page in shown)
+    assert "https://example.org/1" in shown[1]
+    told = [(row["owner_id"], row["metadata"]) for row in rows]
+    assert told == [(row["id"], dict(row["columns"])) for row in reversed(KEPT)]
+    found = client.get(pages[0], {"text": "T-1"}).context["rows"]
+    assert [row.query.pk for row in found] == [held.query_id]
+
+
+def test_one_reads_them_beside_ones_own_answers_and_a_manager_beside_disputes():
+    project = make_project(overlap=2)
+    imported(project, delimited(), "rows.csv")
+    people = make_annotators(project, 2)
+    for choice, person in enumerate(people):
+        held = asked(project, person) if not choice else queue.claim_next(project=project, user=person)
+        labels.submit_label(assignment=held, choice=choice)
+    manager = make_user("manager")
+    add_members(project, manager, role=Role.MANAGER)
+    for reader, page in ((people[0], "own_answers"), (manager, "review")):
+        client = Client()
+        client.force_login(reader)
+        shown = client.get(reverse(f"annotation:{page}", args=[project.slug])).content.decode()
+        assert ("T-1" in shown, "https://example.org/1" in shown) == (True, True)
+
+
 def test_they_go_with_the_record():
     project = make_project()
     dataset = imported(project, delimited(), "rows.csv")
@@ -183,6 +257,25 @@ class TestBehindAGate:
                 mapping=mapping,
                 uploaded_by=make_user(),
             )
+
+    def test_no_project_that_has_some_becomes_one_of_a_crowd(self):
+        owner = make_user()
+        project = create_project(
+            name="Requests",
+            preset="pool-experts",
+            owner=owner,
+            data_kind="text",
+            classes=["yes", "no"],
+            question="Is it?",
+            pool_epsilon=10.0,
+            pool_delta=5e-5,
+        )
+        data = delimited().replace(b"shop", b"label").replace(b"Ulm", b"yes").replace(b"7", b"no")
+        imported(project, data, "rows.csv", {"id": "ticket", "label": "label"}, role="public_test")
+        with pytest.raises(ConfigurationFrozen, match="keeps ids or columns of its owner"):
+            change_kind(project=project, preset="voice-crowd", unit="record", actor=owner)
+        with refused("annotation_record_metadata"):
+            Project.objects.filter(pk=project.pk).update(oracle="crowd")
 
     def test_the_database_keeps_none(self):
         crowd = make_project(oracle="crowd", selection="uncertainty")
