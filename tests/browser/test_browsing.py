@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import expect
 
-from annotation.models import Label, Query, QueryState, Report, Role
+from annotation.models import Label, Query, QueryState, Record, Report, Role
 from annotation.questions.services import labels, queue, reports
 from tests.axe import violations
 from tests.factories import add_members, make_annotators, make_project, make_records
@@ -73,6 +73,27 @@ def test_pages_are_sound(page, live_server, project, people, scheme):
     sound(page, f"question-{scheme}")
     page.goto(live_server.url + reverse("annotation:own_answers", args=[project.slug]))
     sound(page, f"own-answers-{scheme}")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_what_the_owner_wants_shown_stands_beside_the_record(page, live_server, project, people, scheme):
+    address = "https://support.example.org/requests/2026/11/24/" + "4" * 90
+    beside = {"id": "T-20261124-0001", "columns": [["address", address], ["shop", "Ulm"], ["note", None]]}
+    Record.objects.update(metadata=beside)
+    sign_in(page, live_server, people[0], scheme)
+    for name, arguments in (
+        ("questions", []),
+        ("question", [Query.objects.earliest("priority").pk]),
+        ("own_answers", []),
+        ("review", []),
+        ("label", []),
+    ):
+        page.goto(live_server.url + reverse(f"annotation:{name}", args=[project.slug, *arguments]))
+        expect(page.get_by_text("T-20261124-0001").first).to_be_visible()
+        if name != "questions":
+            expect(page.get_by_text("From the owner of the record").first).to_be_visible()
+            expect(page.get_by_text(address).first).to_be_visible()
+        sound(page, f"beside-{name}-{scheme}")
 
 
 def test_a_view_is_found_kept_and_acted_on_by_keys_alone(page, live_server, project, people):
