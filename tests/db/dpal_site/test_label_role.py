@@ -320,7 +320,8 @@ def test_a_record_is_told_once_it_was_asked_about_and_without_its_contributor(ro
         cursor.execute("SELECT * FROM annotation_asked_record(%s)", [kept.pk])
         assert cursor.fetchall() == []
         cursor.execute("SELECT * FROM annotation_asked_record(%s)", [query.record_id])
-        assert [column.name for column in cursor.description] == ["id", "dataset_id", "row_number", "text", "payload"]
+        told = ["id", "dataset_id", "row_number", "text", "payload", "metadata"]
+        assert [column.name for column in cursor.description] == told
         assert len(cursor.fetchall()) == 1
 
 
