@@ -158,7 +158,7 @@ QUESTIONS = (
     ),
     Shown(
         "annotation/_label_question.html",
-        "answer question.fields question.image_url question.text shown image_source",
+        "answer question question.fields question.image_url question.text shown image_source",
         LABELLERS,
         Basis.PAID,
         "in a crowd project gate output; in a trusted one the record itself, which its annotators may see",
@@ -234,7 +234,7 @@ QUESTIONS = (
     ),
     Shown(
         "annotation/own_answers.html",
-        "one.question.*",
+        "one.question one.question.*",
         LABELLERS,
         Basis.PAID,
         "what the viewer was asked before: in a crowd project gate output; in a trusted one the record itself",
