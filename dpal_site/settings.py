@@ -5,14 +5,13 @@ from urllib.parse import urlsplit
 
 from csp import constants as csp
 from django.core.exceptions import ImproperlyConfigured
-from environs import validate
 from kombu import Queue
 
 from dpal_site import language_models
 from dpal_site.broker_address import broker_tls
 from dpal_site.embedded import servers
 from dpal_site.embedded.database_address import through_pooler
-from dpal_site.environment import AT_LEAST_ONE, NOT_NEGATIVE, env, one_of
+from dpal_site.environment import AT_LEAST_ONE, CLUSTER_ADDRESS, NOT_NEGATIVE, SCANNER_ADDRESS, env, one_of
 from dpal_site.file_address import storage_settings
 from dpal_site.mail import mail_settings
 from dpal_site.monitoring import logs
@@ -276,15 +275,11 @@ FILE_CACHE_BYTES = env.int("FILE_CACHE_MEBIBYTES", 20 * 1024, validate=AT_LEAST_
 FILE_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
 DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024 * 1024
 POOLS_IN_DATABASE = env.bool("POOLS_IN_DATABASE", False)  # rows of a crowd's pool, instead of columns in storage
+# Where gates over columns are counted, as Spark names a cluster; unset, in the worker's own process.
+SPARK_MASTER = env.str("SPARK_MASTER", "", validate=CLUSTER_ADDRESS)
 UPLOAD_MAX_BYTES = env.int("UPLOAD_MAX_BYTES", 2 * 1024**3, validate=AT_LEAST_ONE)
 # clamd, by `tcp://host:3310` or `unix:///path`; uploads pass it before they are read. `none`: nobody scans, on purpose.
-CLAMD_URL = env.str(
-    "CLAMD_URL",
-    "",
-    validate=validate.Regexp(
-        r"(none|tcp://[^/:@]+:\d+|unix:///.+)?\Z", error="CLAMD_URL must be tcp://host:port, unix:///path or none"
-    ),
-)
+CLAMD_URL = env.str("CLAMD_URL", "", validate=SCANNER_ADDRESS)
 CLAMD_SECONDS = env.float("CLAMD_SECONDS", 600)
 
 # Without a request for so long, or after so long in all, somebody has to log in again.

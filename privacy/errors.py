@@ -68,3 +68,7 @@ class NoSuchEntry(PrivacyError):
 
 class PoolDamaged(PrivacyError):
     """A file of a pool is not the one that was written, so no row of it counts."""
+
+
+class EngineFailed(PrivacyError):
+    """What should count a pool on a cluster is missing, is away, or came to an end without an answer."""

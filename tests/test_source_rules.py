@@ -39,6 +39,7 @@ MAY_REACH_OUT = {
     "dpal_site/embedded/processes.py": "to the processes it started",
     "dpal_site/front.py": "to the label process, at the one address that LABEL_PROCESS_URL names",
     "dpal_site/demo/annotators.py": "to the site that runs the demo",
+    "privacy/engines/stores.py": "to the bucket that STORAGE_URL names, from a cluster's hosts",
     "privacy/audit/witness.py": "to the site that somebody on another host watches with it",
 }
 # A workbook is XML; the parser of every part refuses entities, depth, long tags and many names (see its own tests).
@@ -49,7 +50,8 @@ MAY_MARK_SAFE = {
     "learner/releases/evaluation_views.py": "the same of the questions an evaluator asks",
 }
 MAY_START_PROGRAMS = {
-    f"dpal_site/embedded/{name}.py" for name in ("host", "identity", "postgres", "processes", "valkey")
+    *(f"dpal_site/embedded/{name}.py" for name in ("host", "identity", "postgres", "processes", "valkey")),
+    "privacy/engines/spark.py",
 }
 RUNNING = {"eval", "exec", "compile", "__import__"}
 

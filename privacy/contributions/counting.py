@@ -6,11 +6,12 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from privacy.contributions.capping import bounded_pairs, capping
 from privacy.contributions.coins import check_key, share_key
 from privacy.contributions.recount import frequent_texts, summing
-from privacy.contributions.spill import DEFAULT_MEMORY_BYTES, Merging, encoded, plain
+from privacy.contributions.spill import DEFAULT_MEMORY_BYTES, Merging
 from privacy.sketches.hashing import hash_texts
 
 MERGED_AT_LEAST: Final = DEFAULT_MEMORY_BYTES // 16
@@ -19,11 +20,11 @@ MERGED_AT_LEAST: Final = DEFAULT_MEMORY_BYTES // 16
 class CountingGate(ABC):
     """What both gates share: reading, capping and counting, by one process or by many.
 
-    In stages: `collect` digests a range of records; `split` cuts a digest by the keyed hash of the contributor, or of
-    the text once there are no contributors any more; `texts` caps what came together of a share of the contributors;
-    `counted` adds up a share of the texts. How many ranges, shares and workers there are changes no count, because
-    every coin and rank belongs to a place in the records, and all rows of a contributor, and of a text, meet in one
-    share.
+    In stages: `collect` digests a range of records; `shares_of` says by the keyed hash of the contributor, or of the
+    text once there are no contributors any more, where each row goes; `texts` caps what came together of a share of the
+    contributors; `counted` adds up a share of the texts. How many ranges, shares and workers there are changes no
+    count, because every coin and rank belongs to a place in the records, and all rows of a contributor, and of a text,
+    meet in one share.
     """
 
     __slots__ = ()
@@ -66,16 +67,15 @@ class CountingGate(ABC):
             merging.add(part)
         return merging.result()
 
-    def split(self, table: pa.Table, *, key: bytes, shares: int) -> list[pa.Table]:
-        """Cut a digest, or text rows, into `shares` tables in which equal contributors, or texts, stay together."""
+    def shares_of(self, table: pa.Table, *, key: bytes, shares: int) -> NDArray[np.int32]:
+        """Return the share of each row of a digest, or of text rows; equal contributors, or texts, meet in one."""
         column = table["contributor" if "contributor" in table.column_names else "text"].combine_chunks()
         if pa.types.is_dictionary(column.type):
             hashes = hash_texts(column.dictionary, key=share_key(key))[column.indices.to_numpy()]
         else:
             hashes = hash_texts(column, key=share_key(key))
-        place = ((hashes >> np.uint64(32)) * np.uint64(shares)) >> np.uint64(32)
-        written = plain(table)
-        return [encoded(written.filter(pa.array(place == share)), table.schema) for share in range(shares)]
+        place: NDArray[np.int32] = (((hashes >> np.uint64(32)) * np.uint64(shares)) >> np.uint64(32)).astype(np.int32)
+        return place
 
     def texts(
         self, parts: Iterable[pa.Table], *, key: bytes, memory_bytes: int = DEFAULT_MEMORY_BYTES

@@ -1,6 +1,7 @@
 """Where a gate counts: one kernel, and what runs it over the files of a pool."""
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -37,12 +38,23 @@ class PoolFile:
 
 
 class GateEngine(Protocol):
-    """Counts a pool for a gate; whichever does it, under one key the counts are the same."""
+    """Counts a pool for a gate; whichever does it, under one key the counts are the same.
+
+    `tell` is called now and then with the rows read so far, and raises where the work shall stop.
+    """
+
+    def opened(self, tell: Tell) -> AbstractContextManager[None]:
+        """Make ready to count, which reads no row: what is missing or away is found here, before anything is paid."""
 
     def counted(self, gate: CountingGate, files: Sequence[PoolFile], *, key: bytes, tell: Tell) -> list[pa.Table]:
         """Return the texts that reach the gate's minimum, with exact counts, in disjoint tables.
 
-        `tell` is called now and then with the rows read so far, and raises where the work shall stop.
+        Raises
+        ------
+        PoolDamaged
+            If a file is not the one that was written.
+        FileNotFoundError
+            If a file is gone: it was rewritten meanwhile, and the catalogue knows its new name.
         """
 
 

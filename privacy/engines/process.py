@@ -1,6 +1,7 @@
 """The engine of a single process: file after file through the kernel, in bounded memory."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 import pyarrow as pa
 
@@ -27,6 +28,10 @@ class ProcessEngine:
     def __init__(self, fetch: Fetch, *, memory_bytes: int = DEFAULT_MEMORY_BYTES) -> None:
         self._fetch = fetch
         self._memory_bytes = memory_bytes
+
+    def opened(self, tell: Tell) -> AbstractContextManager[None]:
+        """Nothing has to be made ready."""
+        return nullcontext()
 
     def counted(self, gate: CountingGate, files: Sequence[PoolFile], *, key: bytes, tell: Tell) -> list[pa.Table]:
         """Return the texts that reach the gate's minimum, with exact counts, in disjoint tables."""

@@ -27,7 +27,7 @@ from annotation.models import (
     WorkState,
 )
 from annotation.work.services import interruptions, jobs, work
-from privacy.errors import PrivacyError
+from privacy.errors import EngineFailed, PrivacyError
 from privacy.gate import KAnonymityGate, ThresholdGate
 from privacy.models import SETTLEMENTS, LedgerEntry
 from privacy.services import ledger
@@ -35,6 +35,7 @@ from privacy.wording import said_together, say
 
 # A killed attempt stays charged, so what kills its worker each time must not eat the budget.
 MAXIMUM_ATTEMPTS = 3
+CHARGED = say("What the gate reserved stays charged.")
 
 
 def gate_of(project: Project) -> KAnonymityGate | ThresholdGate:
@@ -90,9 +91,17 @@ class GateEnding(work.Ending):
         _lose(row, range(1, row.attempt + 1))
         work.fail_work(row=row, error=reason)
 
+    def refused(self, row: Model, refusal: Exception) -> None:
+        assert isinstance(row, Job)
+        reserved = LedgerEntry.objects.filter(idempotency_key=key_of(row, row.attempt)).exists()
+        if isinstance(refusal, EngineFailed) and reserved:
+            self.give_up(row, said_together(" ", [str(refusal), CHARGED]))
+        else:
+            super().refused(row, refusal)
+
     def failed(self, row: Model, error: Exception) -> None:
-        reason = interruptions.reason_of(error)
-        self.give_up(row, said_together(" ", [reason, say("What the gate reserved stays charged.")]))
+        assert isinstance(row, Job)
+        self.give_up(row, said_together(" ", [interruptions.reason_of(error), CHARGED]))
 
 
 def _attempt(job: Job, lease: work.Lease) -> None:
@@ -100,17 +109,18 @@ def _attempt(job: Job, lease: work.Lease) -> None:
     project = dataset.project
     gate = gate_of(project)
     assert project.gate_epsilon is not None
-    # Cancelled before this line, it costs nothing.
-    lease.check()
-    reservation = ledger.reserve(
-        account=project.pool_account,
-        event=gate_event(gate, project.gate_epsilon),
-        purpose=f"gate over upload {dataset.pk}",
-        subject=f"dataset:{dataset.pk}",
-        key=key_of(job, job.attempt),
-    )
-    run = GateRun.objects.create(project=project, dataset=dataset, reservation=reservation)
-    passed = scan.release(dataset, gate, lease)
+    # What is missing or away for counting, or cancelled before the reservation, costs nothing.
+    with scan.ready(dataset, lease) as engine:
+        lease.check()
+        reservation = ledger.reserve(
+            account=project.pool_account,
+            event=gate_event(gate, project.gate_epsilon),
+            purpose=f"gate over upload {dataset.pk}",
+            subject=f"dataset:{dataset.pk}",
+            key=key_of(job, job.attempt),
+        )
+        run = GateRun.objects.create(project=project, dataset=dataset, reservation=reservation)
+        passed = scan.release(dataset, gate, lease, engine)
     with transaction.atomic():
         entry = ledger.commit(reservation=reservation, output_digest=digest_of(passed))
         run.state = GateState.COMMITTED

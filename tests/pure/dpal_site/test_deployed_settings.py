@@ -85,6 +85,12 @@ def test_the_scanner_is_named_by_an_address_that_can_be_reached(run):
     assert "CLAMD_URL must be" in done.stderr
 
 
+def test_a_cluster_is_named_as_spark_names_it(run):
+    done = run("web", *CHECK, SPARK_MASTER="spark.example.org")
+    assert done.returncode == 1
+    assert "SPARK_MASTER must be" in done.stderr
+
+
 @pytest.mark.parametrize("service", ["web", "label"])
 def test_tls_is_demanded_and_no_key_is_where_it_is_not_used(run, service):
     done = run(service, "-c", SAYS)

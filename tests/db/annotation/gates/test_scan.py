@@ -1,6 +1,8 @@
 """One scan of a pool lets the same out as the rows in the database, in however many files it lies."""
 
+import os
 import secrets
+import signal
 from types import SimpleNamespace
 
 import pytest
@@ -11,11 +13,17 @@ from django.db.models.functions import Coalesce
 
 from annotation.data.services import datasets, pool_files
 from annotation.gates.services import gate, gate_planning, scan
-from annotation.models import GateRun, PoolPart, Query, Record
+from annotation.models import GateRun, Job, PoolPart, Query, Record
 from privacy import threshold_gate
+from privacy.engines import spark
+from privacy.engines.process import ProcessEngine
+from privacy.engines.stores import Bucket, Folder
 from privacy.mechanisms.randomness import SimulationRandom
+from privacy.models import LedgerEntry
 from privacy.services import ledger
 from tests.factories import make_project, make_user
+from tests.faults.storm.site import descendants
+from tests.spark_cluster import command_line, needs_spark
 
 pytestmark = pytest.mark.django_db(transaction=True)
 TEXTS = [f"text {number % (7 + number // 40)}" for number in range(600)] + ["Stop!", "stop"] * 60 + ["only once"]
@@ -133,5 +141,95 @@ def test_progress_ends_with_the_last_row(monkeypatch):
     dataset = upload()
     told = []
     lease = SimpleNamespace(check=lambda: None, report=lambda **news: told.append(news["progress_done"]))
-    scan.release(dataset, gate.gate_of(dataset.project), lease)
+    with scan.ready(dataset, lease) as engine:
+        scan.release(dataset, gate.gate_of(dataset.project), lease, engine)
     assert told == [300, 600, len(TEXTS)]
+
+
+def know_the_coins(monkeypatch):
+    monkeypatch.setattr(scan, "secrets", SimpleNamespace(token_bytes=lambda count: bytes(range(count))))
+    monkeypatch.setattr(threshold_gate, "SecureRandom", lambda: SimulationRandom(7))
+
+
+def spends(dataset):
+    """Return the kinds of all entries of a pool's account, oldest first."""
+    entries = LedgerEntry.objects.filter(account=dataset.project.pool_account).order_by("pk")
+    return [kind for kind in entries.values_list("kind", flat=True) if kind != "grant"]
+
+
+@needs_spark
+def test_spark_lets_the_same_out_to_the_byte(monkeypatch, settings):
+    know_the_coins(monkeypatch)
+    monkeypatch.setattr(pool_files, "PART_ROWS", 100)
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    for unit, chosen in (("record", {}), ("contributor", THRESHOLD)):
+        settings.SPARK_MASTER = ""
+        alone = passed(upload(unit, **chosen))
+        settings.SPARK_MASTER = "local[2]"
+        assert passed(upload(unit, **chosen)) == alone
+        assert len(alone[1]) > 1
+
+
+@needs_spark
+def test_a_driver_that_is_killed_is_charged_and_the_next_attempt_pays_anew(monkeypatch, settings):
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    settings.SPARK_MASTER = "local[1]"
+    dataset, reserve = upload(), ledger.reserve
+
+    def reserve_and_kill(**given):
+        reservation = reserve(**given)
+        (driver, *_) = [pid for pid in descendants(os.getpid()) if b"spark_driver" in command_line(pid)]
+        os.kill(driver, signal.SIGKILL)
+        return reservation
+
+    with monkeypatch.context() as patch:
+        patch.setattr(gate.ledger, "reserve", reserve_and_kill)
+        gate.run_gate(job_id=dataset.gate_job_id)
+    job = Job.objects.get(pk=dataset.gate_job_id)
+    assert job.state == "failed"
+    assert job.error.endswith("ended without an answer. What the gate reserved stays charged.")
+    assert GateRun.objects.get(dataset=dataset).state == "lost"
+    assert spends(dataset) == ["reserve", "charge"]
+    assert not Query.objects.filter(project=dataset.project).exists()
+    settings.SPARK_MASTER = ""
+    gate.run_gate(job_id=gate.start_gate(dataset=dataset).pk)
+    assert spends(dataset) == ["reserve", "charge", "reserve", "commit"]
+
+
+def test_what_is_missing_is_found_before_anything_is_paid(monkeypatch, settings):
+    settings.SPARK_MASTER = "spark://127.0.0.1:1"
+    monkeypatch.setattr(spark, "find_spec", lambda name: None)
+    dataset = upload()
+    gate.run_gate(job_id=dataset.gate_job_id)
+    job = Job.objects.get(pk=dataset.gate_job_id)
+    assert (job.state, job.error) == ("failed", "SPARK_MASTER names a cluster and the extra spark is not installed.")
+    assert spends(dataset) == []
+
+
+def test_a_file_that_is_rewritten_meanwhile_is_found_under_its_new_name(monkeypatch):
+    dataset, tries = upload(), []
+    counted = ProcessEngine.counted
+
+    def rewritten_once(engine, gate, files, *, key, tell):
+        tries.append(key)
+        if len(tries) == 1:
+            raise FileNotFoundError(files[0].name)
+        return counted(engine, gate, files, key=key, tell=tell)
+
+    monkeypatch.setattr(ProcessEngine, "counted", rewritten_once)
+    passed(dataset)
+    assert len(tries) == 2
+    assert len(set(tries)) == 1
+    assert spends(dataset) == ["reserve", "commit"]
+
+
+def test_executors_are_told_where_files_lie_and_no_key(monkeypatch):
+    from annotation.data.object_storage import ObjectStorage  # noqa: PLC0415 - slow import
+    from dpal_site.file_address import storage_settings  # noqa: PLC0415
+
+    assert scan.store() == Folder(scan.default_storage.location)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "site")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    address = "s3://pools/site?endpoint_url=http://127.0.0.1:9&region=eu-central-1"
+    monkeypatch.setattr(scan, "default_storage", ObjectStorage(**storage_settings(address)["OPTIONS"]))
+    assert scan.store() == Bucket("pools", "site", "http://127.0.0.1:9", "eu-central-1", "path")

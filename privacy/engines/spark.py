@@ -1,0 +1,203 @@
+"""The engine of a cluster: Spark moves the rows, and every executor runs the kernel that one process runs.
+
+The job's driver is a process of its own (`privacy.engines.spark_driver`), so that Spark's machine ends with each job, a
+driver that is killed takes nobody along, and whoever stops listening stops it.
+"""
+
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+
+from privacy.contributions.counting import CountingGate
+from privacy.engines.base import PoolFile, Tell
+from privacy.engines.stores import Bucket, Folder, as_json
+from privacy.errors import EngineFailed, PoolDamaged
+from privacy.wording import say
+
+# A share of so many rows is counted by one executor in about a second, in little memory.
+SHARE_ROWS: Final = 1_000_000
+LOOK_AGAIN_SECONDS: Final = 0.2
+# How long Spark may take to put its folders away.
+PATIENCE_SECONDS: Final = 20.0
+READ_BYTES: Final = 2**20
+# What the driver is told of this process's environment: no address, key or token of the site.
+TOLD: Final = ("PATH", "HOME", "USER", "LANG", "TZ", "JAVA_HOME")
+TOLD_PREFIXES: Final = ("LC_", "SPARK_", "PYSPARK_", "HADOOP_", "YARN_", "KUBE", "AWS_", "OMP_", "OPENBLAS_")
+REASONS: Final = {
+    "PlainCluster": say(
+        "The processes of the cluster would talk to each other in plain: set spark.authenticate and"
+        " spark.network.crypto.enabled in spark-defaults.conf."
+    ),
+    "OtherVersions": say("Executors of the cluster have another Python, numpy or pyarrow than the site."),
+}
+
+
+class SparkEngine:
+    """Counts a pool on a cluster.
+
+    Parameters
+    ----------
+    master : str
+        Address of the cluster, as Spark names it: `spark://host:7077`, `k8s://...`, `yarn`, `local[2]`.
+    store : Folder or Bucket
+        Where executors find the files.
+    share_rows : int
+        About so many rows are capped, and counted, at once.
+    """
+
+    def __init__(self, master: str, store: Folder | Bucket, *, share_rows: int = SHARE_ROWS) -> None:
+        self._master, self._store, self._share_rows = master, store, share_rows
+        self._driver: _Driver | None = None
+
+    @contextmanager
+    def opened(self, tell: Tell) -> Iterator[None]:
+        """Start a driver that has reached the cluster and seen an executor run; end it afterwards.
+
+        Raises
+        ------
+        EngineFailed
+            If Spark is not installed, the cluster is away, talks in plain, or has other libraries.
+        """
+        if find_spec("pyspark") is None:
+            raise EngineFailed(say("SPARK_MASTER names a cluster and the extra spark is not installed."))
+        with tempfile.TemporaryDirectory(prefix="dpal-spark-") as folder:
+            self._driver = _Driver(folder)
+            try:
+                self._driver.order(master=self._master, folder=folder)
+                self._driver.answer("ready", 0, tell)
+                yield
+            finally:
+                self._driver.end()
+                self._driver = None
+
+    def counted(self, gate: CountingGate, files: Sequence[PoolFile], *, key: bytes, tell: Tell) -> list[pa.Table]:
+        """Return the texts that reach the gate's minimum, with exact counts, as one table; only while opened."""
+        assert self._driver is not None
+        if not files:
+            return []
+        self._driver.order(
+            gate={"kind": type(gate).__name__, "of": asdict(gate)},  # type: ignore[call-overload]
+            files=[asdict(file) for file in files],
+            store=as_json(self._store),
+            key=key.hex(),
+            share_rows=self._share_rows,
+        )
+        size = self._driver.answer("bytes", 0, tell)
+        rows = sum(file.row_count for file in files)
+        table = pa.ipc.open_stream(self._driver.take(size, lambda: tell(rows))).read_all()
+        return [table] if table.num_rows else []
+
+
+class _Driver:
+    """The driver's process, spoken to through its standard input and output."""
+
+    def __init__(self, folder: str) -> None:
+        root = str(Path(__file__).parents[2])
+        told = {name: value for name, value in os.environ.items() if name in TOLD or name.startswith(TOLD_PREFIXES)}
+        # Executors run the same interpreter where nothing else is said: they have the site's image, or its environment.
+        told.setdefault("PYSPARK_PYTHON", sys.executable)
+        told |= {"PYTHONPATH": root, "TMPDIR": folder, "SPARK_LOCAL_DIRS": folder}
+        self._process = subprocess.Popen(
+            [sys.executable, "-W", "ignore", "-m", "privacy.engines.spark_driver"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=told,
+            cwd=folder,
+            start_new_session=True,
+        )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._input, self._output = self._process.stdin, self._process.stdout
+        self._heard = bytearray()
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._output, selectors.EVENT_READ)
+
+    def order(self, **order: Any) -> None:
+        """Send an order."""
+        try:
+            self._input.write(json.dumps(order).encode() + b"\n")
+            self._input.flush()
+        except BrokenPipeError:
+            raise _ended() from None
+
+    def answer(self, wanted: str, read: int, tell: Tell) -> Any:
+        """Return what is told under a name, passing on how much was read until then."""
+        while True:
+            said = json.loads(self._line(lambda: tell(read)))  # noqa: B023 - called before it changes
+            if "failed" in said:
+                raise _failure(said["failed"])
+            if wanted in said:
+                return said[wanted]
+            read = said["read"]
+
+    def take(self, size: int, listen: Any) -> bytes:
+        """Return so many bytes."""
+        while len(self._heard) < size:
+            self._hear(listen)
+        taken = bytes(self._heard[:size])
+        del self._heard[:size]
+        return taken
+
+    def end(self) -> None:
+        """Close its input, and end whatever of it is left after a while."""
+        with _unless_gone(BrokenPipeError):
+            self._input.close()
+        given_up = time.monotonic() + PATIENCE_SECONDS
+        with _unless_gone(ProcessLookupError):
+            # Spark's own process is in the driver's group, and outlives it by a moment.
+            while time.monotonic() < given_up:
+                self._process.poll()
+                os.killpg(self._process.pid, 0)
+                time.sleep(LOOK_AGAIN_SECONDS / 4)
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self._selector.close()
+        self._output.close()
+
+    def _line(self, listen: Any) -> bytes:
+        while (end := self._heard.find(b"\n")) < 0:
+            self._hear(listen)
+        return self.take(end + 1, listen)
+
+    def _hear(self, listen: Any) -> None:
+        while not self._selector.select(LOOK_AGAIN_SECONDS):
+            listen()
+        piece = os.read(self._output.fileno(), READ_BYTES)
+        if not piece:
+            raise _ended()
+        self._heard += piece
+
+
+@contextmanager
+def _unless_gone(error: type[Exception]) -> Iterator[None]:
+    try:
+        yield
+    except error:
+        return
+
+
+def _ended() -> EngineFailed:
+    return EngineFailed(say("The driver of the cluster's job ended without an answer."))
+
+
+def _failure(name: str) -> Exception:
+    if name == "PoolDamaged":
+        return PoolDamaged(
+            say("A file of the pool is not what was stored: its digest differs. Nothing was read of it.")
+        )
+    if name == "FileNotFoundError":
+        return FileNotFoundError(name)
+    return EngineFailed(REASONS.get(name) or say("The cluster did not count the pool: {name}.", name=name))

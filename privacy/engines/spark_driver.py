@@ -1,0 +1,233 @@
+"""The driver of a cluster's job, a process of its own: an order on standard input, the counts on standard output.
+
+It is started by `privacy.engines.spark`, which also ends it by closing its input; so does the end of whoever started
+it, however sudden. Nothing private is on its command line, in its environment or in a file it names.
+
+Messages are lines of JSON. First the order: master, and a folder of this process alone. Then jobs: gate, files, store,
+key, rows a share. Answered are `ready`; `read`, now and then; `bytes`, and then a table of so many bytes; or `failed`,
+with the class of what went wrong.
+"""
+
+import importlib.util
+import json
+import os
+import queue
+import re
+import shutil
+import sys
+import threading
+import zipfile
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from privacy.engines import spark_steps
+from privacy.engines.base import PoolFile, wants_contributors
+from privacy.engines.spark_steps import FAILED_WITH, PLACED_PAIRS, Steps, declared
+from privacy.engines.stores import from_json
+from privacy.gate import KAnonymityGate, ThresholdGate
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+LOOK_AGAIN_SECONDS: Final = 0.5
+GATES: Final = {each.__name__: each for each in (KAnonymityGate, ThresholdGate)}
+# Masters that send nothing between processes.
+ONE_PROCESS: Final = "local["
+BETWEEN_PROCESSES: Final = ("spark.authenticate", "spark.network.crypto.enabled")
+SETTINGS: Final = {
+    "spark.app.name": "dpal gate",
+    # What is spilled, shuffled or kept on disk is as private as the records.
+    "spark.io.encryption.enabled": "true",
+    # How many rows went where is private, too.
+    "spark.eventLog.enabled": "false",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.log.level": "ERROR",
+    "spark.executor.syncLogLevel.enabled": "true",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": str(spark_steps.BATCH_ROWS),
+    "spark.sql.execution.arrow.useLargeVarTypes": "false",
+    # A share stays whole, whatever its size.
+    "spark.sql.adaptive.enabled": "false",
+}
+
+
+class PlainCluster(Exception):
+    """The processes of the cluster would talk to each other in plain."""
+
+
+class OtherVersions(Exception):
+    """Executors have other libraries than the site."""
+
+
+class Answers:
+    """What is told to whoever started the driver."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream, self._lock = stream, threading.Lock()
+
+    def tell(self, **said: Any) -> None:
+        """Send one message."""
+        with self._lock:
+            self._stream.write(json.dumps(said).encode() + b"\n")
+            self._stream.flush()
+
+    def hand_over(self, table: pa.Table) -> None:
+        """Send a table."""
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        content = sink.getvalue()
+        self.tell(bytes=content.size)
+        with self._lock:
+            self._stream.write(content)
+            self._stream.flush()
+
+
+class Orders:
+    """Lines of standard input; where it ends while something runs, the process ends with it."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._lines: queue.Queue[bytes] = queue.Queue()
+        # What is left of the process where nobody is left to clear up after it.
+        self.folder = ""
+        self._idle = threading.Event()
+        threading.Thread(target=self._read, args=(stream,), daemon=True).start()
+
+    def next(self) -> dict[str, Any] | None:
+        """Return the next order, or None after the last one."""
+        self._idle.set()
+        line = self._lines.get()
+        self._idle.clear()
+        return json.loads(line) if line else None
+
+    def _read(self, stream: IO[bytes]) -> None:
+        for line in stream:
+            self._lines.put(line)
+        if not self._idle.is_set():
+            # Spark's own process hears of it and puts its folders away.
+            if self.folder:
+                shutil.rmtree(self.folder, ignore_errors=True)
+            os._exit(1)
+        self._lines.put(b"")
+
+
+def main() -> None:
+    """Do what is ordered until nothing more is."""
+    # Spark's own process inherits standard output and may write there.
+    answers = Answers(os.fdopen(os.dup(1), "wb"))
+    os.dup2(2, 1)
+    orders = Orders(sys.stdin.buffer)
+    order = orders.next()
+    assert order is not None
+    orders.folder = order["folder"]
+    try:
+        session = open_session(order["master"], Path(order["folder"]))
+    except Exception as error:  # noqa: BLE001 - told by its class
+        answers.tell(failed=name_of(error))
+        raise SystemExit(1) from None
+    answers.tell(ready=True)
+    while (job := orders.next()) is not None:
+        try:
+            table = counted(session, job, answers)
+        except Exception as error:  # noqa: BLE001 - told by its class
+            answers.tell(failed=name_of(error))
+        else:
+            answers.hand_over(table)
+    session.stop()
+    shutil.rmtree(orders.folder, ignore_errors=True)
+
+
+def open_session(master: str, folder: Path) -> "SparkSession":
+    """Reach the cluster, hand it the kernel's code, and see that an executor runs it under the same libraries."""
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - optional
+
+    builder = SparkSession.builder.master(master)
+    for name, value in SETTINGS.items():
+        builder = builder.config(name, value)
+    session: SparkSession = builder.getOrCreate()
+    stands = session.sparkContext.getConf()
+    if not master.startswith(ONE_PROCESS) and any(stands.get(name) != "true" for name in BETWEEN_PROCESSES):
+        raise PlainCluster
+    session.sparkContext.addPyFile(str(packed(folder)))
+    rows = session.range(0, 1, 1, 1).mapInArrow(spark_steps.versions, "found string").collect()
+    (here,) = spark_steps.versions(iter([pa.record_batch([[0]], names=["id"])]))
+    if rows[0][0] != here.column(0)[0].as_py():
+        raise OtherVersions
+    return session
+
+
+def packed(folder: Path) -> Path:
+    """Write the code of this package into one file, so that executors run the very kernel that the site runs."""
+    target = folder / "kernel.zip"
+    found = importlib.util.find_spec("privacy")
+    assert found is not None
+    assert found.origin is not None
+    package = Path(found.origin).parent
+    with zipfile.ZipFile(target, "w") as archive:
+        for path in sorted(package.rglob("*.py")):
+            archive.write(path, path.relative_to(package.parent))
+    return target
+
+
+def counted(session: "SparkSession", job: dict[str, Any], answers: Answers) -> pa.Table:
+    """Run one job, saying meanwhile how much of the pool is read."""
+    files = [PoolFile(**each) for each in job["files"]]
+    rows = sum(file.row_count for file in files)
+    gate = GATES[job["gate"]["kind"]](**job["gate"]["of"])
+    steps = Steps(
+        gate=gate,
+        files=files,
+        store=from_json(job["store"]),
+        key=bytes.fromhex(job["key"]),
+        shares=max(1, -(-rows // job["share_rows"])),
+    )
+    frame, over = counts_frame(session, steps), threading.Event()
+    watching = threading.Thread(target=_watch, args=(session, len(files), rows, answers, over), daemon=True)
+    watching.start()
+    try:
+        return frame.toArrow().cast(gate.counts_schema)
+    finally:
+        over.set()
+        watching.join()
+
+
+def counts_frame(session: "SparkSession", steps: Steps) -> "DataFrame":
+    """Return the counts of a gate as Spark computes them: digests of files, contributors if capped, then texts."""
+    numbers = session.range(0, len(steps.files), 1, len(steps.files))
+    texts = declared(steps.texts_schema)
+    # Spark counts a function's parameters, and would count a method's own `self` as one.
+    if wants_contributors(steps.gate):
+        pairs = numbers.mapInArrow(steps.digest, declared(PLACED_PAIRS))
+        rows = _by_share(pairs, steps.shares).applyInArrow(lambda pairs: steps.cap(pairs), texts)
+    else:
+        rows = numbers.mapInArrow(steps.digest, texts)
+    schema = declared(steps.gate.counts_schema)
+    return _by_share(rows, steps.shares).applyInArrow(lambda rows: steps.count(rows), schema)
+
+
+def name_of(error: BaseException) -> str:
+    """Return the class of what went wrong, on whichever host."""
+    found = re.search(rf"{FAILED_WITH}(\w+)", str(error))
+    return found[1] if found else type(error).__name__
+
+
+def _by_share(frame: "DataFrame", shares: int) -> Any:
+    return frame.repartition(shares, "share").groupBy("share")
+
+
+def _watch(session: "SparkSession", files: int, rows: int, answers: Answers, over: threading.Event) -> None:
+    """Tell now and then how many rows lie in files that are read, as far as their number says it."""
+    tracker, told = session.sparkContext.statusTracker(), 0
+    while not over.wait(LOOK_AGAIN_SECONDS):
+        stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+        first = min((each for each in stages if each is not None), key=lambda each: each.stageId, default=None)
+        read = rows * first.numCompletedTasks // files if first is not None and first.numTasks == files else told
+        if read > told:
+            told = read
+            answers.tell(read=read)
+
+
+if __name__ == "__main__":
+    main()

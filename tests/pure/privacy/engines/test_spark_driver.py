@@ -1,0 +1,94 @@
+"""The driver's process: it ends with whoever started it, ships the kernel whole, and tells errors by their class."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+import zipfile
+
+import pyarrow as pa
+import pytest
+
+from dpal_site.embedded.servers import REPOSITORY
+from privacy.engines import spark_driver
+from privacy.engines.spark_driver import Answers, name_of, packed
+from privacy.engines.spark_steps import StepFailed
+from tests.spark_cluster import needs_spark
+
+ENDS = """
+import sys, time
+from privacy.engines.spark_driver import Orders
+orders = Orders(sys.stdin.buffer)
+print(orders.next(), flush=True)
+orders.folder = sys.argv[2]
+if sys.argv[1] == "busy":
+    time.sleep(60)
+print(orders.next(), flush=True)
+"""
+
+
+def answered(process):
+    return process.stdout.read().decode()
+
+
+@pytest.mark.parametrize(("doing", "code", "last"), [("busy", 1, ""), ("idle", 0, "None\n")])
+def test_when_its_input_ends_it_ends(tmp_path, doing, code, last):
+    (tmp_path / "left").mkdir()
+    command = [sys.executable, "-c", ENDS, doing, str(tmp_path / "left")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=REPOSITORY) as process:
+        process.stdin.write(b'{"a": 1}\n')
+        process.stdin.flush()
+        assert process.stdout.readline() == b"{'a': 1}\n"
+        process.stdin.close()
+        assert answered(process) == last
+        assert process.wait(30) == code
+    # Whoever is idle was told that there is no more to do, by somebody who clears up.
+    assert (tmp_path / "left").exists() == (doing == "idle")
+
+
+def test_a_table_is_handed_over_behind_its_size():
+    stream, table = io.BytesIO(), pa.table({"text": ["a", "b"]})
+    Answers(stream).hand_over(table)
+    line, _, content = stream.getvalue().partition(b"\n")
+    assert json.loads(line) == {"bytes": len(content)}
+    assert pa.ipc.open_stream(content).read_all() == table
+
+
+def test_the_archive_alone_is_the_kernel(tmp_path):
+    archive = packed(tmp_path)
+    names = zipfile.ZipFile(archive).namelist()
+    assert "privacy/engines/spark_steps.py" in names
+    assert all(name.startswith("privacy/") and name.endswith(".py") for name in names)
+    code = (
+        "import privacy.engines.spark_steps as s, privacy.gate, sys; print(s.__file__);"
+        " print({'django', 'celery', 'psycopg'} & set(sys.modules))"
+    )
+    told = {"PYTHONPATH": str(archive), "PATH": os.environ["PATH"]}
+    said = subprocess.run(
+        [sys.executable, "-P", "-c", code], env=told, cwd=tmp_path, check=True, capture_output=True, text=True
+    ).stdout
+    assert said.splitlines() == [f"{archive}/privacy/engines/spark_steps.py", "set()"]
+
+
+def test_errors_have_names_and_no_words():
+    told = "PythonException: Traceback ... StepFailed: step failed with PoolDamaged\n at org.apache..."
+    assert name_of(RuntimeError(told)) == "PoolDamaged"
+    assert name_of(StepFailed("step failed with ValueError")) == "ValueError"
+    assert name_of(KeyError("a secret text")) == "KeyError"
+
+
+@needs_spark
+def test_what_it_sets_stands_in_the_session(tmp_path):
+    """Of a process of its own, since Spark stays in the one that began it."""
+    code = (
+        "import sys; from pathlib import Path; from privacy.engines.spark_driver import open_session\n"
+        "session = open_session('local[1]', Path(sys.argv[1]))\n"
+        "print('\\n'.join(f'{name}={value}' for name, value in session.sparkContext.getConf().getAll()))\n"
+        "session.stop()"
+    )
+    told = {"PATH": os.environ["PATH"], "SPARK_LOCAL_IP": "127.0.0.1", "PYTHONPATH": str(REPOSITORY)}
+    told |= {"SPARK_LOCAL_DIRS": str(tmp_path), "PYSPARK_PYTHON": sys.executable}
+    command = [sys.executable, "-W", "ignore", "-c", code, str(tmp_path)]
+    stands = subprocess.run(command, env=told, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+    assert {f"{name}={value}" for name, value in spark_driver.SETTINGS.items()} <= set(stands.splitlines())

@@ -1,0 +1,67 @@
+"""Files of a pool by name, from a folder or from a real client of an S3 store, whose key travels in neither."""
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+
+from privacy.engines.stores import Bucket, Folder, as_json, from_json
+
+CONTENT = b"columns \x00 of a pool"
+
+
+class ObjectRequest(BaseHTTPRequestHandler):
+    """Answers as an S3 store does for the one object there is."""
+
+    def do_GET(self):
+        self.server.asked.append((self.path, self.headers.get("Authorization", "")))
+        found = self.path == "/pools/site/datasets/1/0.parquet"
+        code = b"<Error><Code>NoSuchKey</Code></Error>"
+        self.send_response(200 if found else 404)
+        self.send_header("Content-Length", str(len(CONTENT if found else code)))
+        self.end_headers()
+        self.wfile.write(CONTENT if found else code)
+
+    def log_message(self, *given):
+        """Say nothing."""
+
+
+@pytest.fixture
+def object_server():
+    with HTTPServer(("127.0.0.1", 0), ObjectRequest) as server:
+        server.asked = []
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+def there_and_back(store):
+    return from_json(json.loads(json.dumps(as_json(store))))
+
+
+def test_a_folder(tmp_path):
+    (tmp_path / "datasets").mkdir()
+    (tmp_path / "datasets" / "0.parquet").write_bytes(CONTENT)
+    store = there_and_back(Folder(str(tmp_path)))
+    assert store == Folder(str(tmp_path))
+    assert store.content("datasets/0.parquet") == CONTENT
+    with pytest.raises(FileNotFoundError):
+        store.content("datasets/1.parquet")
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_bucket_with_the_key_of_whoever_asks(object_server, monkeypatch):
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "executor")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "never sent")
+    address = f"http://127.0.0.1:{object_server.server_port}"
+    given = Bucket("pools", "site", address, "eu-central-1", "path")
+    store = there_and_back(given)
+    assert store == given
+    assert store.content("datasets/1/0.parquet") == CONTENT
+    with pytest.raises(FileNotFoundError):
+        store.content("datasets/1/gone.parquet")
+    (path, authorization), _ = object_server.asked
+    assert path == "/pools/site/datasets/1/0.parquet"
+    assert authorization.startswith("AWS4-HMAC-SHA256 Credential=executor/")
+    assert "never sent" not in authorization + json.dumps(as_json(store))
