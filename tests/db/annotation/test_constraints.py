@@ -510,6 +510,31 @@ def test_quiet_hours_begin_and_end_at_different_times():
             write_settings(project, **fields)
 
 
+READ_AT_EVERY_CLICK = (
+    "round_size",
+    "overlap",
+    "lease_seconds",
+    "confirm_answers",
+    "skips_to_set_aside",
+    "gold_share",
+    "gold_minimum",
+    "aggregation",
+)
+
+
+@pytest.mark.parametrize("left_out", READ_AT_EVERY_CLICK)
+def test_how_people_label_is_said_in_every_document(left_out):
+    project = make_project()
+    with refused("annotation_project_labelling_said"):
+        write_settings(project, **{left_out: None})
+
+
+def test_every_document_says_when_a_release_is_made():
+    project = make_project()
+    with refused("annotation_project_release_plan"):
+        write_settings(project, labels_per_release=None)
+
+
 def test_a_question_is_skipped_before_it_is_set_aside():
     project = make_project()
     with refused("annotation_configuration_declared"):
