@@ -110,6 +110,7 @@ def approve(*, request_id: int, population: Population, actor: User) -> Populati
                 found.delta_limit_atto,
                 actor=found.requested_by,
                 reason=found.reason,
+                approved_by=found.decided_by,
             )
 
     return second_manager.approve(
@@ -148,7 +149,13 @@ def _refuse_more_than_declared(project: Project, records_per_person: int) -> Non
 
 
 def _change(
-    population: Population, epsilon_limit_nano: int, delta_limit_atto: int, *, actor: User, reason: str
+    population: Population,
+    epsilon_limit_nano: int,
+    delta_limit_atto: int,
+    *,
+    actor: User,
+    reason: str,
+    approved_by: User | None = None,
 ) -> None:
     ledger.change_limit(
         account=BudgetAccount.objects.get(pk=population.account_id),
@@ -156,4 +163,5 @@ def _change(
         delta_limit=Decimal(delta_limit_atto).scaleb(-18),
         actor=actor,
         reason=reason,
+        approved_by=approved_by,
     )

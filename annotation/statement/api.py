@@ -1,6 +1,7 @@
 """REST routes by which others witness a ledger: checkpoints of its accounts, and proofs about them."""
 
 import base64
+import json
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -18,7 +19,7 @@ from annotation.rest.responses import Moment, paged, responses
 from annotation.statement import presenters
 from annotation.statement.downloads import statement_response
 from privacy import selectors as privacy_selectors
-from privacy.models import BudgetAccount
+from privacy.models import BudgetAccount, EntryKind
 from privacy.services.checkpoints import Log, log_of
 
 router = Router()
@@ -140,6 +141,7 @@ class EntryOut(Schema):
     subject: str
     actor: str
     reason: str
+    approved_by: str
     epsilon_nano: int | None
     delta_atto: int
     rho_nano: int | None
@@ -147,6 +149,11 @@ class EntryOut(Schema):
     created_at: Moment
     hash: str
     output_digest: str
+
+    @staticmethod
+    def resolve_approved_by(entry: Any) -> str:
+        """Name who agreed to a limit that one person may not change alone; empty for anything else."""
+        return str(json.loads(entry.event_json).get("approved_by", "")) if entry.kind == EntryKind.LIMIT_CHANGE else ""
 
     @staticmethod
     def resolve_parent(entry: Any) -> int | None:

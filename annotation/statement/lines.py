@@ -127,7 +127,8 @@ def _line(
 ) -> Line:
     facts = vars(entry)
     ancestor = ancestors.get((entry.account_id, facts["descends_from"] or 0))
-    reasons = [reason_words(entry.kind, entry.reason), told(facts["settled_reason"] or "")]
+    event = json.loads(entry.event_json)
+    reasons = [reason_words(kind=entry.kind, reason=entry.reason, event=event), told(facts["settled_reason"] or "")]
     return Line(
         account_id=entry.account_id,
         account=titles.get(entry.account_id, ""),

@@ -1,6 +1,5 @@
 """What a line of the statement says to a person: what was done, how, and what became of it."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
@@ -82,8 +81,6 @@ NAMES = {
     "people": gettext_lazy("paid together with a project"),
     "limits": gettext_lazy("limits"),
 }
-# What an approval adds to a manager's own words.
-APPROVED = re.compile(r"(?P<own>.*) \(approved by (?P<manager>[^()]*)\)", re.DOTALL)
 STATES = {
     "grant": gettext_lazy("in force"),
     "limit_change": gettext_lazy("in force"),
@@ -171,12 +168,12 @@ def _how(event: Event) -> str:
     return f"{said}; {_how(inner)}" if isinstance(inner, Event) else str(said)
 
 
-def reason_words(kind: str, reason: str) -> str:
+def reason_words(*, kind: str, reason: str, event: Mapping[str, Any]) -> str:
     """Return why an entry was made: our sentences in the reader's language, a person's own as they wrote it."""
     if kind != "limit_change":
         return told(reason)
-    approved = APPROVED.fullmatch(reason)
-    return reason if approved is None else _("%(own)s (approved by %(manager)s)") % approved.groupdict()
+    manager = event.get("approved_by")
+    return _("%(own)s (approved by %(manager)s)") % {"own": reason, "manager": manager} if manager else reason
 
 
 def _limit_words(kind: str, event: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ FILES = (
         " event_json",
         MODELS,
         Basis.PUBLIC,
-        "entries with their events: the price of an event is a function of its parameters",
+        "entries with their events: the price of an event is a function of its parameters; a limit names who agreed",
     ),
     Shown(
         "statement.csv",
@@ -34,7 +34,7 @@ FILES = (
         " accounts.entries.subject accounts.entries.mechanism accounts.entries.mechanism_in_words",
         MODELS,
         Basis.PUBLIC,
-        "accounts and entries with their events",
+        "accounts and entries with their events; a limit names who agreed",
     ),
     Shown(
         "statement.json",

@@ -137,7 +137,13 @@ REST = (
         Basis.PUBLIC,
         "the price of an event is a function of its parameters",
     ),
-    Shown("EntryOut", "actor reason", MODELS, Basis.BOOKKEEPING, "who did it, and the words they gave for it"),
+    Shown(
+        "EntryOut",
+        "actor reason approved_by",
+        MODELS,
+        Basis.BOOKKEEPING,
+        "who did it, the words they gave for it, and who agreed to a limit",
+    ),
     Shown(
         "EntryOut",
         "created_at hash",

@@ -62,8 +62,12 @@ def change_limit(
     delta_share: Amount | None = None,
     actor: Person,
     reason: str,
+    approved_by: Person = None,
 ) -> LedgerEntry:
-    """Give an account other limits, never below what is spent; `delta_share` stays as it was unless named."""
+    """Give an account other limits, never below what is spent; `delta_share` stays as it was unless named.
+
+    `approved_by` is who agreed to it, where one person may not decide alone.
+    """
     witness.refuse_what_was_forgotten()
     account.refresh_from_db()
     limits = terms.limits(
@@ -74,7 +78,7 @@ def change_limit(
     )
     try:
         with transaction.atomic():
-            return _write_limits(account, EntryKind.LIMIT_CHANGE, limits, actor, reason)
+            return _write_limits(account, EntryKind.LIMIT_CHANGE, limits, actor, reason, name_of(approved_by))
     except IntegrityError as error:
         if broken_rule(error) == "privacy_limit_above_spent":
             raise BudgetExceeded(
@@ -213,13 +217,15 @@ def name_of(actor: Person) -> str:
     return actor.get_username() if isinstance(actor, AbstractBaseUser) else actor or ""
 
 
-def _write_limits(account: BudgetAccount, kind: EntryKind, limits: Limits, actor: Person, reason: str) -> LedgerEntry:
+def _write_limits(
+    account: BudgetAccount, kind: EntryKind, limits: Limits, actor: Person, reason: str, approved_by: str = ""
+) -> LedgerEntry:
     entry = append(
         Draft(
             account=account,
             kind=kind,
             mechanism="limits",
-            event_json=terms.to_json(account, limits),
+            event_json=terms.to_json(account, limits, approved_by=approved_by),
             actor=name_of(actor),
             reason=reason,
         )

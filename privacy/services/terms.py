@@ -34,8 +34,11 @@ def delta_share(account: BudgetAccount) -> Fraction | None:
     return Fraction(account.delta_sum_limit_atto, account.delta_limit_atto) if account.filter == Filter.ZCDP else None
 
 
-def to_json(account: BudgetAccount, limits: Limits) -> str:
-    """Return the event of a grant or a limit change: fixed terms and limits, so that the chain covers both."""
+def to_json(account: BudgetAccount, limits: Limits, *, approved_by: str = "") -> str:
+    """Return the event of a grant or a limit change: fixed terms and limits, so that the chain covers both.
+
+    Where somebody else had to approve the change, it names them.
+    """
     fixed = {
         "kind": "limits",
         "scope": account.scope,
@@ -43,7 +46,8 @@ def to_json(account: BudgetAccount, limits: Limits) -> str:
         "adjacency": account.adjacency,
         "filter": account.filter,
     }
-    return json.dumps(fixed | asdict(limits))
+    approval = {"approved_by": approved_by} if approved_by else {}
+    return json.dumps(fixed | asdict(limits) | approval)
 
 
 def _typed(value: Amount) -> Amount:

@@ -104,6 +104,7 @@ def approve(*, request_id: int, project: Project, actor: User) -> LimitRequest:
                 found.delta_limit_atto,
                 actor=found.requested_by,
                 reason=found.reason,
+                approved_by=found.decided_by,
             )
 
     return second_manager.approve(LimitRequest, request_id=request_id, actor=actor, change=change, project=project)
@@ -127,6 +128,7 @@ def _change(
     *,
     actor: User,
     reason: str,
+    approved_by: User | None = None,
 ) -> None:
     """Change a limit once whatever prints the present one was issued anew: both or neither."""
     with transaction.atomic():
@@ -143,6 +145,7 @@ def _change(
             delta_limit=Decimal(delta_limit_atto).scaleb(-18),
             actor=actor,
             reason=reason,
+            approved_by=approved_by,
         )
 
 

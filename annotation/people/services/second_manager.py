@@ -51,7 +51,7 @@ def approve(
         if found.requested_by_id == actor.pk:
             raise LimitRequestRefused("Another manager has to approve this; you asked for it.")
         _decide(table, found.pk, RequestState.APPROVED, actor)
-        found.reason = f"{found.reason} (approved by {actor.get_username()})"
+        found.decided_by = actor
         change(found)
     found.refresh_from_db()
     return found

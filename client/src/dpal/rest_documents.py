@@ -227,6 +227,7 @@ class EntryOut(TypedDict):
     subject: str
     actor: str
     reason: str
+    approved_by: str
     epsilon_nano: int | None
     delta_atto: int
     rho_nano: int | None

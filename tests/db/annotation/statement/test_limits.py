@@ -1,5 +1,6 @@
 """A higher limit with a second manager: who may approve, what the database refuses, and two at once."""
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from threading import Barrier
@@ -18,6 +19,7 @@ from annotation.models.joining import Invitation
 from annotation.models.limits import LimitRequest, RequestState
 from annotation.people.services import groups, invitations, limits, members
 from annotation.projects.services import projects
+from annotation.statement.api import EntryOut
 from privacy.models import EntryKind, LedgerEntry
 from privacy.selectors import guarantee
 from privacy.services import ledger
@@ -84,7 +86,10 @@ def test_a_higher_limit_waits_and_stands_once_another_manager_approves(
     limits.approve(request_id=request.pk, project=project, actor=second)
     assert limit_of(project) == 3
     (entry,) = changes_of(project)
-    assert (entry.actor, entry.reason) == ("ada", "one more model (approved by grace)")
+    assert (entry.actor, entry.reason) == ("ada", "one more model")
+    assert json.loads(entry.event_json)["approved_by"] == "grace"
+    told_by_rest = [EntryOut.from_orm(each).approved_by for each in LedgerEntry.objects.order_by("sequence")]
+    assert told_by_rest == ["", "grace"]
     request.refresh_from_db()
     assert request.used_at is not None
 

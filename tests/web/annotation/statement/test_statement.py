@@ -354,7 +354,8 @@ def test_reasons_of_the_program_are_told_and_those_of_people_are_theirs(project:
         reason="the attempt ended without an output",
     )
     # A manager's own words stay, even where the program has a sentence like them.
-    ledger.change_limit(account=account, epsilon_limit=50.0, delta_limit=1e-6, actor=manager, reason="project opened")
+    for epsilon, reason in ((50.0, "project opened"), (51.0, "as agreed (approved by second)")):
+        ledger.change_limit(account=account, epsilon_limit=epsilon, delta_limit=1e-6, actor=manager, reason=reason)
     limits.demand_second_manager(project=project)
     request = limits.change_limit(
         project=project, account=account, epsilon_limit=60.0, delta_limit=1e-6, reason="more data", actor=manager
@@ -362,15 +363,22 @@ def test_reasons_of_the_program_are_told_and_those_of_people_are_theirs(project:
     assert request is not None
     limits.approve(request_id=request.pk, project=project, actor=second)
     with translation.override("de"):
-        said = [reason_words("charge", "the attempt ended without an output"), reason_words("grant", "project opened")]
-        assert said == ["der Versuch endete ohne Ergebnis", "Projekt eröffnet"]
-        assert reason_words("charge", "not settled in time") == "nicht rechtzeitig abgerechnet"
+        said = [
+            reason_words(kind=kind, reason=reason, event={})
+            for kind, reason in (
+                ("charge", "the attempt ended without an output"),
+                ("grant", "project opened"),
+                ("charge", "not settled in time"),
+            )
+        ]
+        assert said == ["der Versuch endete ohne Ergebnis", "Projekt eröffnet", "nicht rechtzeitig abgerechnet"]
     client = client_of(manager)
     client.cookies["django_language"] = "de"
     page = client.get(reverse("annotation:statement", args=[project.slug])).content.decode()
     for words in (
         "der Versuch endete ohne Ergebnis",
         "Grund: project opened",
+        "Grund: as agreed (approved by second)",
         "Grund: more data (bestätigt von second)",
     ):
         assert words in page
