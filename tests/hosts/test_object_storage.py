@@ -16,7 +16,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils.functional import empty
 
-from annotation.data.services import datasets, drafts, file_cache, files, unowned_files
+from annotation.data.services import datasets, drafts, file_cache, files, unowned_files, uploads
 from annotation.data.services.pixels import image_of
 from annotation.errors import FileDamaged, StorageAway
 from annotation.models import Dataset, Record
@@ -99,7 +99,7 @@ def test_a_store_that_is_away_is_told_as_such(store, in_bucket, settings, client
     with pytest.raises(StorageAway):
         default_storage.check()
     with pytest.raises(StorageAway):
-        datasets.keep_file(ContentFile(b"x"), "datasets/1/a/upload.csv")
+        uploads.keep_file(ContentFile(b"x"), "datasets/1/a/upload.csv")
 
 
 def test_parts_are_read_without_a_copy(in_bucket):

@@ -13,7 +13,6 @@ from typing import Any, BinaryIO, cast
 from uuid import UUID, uuid4
 
 from celery.exceptions import SoftTimeLimitExceeded
-from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
 from django.core.files import File
 from django.core.files.storage import default_storage
@@ -22,7 +21,6 @@ from django.db.models.functions import Now
 
 from annotation.data.parsers.pixel_file import PixelFile
 from annotation.data.parsers.reading import Upload
-from annotation.data.parsers.rows import Layout, Look
 from annotation.data.services import (
     charged_start,
     declared,
@@ -32,24 +30,22 @@ from annotation.data.services import (
     pool_files,
     scanning,
     shared_rows,
+    uploads,
 )
 from annotation.data.services.bad_rows import BadRowReport
 from annotation.data.services.record_copy import RECORD_COPY, RecordWriter
 from annotation.errors import (
     InvalidUpload,
     ScannerAway,
-    StorageFull,
     UploadRefused,
     WorkCancelled,
 )
 from annotation.gates.services import gate
 from annotation.models import (
-    Arrival,
     BadRows,
     Dataset,
     DatasetRole,
     DatasetState,
-    Estimator,
     Job,
     Oracle,
     Project,
@@ -58,15 +54,12 @@ from annotation.models import (
 )
 from annotation.work.services import interruptions, jobs, work
 from annotation.work.services.garbage_collection import collector_paused
-from privacy.models import EntryKind, LedgerEntry
 from privacy.wording import said_together, say, say_many
 
 logger = logging.getLogger(__name__)
 MAXIMUM_ATTEMPTS = 5
 # A file whose reading was cancelled waits so long to be read again.
 CANCELLED_KEPT = timedelta(days=7)
-FOLDER = "datasets"
-DRAFTS = "drafts"
 Progress = Callable[[int, int, int], None]
 
 
@@ -86,16 +79,16 @@ def receive_upload(
 
     `mapping` is that of `mappings.check_mapping`. A `charged_start` opens an account with the limit `start_epsilon`.
     """
-    check_upload(project=project, role=role, bad_rows=bad_rows, size=file.size)
+    uploads.check_upload(project=project, role=role, bad_rows=bad_rows, size=file.size)
     shared_rows.refuse_beside_unread(project=project, role=role, uploader_id=uploaded_by.pk if uploaded_by else None)
     jobs.refuse_when_busy()
     starts = role == DatasetRole.CHARGED_START
     limit = charged_start.check_start(project, start_epsilon) if starts else 0.0
     mapping = mappings.with_control(project, role, file, name, mapping or {})
     file.seek(0)
-    upload = open_upload(file, name, mappings.layout_of(project, role, mapping))
+    upload = uploads.open_upload(file, name, mappings.layout_of(project, role, mapping))
     file.seek(0)
-    kept = keep_file(file, f"{FOLDER}/{project.pk}/{uuid4()}/upload{upload.suffix}")
+    kept = uploads.keep_file(file, f"{uploads.FOLDER}/{project.pk}/{uuid4()}/upload{upload.suffix}")
     try:
         with transaction.atomic():
             return Dataset.objects.create(
@@ -113,48 +106,6 @@ def receive_upload(
     except BaseException:
         default_storage.delete(kept)
         raise
-
-
-def check_upload(*, project: Project, role: str, bad_rows: str, size: int) -> None:
-    """Refuse what no file could mend; `InvalidUpload` names the field and the rule."""
-    if role not in DatasetRole.values:
-        raise InvalidUpload(say("role: must be one of {possible}", possible=", ".join(DatasetRole.values)))
-    if role == DatasetRole.POOL and project.arrival == Arrival.STREAM:
-        raise InvalidUpload("role: a stream takes its private records one by one, from the REST interface")
-    if role == DatasetRole.PUBLIC_START and (rule := broken_start_rule(project)):
-        raise InvalidUpload(say("role: {reason}", reason=rule))
-    if bad_rows not in BadRows.values:
-        raise InvalidUpload(say("bad_rows: must be one of {possible}", possible=", ".join(BadRows.values)))
-    if size > settings.UPLOAD_MAX_BYTES:
-        raise InvalidUpload(say("file: is larger than {most:,} bytes", most=settings.UPLOAD_MAX_BYTES))
-
-
-def keep_file(file: "File[bytes]", name: str) -> str:
-    """Store a file as sent, whole or not at all."""
-    try:
-        return default_storage.save(name, file)
-    except OSError as error:
-        # The name is nobody else's: what lies there is the half that had room.
-        default_storage.delete(name)
-        if error.errno in interruptions.NO_SPACE:
-            raise StorageFull("There is no room for this file. Nothing was kept; tell the administrator.") from error
-        raise
-
-
-def broken_start_rule(project: Project) -> str:
-    """Say why public examples cannot start the project's model; empty where they can."""
-    if project.arrival != Arrival.STREAM:
-        return ""
-    if project.estimator == Estimator.BANDIT_OGD:
-        return say("learning from confirmations starts from zero weights, so public examples cannot start it")
-    if LedgerEntry.objects.filter(account=project.pool_account_id, kind=EntryKind.RESERVE).exists():
-        return say("the stream has begun; public examples start only what has learned nothing yet")
-    return ""
-
-
-def open_upload(file: Any, name: str, layout: Layout, *, look: Look | None = None) -> Upload:
-    """Return the reader of a file within the site's limits."""
-    return Upload(cast("BinaryIO", file), name, layout, maximum_bytes=settings.UPLOAD_MAX_BYTES, look=look)
 
 
 def import_dataset(*, job_id: UUID | str, on_progress: Progress | None = None) -> None:
@@ -222,14 +173,14 @@ def _read(dataset: Dataset, job: Job, lease: work.Lease, report: BadRowReport, o
         if layout.kind == "image":
             spool = stack.enter_context(tempfile.TemporaryFile())
             pixels = PixelFile(cast("BinaryIO", spool), height=layout.height, width=layout.width)
-        upload = open_upload(file, kept, layout)
+        upload = uploads.open_upload(file, kept, layout)
         apart = import_parts.open_parts(dataset, upload, cast("BinaryIO", file), size=file.size)
         if apart and not import_parts.read_parts(dataset, lease, partial(_tell_parts, lease, file.size, on_progress)):
             import_parts.discard_parts(dataset)
             apart = False
         if not apart:
             file.seek(0)
-            upload = open_upload(file, kept, layout)
+            upload = uploads.open_upload(file, kept, layout)
         pool = pool_files.PoolWriter(kept.rpartition("/")[0]) if dataset.in_columns and not apart else None
         if pool:
             stack.callback(_discard_unless_ready, dataset, pool)

@@ -14,7 +14,7 @@ from django.db.models.functions import Now
 from annotation.data.parsers.preview import PREVIEW_ROWS, Preview, preview_of
 from annotation.data.parsers.rows import Look
 from annotation.data.parsers.shapes import Shape
-from annotation.data.services import charged_start, datasets, mappings
+from annotation.data.services import charged_start, datasets, mappings, uploads
 from annotation.models import Dataset, DatasetRole, Project
 from annotation.models.drafts import UploadDraft
 from annotation.work.services import jobs
@@ -34,7 +34,7 @@ def keep_draft(
     reading: Mapping[str, Any] | None = None,
 ) -> UploadDraft:
     """Keep a file for a day, with the mapping it suggests; `InvalidUpload` if no mapping could make it readable."""
-    datasets.check_upload(project=project, role=role, bad_rows=bad_rows, size=file.size)
+    uploads.check_upload(project=project, role=role, bad_rows=bad_rows, size=file.size)
     jobs.refuse_when_busy()
     if role == DatasetRole.CHARGED_START:
         charged_start.check_start(project, start_epsilon)
@@ -42,7 +42,7 @@ def keep_draft(
     shape = mappings.look_at(file, name, reading)
     mapping = mappings.suggested_mapping(project=project, role=role, shape=shape, reading=reading)
     file.seek(0)
-    kept = datasets.keep_file(file, f"{datasets.FOLDER}/{project.pk}/{datasets.DRAFTS}/{uuid4()}{shape.format}")
+    kept = uploads.keep_file(file, f"{uploads.FOLDER}/{project.pk}/{uploads.DRAFTS}/{uuid4()}{shape.format}")
     try:
         return UploadDraft.objects.create(
             project=project,
@@ -69,7 +69,7 @@ def preview_draft(draft: UploadDraft) -> Preview:
     """Return the first rows as they would be read; `InvalidUpload` if a column is not there or not named yet."""
     layout = mappings.layout_of(draft.project, draft.role, draft.mapping)
     with draft.upload.open() as file:
-        return preview_of(datasets.open_upload(file, draft.name, layout, look=Look(PREVIEW_ROWS)), layout)
+        return preview_of(uploads.open_upload(file, draft.name, layout, look=Look(PREVIEW_ROWS)), layout)
 
 
 def map_draft(*, draft: UploadDraft, mapping: Mapping[str, Any]) -> UploadDraft:

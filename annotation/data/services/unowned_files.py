@@ -7,7 +7,7 @@ from django.core.files.storage import default_storage
 from django.db.models import Q
 from django.utils import timezone
 
-from annotation.data.services import datasets, files, pool_files
+from annotation.data.services import files, pool_files, uploads
 from annotation.models import Dataset
 from annotation.models.drafts import UploadDraft
 
@@ -37,7 +37,7 @@ def forget_unowned_files(*, older_than: timedelta = UNOWNED_AFTER) -> int:
 
 def _kept_files() -> Iterator[str]:
     """Yield the names under which uploads, their pixels and their columns are kept."""
-    for name in files.names_in(datasets.FOLDER):
+    for name in files.names_in(uploads.FOLDER):
         _, folder, file = name.rsplit("/", 2)
-        if folder == datasets.DRAFTS or file.startswith(("upload", "pixels-", pool_files.PREFIX)):
+        if folder == uploads.DRAFTS or file.startswith(("upload", "pixels-", pool_files.PREFIX)):
             yield name

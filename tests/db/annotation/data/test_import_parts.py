@@ -15,7 +15,7 @@ from django.db import IntegrityError, connection, transaction
 from annotation.data.parsers import parts as file_parts
 from annotation.data.parsers import sources
 from annotation.data.parsers.parts import find_cuts
-from annotation.data.services import bad_rows, datasets, import_parts
+from annotation.data.services import bad_rows, datasets, import_parts, uploads
 from annotation.data.services.shared_rows import Comparison
 from annotation.errors import InvalidUpload
 from annotation.models import Dataset, Job, Record
@@ -175,7 +175,7 @@ def opened(name, data, **options):
     work.take_work(row=Job.objects.get(pk=dataset.job_id))
     with dataset.upload.open() as file:
         layout = datasets.mappings.layout_of(dataset.project, dataset.role, dataset.mapping)
-        upload = datasets.open_upload(file, name, layout)
+        upload = uploads.open_upload(file, name, layout)
         assert import_parts.open_parts(dataset, upload, file, size=file.size)
     return dataset
 
@@ -322,7 +322,7 @@ def test_a_packed_file_and_a_small_one_are_read_in_one_piece(cut_small):
     dataset = received("rows.csv.gz", packed)
     with dataset.upload.open() as file:
         layout = datasets.mappings.layout_of(dataset.project, dataset.role, dataset.mapping)
-        upload = datasets.open_upload(file, "rows.csv.gz", layout)
+        upload = uploads.open_upload(file, "rows.csv.gz", layout)
         assert find_cuts(upload, file, size=file.size, part_bytes=100) == [0, len(packed)]
 
 

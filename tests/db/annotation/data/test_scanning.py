@@ -8,7 +8,7 @@ from django.core.files.storage import default_storage
 from django.db.models.functions import Now
 
 from annotation import retrying
-from annotation.data.services import datasets, scanning
+from annotation.data.services import datasets, scanning, uploads
 from annotation.models import Dataset, DatasetState, Job, Record, WorkState
 from tests.factories import make_project, make_user
 from tests.scanner import CLEAN, INFECTED, SmallScanner
@@ -58,7 +58,7 @@ def test_a_clean_file_is_read_from_its_start(settings):
 )
 def test_what_does_not_pass_is_refused_unread_and_deleted(settings, monkeypatch, reply, said):
     dataset = receive()
-    monkeypatch.setattr(datasets, "open_upload", read_nothing)
+    monkeypatch.setattr(uploads, "open_upload", read_nothing)
     with SmallScanner(reply) as scanner:
         settings.CLAMD_URL = scanner.url
         dataset_after = read(dataset)
@@ -74,7 +74,7 @@ def test_a_silent_scanner_is_asked_again_and_nothing_is_read_meanwhile(settings,
         settings.CLAMD_URL = scanner.url
     dataset = receive()
     with monkeypatch.context() as patch:
-        patch.setattr(datasets, "open_upload", read_nothing)
+        patch.setattr(uploads, "open_upload", read_nothing)
         for attempt in range(1, scanning.MAXIMUM_ATTEMPTS):
             job = read(dataset).job
             assert (job.state, job.attempt) == (WorkState.RUNNING, attempt)

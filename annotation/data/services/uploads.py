@@ -1,0 +1,60 @@
+"""Files as sent: what one must be to be kept, where it is kept, and who reads it within the site's limits."""
+
+from typing import Any, BinaryIO, cast
+
+from django.conf import settings
+from django.core.files import File
+from django.core.files.storage import default_storage
+
+from annotation.data.parsers.reading import Upload
+from annotation.data.parsers.rows import Layout, Look
+from annotation.errors import InvalidUpload, StorageFull
+from annotation.models import Arrival, BadRows, DatasetRole, Estimator, Project
+from annotation.work.services import interruptions
+from privacy.models import EntryKind, LedgerEntry
+from privacy.wording import say
+
+FOLDER = "datasets"
+DRAFTS = "drafts"
+
+
+def check_upload(*, project: Project, role: str, bad_rows: str, size: int) -> None:
+    """Refuse what no file could mend; `InvalidUpload` names the field and the rule."""
+    if role not in DatasetRole.values:
+        raise InvalidUpload(say("role: must be one of {possible}", possible=", ".join(DatasetRole.values)))
+    if role == DatasetRole.POOL and project.arrival == Arrival.STREAM:
+        raise InvalidUpload("role: a stream takes its private records one by one, from the REST interface")
+    if role == DatasetRole.PUBLIC_START and (rule := broken_start_rule(project)):
+        raise InvalidUpload(say("role: {reason}", reason=rule))
+    if bad_rows not in BadRows.values:
+        raise InvalidUpload(say("bad_rows: must be one of {possible}", possible=", ".join(BadRows.values)))
+    if size > settings.UPLOAD_MAX_BYTES:
+        raise InvalidUpload(say("file: is larger than {most:,} bytes", most=settings.UPLOAD_MAX_BYTES))
+
+
+def keep_file(file: "File[bytes]", name: str) -> str:
+    """Store a file as sent, whole or not at all."""
+    try:
+        return default_storage.save(name, file)
+    except OSError as error:
+        # The name is nobody else's: what lies there is the half that had room.
+        default_storage.delete(name)
+        if error.errno in interruptions.NO_SPACE:
+            raise StorageFull("There is no room for this file. Nothing was kept; tell the administrator.") from error
+        raise
+
+
+def broken_start_rule(project: Project) -> str:
+    """Say why public examples cannot start the project's model; empty where they can."""
+    if project.arrival != Arrival.STREAM:
+        return ""
+    if project.estimator == Estimator.BANDIT_OGD:
+        return say("learning from confirmations starts from zero weights, so public examples cannot start it")
+    if LedgerEntry.objects.filter(account=project.pool_account_id, kind=EntryKind.RESERVE).exists():
+        return say("the stream has begun; public examples start only what has learned nothing yet")
+    return ""
+
+
+def open_upload(file: Any, name: str, layout: Layout, *, look: Look | None = None) -> Upload:
+    """Return the reader of a file within the site's limits."""
+    return Upload(cast("BinaryIO", file), name, layout, maximum_bytes=settings.UPLOAD_MAX_BYTES, look=look)
