@@ -17,11 +17,26 @@ from learner.trainings.services import training
 
 CLASSES = ["honest", "fraud"]
 COLUMNS = [{"name": name, "low": -1.0, "high": 1.0} for name in ("amount", "hour", "distance")]
+# The source's way to learn from a stream: visible batches, and a noisy step for each of them.
+BY_STEPS: dict[str, Any] = {
+    "update_policy": "flmb",
+    "window_length": 50,
+    "window_denominator": None,
+    "estimator": "minibatch_svm",
+    "step_size": 4.0,
+    "weight_radius": 40.0,
+    "average_iterates": True,
+    "text_columns": 32,
+    "training_epsilon": 1.3,
+    "training_delta": 0.0,
+    "pool_delta": 0.0,
+}
 _numbers = count(1)
 
 
 def open_stream(owner: User, preset: str = "fraud-stream", **settings: Any) -> Project:
-    """Open a stream of table rows that the sign of their amount decides."""
+    """Open a stream of table rows that the sign of their amount decides; one of experts learns by steps."""
+    settings = (BY_STEPS if preset == "fraud-stream" else {}) | settings
     values = {"data_kind": "table", "columns": COLUMNS, "classes": CLASSES, "maximum_releases": 3} | settings
     return projects.create_project(
         name=f"{preset} {next(_numbers)}", preset=preset, owner=owner, question="Is this fraud?", **values

@@ -1,10 +1,12 @@
-"""What settings are where nobody says: a training that spends all of the limit, and what suits the declared classes."""
+"""What settings are where nobody says: trainings that spend all of the limit, and what suits the declared classes."""
 
 import math
 from collections.abc import Mapping
 from typing import Any, Final
 
 from annotation.choices.catalogue import chosen_of
+from annotation.choices.stream_rules import BATCH_ESTIMATORS, selection_rates
+from privacy.accounting.screens import screen_losses
 from privacy.choices import BrokenRules, Kind
 
 DIGITS: Final = 4
@@ -13,11 +15,11 @@ ROUNDED_OUTWARDS: Final = 1e-8
 
 
 def planned_settings(settings: Mapping[str, Any], *, shared_limit: bool = False) -> dict[str, Any]:
-    """Return what the choices of a project of experts over a pool plan, by the names of settings.
+    """Return what the choices of a project of experts plan, by the names of settings.
 
     The choice of questions plans epsilon and delta of one training, in few digits and never too much; features and
-    estimator plan what suits the declared classes. Empty where the project is another one, or where the settings break
-    a rule that is told elsewhere.
+    estimator plan what suits the declared classes. A stream plans its one price. Empty where the project is another
+    one, or where the settings break a rule that is told elsewhere.
 
     Parameters
     ----------
@@ -26,8 +28,10 @@ def planned_settings(settings: Mapping[str, Any], *, shared_limit: bool = False)
     shared_limit : bool
         Whether other projects spend from one limit together with this one.
     """
-    if settings.get("oracle") != "trusted" or settings.get("arrival", "pool") != "pool":
+    if settings.get("oracle") != "trusted":
         return {}
+    if settings.get("arrival", "pool") != "pool":
+        return _whole_stream(settings)
     found: dict[str, Any] = {}
     for kind in (Kind.FEATURES, Kind.ESTIMATOR):
         found |= _planned(kind, settings, settings)
@@ -42,6 +46,26 @@ def _price(settings: Mapping[str, Any], *, shared_limit: bool) -> dict[str, floa
     planned = _planned(Kind.STRATEGY, settings, around)
     known = set() if estimator is None else {each.name for each in estimator.parameters()}
     return {name: rounded_down(cost) for name, cost in planned.items() if name in known and cost > 0}
+
+
+def _whole_stream(settings: Mapping[str, Any]) -> dict[str, float]:
+    """Return what an update of a stream may cost so that the stream, which pays once, costs all of the limit."""
+    estimator = chosen_of(Kind.ESTIMATOR, settings)
+    if estimator is None or settings["estimator"] not in BATCH_ESTIMATORS:
+        return {}
+    try:
+        high, low = selection_rates(settings)
+        selected = screen_losses(high, low)[0]
+    except (KeyError, ValueError):
+        return {}
+    limits = settings["pool_epsilon"], settings["pool_delta"]
+    if settings.get("update_policy") == "flsw_hidden":
+        costs = math.log1p(math.expm1(limits[0]) / high), limits[1] / high
+    else:
+        costs = limits[0] - selected, limits[1]
+    known = {each.name for each in estimator.parameters()}
+    planned = dict(zip(("training_epsilon", "training_delta"), costs, strict=True))
+    return {name: rounded_down(cost) for name, cost in planned.items() if name in known and 0 < cost < math.inf}
 
 
 def _planned(kind: Kind, settings: Mapping[str, Any], around: Mapping[str, Any]) -> dict[str, Any]:

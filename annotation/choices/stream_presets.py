@@ -8,17 +8,16 @@ STREAM_PRESETS = (
         title="Fraud stream to experts",
         sentence=(
             "Records are posted one by one; a noisy screen decides about each, once, whether an expert is asked. "
-            "Annotators are your own experts and see the records. Everybody else sees the released models, which "
-            "records were asked about and when; each record is protected from them."
+            "Annotators are your own experts and see the records. Everybody else sees the released models, and never "
+            "which records were asked about; each record is protected from them."
         ),
         cost=(
-            "The stream pays once, epsilon 1.99, for any number of records and releases: a selection costs 0.69 and "
-            "the one update it feeds 1.3; a skip costs 0.05 and nothing else. Batches of 50 answers, a constant step "
-            "of 4, weights in a ball of radius 40, and the average of all iterates is released. In our benchmark at "
-            "epsilon 2 this left 9.8 % wrong on network intrusions after 500 labels and 4.4 % after 2,000 (hidden "
-            "windows: 11 % and 3.5 %; random choice instead of the screen: 7.8 % and 4.2 %; the published batches of 5 "
-            "in a unit ball: 25 % and 18 %; no privacy: 2.3 % and 1.4 %). Where only models are published, a pool with "
-            "a secret sample did better: 3.0 % and 1.6 %."
+            "The stream pays once, epsilon 2.00 and delta 5e-6, for any number of records and releases: who outside sees "
+            "nothing of the choice pays for a tenth of what an update costs. Each version is made of all answers so far, "
+            "by noisy sums that run on. In our benchmark at these limits it was right about 91 % of text messages after "
+            "500 answers and 95 % after 2,000 (random choice 92 and 92 %, no privacy 97 and 98 %, a constant 87 %), and "
+            "about 98 % of network connections and of ten intents. The published noisy steps reached 87 and 90 % of the "
+            "messages and 21 % of the ten intents."
         ),
         oracle="trusted",
         data_kinds=("table", "text"),
@@ -32,25 +31,27 @@ STREAM_PRESETS = (
             "screen_reach": 0.1,
             "exponential_threshold": 0.7,
             "drop_unselected": True,
-            "update_policy": "flmb",
-            "window_length": 50,
+            "update_policy": "flsw_hidden",
+            "window_length": 500,
+            "window_denominator": 50,
             "window_hours": 24,
             "windows_ahead": 4,
             "updates_per_release": 4,
-            "estimator": "minibatch_svm",
-            "step_size": 4.0,
-            "weight_radius": 40.0,
-            "average_iterates": True,
+            "estimator": "running_sums",
+            "moment_share": 0.05,
+            "updates_per_epoch": 64,
             "round_size": 50,
             "labels_per_release": 50,
             "overlap": 1,
             "feature_dimension": 32,
             "features": "planned",
-            "text_columns": 32,
-            "training_epsilon": 1.3,
+            "text_columns": 128,
+            # ln(1 + 0.1 (e^4.172 - 1)) and a tenth of the delta: all of the limit.
+            "training_epsilon": 4.172,
+            "training_delta": 4.999e-5,
             "regularization": 1.0,
             "pool_epsilon": 2.0,
-            "pool_delta": 0.0,
+            "pool_delta": 5e-6,
         },
     ),
     Preset(
@@ -59,7 +60,8 @@ STREAM_PRESETS = (
         sentence=(
             "Every record that is posted is asked about, and each answer makes one noisy step at once. "
             "Annotators are your own experts and see the records. Everybody else sees the released models, which "
-            "records were asked about and when; each record is protected from them."
+            "records were asked about and when; each record is protected from them. For study: on public data it lost "
+            "to always giving the likeliest answer."
         ),
         cost=(
             "The stream pays once, epsilon 1.77 at delta 1e-6, for any number of records and releases. The mutual "
@@ -103,7 +105,8 @@ STREAM_PRESETS = (
         sentence=(
             "Annotators only say whether the model's guess is right, about every record that is posted. "
             "Annotators are your own experts and see the records. Everybody else sees the released models, which "
-            "records were asked about and when; each record is protected from them."
+            "records were asked about and when; each record is protected from them. For study: on public data it lost "
+            "to always giving the likeliest answer."
         ),
         cost=(
             "The stream pays once, epsilon 7.88 at delta 1e-6 for texts of 16 features; the mutual information of a "

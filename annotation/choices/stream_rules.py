@@ -12,8 +12,9 @@ from privacy.mechanisms.screening import coin_probability, exponential_screen_ra
 from privacy.wording import say
 
 STREAM_SELECTIONS: Final = ("all", "bernoulli_screen", "exponential_screen")
-STREAM_ESTIMATORS: Final = ("minibatch_svm", "running_sums", "mi_ogd", "bandit_ogd")
 ONLINE_ESTIMATORS: Final = ("mi_ogd", "bandit_ogd")
+BATCH_ESTIMATORS: Final = ("running_sums", "minibatch_svm")
+STREAM_ESTIMATORS: Final = (*BATCH_ESTIMATORS, *ONLINE_ESTIMATORS)
 STREAM_POLICIES: Final = ("immediate", "flsw", "flsw_hidden", "flmb", "doubling")
 POOL_POLICIES: Final = ("per_round", "doubling")
 # Fields that describe a stream; a pool keeps their defaults.
@@ -212,6 +213,9 @@ def _broken_batches(settings: Mapping[str, Any]) -> dict[str, str]:
             selected=selected,
             training_epsilon=settings["training_epsilon"],
         )
+    delta = selection_rates(settings)[0] * (settings.get("training_delta") or 0.0)
+    if settings.get("update_policy") == "flsw_hidden" and delta > settings["pool_delta"]:
+        broken["pool_delta"] = say("The stream pays once, delta {delta:.3g}, more than the limit.", delta=delta)
     return broken
 
 

@@ -136,8 +136,9 @@ class GaussianChoice(EstimatorChoice):
     )
 
     def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
-        """Refuse a release that the account cannot pay; a secret sample makes it cheaper by its rate."""
-        if settings.get("oracle") == "crowd" or settings.get("selection") == "secret_sample":
+        """Refuse a release that the account cannot pay; a secret choice makes it cheaper by its rate."""
+        secret = settings.get("selection") == "secret_sample" or settings.get("update_policy") == "flsw_hidden"
+        if settings.get("oracle") == "crowd" or secret:
             return {}
         if self.training_delta <= settings.get("pool_delta", 1.0):
             return {}

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 
 from annotation.choices.catalogue import CATALOGUE, names_of
 from annotation.choices.choice_fields import field_of, kind_field
+from annotation.choices.planned_settings import planned_settings
 from annotation.choices.preset import Preset
 from annotation.choices.selection_rules import field_defaults
 from annotation.models import Arrival
@@ -85,6 +86,26 @@ class ChoosingForm(ProjectForm):
                 continue
             for each in choice.parameters_in(arrival):
                 self.fields.setdefault(each.name, _later_field(each) if choice.kind in LATER else field_of(each))
+
+    def plan(self) -> None:
+        """Let settings that nobody typed follow the limit, the planned releases and the classes."""
+        settings = {**self.initial, **self.chosen, "oracle": self.preset.oracle}
+        settings.setdefault("data_kind", self.preset.data_kinds[0])
+        settings["classes"] = str(settings.get("classes") or "").split("\n")
+        kinds = {name: each.type for name, each in CATALOGUE.parameters().items() if each.type in (int, float)}
+        for name, read in (kinds | dict.fromkeys(("pool_epsilon", "pool_delta"), float)).items():
+            try:
+                settings[name] = read(settings[name]) if settings.get(name) not in (None, "") else None
+            except (TypeError, ValueError):
+                # What cannot be read is told at its field.
+                return
+            if settings[name] is None:
+                del settings[name]
+        if not {"pool_epsilon", "pool_delta"} <= settings.keys():
+            return
+        for name, value in planned_settings(settings).items():
+            if str(self.initial.get(name)) in ("None", str(self.preset.defaults.get(name))):
+                self.initial[name] = value
 
     def tell_defaults(self) -> None:
         """Let each setting say what it is where nobody changes it."""

@@ -10,7 +10,6 @@ from annotation.choices.answers_unit import answers_unit
 from annotation.choices.catalogue import CATALOGUE
 from annotation.choices.gates import GATE_FIELDS
 from annotation.choices.label_types.choose import ChooseOne
-from annotation.choices.planned_settings import planned_settings
 from annotation.choices.preset import Preset
 from annotation.choices.presets import epsilon_of_kind
 from annotation.choices.selection_rules import field_defaults
@@ -55,7 +54,7 @@ class PoolProjectForm(ChoosingForm):
         if answers_unit(self.chosen) is None:
             self.fields.pop("labels_epsilon", None)
         self._price_gate()
-        self._plan()
+        self.plan()
         self.ask_declared()
         for name in self._unused():
             self.fields.pop(name, None)
@@ -87,26 +86,6 @@ class PoolProjectForm(ChoosingForm):
         kind = self.chosen.get("gate_kind", self.preset.defaults.get("gate_kind"))
         if kind != self.preset.defaults.get("gate_kind") and str(self.initial.get("gate_epsilon")) == str(whole):
             self.initial["gate_epsilon"] = epsilon_of_kind(self.preset, {**self.preset.defaults, "gate_kind": kind})
-
-    def _plan(self) -> None:
-        """Let settings that nobody typed follow the limit, the planned releases and the classes."""
-        settings = {**self.initial, **self.chosen, "oracle": self.preset.oracle}
-        settings.setdefault("data_kind", self.preset.data_kinds[0])
-        settings["classes"] = str(settings.get("classes") or "").split("\n")
-        kinds = {name: each.type for name, each in CATALOGUE.parameters().items() if each.type in (int, float)}
-        for name, read in (kinds | dict.fromkeys(("pool_epsilon", "pool_delta"), float)).items():
-            try:
-                settings[name] = read(settings[name]) if settings.get(name) not in (None, "") else None
-            except (TypeError, ValueError):
-                # What cannot be read is told at its field.
-                return
-            if settings[name] is None:
-                del settings[name]
-        if not {"pool_epsilon", "pool_delta"} <= settings.keys():
-            return
-        for name, value in planned_settings(settings).items():
-            if str(self.initial.get(name)) in ("None", str(self.preset.defaults.get(name))):
-                self.initial[name] = value
 
     def _unused(self) -> list[str]:
         """Name the fields that the choices made so far do not use."""

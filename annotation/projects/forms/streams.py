@@ -8,9 +8,10 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.choices.catalogue import CATALOGUE
 from annotation.choices.preset import Preset
-from annotation.choices.stream_rules import ONLINE_ESTIMATORS, STREAM_POLICIES
+from annotation.choices.stream_rules import BATCH_ESTIMATORS, ONLINE_ESTIMATORS, STREAM_POLICIES
 from annotation.models import DataKind, Selection, UpdatePolicy
 from annotation.projects.forms.choosing import ChoosingForm
+from privacy.choices import Kind
 
 WINDOWS = ("window_length", "window_denominator")
 # What a pool alone has: rounds, blocks, trainings on everything.
@@ -25,11 +26,13 @@ OF_POOLS = (
 OF_BATCHES = (
     "training_epsilon",
     "selection",
+    "estimator",
     "update_policy",
     "step_size",
     "drop_unselected",
     *WINDOWS,
 )
+OF_STEPS = ("step_size", "weight_radius", "average_iterates")
 DATA_FIELDS: Mapping[str, tuple[str, ...]] = {
     DataKind.TEXT: ("feature_dimension",),
     DataKind.TABLE: ("columns",),
@@ -49,8 +52,13 @@ OF_ONLINE_LEARNING = ("noise_sigma", "expected_answers", "training_delta")
 class StreamProjectForm(ChoosingForm):
     """What a stream needs beside every project's task and budget; what its choices do not use is not shown."""
 
-    choices = ("data_kind", "selection", "update_policy")
+    choices = ("data_kind", "selection", "estimator", "update_policy")
 
+    estimator = forms.ChoiceField(
+        required=False,
+        label=_("Model"),
+        help_text=_("Sums learn many classes and forget nothing; steps need no delta."),
+    )
     window_length = forms.IntegerField(
         required=False,
         min_value=1,
@@ -71,9 +79,12 @@ class StreamProjectForm(ChoosingForm):
         help_text=_("A batch makes its update then, whatever is answered; a hidden window exactly then."),
     )
     step_size = forms.FloatField(
-        label=_("Step of an update"), help_text=_("How far one noisy batch moves the weights.")
+        initial=4.0,
+        label=_("Step of an update"),
+        help_text=_("How far one noisy batch moves the weights."),
     )
     weight_radius = forms.FloatField(
+        initial=40.0,
         label=_("Radius of the weights"),
         help_text=_("20 to 80 for batches; in a unit ball hardly anything is learned."),
     )
@@ -100,6 +111,11 @@ class StreamProjectForm(ChoosingForm):
         for field in elsewhere:
             self.fields.pop(field, None)
         if not online:
+            # Of sums it is what their declaration says.
+            elsewhere = tuple(name for name in elsewhere if name != "training_delta")
+            models = self.fields["estimator"]
+            assert isinstance(models, forms.ChoiceField)
+            models.choices = [(name, CATALOGUE.find(Kind.ESTIMATOR, name).label) for name in BATCH_ESTIMATORS]
             policies = self.fields["update_policy"]
             assert isinstance(policies, forms.ChoiceField)
             policies.choices = [(policy, UpdatePolicy(policy).label) for policy in STREAM_POLICIES]
@@ -109,6 +125,7 @@ class StreamProjectForm(ChoosingForm):
             )
         self.offer_optional()
         self.choose()
+        self.plan()
         self.ask_declared()
         for name in (*OF_POOLS, *elsewhere, *self._unused()):
             self.fields.pop(name, None)
@@ -131,7 +148,12 @@ class StreamProjectForm(ChoosingForm):
         used = {name for choice, fields in known.items() for name in fields.get(self.chosen[choice], ())}
         every = {name for fields in known.values() for names in fields.values() for name in names}
         screens = "selection" not in self.chosen or self.chosen["selection"] in SCREENED
-        return sorted(every - used | (set() if screens else {"drop_unselected"}))
+        steps = self.chosen.get("estimator", "minibatch_svm") == "minibatch_svm"
+        return sorted(every - used | (set() if screens else {"drop_unselected"}) | (set() if steps else {*OF_STEPS}))
+
+    def clean_estimator(self) -> str:
+        """Take the preset's where nothing is chosen."""
+        return self.cleaned_data["estimator"] or str(self.preset.defaults["estimator"])
 
     def clean_update_policy(self) -> str:
         """Take the preset's where nothing is chosen."""
@@ -140,4 +162,7 @@ class StreamProjectForm(ChoosingForm):
     def values(self) -> dict[str, Any]:
         """Return the preset's values with those of the form on top; an empty or hidden window is a choice, too."""
         chosen = {field: self.cleaned_data.get(field) for field in WINDOWS}
+        if "training_delta" not in self.fields:
+            # Noise of steps has none.
+            chosen["training_delta"] = 0.0
         return {**super().values(), **chosen}

@@ -25,8 +25,6 @@ from privacy.mechanisms.randomness import SimulationRandom
 
 # Records examined at once, as a worker does it.
 RECORDS_PER_STEP = 8192
-# What a rounding may add to a price that is planned to be the whole limit.
-WHOLE = 1 - 1e-9
 
 Rows = NDArray[np.float64]
 Answers = NDArray[np.int64]
@@ -117,8 +115,7 @@ class _Play:
     def answers(self, seed: int, *, chosen: bool) -> list[Answers]:
         """Return what is said of the test records after each number of answers."""
         rng = SimulationRandom(1_000_003 * seed + chosen)
-        epsilon = self.settings.values["training_epsilon" if chosen else "pool_epsilon"] * (1 if chosen else WHOLE)
-        learner = self.settings.learner(epsilon, rng)
+        learner = self.settings.learner(rng, whole=not chosen)
         self.settings.event(learner, n_features=self.rows.shape[1], chosen=chosen)
         if self.start is None:
             learner.start(self.rows.shape[1])

@@ -27,6 +27,10 @@ from privacy.wording import rules_together
 # Settings that no choice declares, with their types.
 PLAIN: Mapping[str, type] = {"pool_epsilon": float, "pool_delta": float, "overlap": int}
 ASKS_ALL = "all"
+# Prices of one update, and the limits they are part of.
+PRICE: Mapping[str, str] = {"training_epsilon": "pool_epsilon", "training_delta": "pool_delta"}
+# What a rounding may add to a price that is planned to be the whole limit.
+WHOLE = 1 - 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,7 @@ class StreamSettings:
 
     @classmethod
     def of(cls, preset: str, given: Mapping[str, str], *, classes: tuple[str, ...], data_kind: str) -> Self:
-        """Return the preset with `given` in place of its own.
+        """Return the preset with `given` in place of its own; what is given as nothing is left out.
 
         Raises
         ------
@@ -55,7 +59,10 @@ class StreamSettings:
         """
         values = dict(PRESETS[preset].defaults) | {"oracle": PRESETS[preset].oracle}
         for name, text in given.items():
-            values[name] = _read(name, text)
+            if text:
+                values[name] = _read(name, text)
+            else:
+                values.pop(name, None)
         values |= {"classes": list(classes), "data_kind": data_kind}
         if broken := broken_rules(values):
             raise ValueError(str(rules_together(broken)))
@@ -114,9 +121,13 @@ class StreamSettings:
             ahead=self.ahead,
         )
 
-    def learner(self, epsilon: float, rng: RandomSource) -> StreamingLinearClassifier:
-        """Return the learner, not started; `epsilon` is that of one update where batches make them."""
+    def learner(self, rng: RandomSource, *, whole: bool = False) -> StreamingLinearClassifier:
+        """Return the learner, not started; where batches make updates, one may cost the `whole` of the limit."""
         classes = list(range(self.n_classes))
+        price = {name: self.values[name] for name in PRICE if name in self.values}
+        if whole:
+            price = {name: self.values[PRICE[name]] * WHOLE for name in price}
+        epsilon = price["training_epsilon"]
         if self.values["estimator"] == "minibatch_svm":
             return MiniBatchPrivateSVM(
                 epsilon,
@@ -130,7 +141,7 @@ class StreamSettings:
             )
         if self._by_batches:
             shape = Shape(classes, 1.0, INTERCEPT_SCALING)
-            sums = OfRunningSums.of({**self.values, "training_epsilon": epsilon}).estimator(shape)
+            sums = OfRunningSums.of(self.values | price).estimator(shape)
             sums.set_params(random_state=rng)
             return sums
         return self.online().learner(classes, intercept_scaling=INTERCEPT_SCALING, random_state=rng)

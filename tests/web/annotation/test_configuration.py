@@ -118,7 +118,7 @@ def test_the_unit_changes_with_an_account_of_its_own_before_the_first_charge(cli
             {"classes", "privacy_unit", "gate_floor", "normalizer"},
             {"round_size", "labels_per_release"},
         ),
-        ("fraud-stream", {"columns", "selection", "step_size", "training_epsilon"}, {"updates_per_release"}),
+        ("fraud-stream", {"columns", "selection", "estimator", "training_epsilon"}, {"updates_per_release"}),
     ],
 )
 def test_after_the_first_charge_the_guarantees_fields_are_shown_and_fixed(

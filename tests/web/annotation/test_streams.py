@@ -127,15 +127,16 @@ def test_a_form_names_the_rule_that_is_broken(manager, client):
     client.force_login(manager)
     url = reverse("annotation:new_project", args=["fraud-stream"])
     shown = shown_in(client.get(url)) | FORM
-    refused = client.post(url, shown | {"update_policy": "flsw_hidden", "window_length": 500})
+    refused = client.post(url, shown | {"window_denominator": ""})
     assert refused.status_code == 422
     assert "fixed public number" in refused.context["form"].errors["window_denominator"][0]
-    hidden = {"update_policy": "flsw_hidden", "window_length": 500, "window_denominator": 25, "training_epsilon": 4.0}
+    hidden = {"window_denominator": 25, "training_epsilon": 4.0}
     assert client.post(url, shown | hidden).status_code == 302
     project = Project.objects.get()
     assert project.hides_selection
     assert project.window_denominator == 25
-    immediate = {"name": "Other", "update_policy": "immediate", "window_length": ""}
+    immediate = {"name": "Other", "update_policy": "immediate", "window_length": "", "training_epsilon": 1.3}
+    immediate["training_delta"] = 4.9e-6
     assert client.post(url, shown | immediate).status_code == 302
 
 
@@ -181,7 +182,12 @@ def test_other_streams_are_not_warned_about(manager, client):
     assert "nats" not in page
 
 
-CHOICES = {"data_kind": "table", "selection": "bernoulli_screen", "update_policy": "flmb"}
+CHOICES = {
+    "data_kind": "table",
+    "selection": "bernoulli_screen",
+    "estimator": "minibatch_svm",
+    "update_policy": "flmb",
+}
 
 
 @pytest.mark.parametrize(
@@ -189,6 +195,8 @@ CHOICES = {"data_kind": "table", "selection": "bernoulli_screen", "update_policy
     [
         ("fraud-stream", {}, {"screen_high", "screen_shrinks", "window_length"}, {"selection_epsilon", "noise_sigma"}),
         ("fraud-stream", {"selection": "exponential_screen"}, {"exponential_threshold"}, {"screen_high"}),
+        ("fraud-stream", {}, {"step_size", "weight_radius"}, {"training_delta", "moment_share"}),
+        ("fraud-stream", {"estimator": "running_sums"}, {"training_delta", "moment_share"}, {"step_size"}),
         ("fraud-stream", {"selection": "all"}, {"window_length"}, {"screen_high", "drop_unselected"}),
         ("fraud-stream", {"update_policy": "flsw_hidden"}, {"window_denominator"}, set()),
         ("fraud-stream", {"update_policy": "immediate"}, {"screen_high"}, {"window_length", "window_denominator"}),
@@ -234,10 +242,10 @@ def test_a_shrinking_screen_opens_from_the_form(manager, client):
 def test_boxes_that_were_not_on_the_page_keep_their_default(manager, client):
     client.force_login(manager)
     url = reverse("annotation:new_project", args=["fraud-stream"])
-    sent = {"shown": "table,all,flmb", "average_iterates": "on", "show": "1"} | CHOICES
+    sent = {"shown": "table,all,minibatch_svm,flmb", "average_iterates": "on", "show": "1"} | CHOICES
     form = client.post(url, sent).context["form"]
     assert form["drop_unselected"].value() is True
-    sent = sent | {"shown": "table,bernoulli_screen,flmb"}
+    sent = sent | {"shown": "table,bernoulli_screen,minibatch_svm,flmb"}
     assert client.post(url, sent).context["form"]["drop_unselected"].value() is False
 
 

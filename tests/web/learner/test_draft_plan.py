@@ -194,7 +194,7 @@ def test_a_stream_is_asked_about_no_more_than_its_coins_leave(client: Client, op
     )
     purchase = plan_setups.purchase_of(project, 2000)
     assert purchase.labels == 200
-    assert purchase.whole == pytest.approx(math.log1p(0.1 * math.expm1(1.3)))
+    assert purchase.whole == pytest.approx(math.log1p(0.1 * math.expm1(4.172)))
     page = client.get(reverse("learner:plan", args=[project.slug]), {"records": "2000"}).content.decode()
     assert "The whole stream costs" in page
     assert "Choosing costs" not in page

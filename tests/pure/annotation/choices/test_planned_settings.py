@@ -5,7 +5,8 @@ import math
 import pytest
 
 from annotation.choices.planned_settings import planned_settings, rounded_down
-from annotation.choices.presets import PRESETS
+from annotation.choices.presets import PRESETS, broken_rules
+from annotation.choices.stream_rules import batch_stream_epsilon
 from learner.estimators.sums import PrivateSums
 from learner.strategies.blocks import block_rates
 from privacy.accounting.events import SecretBlockEvent
@@ -37,6 +38,40 @@ def spent(planned, rate, releases):
 def test_the_preset_ships_what_is_planned_for_it():
     planned = planned_settings(PRESET)
     assert planned == {name: PRESET[name] for name in ("text_columns", "training_epsilon", "training_delta")}
+
+
+STEPS = {"estimator": "minibatch_svm", "step_size": 4.0, "weight_radius": 40.0, "training_delta": 0.0}
+STREAM = {**PRESETS["fraud-stream"].defaults, "oracle": "trusted", "data_kind": "text", "classes": ["a", "b"]}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {},
+        {"pool_epsilon": 0.5},
+        {"screen_high": 0.3, "screen_low": 0.3},
+        {"update_policy": "flmb", "window_length": 50, "window_denominator": None},
+        {"update_policy": "flmb", "window_length": 50, "window_denominator": None, **STEPS},
+        {"selection": "all", "update_policy": "flmb", "window_length": 50, "window_denominator": None},
+    ],
+)
+def test_a_stream_spends_the_limit_once_and_no_more(changed):
+    declared = STREAM | changed
+    planned = planned_settings(declared)
+    assert ("training_delta" in planned) == (declared["estimator"] == "running_sums")
+    assert broken_rules(declared | planned) == {}
+    assert 0.998 * declared["pool_epsilon"] < batch_stream_epsilon(declared | planned) <= declared["pool_epsilon"]
+    for name, price in planned.items():
+        assert broken_rules(declared | planned | {name: 1.01 * price}) != {}
+
+
+def test_the_stream_of_experts_ships_what_is_planned_for_it():
+    assert planned_settings(STREAM) == {name: STREAM[name] for name in ("training_epsilon", "training_delta")}
+    for online in ("full-information-ogd", "confirm-or-reject"):
+        assert planned_settings(STREAM | PRESETS[online].defaults) == {}
+    # A screen that costs more than the limit leaves nothing to plan.
+    dear = {"screen_high": 0.9, "screen_low": 0.01, "update_policy": "flmb", "window_denominator": None}
+    assert "training_epsilon" not in planned_settings(STREAM | dear)
 
 
 def test_many_classes_of_texts_get_more_columns():

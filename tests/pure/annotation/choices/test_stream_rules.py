@@ -6,20 +6,39 @@ import pytest
 
 from annotation.choices.presets import PRESETS, broken_rules
 from annotation.choices.stream_rules import batch_stream_epsilon, selection_rates
+from tests.streaming import BY_STEPS
 
 STREAMS = [preset for preset in PRESETS.values() if preset.defaults.get("arrival") == "stream"]
 
 
-def settings_of(key, **changes):
+def shipped(key, **changes):
     preset = PRESETS[key]
     basic = {"oracle": preset.oracle, "data_kind": preset.data_kinds[0], "classes": ["no", "yes"], "columns": []}
     return basic | dict(preset.defaults) | changes
 
 
+def settings_of(key, **changes):
+    return shipped(key) | (BY_STEPS if key == "fraud-stream" else {}) | changes
+
+
 @pytest.mark.parametrize("preset", STREAMS, ids=lambda preset: preset.key)
 def test_presets_break_no_rule(preset):
     assert len(STREAMS) == 3
-    assert broken_rules(settings_of(preset.key)) == {}
+    assert broken_rules(shipped(preset.key)) == {}
+
+
+def test_the_stream_of_experts_spends_all_of_its_limit_and_no_more():
+    settings = shipped("fraud-stream")
+    assert 1.999 < batch_stream_epsilon(settings) <= settings["pool_epsilon"]
+    more = settings | {"training_epsilon": 4.18}
+    assert broken_rules(more)["pool_epsilon"].startswith("The stream pays once")
+    rate = selection_rates(settings)[0]
+    assert 0.99 * settings["pool_delta"] < rate * settings["training_delta"] <= settings["pool_delta"]
+    assert "pool_delta" in broken_rules(settings | {"training_delta": 5.1e-5})
+    # A visible choice hides nothing of a release, so its delta is the whole of it.
+    seen = settings | {"update_policy": "flsw", "window_denominator": None, "training_epsilon": 1.3}
+    assert "pool_delta" in broken_rules(seen)
+    assert broken_rules(seen | {"training_delta": 4.9e-6}) == {}
 
 
 @pytest.mark.parametrize(

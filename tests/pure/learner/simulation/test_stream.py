@@ -58,10 +58,16 @@ def test_running_sums_learn_many_classes_where_steps_do_not():
     labels = y.astype(np.int64)
     values = {"labels": labels[:1200], "test_labels": labels[1200:], "rows": X[:1200], "test_rows": X[1200:]}
     values |= {"classes": tuple("0123456789"), "label_counts": (600,), "seeds": 1}
-    sums = {"estimator": "running_sums", "training_delta": "1e-6", "pool_delta": "2e-6", "selection": "all"}
+    steps = {
+        "estimator": "minibatch_svm",
+        "step_size": "4",
+        "weight_radius": "40",
+        "average_iterates": "true",
+        "training_delta": "",
+    }
     found = [
         simulate_stream("fraud-stream")(rows_of_two_digits(**values, settings=settings)).points[0].project.accuracy
-        for settings in (sums, {"selection": "all"})
+        for settings in ({}, steps)
     ]
     assert found[0] > found[1] + 0.2
 
@@ -122,7 +128,7 @@ def test_the_command_plays_a_stream(tmp_path, capsys):
         labels="50",
         seeds=1,
         json=True,
-        set=["step_size=2"],
+        set=["moment_share=0.1"],
     )
     found = json.loads(capsys.readouterr().out)
     assert set(found["points"][0]) == {"labels", "project", "random", "version_0", "no_privacy", "constant"}

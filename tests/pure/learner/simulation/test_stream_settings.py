@@ -10,8 +10,13 @@ from privacy.mechanisms.randomness import SimulationRandom
 from tests import streaming
 from tests.factories import make_user
 
+# As somebody gives them to the command; nothing leaves a setting out.
+WRITTEN = {name: "" if value is None else str(value).lower() for name, value in streaming.BY_STEPS.items()}
+
 
 def of(preset="fraud-stream", **given):
+    if preset == "fraud-stream":
+        given = WRITTEN | given
     return StreamSettings.of(preset, given, classes=("honest", "fraud"), data_kind="table")
 
 
@@ -30,7 +35,7 @@ def test_a_stream_costs_what_a_project_is_charged(preset, given):
     project = streaming.open_stream(make_user(), preset, **given)
     settings = of(preset, **{name: str(value) for name, value in given.items()})
     n_features = live.featurizer_of(project).dimension
-    learner = settings.learner(settings.values["training_epsilon"], SimulationRandom(1))
+    learner = settings.learner(SimulationRandom(1))
     assert settings.event(learner, n_features=n_features).to_json() == live.stream_event(project).to_json()
     assert type(settings.policy()) is type(live.policy_of(project))
 
@@ -52,11 +57,13 @@ def test_a_slab_shrinks_with_the_updates():
 def test_texts_go_through_the_encoder():
     settings = StreamSettings.of("fraud-stream", {}, classes=("honest", "fraud"), data_kind="text")
     rows = settings.featurizer().transform(["send money now", "see you at noon"])
-    assert rows.shape == (2, 32)
+    assert rows.shape == (2, 128)
     assert np.linalg.norm(rows, axis=1).max() <= 1.0
 
 
 def test_a_price_beyond_the_account_is_refused():
     settings = of()
+    learner = settings.learner(SimulationRandom(1), whole=True)
     with pytest.raises(ValueError, match="more than the account holds"):
-        settings.event(settings.learner(2.5, SimulationRandom(1)), n_features=3)
+        settings.event(learner, n_features=3)
+    settings.event(learner, n_features=3, chosen=False)

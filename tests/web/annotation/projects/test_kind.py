@@ -24,6 +24,7 @@ from privacy.accounting.events_selection import RandomChoiceEvent
 from privacy.accounting.units import ATTO, NANO
 from privacy.selectors import guarantee
 from privacy.services import ledger
+from tests import streaming
 from tests.factories import make_annotators, make_records, make_user
 
 pytestmark = pytest.mark.django_db
@@ -140,7 +141,7 @@ def test_what_has_no_proof_is_refused_with_its_rule(client: Client, manager: Use
 
 def test_a_limit_never_changes_by_the_way(client: Client, manager: User) -> None:
     """Neither raised for the new kind nor past a second manager: who wants more gives the reason first."""
-    project = opened(manager, "fraud-stream", pool_epsilon=2.0, pool_delta=0.0)
+    project = opened(manager, "fraud-stream", **streaming.BY_STEPS)
     sent = {"oracle": "trusted", "arrival": "pool", "privacy_unit": "record", "preset": "pool-experts", "confirm": "1"}
     response = client.post(reverse("annotation:kind", args=[project.slug]), sent)
     assert response.status_code == 302, response.content.decode()
@@ -194,7 +195,9 @@ def test_a_limit_in_answers_is_refused_where_it_would_tell(manager: User) -> Non
     project.refresh_from_db()
     with pytest.raises(InvalidConfiguration, match="labels_limit: How many a secret sample asks is secret"):
         changed(project, "pool-experts", manager)
-    assert changed(project, "fraud-stream", manager).labels_limit == 50
+    with pytest.raises(InvalidConfiguration, match="labels_limit: Stopping at a limit would tell"):
+        changed(project, "fraud-stream", manager)
+    assert changed(project, "full-information-ogd", manager).labels_limit == 50
 
 
 def update(project: Project, **values: object) -> None:
