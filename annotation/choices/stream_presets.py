@@ -12,12 +12,12 @@ STREAM_PRESETS = (
             "which records were asked about; each record is protected from them."
         ),
         cost=(
-            "The stream pays once, epsilon 2.00 and delta 5e-6, for any number of records and releases: who outside sees "
-            "nothing of the choice pays for a tenth of what an update costs. Each version is made of all answers so far, "
-            "by noisy sums that run on. In our benchmark at these limits it was right about 91 % of text messages after "
-            "500 answers and 95 % after 2,000 (random choice 92 and 92 %, no privacy 97 and 98 %, a constant 87 %), and "
-            "about 98 % of network connections and of ten intents. The published noisy steps reached 87 and 90 % of the "
-            "messages and 21 % of the ten intents."
+            "The stream pays once, epsilon 2.00 and delta 5e-6, for any number of records and releases: who outside "
+            "sees nothing of the choice pays for a tenth of what an update costs. Each version is made of all answers "
+            "so far, by noisy sums that run on. In our benchmark at these limits it was right about 91 % of text "
+            "messages after 500 answers and 95 % after 2,000 (random choice 92 and 92 %, no privacy 97 and 98 %, a "
+            "constant 87 %), and about 98 % of network connections and of ten intents. The published noisy steps "
+            "reached 87 and 90 % of the messages and 21 % of the ten intents."
         ),
         oracle="trusted",
         data_kinds=("table", "text"),
