@@ -16,8 +16,8 @@ STREAM_PRESETS = (
             "sees nothing of the choice pays for a tenth of what an update costs. Each version is made of all answers "
             "so far, by noisy sums that run on. In our benchmark at these limits it was right about 91 % of text "
             "messages after 500 answers and 95 % after 2,000 (random choice 92 and 92 %, no privacy 97 and 98 %, a "
-            "constant 87 %), and about 98 % of network connections and of ten intents. The published noisy steps "
-            "reached 87 and 90 % of the messages and 21 % of the ten intents."
+            "constant 87 %), 97 and 98 % of network connections, and 99 and 100 % of ten intents. The noisy steps as "
+            "published reached 87 and 90 % of the messages and 21 % of the ten intents."
         ),
         oracle="trusted",
         data_kinds=("table", "text"),
