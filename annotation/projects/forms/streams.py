@@ -107,7 +107,7 @@ class StreamProjectForm(ChoosingForm):
         kwargs["initial"] = {**preset.defaults, **(kwargs.get("initial") or {})}
         super().__init__(*args, preset=preset, **kwargs)
         online = preset.defaults["estimator"] in ONLINE_ESTIMATORS
-        elsewhere = OF_BATCHES if online else OF_ONLINE_LEARNING
+        elsewhere: tuple[str, ...] = OF_BATCHES if online else OF_ONLINE_LEARNING
         for field in elsewhere:
             self.fields.pop(field, None)
         if not online:
@@ -115,7 +115,7 @@ class StreamProjectForm(ChoosingForm):
             elsewhere = tuple(name for name in elsewhere if name != "training_delta")
             models = self.fields["estimator"]
             assert isinstance(models, forms.ChoiceField)
-            models.choices = [(name, CATALOGUE.find(Kind.ESTIMATOR, name).label) for name in BATCH_ESTIMATORS]
+            models.choices = [(name, _(label)) for name, label in self.offered(Kind.ESTIMATOR) if name in BATCH_ESTIMATORS]
             policies = self.fields["update_policy"]
             assert isinstance(policies, forms.ChoiceField)
             policies.choices = [(policy, UpdatePolicy(policy).label) for policy in STREAM_POLICIES]

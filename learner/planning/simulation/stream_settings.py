@@ -141,7 +141,7 @@ class StreamSettings:
             )
         if self._by_batches:
             shape = Shape(classes, 1.0, INTERCEPT_SCALING)
-            sums = OfRunningSums.of(self.values | price).estimator(shape)
+            sums = OfRunningSums.of({**self.values, **price}).estimator(shape)
             sums.set_params(random_state=rng)
             return sums
         return self.online().learner(classes, intercept_scaling=INTERCEPT_SCALING, random_state=rng)
