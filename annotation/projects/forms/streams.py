@@ -115,7 +115,8 @@ class StreamProjectForm(ChoosingForm):
             elsewhere = tuple(name for name in elsewhere if name != "training_delta")
             models = self.fields["estimator"]
             assert isinstance(models, forms.ChoiceField)
-            models.choices = [(name, _(label)) for name, label in self.offered(Kind.ESTIMATOR) if name in BATCH_ESTIMATORS]
+            offered = dict(self.offered(Kind.ESTIMATOR))
+            models.choices = [(name, _(offered[name])) for name in BATCH_ESTIMATORS]
             policies = self.fields["update_policy"]
             assert isinstance(policies, forms.ChoiceField)
             policies.choices = [(policy, UpdatePolicy(policy).label) for policy in STREAM_POLICIES]
