@@ -63,7 +63,7 @@ TASKS = json.dumps(
         (b'a "b",c\n', "a.csv", {"quoting": False}, Shape(Format.CSV, ('a "b"', "c"), ",")),
         (gzip.compress(b'{"a": 1}\n{"b": 2}\nno\n', mtime=0), "a.jsonl.gz", {}, Shape(Format.JSON_LINES, ("a", "b"))),
         (parquet(a=[1], b=["x"]), "a", {}, Shape(Format.PARQUET, ("a", "b"))),
-        (archive(**{"a.png": png(GREY)}), "a.zip", {}, Shape(Format.IMAGES)),
+        (archive(**{"a.png": png(GREY)}), "a.zip", {}, Shape(Format.IMAGES, ("file",))),
         (TASKS, "a.json", {}, Shape(Format.TASKS, ("text", "who", "note"), None, ("topic",), ("4",))),
     ],
 )
