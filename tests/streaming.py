@@ -34,9 +34,9 @@ BY_STEPS: dict[str, Any] = {
 _numbers = count(1)
 
 
-def open_stream(owner: User, preset: str = "fraud-stream", **settings: Any) -> Project:
-    """Open a stream of table rows that the sign of their amount decides; one of experts learns by steps."""
-    settings = (BY_STEPS if preset == "fraud-stream" else {}) | settings
+def open_stream(owner: User, preset: str = "fraud-stream", *, as_shipped: bool = False, **settings: Any) -> Project:
+    """Open a stream of table rows that the sign of their amount decides; experts' learn by steps, or as shipped."""
+    settings = (BY_STEPS if preset == "fraud-stream" and not as_shipped else {}) | settings
     values = {"data_kind": "table", "columns": COLUMNS, "classes": CLASSES, "maximum_releases": 3} | settings
     return projects.create_project(
         name=f"{preset} {next(_numbers)}", preset=preset, owner=owner, question="Is this fraud?", **values

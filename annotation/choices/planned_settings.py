@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from annotation.choices.catalogue import chosen_of
 from annotation.choices.stream_rules import BATCH_ESTIMATORS, selection_rates
-from privacy.accounting.screens import screen_losses
+from privacy.accounting.screens import update_within
 from privacy.choices import BrokenRules, Kind
 
 DIGITS: Final = 4
@@ -53,16 +53,12 @@ def _whole_stream(settings: Mapping[str, Any]) -> dict[str, float]:
     estimator = chosen_of(Kind.ESTIMATOR, settings)
     if estimator is None or settings["estimator"] not in BATCH_ESTIMATORS:
         return {}
+    seen = settings.get("update_policy") != "flsw_hidden"
     try:
-        high, low = selection_rates(settings)
-        selected = screen_losses(high, low)[0]
+        rates = selection_rates(settings)
+        costs = update_within(settings["pool_epsilon"], settings["pool_delta"], *rates, selection_visible=seen)
     except (KeyError, ValueError):
         return {}
-    limits = settings["pool_epsilon"], settings["pool_delta"]
-    if settings.get("update_policy") == "flsw_hidden":
-        costs = math.log1p(math.expm1(limits[0]) / high), limits[1] / high
-    else:
-        costs = limits[0] - selected, limits[1]
     known = {each.name for each in estimator.parameters()}
     planned = dict(zip(("training_epsilon", "training_delta"), costs, strict=True))
     return {name: rounded_down(cost) for name, cost in planned.items() if name in known and 0 < cost < math.inf}

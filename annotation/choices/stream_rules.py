@@ -6,7 +6,7 @@ from typing import Any, Final
 from annotation.choices.catalogue import chosen_of
 from annotation.choices.selection_rules import features_of
 from privacy.accounting.events_online import BanditOgdEvent, MutualInformationOgdEvent
-from privacy.accounting.screens import screen_losses, stream_epsilon
+from privacy.accounting.screens import hidden_selection_delta, screen_losses, stream_epsilon
 from privacy.choices import Kind
 from privacy.mechanisms.screening import coin_probability, exponential_screen_range
 from privacy.wording import say
@@ -213,7 +213,7 @@ def _broken_batches(settings: Mapping[str, Any]) -> dict[str, str]:
             selected=selected,
             training_epsilon=settings["training_epsilon"],
         )
-    delta = selection_rates(settings)[0] * (settings.get("training_delta") or 0.0)
+    delta = hidden_selection_delta(selection_rates(settings)[0], settings.get("training_delta") or 0.0)
     if settings.get("update_policy") == "flsw_hidden" and delta > settings["pool_delta"]:
         broken["pool_delta"] = say("The stream pays once, delta {delta:.3g}, more than the limit.", delta=delta)
     return broken

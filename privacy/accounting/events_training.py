@@ -8,7 +8,7 @@ from privacy.accounting import checks, training
 from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost, no_proof
 from privacy.accounting.event import Event
 from privacy.accounting.noise_words import NOISE_WORDS
-from privacy.accounting.screens import hidden_selection_epsilon, rate_after_release
+from privacy.accounting.screens import hidden_selection_delta, hidden_selection_epsilon, rate_after_release
 from privacy.accounting.units import outward
 from privacy.accounting.vector_noise import VectorNoise, check_vector_noise, gaussian_cost, vector_noise_cost
 from privacy.wording import say
@@ -32,7 +32,10 @@ def hidden_cost(event: Event, inner: Event, rate: float, adjacency: Adjacency) -
         raise no_proof(event.kind, adjacency, say("a hidden selection amplifies only what has a finite epsilon"))
     if adjacency == "replace" and whole.delta == 0:
         return Cost(outward(hidden_selection_epsilon(rate, whole.epsilon, "replace")))
-    once = Cost(outward(hidden_selection_epsilon(rate, whole.epsilon)), min(1.0, outward(rate * whole.delta)))
+    once = Cost(
+        outward(hidden_selection_epsilon(rate, whole.epsilon)),
+        min(1.0, outward(hidden_selection_delta(rate, whole.delta))),
+    )
     return once.of_two_steps() if adjacency == "replace" else once
 
 

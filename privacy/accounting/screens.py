@@ -180,6 +180,45 @@ def rate_after_release(rate: float, released_epsilon: float) -> float:
     return rate / (rate + (1 - rate) * math.exp(-released_epsilon)) if rate else 0.0
 
 
+def hidden_selection_delta(rate: float, delta: float) -> float:
+    r"""Return the delta of a mechanism applied to a record that took part only by a secret coin: :math:`q\delta`.
+
+    Parameters
+    ----------
+    rate : float
+        Upper bound on the probability of taking part, in [0, 1].
+    delta : float
+        Delta of the mechanism between a record and a dummy that contributes nothing, in [0, 1].
+    """
+    return rate * delta
+
+
+def update_within(
+    epsilon: float, delta: float, q_hi: float, q_lo: float, *, selection_visible: bool
+) -> tuple[float, float]:
+    r"""Return the (epsilon, delta) of one update with which a whole stream costs a limit, record against dummy.
+
+    The inverse of `stream_epsilon` and `hidden_selection_delta`: :math:`\ln(1 + (e^{\varepsilon} - 1)/q_{hi})` and
+    :math:`\delta/q_{hi}` where the selection is hidden, :math:`\varepsilon - s_1` and :math:`\delta` where it is seen.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The limit, epsilon > 0, 0 <= delta < 1.
+    q_hi, q_lo : float
+        Extreme selection probabilities of the screen, in (0, 1].
+
+    Returns
+    -------
+    tuple of float
+        Not above 0 where a visible selection costs all of epsilon by itself.
+    """
+    selected, _skipped = screen_losses(q_hi, q_lo)
+    if selection_visible:
+        return epsilon - selected, delta
+    return math.log1p(math.expm1(epsilon) / q_hi), delta / q_hi
+
+
 def stream_epsilon(
     q_hi: float,
     q_lo: float,

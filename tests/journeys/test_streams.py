@@ -15,6 +15,7 @@ from annotation.people.services import members, tokens
 from annotation.people.services.tokens import Scope
 from learner.models import ModelRelease
 from learner.next_step import Step, project_status
+from privacy.accounting.events import event_from_json
 from tests import learning, streaming
 from tests.factories import make_user
 
@@ -124,6 +125,27 @@ def test_a_hidden_fraud_stream_releases_three_models_and_says_no_count():
     assert promise["questions_shown"] is False
     assert answered not in numbers_of(promise, project.slug)
     assert learning.entries(project, "commit")[0].parent.event["selection_visible"] is False
+
+
+def test_the_stream_of_experts_as_shipped_releases_three_models_that_learn_and_says_no_count():
+    project, answered, models, promise = travel(
+        "fraud-stream",
+        as_shipped=True,
+        meanwhile=streaming.let_time_pass,
+        window_length=100,
+        window_denominator=10,
+        updates_per_release=2,
+    )
+    assert answered > 0
+    assert [model["estimator"] for model in models] == ["running_sums"] * 3
+    assert [model["questions_asked"] for model in models] == [None] * 3
+    assert promise["questions_shown"] is False
+    assert answered not in numbers_of(promise, project.slug)
+    (paid,) = learning.entries(project, "commit")
+    assert paid.parent.event["selection_visible"] is False
+    cost = event_from_json(paid.parent.event).cost()
+    assert 1.99 < cost.epsilon <= 2.0
+    assert 4.9e-6 < cost.delta <= 5e-6
 
 
 def test_full_information_online_learning_releases_three_models():

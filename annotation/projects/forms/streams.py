@@ -57,7 +57,7 @@ class StreamProjectForm(ChoosingForm):
     estimator = forms.ChoiceField(
         required=False,
         label=_("Model"),
-        help_text=_("Sums learn many classes and forget nothing; steps need no delta."),
+        help_text=_("Sums learn many classes from all answers so far; steps need no delta."),
     )
     window_length = forms.IntegerField(
         required=False,

@@ -59,8 +59,9 @@ class StreamSettings:
         """
         values = dict(PRESETS[preset].defaults) | {"oracle": PRESETS[preset].oracle}
         for name, text in given.items():
+            kind = _kind_of(name)
             if text:
-                values[name] = _read(name, text)
+                values[name] = _read(name, kind, text)
             else:
                 values.pop(name, None)
         values |= {"classes": list(classes), "data_kind": data_kind}
@@ -166,11 +167,15 @@ class StreamSettings:
         return event
 
 
-def _read(name: str, text: str) -> Any:
+def _kind_of(name: str) -> type:
     known = declared(name)
     kind = PLAIN.get(name) or (known.type if known is not None else str if name in _keys() else None)
     if kind is None or kind is tuple:
         raise ValueError(f"unknown setting {name} of a stream")
+    return kind
+
+
+def _read(name: str, kind: type, text: str) -> Any:
     try:
         if kind is bool:
             return {"true": True, "false": False}[text.lower()]

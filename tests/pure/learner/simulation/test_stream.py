@@ -101,6 +101,8 @@ def test_the_same_seeds_give_the_same_outcome_and_others_do_not():
     ("settings", "said"),
     [
         ({"wombats": "3"}, "unknown setting wombats"),
+        ({"wombats": ""}, "unknown setting wombats"),
+        ({"window_denominator": ""}, "public number"),
         ({"window_length": "many"}, "window_length must be of type int"),
         ({"drop_unselected": "perhaps"}, "drop_unselected must be of type bool"),
         ({"training_epsilon": "5"}, "pays once"),

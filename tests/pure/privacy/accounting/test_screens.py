@@ -319,3 +319,17 @@ def test_rank_coin_flips_cost_what_a_move_through_the_list_tells():
     whole = math.log(stopping[0] / stopping[-1])
     assert screens.rank_bernoulli_epsilon(probability, pool - 1) == pytest.approx(whole, rel=1e-12)
     assert whole > 10 * claimed
+
+
+@given(rates, losses, st.floats(0, 1e-3), st.booleans())
+def test_an_update_within_a_limit_costs_a_stream_all_of_it(pair, limit, delta, visible):
+    epsilon, its_delta = screens.update_within(limit, delta, *pair, selection_visible=visible)
+    if epsilon <= 0:
+        assert visible
+        assert screens.screen_losses(*pair)[0] >= limit
+        return
+    whole = screens.stream_epsilon(*pair, epsilon, selection_visible=visible, adjacency="null")
+    # A skip of a visible screen may cost more than a selection with its update.
+    assert whole == pytest.approx(max(limit, screens.screen_losses(*pair)[1] if visible else 0), rel=1e-9)
+    charged = its_delta if visible else screens.hidden_selection_delta(pair[0], its_delta)
+    assert charged == pytest.approx(delta, rel=1e-12)
