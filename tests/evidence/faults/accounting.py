@@ -211,8 +211,8 @@ ACCOUNTING = [
     Mutant(
         "amplification of an epsilon and not of its delta",
         "privacy/accounting/events_training.py",
-        "min(1.0, outward(rate * whole.delta))",
-        "min(1.0, outward(rate * rate * whole.delta))",
+        "min(1.0, outward(hidden_selection_delta(rate, whole.delta))),",
+        "min(1.0, outward(rate * hidden_selection_delta(rate, whole.delta))),",
         (f"{EVENTS}::test_secret_sample_amplifies_and_refuses_what_it_cannot",),
     ),
     Mutant(
