@@ -229,7 +229,7 @@ def make_candidates(project: Project, texts: Sequence[str], *, sample_count: int
     dataset = make_records(project, ["behind the gate"])[0].dataset
     run = GateRun.objects.create(project=project, dataset=dataset, reservation=make_reservation(project.pool_account))
     return Query.objects.bulk_create(
-        Query(project=project, gate_run=run, text=text, sample_count=sample_count, state="candidate") for text in texts
+        Query(project=project, gate_run=run, text=text, sample_count=sample_count, state="unasked") for text in texts
     )
 
 

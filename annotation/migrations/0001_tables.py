@@ -1059,7 +1059,7 @@ class Migration(migrations.Migration):
                     "state",
                     models.CharField(
                         choices=[
-                            ("candidate", "may be asked"),
+                            ("unasked", "may be asked"),
                             ("open", "being asked"),
                             ("gold", "hidden check with a known answer"),
                             ("closed", "answered"),
@@ -2081,7 +2081,7 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="query",
             constraint=models.CheckConstraint(
-                condition=models.Q(("state", "candidate"), ("round_number__isnull", False), _connector="XOR"),
+                condition=models.Q(("state", "unasked"), ("round_number__isnull", False), _connector="XOR"),
                 name="annotation_query_asked_in_round",
             ),
         ),

@@ -16,7 +16,7 @@ from annotation.models.projects import Project
 class QueryState(models.TextChoices):
     """How far a question is."""
 
-    CANDIDATE = "candidate", _("may be asked")
+    UNASKED = "unasked", _("may be asked")
     OPEN = "open", _("being asked")
     GOLD = "gold", _("hidden check with a known answer")
     CLOSED = "closed", _("answered")
@@ -107,7 +107,7 @@ class Query(models.Model):
             # Over the digest, because an index entry holds at most 2,704 bytes and a text may be longer.
             models.UniqueConstraint(F("project"), MD5("text"), name="annotation_query_text_once"),
             models.CheckConstraint(
-                name="annotation_query_asked_in_round", condition=Q(state="candidate") ^ Q(round_number__isnull=False)
+                name="annotation_query_asked_in_round", condition=Q(state="unasked") ^ Q(round_number__isnull=False)
             ),
         )
         indexes = (

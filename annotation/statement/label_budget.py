@@ -65,7 +65,7 @@ def answers_asked(project: Project) -> int:
 
 
 def _answers(project: Project, *, at_least: int) -> int:
-    opened = Query.objects.filter(project=project).exclude(state__in=(QueryState.CANDIDATE, QueryState.GOLD))
+    opened = Query.objects.filter(project=project).exclude(state__in=(QueryState.UNASKED, QueryState.GOLD))
     # A check takes as many answers as it gets, and they are paid like the others.
     checks = Label.objects.filter(query__project=project, query__state=QueryState.GOLD, superseded_at=None).count()
     wanted = opened.aggregate(answers=Sum(Greatest("overlap", at_least), default=0))

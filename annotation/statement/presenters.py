@@ -144,7 +144,7 @@ def _warning(project: Project) -> str:
     if project.estimator != Estimator.BANDIT_OGD:
         return ""
     # Engineers read this, too: what was asked shows, and how much of it was answered depends on the records.
-    asked = Query.objects.filter(project=project).exclude(state__in=(QueryState.CANDIDATE, QueryState.GOLD)).count()
+    asked = Query.objects.filter(project=project).exclude(state__in=(QueryState.UNASKED, QueryState.GOLD)).count()
     if asked >= ENOUGH_CONFIRMATIONS:
         return ""
     numbers = {"asked": asked, "enough": ENOUGH_CONFIRMATIONS}

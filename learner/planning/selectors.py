@@ -223,7 +223,7 @@ def _secret_stages(project: Project) -> Iterator[Stage]:
 def _questions_left(project: Project) -> int:
     """Count what may still be asked."""
     if project.oracle == Oracle.CROWD:
-        candidates = Query.objects.filter(project=project, state=QueryState.CANDIDATE).count()
+        candidates = Query.objects.filter(project=project, state=QueryState.UNASKED).count()
     elif screen_of(project) is not None and selectors.can_score(project):
         candidates = pool_selectors.looks_left(project)
     else:

@@ -137,7 +137,7 @@ def gate_output(project: Project) -> QuerySet[Query]:
 def has_candidates(project: Project, *, screened: bool = False) -> bool:
     """Say whether anything is left to ask, or for a screen to look at."""
     if project.oracle == Oracle.CROWD:
-        return Query.objects.filter(project=project, state=QueryState.CANDIDATE).exists()
+        return Query.objects.filter(project=project, state=QueryState.UNASKED).exists()
     if not screened:
         return unasked_records(project).exists()
     if ScreenLooks.objects.filter(dataset__in=pool_datasets(project), left__gt=0).exists():
@@ -234,7 +234,7 @@ def _passed_examples(project: Project, ids: NDArray[np.int64], datasets: Sequenc
 
 def question_slots(project: Project, examples: Examples) -> tuple[NDArray[np.int64], int]:
     """Return the place of each example among all questions asked so far, shape (n,), and how many those are."""
-    asked = Query.objects.filter(project=project).exclude(state=QueryState.CANDIDATE).order_by("priority", "id")
+    asked = Query.objects.filter(project=project).exclude(state=QueryState.UNASKED).order_by("priority", "id")
     source = "id" if project.oracle == Oracle.CROWD else "record_id"
     ids = table(asked.values_list(source), columns=1)[:, 0]
     order = np.argsort(ids)

@@ -26,7 +26,7 @@ def asks_again(project: Project, model: ModelRelease | None) -> bool:
     if not project.repeat_votes or project.oracle != Oracle.CROWD:
         return False
     passed = Query.objects.filter(project=project, gate_run__isnull=False)
-    asked = passed.exclude(state=QueryState.CANDIDATE).count()
+    asked = passed.exclude(state=QueryState.UNASKED).count()
     if not 0 < passed.count() <= 2 * asked:
         return False
     earlier = Round.objects.filter(project=project, strategy=Selection.REPEAT_VOTES, model=model)

@@ -167,7 +167,7 @@ def _store_queries(run: GateRun, project: Project, passed: pa.Table) -> None:
         cursor.execute(
             "INSERT INTO annotation_query"  # noqa: S608 - a column's name, no value
             f" (project_id, gate_run_id, text, {counts}, state, priority, overlap, open_slots)"
-            " SELECT %s, %s, text, counted, 'candidate', 0, %s, 0 FROM pg_temp.gate_output ORDER BY text"
+            " SELECT %s, %s, text, counted, 'unasked', 0, %s, 0 FROM pg_temp.gate_output ORDER BY text"
             " ON CONFLICT (project_id, md5(text)) DO NOTHING",
             [project.pk, run.pk, project.overlap],
         )

@@ -11,7 +11,7 @@ BEGIN
         SELECT record.id, record.dataset_id, record.row_number, record.text, record.payload, record.metadata
         FROM annotation_record record
         WHERE record.id = asked
-            AND EXISTS (SELECT FROM annotation_query query WHERE query.record_id = asked AND query.state <> 'candidate');
+            AND EXISTS (SELECT FROM annotation_query query WHERE query.record_id = asked AND query.state <> 'unasked');
 END $$;
 
 -- Whether the person was shown anything of the contributor of this record; yes or no, never who.

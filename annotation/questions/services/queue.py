@@ -56,7 +56,7 @@ UPDATE annotation_query query
 SET state = 'open', round_number = %(round)s, priority = %(base)s + asked.rank - 1,
     overlap = %(overlap)s, open_slots = %(overlap)s
 FROM unnest(%(ids)s::bigint[]) WITH ORDINALITY AS asked (id, rank)
-WHERE query.id = asked.id AND query.project_id = %(project)s AND query.state = 'candidate'
+WHERE query.id = asked.id AND query.project_id = %(project)s AND query.state = 'unasked'
 """
 
 ASSIGNMENT = Columns(Assignment, "held")
@@ -353,6 +353,6 @@ def queue_state(*, project: Project, user: AbstractBaseUser) -> QueueState:
         return QueueState.LABELS_SPENT
     if selectors.budget_is_spent(project):
         return QueueState.BUDGET_SPENT
-    if queries.exclude(state__in=(QueryState.CANDIDATE, QueryState.GOLD)).exists():
+    if queries.exclude(state__in=(QueryState.UNASKED, QueryState.GOLD)).exists():
         return QueueState.MORE_COMING
     return QueueState.WAITING_FOR_FIRST

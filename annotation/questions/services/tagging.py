@@ -13,7 +13,7 @@ from privacy.wording import say
 MAX_TAGS = 100
 LONGEST_TAG = 40
 # Checks hide among the questions, and candidates were not asked.
-UNTAGGED = (QueryState.CANDIDATE, QueryState.GOLD)
+UNTAGGED = (QueryState.UNASKED, QueryState.GOLD)
 
 
 def tag_chosen(*, project: Project, query_ids: Sequence[int], name: str) -> list[int]:

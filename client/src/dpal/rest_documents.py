@@ -501,7 +501,7 @@ class ProjectOut(TypedDict):
     overlap: int
 
 
-QueryState = Literal["candidate", "open", "gold", "closed", "disputed", "withdrawn", "set_aside"]
+QueryState = Literal["unasked", "open", "gold", "closed", "disputed", "withdrawn", "set_aside"]
 
 
 class QuestionRowOut(TypedDict):

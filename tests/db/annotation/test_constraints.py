@@ -181,11 +181,11 @@ def test_a_crowd_is_never_asked_about_a_record():
     project = make_project(oracle="crowd")
     (record,) = make_records(project, ["secret"])
     with refused("annotation_query_fits_oracle"):
-        Query.objects.create(project=project, record=record, state="candidate")
+        Query.objects.create(project=project, record=record, state="unasked")
     with refused("annotation_query_fits_oracle"), connection.cursor() as cursor:
         columns = "project_id, record_id, state, priority, overlap, open_slots"
         with cursor.copy(f"COPY annotation_query ({columns}) FROM STDIN") as copy:
-            copy.write_row((project.pk, record.pk, "candidate", 0, 1, 0))
+            copy.write_row((project.pk, record.pk, "unasked", 0, 1, 0))
 
 
 def test_trusted_annotators_are_asked_about_records_of_their_project_only():
@@ -193,14 +193,14 @@ def test_trusted_annotators_are_asked_about_records_of_their_project_only():
     (candidate,) = make_candidates(crowd, ["passed"])
     run = GateRun.objects.get()
     with refused("annotation_query_fits_oracle"):
-        Query.objects.create(project=trusted, gate_run=run, text="t", sample_count=20, state="candidate")
+        Query.objects.create(project=trusted, gate_run=run, text="t", sample_count=20, state="unasked")
     with refused("annotation_query_fits_oracle"):
         Query.objects.create(
-            project=make_project(oracle="crowd"), gate_run=run, text="t", sample_count=20, state="candidate"
+            project=make_project(oracle="crowd"), gate_run=run, text="t", sample_count=20, state="unasked"
         )
     (elsewhere,) = make_records(make_project(), ["a"])
     with refused("annotation_query_fits_oracle"):
-        Query.objects.create(project=trusted, record=elsewhere, state="candidate")
+        Query.objects.create(project=trusted, record=elsewhere, state="unasked")
     assert Query.objects.get() == candidate
 
 
@@ -208,7 +208,7 @@ def test_one_bad_question_among_many_refuses_them_all():
     project = make_project()
     records = make_records(project, [f"r{n}" for n in range(50)])
     (stranger,) = make_records(make_project(), ["a"])
-    questions = [Query(project=project, record=record, state="candidate") for record in [*records, stranger]]
+    questions = [Query(project=project, record=record, state="unasked") for record in [*records, stranger]]
     with refused("annotation_query_fits_oracle"):
         Query.objects.bulk_create(questions)
     assert not Query.objects.exists()
@@ -244,7 +244,7 @@ def test_a_question_has_one_source():
         {"record": record, "gate_run": run, "text": "t", "sample_count": 20},
     ):
         with refused("annotation_query_one_source"):
-            Query.objects.create(project=project, state="candidate", **source)
+            Query.objects.create(project=project, state="unasked", **source)
 
 
 def test_a_text_is_one_question_of_a_project_however_long_it_is():
@@ -253,7 +253,7 @@ def test_a_text_is_one_question_of_a_project_however_long_it_is():
     make_candidates(make_project(oracle="crowd"), [long])
     with refused("annotation_query_text_once"):
         Query.objects.create(
-            project=candidate.project, gate_run=candidate.gate_run, text=long, sample_count=30, state="candidate"
+            project=candidate.project, gate_run=candidate.gate_run, text=long, sample_count=30, state="unasked"
         )
 
 
@@ -446,7 +446,7 @@ def test_the_rules_read_our_tables_and_no_temporary_ones():
     with refused("annotation_query_fits_oracle"):
         run_sql(
             "INSERT INTO annotation_query (project_id, record_id, state, priority, overlap, open_slots)"
-            " VALUES (%s, %s, 'candidate', 0, 1, 0)",
+            " VALUES (%s, %s, 'unasked', 0, 1, 0)",
             project.pk,
             record.pk,
         )

@@ -59,7 +59,7 @@ def entropies(project, queries):
 
 
 def test_a_round_asks_the_most_uncertain_over_draws(released):
-    waiting = list(Query.objects.filter(state="candidate"))
+    waiting = list(Query.objects.filter(state="unasked"))
     assert len(waiting) > 8
     rounds.advance_project(project_id=released.pk)
     second = Round.objects.latest("number")
@@ -72,7 +72,7 @@ def test_a_round_asks_the_most_uncertain_over_draws(released):
 
 
 def test_the_budget_in_money_ends_a_round_early_and_then_the_project_stops(released):
-    given = Query.objects.exclude(state="candidate").count()
+    given = Query.objects.exclude(state="unasked").count()
     limits = {"money_limit": Decimal("0.05") * (given + 3), "price_per_label": Decimal("0.05"), "currency": "EUR"}
     labelling.set_label_budget(project=released, **NOTHING | limits)
     released.refresh_from_db()
@@ -98,7 +98,7 @@ def test_a_limit_that_is_lowered_while_a_round_waits_is_kept(released):
     rounds.advance_project(project_id=released.pk)
     waiting = Round.objects.latest("number")
     assert waiting.requested == 8
-    given = Query.objects.exclude(state="candidate").count()
+    given = Query.objects.exclude(state="unasked").count()
     labelling.set_label_budget(project=released, **NOTHING | {"labels_limit": given + 2})
     rounds.run_round(round_id=waiting.pk)
     waiting.refresh_from_db()
@@ -122,6 +122,6 @@ def test_the_pool_holds_gate_output_alone(released):
         strategy=strategy_of(released, "uncertainty"),
         model=LinearModel.from_json(selectors.latest_release(released).weights),
     )
-    assert set(pool.ids.tolist()) == set(Query.objects.filter(state="candidate").values_list("pk", flat=True))
+    assert set(pool.ids.tolist()) == set(Query.objects.filter(state="unasked").values_list("pk", flat=True))
     assert ((pool.confidence >= 0.5) & (pool.confidence <= 1)).all()
     assert (np.diff(pool.uncertainty) <= 0).all()

@@ -64,7 +64,7 @@ def test_new_texts_come_first_until_half_of_them_were_asked():
     add_members(project, make_user(), make_user())
     assert repeat_selectors.settled_questions(project).count() == 4
     assert not repeat_selectors.asks_again(project, None)
-    Query.objects.filter(state=QueryState.CANDIDATE).first().delete()
+    Query.objects.filter(state=QueryState.UNASKED).first().delete()
     assert repeat_selectors.asks_again(project, None)
     write_settings(project, repeat_votes=False)
     project.refresh_from_db()
@@ -96,7 +96,7 @@ def test_a_question_asked_again_takes_two_more_answers_and_agrees_anew():
 
 def test_only_answered_questions_of_the_project_are_asked_again():
     project, ids, _ = answered()
-    candidate = Query.objects.filter(project=project, state=QueryState.CANDIDATE).first()
+    candidate = Query.objects.filter(project=project, state=QueryState.UNASKED).first()
     other = open_records(make_project())[0]
     for wrong in (candidate.pk, other.pk):
         with pytest.raises(InvalidConfiguration, match="Only 1 of 2"):
@@ -111,7 +111,7 @@ def test_a_round_of_repeats_is_free_recorded_and_within_the_label_budget():
     learning.run_to_release(project, person, version=1)
     add_members(project, make_user(), make_user())
     assert Membership.objects.filter(project=project, role="annotator").count() == 3
-    passed, asked = Query.objects.count(), Query.objects.exclude(state=QueryState.CANDIDATE).count()
+    passed, asked = Query.objects.count(), Query.objects.exclude(state=QueryState.UNASKED).count()
     assert 2 * asked >= passed
     limit = {"money_limit": None, "price_per_label": None, "currency": ""}
     labelling.set_label_budget(project=project, labels_limit=asked + 7, **limit)

@@ -76,7 +76,7 @@ def test_what_one_person_sees_follows_no_answer_of_another(crowd):
         with taken_back():
             answer(crowd, me, [0, 0, 0])
             answer(crowd, other, others)
-            states = set(Query.objects.exclude(state=QueryState.CANDIDATE).values_list("state", flat=True))
+            states = set(Query.objects.exclude(state=QueryState.UNASKED).values_list("state", flat=True))
             assert states == {"closed"} if others == [0, 0, 0] else {"disputed"} <= states
             worlds.append(pages_of(me, crowd))
     assert [status for status, _page in worlds[0]] == [200, 200, 403, 200, 200, 409, 200]

@@ -45,7 +45,7 @@ def crowd():
     learning.work_off(project, version=1)
     write_settings(project, labels_per_release=1000)
     assert next_round(project).number == 2
-    assert Query.objects.exclude(state=QueryState.CANDIDATE).count() == 16 == Query.objects.count() // 2
+    assert Query.objects.exclude(state=QueryState.UNASKED).count() == 16 == Query.objects.count() // 2
     project.refresh_from_db()
     return project
 

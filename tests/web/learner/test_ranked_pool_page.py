@@ -81,8 +81,8 @@ def test_the_order_of_the_next_round_is_shown(crowd, manager, monkeypatch):
     ranked = response.context["ranked"]
     assert len(ranked) == pool_views.SHOWN_EXAMPLES
     assert [row.uncertainty for row in ranked] == sorted((row.uncertainty for row in ranked), reverse=True)
-    assert all(50 <= row.confidence <= 100 and row.query.state == "candidate" for row in ranked)
+    assert all(50 <= row.confidence <= 100 and row.query.state == "unasked" for row in ranked)
     assert ranked[0].query.text in text_of(response)
-    assert sum(row.texts for row in response.context["bins"]) == Query.objects.filter(state="candidate").count()
+    assert sum(row.texts for row in response.context["bins"]) == Query.objects.filter(state="unasked").count()
     monkeypatch.setattr(pool_views, "RANKED_ON_PAGE", 3)
     assert "too many to rank on a page" in text_of(page_of(crowd, manager))

@@ -76,7 +76,7 @@ def test_common_texts_become_candidates_and_rare_ones_nothing(crowd, sent, caplo
     caplog.set_level(logging.DEBUG)
     dataset, job = gated(crowd, TEXTS)
     found = Query.objects.order_by("text").values_list("text", "state", "overlap", "open_slots", "record_id")
-    assert list(found) == [("play jazz", "candidate", 3, 0, None), ("stop", "candidate", 3, 0, None)]
+    assert list(found) == [("play jazz", "unasked", 3, 0, None), ("stop", "unasked", 3, 0, None)]
     run = GateRun.objects.get()
     assert (run.state, run.passed_count, run.dataset_id) == ("committed", 2, dataset.pk)
     assert all(17 <= count < OFTEN for count in Query.objects.values_list("sample_count", flat=True))

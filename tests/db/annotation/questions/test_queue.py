@@ -32,7 +32,7 @@ def let_expire(assignment):
 
 def slots_add_up():
     """Free slots, live leases and answers of each question are its overlap."""
-    for query in Query.objects.exclude(state=QueryState.CANDIDATE):
+    for query in Query.objects.exclude(state=QueryState.UNASKED):
         held = query.assignments.filter(state__in=(AssignmentState.LEASED, AssignmentState.LABELLED)).count()
         assert query.open_slots + held == query.overlap
     return True
@@ -84,7 +84,7 @@ class TestOpenQueries:
         asked = Query.objects.filter(state=QueryState.OPEN).order_by("priority")
         assert [query.text for query in asked] == ["gamma", "alpha"]
         beta.refresh_from_db()
-        assert (beta.state, beta.open_slots) == ("candidate", 0)
+        assert (beta.state, beta.open_slots) == ("unasked", 0)
 
     def test_a_round_may_have_its_own_overlap(self):
         project = make_project(overlap=1)

@@ -269,7 +269,7 @@ class TestTheDatabaseRefuses:
 
     def test_a_response_nobody_paid_for(self, said):
         other = open_randomized()
-        query = Query.objects.filter(randomized_labels=None, state="candidate").first()
+        query = Query.objects.filter(randomized_labels=None, state="unasked").first()
         with self.refused("learner_response_paid"):
             self.copy(said, project=other)
         gate = LedgerEntry.objects.filter(account=said.project.pool_account, kind="commit").first()
@@ -277,7 +277,7 @@ class TestTheDatabaseRefuses:
             self.copy(said, query=query, entry=gate)
 
     def test_a_response_to_a_question_that_is_not_settled(self, said):
-        query = Query.objects.filter(state="candidate").first()
+        query = Query.objects.filter(state="unasked").first()
         with self.refused("learner_response_fits"):
             self.copy(said, query=query, answers=query.overlap)
 

@@ -166,7 +166,7 @@ def test_waiting_texts_are_read_in_the_order_of_their_features():
     learning.fill_crowd(project)
     learning.run_to_release(project, make_user(), version=1)
     passed = list(pool_selectors.gate_output(project).values_list("pk", "state"))
-    expected = [(pk, row) for row, (pk, state) in enumerate(passed) if state == "candidate"]
+    expected = [(pk, row) for row, (pk, state) in enumerate(passed) if state == "unasked"]
     found = pool_selectors.waiting_texts(project)
     assert list(zip(found.ids.tolist(), found.rows.tolist(), strict=True)) == expected
     assert 0 < len(expected) < len(passed)

@@ -58,7 +58,7 @@ def test_a_crowd_is_told_what_the_newest_release_says_and_the_first_round_nothin
     assert Round.objects.filter(project=crowd).count() == 2
     first, second = (Query.objects.filter(project=crowd, round_number=number) for number in (1, 2))
     assert not first.exclude(suggested=None).exists()
-    assert not Query.objects.filter(state=QueryState.CANDIDATE).exclude(suggested=None).exists()
+    assert not Query.objects.filter(state=QueryState.UNASKED).exclude(suggested=None).exists()
     checks = Query.objects.filter(project=crowd, state=QueryState.GOLD)
     assert second.count() == 8
     assert checks.count() == 5
