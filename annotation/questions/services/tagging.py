@@ -12,7 +12,7 @@ from privacy.wording import say
 
 MAX_TAGS = 100
 LONGEST_TAG = 40
-# Checks hide among the questions, and candidates were not asked.
+# Checks hide among the questions, and what is unasked is not a question yet.
 UNTAGGED = (QueryState.UNASKED, QueryState.GOLD)
 
 
