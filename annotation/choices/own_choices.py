@@ -1,6 +1,7 @@
 """What annotation itself declares to choose from; a further choice joins by one line."""
 
 from annotation.choices.answer_budget import AnswerBudget
+from annotation.choices.class_looks import ClassLooks
 from annotation.choices.gates import GATES
 from annotation.choices.label_randomizers import RandomizedConsensus
 from annotation.choices.label_types.catalogue import LABEL_TYPES
@@ -29,6 +30,7 @@ CHOICES: tuple[type[Choice], ...] = (
     PersonLimits,
     QualityChecks,
     AnswerBudget,
+    ClassLooks,
 )
 
 

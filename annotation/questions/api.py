@@ -10,6 +10,7 @@ from django.shortcuts import get_object_or_404
 from ninja import Field, Router, Schema, Status
 
 from annotation import selectors
+from annotation.choices.class_looks import grouped, looks_of
 from annotation.choices.label_types.class_sets import MOST_CLASSES
 from annotation.models import Assignment, Role
 from annotation.people.identity import person_of
@@ -26,6 +27,13 @@ router = Router()
 
 
 LABEL_MEDIA_TYPES = list(MEDIA_TYPES.values())
+
+
+class ClassGroupOut(Schema):
+    """A heading and the positions of the classes under it; those without a group stand under an empty one, last."""
+
+    name: str
+    classes: list[int]
 
 
 class AssignmentOut(Schema):
@@ -47,6 +55,10 @@ class AssignmentOut(Schema):
     text: str | None
     fields: dict[str, Any] | None
     image_url: str | None
+    class_groups: list[ClassGroupOut] = Field(
+        [], description="Headings with the positions of their classes, where the project groups them."
+    )
+    class_colours: dict[str, str] = Field({}, description="Names of colours by class, where the project has any.")
     owner_id: str | None = Field(None, description="The owner's id of the record, where one was declared.")
     metadata: dict[str, str | None] | None = Field(
         None, description="Columns the owner declared to be shown beside the record; null behind a gate."
@@ -96,6 +108,9 @@ def claim_assignment(request: HttpRequest, slug: str) -> Any:
         return Status(204, None)
     shown = selectors.question_of(assignment)
     suggestion = selectors.suggestion_of(assignment)
+    # A yes or no, and a step of a scale, have neither.
+    looks = looks_of(project.settings, project.classes) if answers.label_type(project).finds_classes else ()
+    groups = [(heading, list(places)) for heading, places in grouped(looks)]
     return AssignmentOut(
         id=assignment.id,
         leased_until=assignment.leased_until,
@@ -109,6 +124,8 @@ def claim_assignment(request: HttpRequest, slug: str) -> Any:
         text=shown.text,
         fields=dict(shown.fields) if shown.fields is not None else None,
         image_url=shown.image_url,
+        class_groups=[ClassGroupOut(name=name, classes=places) for name, places in groups if name or len(groups) > 1],
+        class_colours={str(project.classes[place]): one.colour for place, one in enumerate(looks) if one.colour},
         owner_id=shown.owner_id,
         metadata=None if shown.metadata is None else dict(shown.metadata),
     )

@@ -8,6 +8,8 @@ from functools import lru_cache
 from itertools import combinations, product
 from string import ascii_lowercase
 
+from annotation.choices.class_looks import NO_LOOK, Look
+
 # So many have a key of their own, 1 to 9 and 0; more are found by typing.
 MOST_KEYED = 10
 ALTERNATIVES = re.compile(r"\{([^{}|]*)\|[^{}]*\}")
@@ -21,6 +23,7 @@ class Listed:
     name: str
     code: str
     words: tuple[str, ...]
+    look: Look = NO_LOOK
 
 
 def is_many(names: Sequence[str]) -> bool:
@@ -29,7 +32,7 @@ def is_many(names: Sequence[str]) -> bool:
 
 
 @lru_cache(maxsize=256)
-def listed(names: tuple[str, ...], descriptions: tuple[str, ...]) -> tuple[Listed, ...]:
+def listed(names: tuple[str, ...], descriptions: tuple[str, ...], looks: tuple[Look, ...] = ()) -> tuple[Listed, ...]:
     """Return the classes in their order.
 
     Parameters
@@ -38,6 +41,8 @@ def listed(names: tuple[str, ...], descriptions: tuple[str, ...]) -> tuple[Liste
         Distinct names.
     descriptions : tuple of str
         Lines like ``class: words``; ``{one|two}`` stands for either, of which the first is shown.
+    looks : tuple of Look
+        Group and colour of each class; without any nothing is grouped.
     """
     said: dict[str, list[str]] = {}
     for line in descriptions:
@@ -46,8 +51,8 @@ def listed(names: tuple[str, ...], descriptions: tuple[str, ...]) -> tuple[Liste
             said.setdefault(name.strip().casefold(), []).append(ALTERNATIVES.sub(r"\1", words.strip()))
     codes = codes_of(names) if is_many(names) else [""] * len(names)
     return tuple(
-        Listed(value, name, code, tuple(said.get(name.strip().casefold(), ())))
-        for value, (name, code) in enumerate(zip(names, codes, strict=True))
+        Listed(value, name, code, tuple(said.get(name.strip().casefold(), ())), look)
+        for value, (name, code, look) in enumerate(zip(names, codes, looks or [NO_LOOK] * len(names), strict=True))
     )
 
 

@@ -57,6 +57,14 @@ REST = (
         "in a crowd project gate output; in a trusted one the record itself, which its annotators may see",
     ),
     Shown(
+        "AssignmentOut ClassGroupOut",
+        "class_groups class_colours name classes",
+        LABELLERS,
+        Basis.PUBLIC,
+        "how the project's managers grouped and coloured the classes",
+    ),
+    Shown("AssignmentOut.class_colours", "*", LABELLERS, Basis.PUBLIC, "the same colours, by the names of classes"),
+    Shown(
         "AssignmentOut",
         "owner_id metadata",
         TRUSTED,

@@ -19,6 +19,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
 from annotation import selectors
+from annotation.choices.class_looks import NO_LOOK, Look, grouped, looks_of
 from annotation.models import Project, QuestionKind
 from annotation.questions.answers import label_type, names_of, places_in
 from annotation.questions.class_list import is_many, listed
@@ -43,6 +44,8 @@ class Asked:
     most: int | None
     none_allowed: bool
     answers: tuple[str, ...]
+    # Group and colour of each answer; none where a yes or no, or a step of a scale, is given.
+    looks: tuple[Look, ...]
     confirm_answers: bool
     oracle: str
     privacy_unit: str
@@ -85,6 +88,7 @@ def parts_of(assignment: Any, *, token: str, earlier: int | None, last: str | No
         most=project.labels_per_record if kind.takes_several else None,
         none_allowed=kind.takes_several and project.none_allowed,
         answers=tuple(names_of(project)),
+        looks=looks_of(project.settings, project.classes) if kind.finds_classes else (),
         confirm_answers=project.confirm_answers,
         oracle=project.oracle,
         privacy_unit=project.privacy_unit,
@@ -123,13 +127,16 @@ def _answer(asked: Asked) -> str:
     keys = _keys(asked)
     with translation.override(asked.language):
         choices = [
-            (value, key, _shortcuts(value, key, asked), name)
-            for value, (key, name) in enumerate(zip(keys, asked.answers, strict=True))
+            (value, key, _shortcuts(value, key, asked), name, look.colour)
+            for value, (key, name, look) in enumerate(zip(keys, asked.answers, _looks(asked), strict=True))
         ]
+        groups = [(heading, [choices[place] for place in places]) for heading, places in grouped(_looks(asked))]
         context = {
             "asked": asked,
             "choices": choices,
-            "classes_mark": mark_of(asked.answers),
+            "groups": groups,
+            "is_grouped": len(groups) > 1 or bool(groups[0][0]),
+            "classes_mark": mark_of(asked.answers, asked.looks),
             "assignment_id": UUID(ASSIGNMENT),
             "key": KEY,
             "token": TOKEN,
@@ -139,17 +146,23 @@ def _answer(asked: Asked) -> str:
 
 def list_of(project: Project) -> dict[str, Any]:
     """Return what a whole page shows of the classes beside the question: nothing where their buttons say it all."""
-    found = listed(tuple(project.classes), tuple(project.settings.get("class_descriptions") or ()))
+    looks = looks_of(project.settings, project.classes)
+    found = listed(tuple(project.classes), tuple(project.settings.get("class_descriptions") or ()), looks)
     typed = label_type(project).finds_classes
     classes = found if typed else [replace(one, code="") for one in found]
     if not (typed and is_many(project.classes)) and not any(one.words for one in classes):
         return {}
-    return {"class_list": classes, "classes_mark": mark_of(project.classes)}
+    groups = [(heading, [classes[place] for place in places]) for heading, places in grouped(looks)]
+    return {"class_list": groups, "classes_mark": mark_of(project.classes, looks)}
 
 
-def mark_of(answers: Sequence[str]) -> str:
+def mark_of(answers: Sequence[str], looks: Sequence[Look]) -> str:
     """Return what changes with the classes, so that a page notices that its list is an old one."""
-    return sha256("\n".join(answers).encode()).hexdigest()[:12]
+    return sha256(repr((list(answers), list(looks))).encode()).hexdigest()[:12]
+
+
+def _looks(asked: Asked) -> Sequence[Look]:
+    return asked.looks or [NO_LOOK] * len(asked.answers)
 
 
 def _keys(asked: Asked) -> list[str]:

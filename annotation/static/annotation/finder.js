@@ -12,6 +12,7 @@ const finder = (() => {
   // Of this page alone, newest first: nothing of it is stored.
   let recent = [];
   let classes = null;
+  let groups = [];
   let mark = null;
   let rarity = new Map();
   let fitting = new Map();
@@ -45,9 +46,15 @@ const finder = (() => {
         words,
         initials: words.map((word) => word[0]).join(""),
         said: plain(said),
+        group: entry.dataset.group || "",
+        plainGroup: plain(entry.dataset.group || ""),
+        colour: entry.dataset.colour || "",
         stems: stemsOf(`${name} ${said}`),
       };
     });
+    groups = [...new Set(classes.map((one) => one.group))];
+    // Under their headings they stand in another order than their numbers.
+    classes.sort((one, other) => one.value - other.value);
     const known = new Map();
     for (const one of classes) for (const word of one.stems) known.set(word, (known.get(word) || 0) + 1);
     rarity = new Map([...known].map(([word, times]) => [word, Math.log(classes.length / times)]));
@@ -65,7 +72,8 @@ const finder = (() => {
     const parts = typed.split(/\s+/).filter(Boolean);
     if (parts.every((part) => one.words.some((word) => word.startsWith(part)))) return 5;
     if (one.plain.includes(typed)) return 6;
-    return typed.length >= SHORTEST_WORD && one.said.includes(typed) ? 7 : null;
+    if (one.plainGroup.startsWith(typed)) return 7;
+    return typed.length >= SHORTEST_WORD && one.said.includes(typed) ? 8 : null;
   }
 
   function suggest() {
@@ -136,6 +144,7 @@ const finder = (() => {
       made.name = "choice";
       made.value = String(one.value);
     }
+    if (one.colour) made.dataset.colour = one.colour;
     if (place !== undefined && !numbersAreNames && DIGITS[place]) {
       made.dataset.shortcut = DIGITS[place];
       made.append(hidden(element("kbd", "", DIGITS[place])));
@@ -158,9 +167,10 @@ const finder = (() => {
     const words = byId("find-part").dataset;
     if (!several.isOn() && String(one.value) === form().dataset.earlier) return words.earlier;
     if (String(one.value) === form().dataset.suggested) return words.suggested;
-    if (place === undefined || field().value.trim()) return "";
+    if (place === undefined) return "";
+    if (field().value.trim()) return one.group;
     if (fitting.has(one.value)) return words.fits;
-    return recent.includes(one.value) ? words.recent : "";
+    return recent.includes(one.value) ? words.recent : one.group;
   }
 
   const hits = () => [...document.querySelectorAll("#answer .hits > .choice")];
@@ -185,6 +195,21 @@ const finder = (() => {
     if (!typed) return;
     const told = none ? words.none : words.found.replace("{n}", shown.length).replace("{name}", shown[0].name);
     byId("announcement").textContent = told;
+  }
+
+  // All classes in their order, or under their headings where there are any.
+  function inGroups() {
+    if (groups.length === 1 && !groups[0]) return classes.map((one) => button(one));
+    return groups.map((group, number) => {
+      const heading = element("p", "heading", group || byId("find-part").dataset.other);
+      heading.id = `all-group-${number}`;
+      heading.dir = "auto";
+      const members = classes.filter((one) => one.group === group);
+      const part = element("div", "group", heading, ...members.map((one) => button(one)));
+      part.setAttribute("role", "group");
+      part.setAttribute("aria-labelledby", heading.id);
+      return part;
+    });
   }
 
   function pick(hit) {
@@ -254,7 +279,7 @@ const finder = (() => {
     const all = document.querySelector("#answer .all");
     all.addEventListener("toggle", () => {
       const place = all.querySelector("fieldset");
-      if (all.open && !place.childElementCount) place.append(...classes.map((one) => button(one)));
+      if (all.open && !place.childElementCount) place.append(...inGroups());
     });
     form().addEventListener("submit", (event) => {
       const values = several.isOn() ? several.chosen() : [Number(event.submitter?.value || chosen)];

@@ -60,6 +60,8 @@ class AssignmentOut(TypedDict):
     text: str | None
     fields: dict[str, Any] | None
     image_url: str | None
+    class_groups: NotRequired[list[ClassGroupOut]]
+    class_colours: NotRequired[dict[str, str]]
     owner_id: NotRequired[str | None]
     metadata: NotRequired[dict[str, str | None] | None]
 
@@ -146,6 +148,11 @@ class ChoiceOut(TypedDict):
     data_kinds: list[str]
     missing: str
     parameters: dict[str, Any]
+
+
+class ClassGroupOut(TypedDict):
+    name: str
+    classes: list[int]
 
 
 class CommonLimitIn(TypedDict):

@@ -167,6 +167,8 @@ def test_a_form_asks_for_each_of_them_and_stores_what_was_chosen():
             "answers_cap": None,
             "class_words": ["sport and games", "music"],
             "class_descriptions": [],
+            "class_groups": [],
+            "class_colours": [],
         },
         "releases": {"labels_per_release": 20, "maximum_releases": None},
         "stream": {"windows_ahead": 1, "updates_per_release": 1, "drop_unselected": False},

@@ -253,3 +253,13 @@ class TestRest:
         assert self.call(owner, "post", "/api/v1/projects", file, [Scope.PROJECTS_READ]).status_code == 403
         assert self.call(make_user("nobody"), "post", "/api/v1/projects", file).status_code == 403
         assert Project.objects.count() == 1
+
+
+def test_groups_and_colours_of_classes_travel_and_are_refused_by_line(client, owner):
+    looks = {"class_groups": ["fraud: Bad"], "class_colours": ["Bad: red", "honest: green"]}
+    held = json.loads(downloaded(client, opened(owner, **looks)))
+    assert held["configuration"]["labelling"].items() >= looks.items()
+    page = sent(client, held).content.decode()
+    assert "fraud: Bad" in page
+    held["configuration"]["labelling"]["class_colours"] = ["Good: red"]
+    assert "Line 1 must be a class or a heading" in sent(client, held).content.decode()

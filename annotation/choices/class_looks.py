@@ -1,0 +1,164 @@
+"""How the classes of a project stand before annotators: under headings, and with a colour each."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+from annotation.choices.label_types.catalogue import label_type_of
+from privacy.choices import Choice, Kind, parameter
+from privacy.wording import gettext_noop as _
+from privacy.wording import say
+
+LONGEST_GROUP: Final = 60
+MOST_GROUPS: Final = 50
+# Each is a token of the style sheet for light and one for dark, legible on every ground that classes stand on.
+COLOURS: Final = ("red", "orange", "yellow", "green", "teal", "blue", "purple", "pink", "brown", "grey")
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The heading a class stands under, which one that is, and the name of its colour; empty where it has none."""
+
+    group: str = ""
+    colour: str = ""
+    order: int = MOST_GROUPS
+
+
+NO_LOOK: Final = Look()
+
+
+@dataclass(frozen=True)
+class ClassLooks(Choice):
+    """One level of groups of classes, and a colour for a class or a whole group; neither is learned from."""
+
+    kind: ClassVar[Kind] = Kind.CLASSES
+    name: ClassVar[str] = "class_looks"
+    label: ClassVar[str] = _("groups and colours of classes")
+    # They change nothing that is asked, only where it stands.
+    stays: ClassVar[bool] = False
+
+    class_groups: tuple[str, ...] = parameter(
+        (),
+        label=_("Groups of classes"),
+        help=_(
+            "One line each: a class, a colon and the heading it stands under. Headings come in the order of these "
+            "lines. Keys and codes stay as they are, and typing a heading finds its classes."
+        ),
+    )
+    class_colours: tuple[str, ...] = parameter(
+        (),
+        label=_("Colours of classes"),
+        help=_(
+            "One line each: a class or a heading, a colon and red, orange, yellow, green, teal, blue, purple, pink, "
+            "brown or grey. The name always stands beside the colour."
+        ),
+    )
+
+    def event(self, *args: Any, **circumstances: Any) -> None:
+        """Return nothing: nobody's data decides how a page looks."""
+        return
+
+    def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
+        """Refuse lines that name no class or no colour, a class twice, and either where no class is chosen."""
+        said = {"class_groups": self.class_groups, "class_colours": self.class_colours}
+        kind = settings.get("question_kind")
+        if kind and not label_type_of(str(kind), settings).finds_classes:
+            rule = _("Only where a class is asked for: steps of a scale, and yes or no, stand as they are.")
+            return {name: rule for name, lines in said.items() if lines}
+        classes = settings.get("classes", ())
+        broken = {
+            "class_groups": self._broken_groups(classes),
+            "class_colours": self._broken_colours(classes),
+        }
+        return {name: rule for name, rule in broken.items() if rule}
+
+    def _broken_groups(self, classes: Sequence[str]) -> str:
+        named: set[int] = set()
+        for number, line in enumerate(self.class_groups, start=1):
+            place, group = _split(line, classes)
+            if place is None or not 0 < len(group) <= LONGEST_GROUP:
+                return say(
+                    "Line {number} must be a class, a colon and a heading of at most {longest} letters.",
+                    number=number,
+                    longest=LONGEST_GROUP,
+                )
+            if place in named:
+                return say("Line {number} names a class that has a group already.", number=number)
+            named.add(place)
+        if len(_headings(self.class_groups, classes)) > MOST_GROUPS:
+            return say("At most {most} groups.", most=MOST_GROUPS)
+        return ""
+
+    def _broken_colours(self, classes: Sequence[str]) -> str:
+        known = [*classes, *_headings(self.class_groups, classes)]
+        named: set[int] = set()
+        for number, line in enumerate(self.class_colours, start=1):
+            place, colour = _split(line, known)
+            if place is None or colour.casefold() not in COLOURS:
+                return say(
+                    "Line {number} must be a class or a heading, a colon and one of {colours}.",
+                    number=number,
+                    colours=", ".join(COLOURS),
+                )
+            if place in named:
+                return say("Line {number} names what has a colour already.", number=number)
+            named.add(place)
+        return ""
+
+
+def looks_of(settings: Mapping[str, Any], classes: Sequence[str]) -> tuple[Look, ...]:
+    """Return how each class looks, in the order of the classes; a class's own colour goes before its group's.
+
+    Parameters
+    ----------
+    settings : mapping
+        Lines of `class_groups` and `class_colours`; those that name no class or colour of theirs are passed over.
+    classes : sequence of str
+        Distinct names.
+    """
+    lines = tuple(settings.get("class_groups") or ())
+    headings = _headings(lines, classes)
+    groups = [""] * len(classes)
+    for line in lines:
+        place, group = _split(line, classes)
+        if place is not None:
+            groups[place] = next(one for one in headings if one.casefold() == group.casefold())
+    names = [*classes, *headings]
+    colours: dict[int, str] = {}
+    for line in settings.get("class_colours") or ():
+        place, colour = _split(line, names)
+        if place is not None and colour.casefold() in COLOURS:
+            colours[place] = colour.casefold()
+    of_groups = {heading: colours.get(len(classes) + number, "") for number, heading in enumerate(headings)}
+    order = {heading: number for number, heading in enumerate(headings)}
+    return tuple(
+        Look(group, colours.get(place) or of_groups.get(group, ""), order.get(group, MOST_GROUPS))
+        for place, group in enumerate(groups)
+    )
+
+
+def grouped(looks: Sequence[Look]) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """Return headings in their order, each with the positions of its classes; what has none comes last."""
+    found: dict[tuple[int, str], list[int]] = {}
+    for place, look in enumerate(looks):
+        found.setdefault((look.order, look.group), []).append(place)
+    return tuple((heading, tuple(places)) for (_order, heading), places in sorted(found.items()))
+
+
+def _split(line: str, names: Sequence[str]) -> tuple[int | None, str]:
+    """Return the position of the longest name before a colon of the line, and what stands after that colon."""
+    places = {str(name).strip().casefold(): place for place, name in reversed(list(enumerate(names)))}
+    for colon in reversed([at for at, sign in enumerate(line) if sign == ":"]):
+        if (place := places.get(line[:colon].strip().casefold())) is not None:
+            return place, line[colon + 1 :].strip()
+    return None, ""
+
+
+def _headings(lines: Sequence[str], classes: Sequence[str]) -> list[str]:
+    """Return the headings in the order of the lines, spelled as the first line spells each."""
+    found: dict[str, str] = {}
+    for line in lines:
+        place, group = _split(line, classes)
+        if place is not None and group:
+            found.setdefault(group.casefold(), group)
+    return list(found.values())

@@ -1,0 +1,108 @@
+"""Groups and colours of classes: read line by line, refused by line, and legible in light and dark."""
+
+import re
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+
+from annotation.choices.class_looks import COLOURS, LONGEST_GROUP, MOST_GROUPS, ClassLooks, Look, grouped, looks_of
+
+CLASSES = ["play music", "Set alarm", "a: b", "other"]
+STYLES = Path(settings.BASE_DIR, "annotation", "static", "annotation", "label.css")
+TOKENS = Path(settings.BASE_DIR, "dpal_site", "static", "site.css")
+
+
+def broken(groups=(), colours=(), kind="choose", classes=CLASSES):
+    values = {"classes": classes, "question_kind": kind, "class_groups": groups, "class_colours": colours}
+    return ClassLooks.broken_by({name: list(one) if name != "question_kind" else one for name, one in values.items()})
+
+
+def seen(groups=(), colours=()):
+    return looks_of({"class_groups": groups, "class_colours": colours}, CLASSES)
+
+
+def test_headings_come_in_the_order_of_their_lines_and_the_rest_last():
+    groups = ["Set alarm: Time: all day", "PLAY MUSIC : Media", "a: b: media"]
+    assert not broken(groups)
+    looks = seen(groups)
+    assert [look.group for look in looks] == ["Media", "Time: all day", "Media", ""]
+    assert grouped(looks) == (("Time: all day", (1,)), ("Media", (0, 2)), ("", (3,)))
+
+
+def test_a_class_keeps_its_colour_in_a_coloured_group():
+    looks = seen(["play music: Media", "a: b: Media"], ["media: blue", "a: b: Red", "other: grey"])
+    assert [look.colour for look in looks] == ["blue", "", "red", "grey"]
+
+
+def test_nothing_said_is_nothing():
+    assert not broken()
+    assert seen() == (Look(),) * 4
+    assert grouped(seen()) == (("", (0, 1, 2, 3)),)
+
+
+@pytest.mark.parametrize(
+    "line", ["no colon", "other:", "unknown: Media", ": Media", "other: " + "x" * (LONGEST_GROUP + 1)]
+)
+def test_a_line_that_groups_no_class_is_named(line):
+    assert "Line 2" in broken(["play music: Media", line])["class_groups"]
+
+
+@pytest.mark.parametrize("line", ["other", "other: ultraviolet", "unknown: red", "Time: red"])
+def test_a_line_that_colours_nothing_is_named(line):
+    assert "Line 2" in broken(["play music: Media"], ["Media: red", line])["class_colours"]
+
+
+def test_once_is_enough():
+    assert "already" in broken(["other: A", "Other: B"])["class_groups"]
+    assert "already" in broken((), ["other: red", "OTHER: blue"])["class_colours"]
+
+
+def test_so_many_groups_are_no_groups():
+    classes = [f"class {number}" for number in range(MOST_GROUPS + 1)]
+    lines = [f"{name}: heading of {name}" for name in classes]
+    assert not broken(lines[:-1], classes=classes)
+    assert str(MOST_GROUPS) in broken(lines, classes=classes)["class_groups"]
+
+
+@pytest.mark.parametrize("kind", ["rating", "confirm"])
+def test_where_no_class_is_chosen_they_would_stand_nowhere(kind):
+    assert set(broken(["other: A"], ["other: red"], kind)) == {"class_groups", "class_colours"}
+    assert not broken(kind=kind)
+
+
+def tokens(text):
+    """Return the colours of a style sheet by name: those of light, and those of dark, which begin as light ones."""
+    light, dark = text.split("@media (prefers-color-scheme: dark)")[:2]
+    # The first rule of either holds its tokens.
+    found = [dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6});", part.partition("}")[0])) for part in (light, dark)]
+    return {"light": found[0], "dark": {**found[0], **found[1]}}
+
+
+def luminance(colour):
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one, other):
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_contrast_is_the_one_of_the_standard():
+    assert contrast("#ffffff", "#000000") == pytest.approx(21)
+    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("ground", ["ground", "sheet", "wash"])
+def test_each_colour_is_legible_on_every_ground(scheme, ground):
+    paint, own = tokens(TOKENS.read_text())[scheme], tokens(STYLES.read_text())[scheme]
+    weak = {name: contrast(own[f"class-{name}"], paint[ground]) for name in COLOURS}
+    assert {name: ratio for name, ratio in weak.items() if ratio < 4.5} == {}
+
+
+def test_each_colour_is_another_one_in_both():
+    for own in tokens(STYLES.read_text()).values():
+        assert len({own[f"class-{name}"] for name in COLOURS}) == len(COLOURS)
