@@ -258,8 +258,8 @@ class TestRest:
 def test_groups_and_colours_of_classes_travel_and_are_refused_by_line(client, owner):
     looks = {"class_groups": ["fraud: Bad"], "class_colours": ["Bad: red", "honest: green"]}
     held = json.loads(downloaded(client, opened(owner, **looks)))
-    assert held["configuration"]["labelling"].items() >= looks.items()
+    assert held["settings"].items() >= looks.items()
     page = sent(client, held).content.decode()
     assert "fraud: Bad" in page
-    held["configuration"]["labelling"]["class_colours"] = ["Good: red"]
+    held["settings"]["class_colours"] = ["Good: red"]
     assert "Line 1 must be a class or a heading" in sent(client, held).content.decode()
