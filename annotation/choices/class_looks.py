@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar, Final
 
 from annotation.choices.label_types.catalogue import label_type_of
@@ -73,9 +74,9 @@ class ClassLooks(Choice):
         return {name: rule for name, rule in broken.items() if rule}
 
     def _broken_groups(self, classes: Sequence[str]) -> str:
-        named: set[int] = set()
+        places, named = _places(classes), set[int]()
         for number, line in enumerate(self.class_groups, start=1):
-            place, group = _split(line, classes)
+            place, group = _split(line, places)
             if place is None or not 0 < len(group) <= LONGEST_GROUP:
                 return say(
                     "Line {number} must be a class, a colon and a heading of at most {longest} letters.",
@@ -85,15 +86,14 @@ class ClassLooks(Choice):
             if place in named:
                 return say("Line {number} names a class that has a group already.", number=number)
             named.add(place)
-        if len(_headings(self.class_groups, classes)) > MOST_GROUPS:
+        if len(_headings(self.class_groups, places)) > MOST_GROUPS:
             return say("At most {most} groups.", most=MOST_GROUPS)
         return ""
 
     def _broken_colours(self, classes: Sequence[str]) -> str:
-        known = [*classes, *_headings(self.class_groups, classes)]
-        named: set[int] = set()
+        places, named = _places([*classes, *_headings(self.class_groups, _places(classes))]), set[int]()
         for number, line in enumerate(self.class_colours, start=1):
-            place, colour = _split(line, known)
+            place, colour = _split(line, places)
             if place is None or colour.casefold() not in COLOURS:
                 return say(
                     "Line {number} must be a class or a heading, a colon and one of {colours}.",
@@ -116,17 +116,25 @@ def looks_of(settings: Mapping[str, Any], classes: Sequence[str]) -> tuple[Look,
     classes : sequence of str
         Distinct names.
     """
-    lines = tuple(settings.get("class_groups") or ())
-    headings = _headings(lines, classes)
+    groups, colours = (tuple(settings.get(name) or ()) for name in ("class_groups", "class_colours"))
+    return _looks(tuple(classes), groups, colours)
+
+
+# The page asks with every question, and a thousand classes have a thousand lines.
+@lru_cache(maxsize=256)
+def _looks(classes: tuple[str, ...], lines: tuple[str, ...], coloured: tuple[str, ...]) -> tuple[Look, ...]:
+    places = _places(classes)
+    headings = _headings(lines, places)
+    spelled = {heading.casefold(): heading for heading in headings}
     groups = [""] * len(classes)
     for line in lines:
-        place, group = _split(line, classes)
-        if place is not None:
-            groups[place] = next(one for one in headings if one.casefold() == group.casefold())
-    names = [*classes, *headings]
+        place, group = _split(line, places)
+        if place is not None and group:
+            groups[place] = spelled[group.casefold()]
+    places = _places([*classes, *headings])
     colours: dict[int, str] = {}
-    for line in settings.get("class_colours") or ():
-        place, colour = _split(line, names)
+    for line in coloured:
+        place, colour = _split(line, places)
         if place is not None and colour.casefold() in COLOURS:
             colours[place] = colour.casefold()
     of_groups = {heading: colours.get(len(classes) + number, "") for number, heading in enumerate(headings)}
@@ -145,20 +153,24 @@ def grouped(looks: Sequence[Look]) -> tuple[tuple[str, tuple[int, ...]], ...]:
     return tuple((heading, tuple(places)) for (_order, heading), places in sorted(found.items()))
 
 
-def _split(line: str, names: Sequence[str]) -> tuple[int | None, str]:
+def _places(names: Sequence[str]) -> dict[str, int]:
+    """Return the position of each name, however it is spelled; of two alike the first."""
+    return {str(name).strip().casefold(): place for place, name in reversed(list(enumerate(names)))}
+
+
+def _split(line: str, places: Mapping[str, int]) -> tuple[int | None, str]:
     """Return the position of the longest name before a colon of the line, and what stands after that colon."""
-    places = {str(name).strip().casefold(): place for place, name in reversed(list(enumerate(names)))}
     for colon in reversed([at for at, sign in enumerate(line) if sign == ":"]):
         if (place := places.get(line[:colon].strip().casefold())) is not None:
             return place, line[colon + 1 :].strip()
     return None, ""
 
 
-def _headings(lines: Sequence[str], classes: Sequence[str]) -> list[str]:
+def _headings(lines: Sequence[str], places: Mapping[str, int]) -> list[str]:
     """Return the headings in the order of the lines, spelled as the first line spells each."""
     found: dict[str, str] = {}
     for line in lines:
-        place, group = _split(line, classes)
+        place, group = _split(line, places)
         if place is not None and group:
             found.setdefault(group.casefold(), group)
     return list(found.values())

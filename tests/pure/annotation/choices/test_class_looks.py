@@ -41,6 +41,11 @@ def test_nothing_said_is_nothing():
     assert grouped(seen()) == (("", (0, 1, 2, 3)),)
 
 
+def test_lines_left_behind_by_other_classes_are_passed_over():
+    looks = seen(["gone: Media", "other:", "other: Rest"], ["gone: red", "rest: no colour", "REST: blue"])
+    assert looks == (Look(), Look(), Look(), Look("Rest", "blue", 0))
+
+
 @pytest.mark.parametrize(
     "line", ["no colon", "other:", "unknown: Media", ": Media", "other: " + "x" * (LONGEST_GROUP + 1)]
 )
