@@ -225,8 +225,9 @@ def _store_spooled(part: ImportPart, spool: RowSpool, check: Check | None) -> No
             time.sleep(LOOK_AGAIN_SECONDS)
     with transaction.atomic():
         mine = _parts_under_way(part.dataset_id).filter(pk=part.pk, stored=False)
-        # Somebody else may have taken it for lost.
-        if mine.select_for_update(of=("self",), skip_locked=True).first() is None:
+        # Somebody else may have taken it for lost, and whoever looked for a free part as it became a kept one may hold
+        # its lock without reading it: skipping the row would leave it to nobody until the hold lapses.
+        if mine.select_for_update(of=("self",)).first() is None:
             return
         if not _is_refused(part):
             with connection.cursor() as cursor, cursor.copy(RECORD_COPY) as copy:
