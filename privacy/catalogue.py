@@ -12,6 +12,8 @@ class Catalogue:
     def __init__(self) -> None:
         self._choices: dict[tuple[Kind, str], type[Choice]] = {}
         self._sources: list[Callable[[], Iterable[type[Choice]]]] = []
+        # Every setting is asked for its section whenever a project is read.
+        self._kinds: dict[str, Kind] | None = None
 
     def register(self, *choices: type[Choice]) -> None:
         """Add choices.
@@ -28,10 +30,12 @@ class Catalogue:
             for other in self._choices.values():
                 _refuse_other_meaning(choice, other)
             self._choices[choice.kind, choice.name] = choice
+            self._kinds = None
 
     def withdraw(self, choice: type[Choice]) -> None:
         """Take a choice away again."""
         del self._choices[choice.kind, choice.name]
+        self._kinds = None
 
     def add_source(self, source: Callable[[], Iterable[type[Choice]]]) -> None:
         """Let a package name its choices when somebody first asks, since what they import may be large."""
@@ -76,10 +80,13 @@ class Catalogue:
 
     def kind_of(self, name: str) -> Kind | None:
         """Return the kind whose choices a setting belongs to, None where no choice declares it."""
-        for choice in self.all():
-            if name == choice.kind.key or any(each.name == name for each in choice.parameters()):
-                return choice.kind
-        return None
+        if self._kinds is None or self._sources:
+            kinds: dict[str, Kind] = {}
+            for choice in self.all():
+                for each in (choice.kind.key, *(each.name for each in choice.parameters())):
+                    kinds.setdefault(each, choice.kind)
+            self._kinds = kinds
+        return self._kinds.get(name)
 
     def section_of(self, name: str) -> str | None:
         """Return the section of the document that holds a setting, None where no choice declares it."""

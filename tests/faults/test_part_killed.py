@@ -175,6 +175,7 @@ def gated(dataset):
     return sorted(Query.objects.filter(gate_run__dataset=dataset).values_list("text", "sample_count"))
 
 
+@pytest.mark.slow
 def test_an_import_and_its_gate_end_as_if_nobody_had_been_killed(workers, hold, settings):
     whole = crowd_upload(settings, in_columns=True)
     datasets.import_dataset(job_id=whole.job_id)

@@ -289,6 +289,7 @@ def test_a_page_that_waits_too_long_says_so_and_comes_back(client, embedded_serv
 # Tasks without end.
 
 
+@pytest.mark.slow
 def test_a_task_without_end_is_stopped_and_a_hanging_worker_killed(supervisor, embedded_servers, settings, monkeypatch):
     # Whoever sends a task that it knows sends its limits along, and they go before the worker's own.
     for name, value in {"soft_time_limit": 12, "time_limit": 15, "_exec_options": None}.items():

@@ -39,6 +39,7 @@ def somebody_works(project) -> bool:
     )
 
 
+@pytest.mark.slow
 def test_a_worker_killed_again_and_again_ends_where_it_would_have(quick_leases, supervisor):
     project = learning.open_trusted(make_user(), pool_epsilon=60.0)
     learning.fill_trusted(project)

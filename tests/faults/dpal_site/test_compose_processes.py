@@ -139,6 +139,7 @@ class Site:
             return 0, ""
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_compose_file_make_a_site(site, tmp_path):
     collect = re.search(r"python (manage\.py collectstatic [^\\&]+)", DOCKERFILE)[1]
     site.run("web", [sys.executable, *shlex.split(collect)], DPAL_NO_SERVERS="1")

@@ -70,6 +70,7 @@ def requests_of(site: Supervisor, name: str) -> list[str]:
     return [line for line in site.log_path(name).read_text().splitlines() if '"event": "request"' in line]
 
 
+@pytest.mark.slow
 def test_whoever_comes_stays_where_they_came(site):
     for name in NAMES.split(","):
         there = f"{name}:{urlsplit(site.url).port}"
@@ -108,6 +109,7 @@ def test_a_person_logs_in_and_labels_by_the_name_they_came_by(site, project):
     assert not [line for line in requests_of(site, "web") if "submit" in line or "/label/" in line]
 
 
+@pytest.mark.slow
 def test_a_label_process_that_died_is_said_and_comes_back(site):
     os.killpg(site.pid("label"), signal.SIGKILL)
     assert host.wait_until(lambda: site.ended() == ["label"], 10)

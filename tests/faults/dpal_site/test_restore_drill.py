@@ -174,6 +174,7 @@ def test_a_restore_gives_nothing_back(drill):
     assert "1 closed after entries were lost" in drill.manage("audit_ledger")
 
 
+@pytest.mark.slow
 def test_a_site_without_its_counter_admits_nothing_until_a_reason_is_given(drill):
     for file in drill.volumes["counter"].iterdir():
         file.unlink()
@@ -188,12 +189,14 @@ def test_a_site_without_its_counter_admits_nothing_until_a_reason_is_given(drill
     assert "its disk burnt" in drill.manage("audit_ledger")
 
 
+@pytest.mark.slow
 def test_a_backup_that_holds_the_counter_would_forget(drill):
     """The drill can fail, and this is why no backup may take the counter along."""
     drill.put_back(*BACKED_UP, "counter")
     assert drill.spend("pool") == 4
 
 
+@pytest.mark.slow
 def test_what_was_put_back_in_time_goes_on(drill):
     """A backup that holds all that was spent is no old copy."""
     drill.back_up_again(*BACKED_UP)
@@ -213,6 +216,7 @@ def served(drill):
             server.terminate()
 
 
+@pytest.mark.slow
 def test_a_witness_elsewhere_notices_what_a_backup_with_the_counter_would_forget(drill):
     """The one restore that the site itself cannot see, made by Postgres's own programs."""
     done = drill.run("-c", WITNESSED)

@@ -70,6 +70,7 @@ def running(tmp_path_factory):
     site.stop()
 
 
+@pytest.mark.slow
 def test_a_frozen_database_holds_no_page_for_long(running):
     """Pages hung for a minute and a half, and so did the check that should have told."""
     assert host.wait_until(running.answers, 60, 0.2)

@@ -88,6 +88,7 @@ def test_more_connections_than_places_make_the_oldest_go(live_site, slow):
     assert first.recv(100) == b""
 
 
+@pytest.mark.slow
 def test_who_takes_too_long_is_told_and_long_bodies_have_a_pace(live_site, slow):
     half = slow(b"GET /healthz HT")
     dripping = slow(HEAD + b"Content-Length: 5000000\r\n\r\n", b"x" * 500)

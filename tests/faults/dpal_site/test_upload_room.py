@@ -30,6 +30,7 @@ def answer_to(url, path, headers, length):
         return said
 
 
+@pytest.mark.slow
 def test_what_has_no_room_is_refused_before_it_is_sent(collected_static_files, supervisor):
     manager, project = make_user(), make_project()
     members.add_member(project=project, user=manager, role=Role.MANAGER)

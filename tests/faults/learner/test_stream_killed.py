@@ -82,6 +82,7 @@ def test_a_death_at_any_step_changes_nothing():
     check_whole(project)
 
 
+@pytest.mark.slow
 def test_a_worker_killed_again_and_again_ends_where_it_would_have(supervisor):
     project = streaming.open_stream(make_user(), **SETTINGS)
     annotator = make_user()

@@ -132,6 +132,10 @@ def test_a_catalogue_offers_what_has_a_proof():
     assert catalogue.chosen({"selection": "chance"}) == [Chance]
     assert catalogue.section_of("sharpness") == catalogue.section_of("selection") == "selection"
     assert catalogue.section_of("name") is None
+    catalogue.withdraw(Clusters)
+    assert catalogue.section_of("sharpness") is None
+    catalogue.register(Clusters)
+    assert catalogue.section_of("sharpness") == "selection"
 
 
 def test_names_mean_one_thing():

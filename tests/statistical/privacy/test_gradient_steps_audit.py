@@ -62,6 +62,7 @@ def audited(event, data, neighbour, *, claimed=None, trials=TRIALS):
     )
 
 
+@pytest.mark.slow
 def test_one_record_against_none():
     assert 0.2 * EPSILON < audited(event_of(), ROW, NOBODY) <= EPSILON
 
@@ -70,6 +71,7 @@ def test_one_record_against_another():
     assert audited(event_of("replace"), ROW, -ROW, trials=FEW) <= EPSILON
 
 
+@pytest.mark.slow
 def test_a_twin_that_prices_one_step_of_many_is_found():
     """The broken twin has the noise of a single step in each of sixteen."""
     told = event_of()

@@ -59,6 +59,7 @@ def test_one_record_against_none(share, place):
         assert bound > 0.1 * EPSILON
 
 
+@pytest.mark.slow
 def test_a_twin_that_pays_for_one_release_of_each_total_is_found():
     """The broken twin releases the whole total every time and pays as if a record met one release."""
     told = sums_event(sums_mu(EPSILON, DELTA), moment_share=0.0, **SHAPE)

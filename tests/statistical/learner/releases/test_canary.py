@@ -121,8 +121,8 @@ ESTIMATORS = {
 }
 
 
-# One of each kind of noise and of estimator in `make test`; a canary takes some seconds.
-QUICK = ("PrivateLogisticRegression-objective", "PrivateHuberSVM-gaussian", "minibatch", "sums", "softmax steps")
+# One that draws once, one that steps and one that adds up in `make test`; a canary takes some seconds.
+QUICK = ("PrivateHuberSVM-gaussian", "minibatch", "sums")
 EVERY = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in ESTIMATORS]
 
 
