@@ -161,7 +161,10 @@ def desks_of(user: Person) -> QuerySet[Project]:
         annotator=user.pk, project=OuterRef("pk"), state=AssignmentState.LABELLED, finished_at__gte=midnight()
     )
     returned = Report.objects.filter(
-        project=OuterRef("pk"), annotator=user.pk, kind=ReportKind.RETURNED, resolved_at=None
+        project=OuterRef("pk"),
+        annotator=user.pk,
+        kind__in=(ReportKind.RETURNED, ReportKind.REPLY),
+        resolved_at=None,
     )
     return projects_of(user).annotate(
         sent_back=CountOf(returned.values("pk")),

@@ -17,6 +17,7 @@ from annotation.populations.api import router as populations_router
 from annotation.projects.api import router as configuration_router
 from annotation.questions.api import router as questions_router
 from annotation.questions.browsing_api import router as browsing_router
+from annotation.questions.conversations_api import router as conversations_router
 from annotation.rest.base import BearerToken
 from annotation.rest.responses import as_code, problem
 from annotation.statement.api import router as ledger_router
@@ -78,6 +79,7 @@ api.add_router("", annotation_router)
 api.add_router("", data_router)
 api.add_router("", questions_router)
 api.add_router("", browsing_router)
+api.add_router("", conversations_router)
 api.add_router("", configuration_router)
 api.add_router("", ledger_router)
 api.add_router("", populations_router)

@@ -40,6 +40,7 @@ LABEL_PAGES = frozenset(
         "annotation:own_statistics",
         "annotation:own_answers",
         "annotation:correct_answer",
+        "annotation:write_back",
         "annotation:crowd_done",
     }
 )

@@ -21,6 +21,7 @@ from privacy.selectors import guarantee
 NEWS = timedelta(days=3)
 # Whoever answers anyway, or was told yesterday, needs no mail about more questions.
 QUIET = timedelta(days=1)
+TO_MANAGERS = (ReportKind.COMMENT, ReportKind.BROKEN, ReportKind.SENSITIVE)
 FOR_MODELS = (Role.ENGINEER, Role.MANAGER)
 # Where the project goes on once a manager does something.
 DECISIONS = frozenset({Step.FEW_LABELS, Step.LABELS_SPENT, Step.CANNOT_PAY, Step.STUCK})
@@ -34,7 +35,8 @@ def record_notices() -> int:
     for project in projects.select_related("pool_account", "labels_account"):
         recorded += _releases(project, since) + _budgets(project)
         if project.state == ProjectState.ACTIVE and not project.hides_selection:
-            recorded += _returned(project, since) + _questions(project, since) + _decision(project)
+            recorded += _returned(project, since) + _remarks(project, since)
+            recorded += _questions(project, since) + _decision(project)
     return recorded
 
 
@@ -78,6 +80,29 @@ def _returned(project: Project, since: datetime) -> int:
             people=notices.members_of(project, (Role.ANNOTATOR,)).filter(pk=person),
             kind=MailKind.RETURNED,
             subject=f"at {when:%Y-%m-%d %H}",
+        )
+    return told
+
+
+def _remarks(project: Project, since: datetime) -> int:
+    """Tell annotators that managers wrote, and managers that annotators did: once an hour at most."""
+    said = Report.objects.filter(project=project, resolved_at=None, created_at__gte=since).order_by("created_at")
+    told = 0
+    for person, when in said.filter(kind=ReportKind.REPLY).values_list("annotator", "created_at"):
+        told += notices.tell(
+            project=project,
+            people=notices.members_of(project, (Role.ANNOTATOR,)).filter(pk=person),
+            kind=MailKind.REMARK,
+            subject=f"to {person} at {when:%Y-%m-%d %H}",
+        )
+    hours = {f"{when:%Y-%m-%d %H}" for when in said.filter(kind__in=TO_MANAGERS).values_list("created_at", flat=True)}
+    for hour in sorted(hours):
+        told += notices.tell(
+            project=project,
+            people=notices.members_of(project, (Role.MANAGER,)),
+            kind=MailKind.REMARK,
+            subject=f"to managers at {hour}",
+            facts={"to_managers": True},
         )
     return told
 

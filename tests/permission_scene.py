@@ -10,6 +10,7 @@ from django.db import transaction
 from django.shortcuts import resolve_url
 from django.test import Client
 from django.urls import URLPattern, URLResolver, reverse
+from django.utils import timezone
 
 from annotation.data.services import drafts
 from annotation.models import Assignment, DatasetRole, Membership, Project, Query, Role
@@ -69,7 +70,19 @@ class Scene:
         self.lease_membership = Membership.objects.get(project=self.project, user=annotator)
         disputed = Query.objects.filter(project=self.project).exclude(pk=self.lease.query_id).latest("pk")
         Query.objects.filter(pk=disputed.pk).update(state="disputed", open_slots=0)
+        now = timezone.now()
+        Assignment.objects.create(
+            project=self.project,
+            query=disputed,
+            annotator=annotator,
+            state="skipped",
+            leased_until=now,
+            finished_at=now,
+        )
         report = self.project.reports.create(query=disputed, annotator=annotator, kind="comment", comment="see here")
+        self.project.reports.create(
+            query=disputed, annotator=annotator, kind="reply", comment="where exactly?", author=manager
+        )
         invitation, _secret = invitations.create_invitation(
             project=self.project, owner=manager, role=Role.ANNOTATOR, maximum_uses=1, lifetime=timedelta(days=1)
         )

@@ -41,6 +41,7 @@ RULES = (
     "classes",
     "class_sets",
     "suggestions",
+    "conversation",
     "search_paths",
 )
 
@@ -1355,6 +1356,7 @@ class Migration(migrations.Migration):
                             ("sensitive", "sensitive"),
                             ("comment", "comment"),
                             ("returned", "sent back"),
+                            ("reply", "reply"),
                         ],
                         max_length=10,
                     ),
@@ -1387,6 +1389,17 @@ class Migration(migrations.Migration):
                     "resolved_by",
                     models.ForeignKey(
                         blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "author",
+                    models.ForeignKey(
+                        blank=True,
+                        help_text="The manager who wrote it to the annotator.",
                         null=True,
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="+",
@@ -2116,9 +2129,20 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="report",
             constraint=models.UniqueConstraint(
-                condition=models.Q(models.Q(("kind", "comment"), _negated=True), ("resolved_at", None)),
+                condition=models.Q(models.Q(("kind__in", ("comment", "reply")), _negated=True), ("resolved_at", None)),
                 fields=("query", "annotator", "kind"),
                 name="annotation_report_flag_once",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="report",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("author__isnull", False), ("kind", "reply")),
+                    models.Q(models.Q(("kind", "reply"), _negated=True), ("author", None)),
+                    _connector="OR",
+                ),
+                name="annotation_report_reply_by_somebody",
             ),
         ),
         migrations.AddConstraint(
@@ -2135,7 +2159,7 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="report",
             constraint=models.CheckConstraint(
-                condition=models.Q(("comment", ""), ("kind__in", ("comment", "returned")), _negated=True),
+                condition=models.Q(("comment", ""), ("kind__in", ("comment", "returned", "reply")), _negated=True),
                 name="annotation_report_comment_says_something",
             ),
         ),
@@ -2587,6 +2611,7 @@ class Migration(migrations.Migration):
                     models.CharField(
                         choices=[
                             ("returned", "A manager asks me to look at an answer of mine again"),
+                            ("remark", "Somebody writes to me about a question"),
                             ("questions", "New questions wait for me"),
                             ("waiting", "A project waits for a decision of mine"),
                             ("release", "A model is released"),
@@ -2679,7 +2704,7 @@ class Migration(migrations.Migration):
             model_name="mailchoice",
             constraint=models.CheckConstraint(
                 condition=models.Q(
-                    ("declined__contained_by", ["returned", "questions", "waiting", "release", "budget"])
+                    ("declined__contained_by", ["returned", "remark", "questions", "waiting", "release", "budget"])
                 ),
                 name="annotation_mailchoice_declines_kinds",
             ),

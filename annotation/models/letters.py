@@ -16,6 +16,7 @@ class MailKind(models.TextChoices):
     """What somebody may be told by mail; whoever wants no mail about it declines it."""
 
     RETURNED = "returned", _("A manager asks me to look at an answer of mine again")
+    REMARK = "remark", _("Somebody writes to me about a question")
     QUESTIONS = "questions", _("New questions wait for me")
     WAITING = "waiting", _("A project waits for a decision of mine")
     RELEASE = "release", _("A model is released")

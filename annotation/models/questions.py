@@ -253,14 +253,24 @@ class ReportKind(models.TextChoices):
     COMMENT = "comment", _("comment")
     # The other way: a manager asks whoever answered to look again.
     RETURNED = "returned", _("sent back")
+    # And writes to somebody who answered or said something.
+    REPLY = "reply", _("reply")
 
 
 class Report(models.Model):
-    """A flag or a comment on a question, for the project's managers."""
+    """A flag or a comment on a question, for the project's managers, or theirs for an annotator; open until read."""
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="reports", db_index=False)
     query = models.ForeignKey(Query, models.CASCADE, related_name="reports")
     annotator = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
+    author = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        models.PROTECT,
+        related_name="+",
+        null=True,
+        blank=True,
+        help_text=_("The manager who wrote it to the annotator."),
+    )
     kind = models.CharField(max_length=10, choices=ReportKind.choices)
     comment = models.CharField(max_length=1000, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -271,7 +281,7 @@ class Report(models.Model):
         constraints = (
             models.UniqueConstraint(
                 fields=("query", "annotator", "kind"),
-                condition=~Q(kind="comment") & Q(resolved_at=None),
+                condition=~Q(kind__in=("comment", "reply")) & Q(resolved_at=None),
                 name="annotation_report_flag_once",
             ),
             models.CheckConstraint(
@@ -281,7 +291,11 @@ class Report(models.Model):
             ),
             models.CheckConstraint(
                 name="annotation_report_comment_says_something",
-                condition=~Q(kind__in=("comment", "returned"), comment=""),
+                condition=~Q(kind__in=("comment", "returned", "reply"), comment=""),
+            ),
+            models.CheckConstraint(
+                name="annotation_report_reply_by_somebody",
+                condition=Q(kind="reply", author__isnull=False) | (~Q(kind="reply") & Q(author=None)),
             ),
         )
         indexes = (

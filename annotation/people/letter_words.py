@@ -98,8 +98,18 @@ def _returned(name: str, slug: str, facts: dict[str, Any]) -> Item:
         _("%(name)s: look at an answer again") % {"name": name},
         _("A manager asks you to look at an answer of yours again. What they wrote stands on the page."),
         _("See what came back"),
-        address_of("annotation:own_answers", slug) + "?only=sent-back",
+        address_of("annotation:own_answers", slug) + "?only=unread",
     )
+
+
+def _remark(name: str, slug: str, facts: dict[str, Any]) -> Item:
+    headline = _("%(name)s: somebody writes to you") % {"name": name}
+    sentence = _("What they wrote stands on the page.")
+    if facts.get("to_managers"):
+        link = address_of("annotation:reported", slug)
+    else:
+        link = address_of("annotation:own_answers", slug) + "?only=unread"
+    return Item(headline, sentence, _("Read it"), link)
 
 
 def _questions(name: str, slug: str, facts: dict[str, Any]) -> Item:
@@ -141,6 +151,7 @@ def _budget(name: str, slug: str, facts: dict[str, Any]) -> Item:
 
 _ITEMS = {
     MailKind.RETURNED: _returned,
+    MailKind.REMARK: _remark,
     MailKind.QUESTIONS: _questions,
     MailKind.WAITING: _waiting,
     MailKind.RELEASE: _release,

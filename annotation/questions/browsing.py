@@ -24,12 +24,17 @@ from annotation.models import (
     Query,
     QueryState,
     Report,
+    ReportKind,
 )
 from annotation.models.marks import Tagged
 from annotation.questions.answers import answer_name, counted, label_type
 
 PAGE = 50
 ASKED = (QueryState.OPEN, QueryState.CLOSED, QueryState.DISPUTED, QueryState.SET_ASIDE, QueryState.WITHDRAWN)
+# What managers and annotators say to each other, beside what they report.
+TALK = (ReportKind.COMMENT, ReportKind.RETURNED, ReportKind.REPLY)
+# What whoever they are for did in the end; reports are settled.
+ENDED = {ReportKind.COMMENT: "read", ReportKind.REPLY: "read", ReportKind.RETURNED: "looked_again"}
 # Shorter ones fit nearly everything.
 SHORTEST_SEARCH = 3
 
@@ -81,7 +86,6 @@ class Event:
     who: str
     kind: str
     value: str = ""
-    comment: str = ""
 
 
 def questions(project: Project, wanted: Wanted, *, readable: bool, before: int | None = None) -> Page:
@@ -139,7 +143,12 @@ def _narrowed(project: Project, wanted: Wanted, *, readable: bool) -> QuerySet[Q
         found = found.filter(~Exists(answers.filter(created_at__gte=now - timedelta(days=wanted.older_days))))
     if wanted.flag:
         open_reports = Report.objects.filter(query=OuterRef("pk"), resolved_at=None)
-        found = found.filter(Exists(open_reports if wanted.flag == "any" else open_reports.filter(kind=wanted.flag)))
+        wanted_reports = {
+            # What annotators have not read yet waits for no manager.
+            "any": open_reports.exclude(kind=ReportKind.REPLY),
+            "talk": Report.objects.filter(query=OuterRef("pk"), kind__in=TALK),
+        }
+        found = found.filter(Exists(wanted_reports.get(wanted.flag, open_reports.filter(kind=wanted.flag))))
     if wanted.tag is not None:
         found = found.filter(Exists(Tagged.objects.filter(query=OuterRef("pk"), tag=wanted.tag)))
     if wanted.assigned is not None:
@@ -193,11 +202,15 @@ def history_of(project: Project, query: Query) -> list[Event]:
             events.append(Event(turn.finished_at, turn.annotator.get_username(), "skipped", turn.skip_reason))
     for turn in turns.filter(state=AssignmentState.LEASED):
         events.append(Event(turn.created_at, turn.annotator.get_username(), "held"))
-    for report in Report.objects.filter(query=query).select_related("annotator", "resolved_by"):
+    for report in Report.objects.filter(query=query).select_related("annotator", "author", "resolved_by"):
         who = report.annotator.get_username()
-        events.append(Event(report.created_at, who, str(report.kind), comment=report.comment))
+        if report.author is not None:
+            events.append(Event(report.created_at, report.author.get_username(), str(report.kind), who))
+        else:
+            events.append(Event(report.created_at, who, str(report.kind)))
         if report.resolved_at is not None and report.resolved_by is not None:
-            events.append(Event(report.resolved_at, report.resolved_by.get_username(), "resolved", str(report.kind)))
+            ended = ENDED.get(ReportKind(report.kind), "resolved")
+            events.append(Event(report.resolved_at, report.resolved_by.get_username(), ended))
     consensus: Any = Consensus.objects.filter(query=query).select_related("settled_by").first()
     if consensus is not None and not query.emptied:
         who = consensus.settled_by.get_username() if consensus.settled_by else ""

@@ -92,6 +92,14 @@ MAILS = (
     ),
     Shown(
         "mail",
+        "remark",
+        LABELLERS | MANAGERS,
+        Basis.OWN,
+        "that somebody writes to them about a question, once an hour at most: not who, not which, not what, and nothing"
+        " where ids and times of questions are secret",
+    ),
+    Shown(
+        "mail",
         "waiting",
         MANAGERS,
         Basis.MANAGERS,

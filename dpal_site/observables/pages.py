@@ -226,26 +226,42 @@ QUESTIONS = (
         "what the viewer did; in a crowd it is judged by hidden checks alone, whose answers are not protected",
     ),
     Shown(
-        "annotation/own_answers.html",
-        "page.answers page.before one.guess one.label.* one.may_change one.name one.places choices value name only",
+        "annotation/own_answers.html annotation/_own_asked.html",
+        "page.answers page.before one.guess one.label.* one.may_change one.name one.places one.query_id choices value"
+        " name only",
         LABELLERS,
         Basis.OWN,
         "the viewer's own answers, and whether one may still be changed: by when it was given and whether a training"
         " may have used it, never by what others answered",
     ),
     Shown(
-        "annotation/own_answers.html",
+        "annotation/own_answers.html annotation/_own_asked.html",
         "one.question one.question.*",
         LABELLERS,
         Basis.PAID,
         "what the viewer was asked before: in a crowd project gate output; in a trusted one the record itself",
     ),
     Shown(
-        "annotation/own_answers.html annotation/label.html",
-        "one.comment sent_back",
+        "annotation/own_answers.html annotation/_said.html",
+        "page.others one.said one.is_unread one.query_id word.* only project.slug",
+        LABELLERS,
+        Basis.OWN,
+        "what the viewer said about questions they were asked, and in trusted projects what managers said to them: they"
+        " know what others answered, so in front of a crowd the database takes no word of theirs",
+    ),
+    Shown(
+        "annotation/_said.html",
+        "writes_back",
+        LABELLERS,
+        Basis.PUBLIC,
+        "whether managers may write to annotators, by how the project is declared",
+    ),
+    Shown(
+        "annotation/label.html",
+        "sent_back",
         TRUSTED,
         Basis.INSIDE,
-        "what a manager asks the viewer to look at again: in trusted projects alone",
+        "how much managers said that the viewer has not read: in trusted projects alone",
     ),
     Shown(
         "annotation/own_statistics.html",

@@ -82,6 +82,20 @@ REST = (
         " those alone who may read what questions show",
     ),
     Shown(
+        "CommentOut",
+        "*",
+        MANAGERS,
+        Basis.MANAGERS,
+        "what annotators and managers said to each other about a question: managers are inside",
+    ),
+    Shown(
+        "OwnCommentOut",
+        "*",
+        LABELLERS,
+        Basis.OWN,
+        "what the caller said about questions they were asked, and in trusted projects what managers said to them",
+    ),
+    Shown(
         "AssignmentOut",
         "suggestion suggestion_percent",
         LABELLERS,

@@ -118,12 +118,12 @@ def test_a_view_is_found_kept_and_acted_on_by_keys_alone(page, live_server, proj
 
     sign_in(page, live_server, people[1])
     page.goto(live_server.url + reverse("annotation:label", args=[project.slug]))
-    page.get_by_role("link", name="Look again").click()
+    page.get_by_role("link", name="Read it").click()
     expect(page.get_by_text("Is this not about the PIN?")).to_be_visible()
     sound(page, "sent-back")
     page.get_by_label("Your answer").select_option("pin")
     page.get_by_role("button", name="Store this answer").click()
-    expect(page.get_by_text("There is no answer to show.")).to_be_visible()
+    expect(page.get_by_text("Nothing is unread.")).to_be_visible()
     assert Label.objects.get(annotator=people[1], superseded_at=None, query__record__text=TEXTS[2]).choice == 2
     assert Query.objects.get(record__text=TEXTS[2]).state == QueryState.CLOSED
 

@@ -21,8 +21,14 @@ AGES = (
     ("old7", _("no answer for seven days")),
     ("old30", _("no answer for thirty days")),
 )
-FLAGS = [("", _("any")), ("any", _("with any open report")), *((kind.value, kind.label) for kind in ReportKind)]
-
+# Reports as long as they are open, which is as long as nobody read what was said.
+UNREAD = {ReportKind.COMMENT: _("unread comment"), ReportKind.REPLY: _("reply that is not read yet")}
+FLAGS = [
+    ("", _("any")),
+    ("any", _("with any open report")),
+    ("talk", _("with comments")),
+    *((kind.value, UNREAD.get(kind, kind.label)) for kind in ReportKind),
+]
 
 ACTIONS = ("set_aside", "send_back", "tag", "untag", "assign", "unassign")
 
@@ -109,3 +115,10 @@ class ViewForm(forms.Form):
 
     name = forms.CharField(max_length=LONGEST_NAME, label=_("Name of this view"))
     shared = forms.BooleanField(required=False, label=_("For all managers of the project"))
+
+
+class ReplyForm(forms.Form):
+    """What a manager writes about a question, and to whom."""
+
+    person_id = forms.IntegerField(min_value=1, max_value=2**31 - 1)
+    text = forms.CharField(max_length=MAX_COMMENT_LENGTH, required=False)

@@ -19,10 +19,10 @@ from annotation.access import managed_project
 from annotation.models import Oracle, Project, QueryState
 from annotation.models.marks import SavedView, Tag
 from annotation.people.identity import note_nothing, person_of
-from annotation.questions import browsing
-from annotation.questions.forms.browsing import ChosenForm, QuestionFilter, ViewForm
+from annotation.questions import browsing, conversations
+from annotation.questions.forms.browsing import ChosenForm, QuestionFilter, ReplyForm, ViewForm
 from annotation.questions.report_selectors import may_read_questions
-from annotation.questions.services import assigning, saved_views
+from annotation.questions.services import assigning, conversing, saved_views
 from annotation.questions.services.changing import Change, change_chosen
 from privacy.choices import Kind
 
@@ -32,6 +32,7 @@ VIEWS = (
     ("agreement=divided", gettext_lazy("Divided")),
     ("state=open&age=old7", gettext_lazy("Waiting for a week")),
     ("flag=any", gettext_lazy("Reported")),
+    ("flag=comment", gettext_lazy("Unread comments")),
     ("state=set_aside", gettext_lazy("Set aside")),
 )
 # Why not all that were ticked changed.
@@ -57,6 +58,9 @@ HAPPENED = {
     "sensitive": gettext_lazy("flagged as sensitive"),
     "comment": gettext_lazy("commented"),
     "returned": gettext_lazy("was asked to look again"),
+    "reply": gettext_lazy("wrote to"),
+    "read": gettext_lazy("read it"),
+    "looked_again": gettext_lazy("looked again"),
     "action": gettext_lazy("a manager acted"),
 }
 
@@ -175,8 +179,32 @@ def question(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
         "disputed": query.state == QueryState.DISPUTED,
         "tags": browsing.tags_of(query),
         "waits_for": query.assigned_to if query.state == QueryState.OPEN else None,
+        "writes_nobody": conversations.refusal(project),
+        "threads": conversations.threads_of(project, query.pk),
     }
     return render(request, "annotation/question.html", context)
+
+
+@login_required
+@require_POST
+def reply(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
+    """Write to an annotator about a question, or mark as read what they said of it."""
+    project = managed_project(request, slug)
+    query = get_object_or_404(browsing.asked_questions(project), pk=query_id)
+    form = ReplyForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, str(next(iter(form.errors.values()))[0]))
+        note_nothing(request)
+    elif "read" in request.POST:
+        person, reader = form.cleaned_data["person_id"], person_of(request)
+        conversing.mark_heard(project=project, query_id=query.pk, person_id=person, reader=reader)
+    elif not form.cleaned_data["text"]:
+        messages.error(request, _("Write something first."))
+        note_nothing(request)
+    else:
+        conversing.reply(project=project, query_id=query.pk, author=person_of(request), **form.cleaned_data)
+        messages.success(request, _("Sent. It stands with the person’s answers."))
+    return redirect("annotation:question", slug=slug, query_id=query_id)
 
 
 def _may_send_back(project: Project) -> bool:

@@ -1,4 +1,4 @@
-"""A person's own answers: read again, and changed until a training may have used them."""
+"""A person's own answers: read again, changed until a training may have used them, and talked about with managers."""
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -11,10 +11,13 @@ from django.views.decorators.http import require_POST
 from annotation import selectors
 from annotation.models import Assignment, Project, Role
 from annotation.people.identity import person_of
+from annotation.questions import conversations
 from annotation.questions import own_answers as presenters
 from annotation.questions.answers import label_type, names_of
-from annotation.questions.forms.labels import LabelForm
-from annotation.questions.services import correcting
+from annotation.questions.forms.labels import CommentForm, LabelForm
+from annotation.questions.services import conversing, correcting
+
+UNREAD = "unread"
 
 
 def _project(request: HttpRequest, slug: str) -> Project:
@@ -24,15 +27,15 @@ def _project(request: HttpRequest, slug: str) -> Project:
 @login_required
 @never_cache
 def own_answers(request: HttpRequest, slug: str) -> HttpResponse:
-    """The viewer's answers, newest first; what came back alone where that is asked for."""
+    """The viewer's answers, newest first; those with something unread alone where that is asked for."""
     project = _project(request, slug)
     before = request.GET.get("before", "")
-    sent_back = request.GET.get("only") == "sent-back"
+    unread = request.GET.get("only") == UNREAD
     page = presenters.own_answers(
         project,
         person_of(request),
         before=int(before) if before.isdecimal() and len(before) < 19 else None,
-        sent_back=sent_back,
+        unread=unread,
     )
     choices = list(enumerate(names_of(project)))
     context = {
@@ -40,7 +43,8 @@ def own_answers(request: HttpRequest, slug: str) -> HttpResponse:
         "page": page,
         "choices": choices,
         "takes_several": label_type(project).takes_several,
-        "only": "sent-back" if sent_back else "",
+        "only": UNREAD if unread else "",
+        "writes_back": conversations.refusal(project) is None,
     }
     return render(request, "annotation/own_answers.html", context)
 
@@ -59,7 +63,29 @@ def correct_answer(request: HttpRequest, slug: str, query_id: int) -> HttpRespon
         messages.success(request, _("Stored. This answer counts now."))
     else:
         messages.error(request, str(next(iter(form.errors.values()))[0]))
+    return _back(request, slug)
+
+
+@login_required
+@require_POST
+def write_back(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
+    """Write to the managers about a question the viewer was asked, or mark as read what they wrote."""
+    project = _project(request, slug)
+    own = Assignment.objects.filter(project=project, query=query_id, annotator=person_of(request))
+    assignment = get_object_or_404(own.select_related("project"))
+    form = CommentForm(request.POST)
+    if "read" in request.POST:
+        conversing.mark_read(assignment=assignment)
+    elif form.is_valid():
+        conversing.write_back(assignment=assignment, text=form.cleaned_data["comment"])
+        messages.success(request, _("Your comment is with the managers."))
+    else:
+        messages.error(request, _("Write something first."))
+    return _back(request, slug)
+
+
+def _back(request: HttpRequest, slug: str) -> HttpResponse:
     response = redirect("annotation:own_answers", slug=slug)
-    if request.POST.get("only") == "sent-back":
-        response["Location"] += "?only=sent-back"
+    if request.POST.get("only") == UNREAD:
+        response["Location"] += f"?only={UNREAD}"
     return response

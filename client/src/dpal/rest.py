@@ -14,6 +14,9 @@ from dpal.rest_documents import (
     ChannelOut,
     CheckpointOut,
     ChoiceOut,
+    CommentIn,
+    CommentOut,
+    CommentToIn,
     CommonLimitIn,
     CommonLimitOut,
     ConfigurationFileIO,
@@ -25,6 +28,7 @@ from dpal.rest_documents import (
     EntryOut,
     EvidenceOut,
     ForgettingOut,
+    HeardIn,
     InclusionOut,
     JobOut,
     Kind,
@@ -35,6 +39,7 @@ from dpal.rest_documents import (
     ModelOut,
     MoveIn,
     NextStepOut,
+    OwnCommentOut,
     PlanOut,
     PopulationIn,
     PopulationOut,
@@ -131,7 +136,7 @@ class Rest:
         agreement: Literal["", "all", "divided"] | None = None,
         round_number: int | None | None = None,
         age: Literal["", "new1", "new7", "old7", "old30"] | None = None,
-        flag: Literal["", "any", "broken", "sensitive", "comment", "returned"] | None = None,
+        flag: Literal["", "any", "talk", "broken", "sensitive", "comment", "returned", "reply"] | None = None,
         tag: str | None = None,
         assigned: str | None = None,
         text: str | None = None,
@@ -176,6 +181,40 @@ class Rest:
     def drop_view(self, slug: str, view_id: str) -> None:
         """Drop a view of one's own."""
         self.site.call("DELETE", f"projects/{quoted(str(slug))}/views/{quoted(str(view_id))}")
+
+    def list_comments(self, slug: str, query_id: str) -> list[CommentOut]:
+        """What was said about a question, by annotator, oldest first."""
+        return cast(
+            "list[CommentOut]",
+            self.site.call("GET", f"projects/{quoted(str(slug))}/questions/{quoted(str(query_id))}/comments"),
+        )
+
+    def write_comment(self, slug: str, query_id: str, body: CommentToIn, *, key: str = "") -> None:
+        """Write to an annotator about a question; what they commented on it counts as read."""
+        self.site.call(
+            "POST", f"projects/{quoted(str(slug))}/questions/{quoted(str(query_id))}/comments", body=body, key=key
+        )
+
+    def mark_comments_heard(self, slug: str, query_id: str, body: HeardIn, *, key: str = "") -> None:
+        """Mark as read what an annotator commented on a question."""
+        self.site.call(
+            "POST", f"projects/{quoted(str(slug))}/questions/{quoted(str(query_id))}/comments/read", body=body, key=key
+        )
+
+    def list_own_comments(self, slug: str, *, unread: bool | None = None) -> list[OwnCommentOut]:
+        """What the caller and managers said to each other, the newest 200, newest first."""
+        return cast(
+            "list[OwnCommentOut]",
+            self.site.call("GET", f"projects/{quoted(str(slug))}/comments", query={"unread": unread}),
+        )
+
+    def comment_on_assignment(self, assignment_id: str, body: CommentIn, *, key: str = "") -> None:
+        """Tell the managers something about a question; what they wrote of it counts as read."""
+        self.site.call("POST", f"assignments/{quoted(str(assignment_id))}/comments", body=body, key=key)
+
+    def mark_comments_read(self, assignment_id: str, *, key: str = "") -> None:
+        """Mark as read what managers wrote about a question; what came back waits while it may be changed."""
+        self.site.call("POST", f"assignments/{quoted(str(assignment_id))}/comments/read", key=key)
 
     def list_choices(self, *, kind: Kind | None | None = None) -> list[ChoiceOut]:
         """What projects may choose, with parameters and proofs."""

@@ -155,6 +155,24 @@ class ClassGroupOut(TypedDict):
     classes: list[int]
 
 
+class CommentIn(TypedDict):
+    text: str
+
+
+class CommentOut(TypedDict):
+    annotator: str
+    author: str | None
+    kind: ReportKind
+    text: str
+    created_at: str
+    read_at: NotRequired[str | None]
+
+
+class CommentToIn(TypedDict):
+    text: str
+    annotator: str
+
+
 class CommonLimitIn(TypedDict):
     epsilon_limit: float
     delta_limit: float
@@ -301,6 +319,10 @@ class ForgettingOut(TypedDict):
     finished_at: str | None
 
 
+class HeardIn(TypedDict):
+    annotator: str
+
+
 class InclusionOut(TypedDict):
     account: str
     sequence: int
@@ -442,6 +464,15 @@ class NextStepOut(TypedDict):
     done: int
 
 
+class OwnCommentOut(TypedDict):
+    assignment: str
+    kind: ReportKind
+    from_manager: bool
+    text: str
+    created_at: str
+    is_unread: bool
+
+
 class PlanOut(TypedDict):
     records: int
     uploads: int | None
@@ -535,7 +566,7 @@ class QuestionsIn(TypedDict):
     agreement: NotRequired[Literal["", "all", "divided"]]
     round_number: NotRequired[int | None]
     age: NotRequired[Literal["", "new1", "new7", "old7", "old30"]]
-    flag: NotRequired[Literal["", "any", "broken", "sensitive", "comment", "returned"]]
+    flag: NotRequired[Literal["", "any", "talk", "broken", "sensitive", "comment", "returned", "reply"]]
     tag: NotRequired[str]
     assigned: NotRequired[str]
     text: NotRequired[str]
@@ -564,7 +595,7 @@ class RecordsOut(TypedDict):
     first_slot: int
 
 
-ReportKind = Literal["broken", "sensitive", "comment", "returned"]
+ReportKind = Literal["broken", "sensitive", "comment", "returned", "reply"]
 
 
 class RetiredOut(TypedDict):

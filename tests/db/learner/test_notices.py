@@ -9,8 +9,9 @@ from django.utils import timezone
 
 from annotation.models import Assignment, Membership, Project, Role
 from annotation.models.letters import MailKind, Notice
+from annotation.people import letter_words
 from annotation.people.services import members
-from annotation.questions.services import correcting, labels, queue
+from annotation.questions.services import conversing, correcting, labels, queue
 from learner import notices
 from learner.models import Round
 from learner.next_step import Step, project_status
@@ -89,6 +90,32 @@ def test_whoever_was_away_for_a_day_is_called_to_a_round_and_not_again_the_same_
     Assignment.objects.update(created_at=timezone.now() - timedelta(days=2))
     notices.record_notices()
     assert told() == [("questions", "idle", "round 2")]
+
+
+def test_who_is_written_to_is_told_once_an_hour_and_nothing_of_what_was_said():
+    manager = reached("boss")
+    project = learning.open_trusted(manager)
+    learning.fill_trusted(project)
+    own, _other = (reached(name, project, Role.ANNOTATOR) for name in ("own", "other"))
+    learning.work_off(project)
+    for word in ("the apple", "the apple again"):
+        held = queue.claim_next(project=project, user=own)
+        labels.submit_label(assignment=held, choice=0)
+        conversing.write_back(assignment=held, text=word)
+    for _again in range(2):
+        notices.record_notices()
+    assert [row[1] for row in told() if row[0] == MailKind.REMARK] == ["boss"]
+    for word in ("a pear", "a pear again"):
+        conversing.reply(project=project, query_id=held.query_id, person_id=own.pk, text=word, author=manager)
+    notices.record_notices()
+    rows = list(Notice.objects.filter(kind=MailKind.REMARK).order_by("pk"))
+    assert [row.person.get_username() for row in rows] == ["boss", "own"]
+    assert [letter_words.letter_about([row]).items[0].link.rpartition("/projects/")[2] for row in rows] == [
+        f"{project.slug}/labelling/reports/",
+        f"{project.slug}/label/mine/answers/?only=unread",
+    ]
+    assert "apple" not in str([row.__dict__ for row in rows])
+    assert "pear" not in str([row.__dict__ for row in rows])
 
 
 def test_an_answer_that_came_back_is_told_to_its_annotator_alone():

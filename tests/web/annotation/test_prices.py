@@ -36,6 +36,8 @@ FREE = """
     annotation:compare_answers annotation:configuration annotation:copy_project annotation:correct_answer
     annotation:crowd_done annotation:crowd_links annotation:drop_view
     annotation:keep_view api:change_questions api:drop_view api:keep_view
+    annotation:reply annotation:write_back api:comment_on_assignment api:mark_comments_heard api:mark_comments_read
+    api:write_comment
     annotation:crowd_start annotation:decide annotation:decide_limit
     annotation:decide_population annotation:delete_group annotation:flag annotation:from_file annotation:gate
     annotation:give_group_role annotation:group annotation:group_invitations annotation:groups annotation:guidelines

@@ -20,12 +20,12 @@ from schemathesis.core.failures import Failure, FailureGroup
 from schemathesis.specs.openapi import checks
 
 from annotation.data.services import forgetting
-from annotation.models import Job, Role
+from annotation.models import Assignment, Job, Role
 from annotation.people.services import members, tokens
 from annotation.people.services.tokens import Scope
 from annotation.populations import services as populations
 from annotation.projects.configuration_file import file_of
-from annotation.questions.services import saved_views
+from annotation.questions.services import conversing, saved_views
 from dpal_site.wsgi import application
 from learner.releases.services import channels
 from tests import learning, streaming
@@ -35,7 +35,7 @@ from tests.fuzzing import TIMES, fuzz
 
 pytestmark = pytest.mark.django_db(transaction=True)
 REQUESTS_PER_ROUTE = 4
-ROUTES = 51
+ROUTES = 57
 # Routes that the scope for reading projects opens.
 READ_WITH_PROJECTS = tuple(
     f"/api/v1/{path}"
@@ -100,6 +100,7 @@ class Site:
             "before": lambda: "1",
             "channel": self.moved,
             "view_id": self.kept,
+            "query_id": self.commented,
         }
         return {one.name: known[one.name]() for one in operation.path_parameters}
 
@@ -113,6 +114,14 @@ class Site:
         """Return a view that the person keeps."""
         kept = saved_views.keep_view(project=self.project, owner=self.person, name="mine", chosen={}, shared=False)
         return str(kept.pk)
+
+    def commented(self) -> str:
+        """Return a question that the person was asked and said something of."""
+        turn = Assignment.objects.filter(project=self.project, annotator=self.person).order_by("created_at").first()
+        if turn is None:
+            turn = learning.queue.claim_next(project=self.project, user=self.person)
+        conversing.write_back(assignment=turn, text="blurred")
+        return str(turn.query_id)
 
     def claimed(self) -> str:
         """Return a question leased to the person."""
@@ -129,6 +138,9 @@ class Site:
             "/views": {"name": "mine", "chosen": {"state": "open"}},
             "/label": {"choice": 0},
             "/skip": {"reason": "blurred"},
+            "/assignments/{assignment_id}/comments": {"text": "blurred"},
+            "/{query_id}/comments": {"annotator": self.person.get_username(), "text": "is it?"},
+            "/{query_id}/comments/read": {"annotator": self.person.get_username()},
             "/configuration": {"settings": {}},
             "/predict": {"texts": ["apple pear"]},
             "/populations": {
@@ -191,7 +203,7 @@ def not_fitting(operation: Any) -> dict[str, dict[str, Any]]:
     names = {one.name for one in operation.iter_parameters()}
     if "Idempotency-Key" in names:
         return {"headers": {"Idempotency-Key": "x" * 201}}
-    for name in ("limit", "format", "kind", "size", "records", "flag"):
+    for name in ("limit", "format", "kind", "size", "records", "flag", "unread"):
         if name in names:
             return {"query": {name: "no such"}}
     return {"body": {"texts": [], "contributor": ""}} if operation.body else {"path_parameters": {"job_id": "none"}}

@@ -14,7 +14,7 @@ from annotation.models import Assignment, AssignmentState, Encounter, Label, Mem
 from annotation.models import joining as joining_models
 from annotation.models.configurations import KNOWN
 from annotation.projects.services.configuring import configure_project
-from annotation.questions.services import correcting, gold, participations
+from annotation.questions.services import conversing, correcting, gold, participations
 from dpal_site import label_role, parts
 from dpal_site.roles import RoleAddress
 from tests.factories import (
@@ -188,6 +188,29 @@ class TestTheRoleIsEnough:
             assert "sure?" in web.get(reverse("annotation:own_answers", args=[project.slug])).content.decode()
             web.post(reverse("annotation:correct_answer", args=[project.slug, asked]), {"choice": 1})
         assert Report.objects.get().resolved_by_id == ann.pk
+
+    def test_what_a_manager_wrote_is_read_and_answered_under_the_role(self, ann, web, role):
+        project = open_preset(make_person(), "pool-experts")
+        add_members(project, ann)
+        open_records(project, 2)
+        KNOWN.clear()
+        with role():
+            web.get(reverse("annotation:label", args=[project.slug]))
+            web.post(reverse("annotation:submit", args=[held().pk]), {"choice": 0})
+        turn = Assignment.objects.get(state=AssignmentState.LABELLED)
+        conversing.reply(
+            project=project, query_id=turn.query_id, person_id=ann.pk, text="sure?", author=project.created_by
+        )
+        with role():
+            assert "sure?" in web.get(reverse("annotation:own_answers", args=[project.slug])).content.decode()
+            back = reverse("annotation:write_back", args=[project.slug, turn.query_id])
+            assert web.post(back, {"comment": "quite"}).status_code == 302
+        assert list(Report.objects.order_by("pk").values_list("comment", "resolved_by")) == [
+            ("sure?", ann.pk),
+            ("quite", None),
+        ]
+        with role(), pytest.raises(ProgrammingError, match="permission denied"), transaction.atomic():
+            Report.objects.update(comment="never said")
 
     def test_an_image_is_shown_and_logging_out_works(self, ann, web, role, tmp_path, settings):
         from io import BytesIO  # noqa: PLC0415

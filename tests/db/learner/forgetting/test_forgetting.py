@@ -19,7 +19,7 @@ from annotation.errors import ForgettingRefused
 from annotation.models import Assignment, Consensus, Dataset, Label, Query, Record, Report
 from annotation.models.forgetting import Forgetting
 from annotation.questions.quality import people_of
-from annotation.questions.services import labels, queue
+from annotation.questions.services import conversing, labels, queue
 from annotation.questions.services.label_export import ExportFormat, export_labels
 from annotation.selectors import undoable_assignments
 from learner.forgetting.services import forgetting
@@ -143,7 +143,9 @@ def test_open_questions_are_withdrawn_and_leases_end() -> None:
     learning.label_everything(project, annotator, at_most=1)
     held = queue.claim_next(project=project, user=annotator)
     assert held is not None
-    Report.objects.create(project=project, query=held.query, annotator=annotator, kind="comment", comment="I know her")
+    conversing.write_back(assignment=held, text="I know her")
+    said = {"project": project, "query": held.query, "annotator": annotator, "comment": "Do you?"}
+    Report.objects.create(**said, kind="reply", author=project.created_by)
     forget(project)
     with pytest.raises(Exception, match="somebody else has it now"):
         labels.submit_label(assignment=held, choice=0)

@@ -80,6 +80,8 @@ def found(client, project, **chosen):
         ({"flag": "any"}, [3]),
         ({"flag": "comment"}, [3]),
         ({"flag": "sensitive"}, []),
+        ({"flag": "talk"}, [3]),
+        ({"flag": "reply"}, []),
         ({"age": "new7"}, [2, 1, 0]),
         ({"age": "old7"}, [4, 3]),
         ({"state": "open", "choice": 2}, [2]),
@@ -322,13 +324,13 @@ class TestOwnAnswers:
         browser_of(manager).post(reverse("annotation:change_questions", args=[project.slug]), sent)
         client = browser_of(people[0])
         label_page = client.get(reverse("annotation:label", args=[project.slug])).content.decode()
-        assert "1 of your answers came back to you" in label_page
-        (one,) = client.get(self.mine(project), {"only": "sent-back"}).context["page"].answers
-        assert (one.label.query_id, one.comment) == (asked[0], "is it red?")
+        assert "1 comment of a manager is unread" in label_page
+        (one,) = client.get(self.mine(project), {"only": "unread"}).context["page"].answers
+        assert (one.query_id, one.is_unread, [said.text for said in one.said]) == (asked[0], True, ["is it red?"])
         change = reverse("annotation:correct_answer", args=[project.slug, asked[0]])
-        assert client.post(change, {"choice": 0, "only": "sent-back"})["Location"].endswith("?only=sent-back")
-        assert not client.get(self.mine(project), {"only": "sent-back"}).context["page"].answers
-        assert "came back" not in client.get(reverse("annotation:label", args=[project.slug])).content.decode()
+        assert client.post(change, {"choice": 0, "only": "unread"})["Location"].endswith("?only=unread")
+        assert not client.get(self.mine(project), {"only": "unread"}).context["page"].answers
+        assert "is unread" not in client.get(reverse("annotation:label", args=[project.slug])).content.decode()
 
     def test_a_question_set_aside_is_shown_to_nobody_any_more(self, project, people, asked):
         Query.objects.filter(pk=asked[0]).update(state=QueryState.SET_ASIDE)

@@ -1,0 +1,184 @@
+"""REST routes of what annotators and managers say to each other about a question.
+
+No answer to a POST repeats a word: answers are kept for a day, and words may repeat what a record holds.
+"""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
+from ninja import Field, Router, Schema, Status
+
+from annotation import selectors
+from annotation.errors import InvalidConfiguration
+from annotation.models import Assignment, Query, ReportKind, Role
+from annotation.people.identity import person_of
+from annotation.people.services.tokens import Scope
+from annotation.questions import browsing, conversations
+from annotation.questions.services import conversing
+from annotation.questions.services.reports import MAX_COMMENT_LENGTH
+from annotation.rest.base import project_for, require_scope
+from annotation.rest.idempotency import idempotent
+from annotation.rest.responses import written
+
+router = Router()
+
+
+class CommentOut(Schema):
+    """One thing said about a question, as managers read it: by `annotator`, or by `author` to them."""
+
+    annotator: str
+    author: str | None
+    kind: ReportKind
+    text: str
+    created_at: datetime
+    read_at: datetime | None = Field(None, description="When whoever it is for had read it, or done what it asks for.")
+
+
+class OwnCommentOut(Schema):
+    """One thing the caller said about a question, or a manager to them; no manager is named."""
+
+    assignment: UUID
+    kind: ReportKind
+    from_manager: bool
+    text: str
+    created_at: datetime
+    is_unread: bool = Field(description="Whether a manager said it and the caller has not read it.")
+
+
+class CommentIn(Schema):
+    """What to say, in plain text."""
+
+    text: str = Field(min_length=1, max_length=MAX_COMMENT_LENGTH)
+
+
+class CommentToIn(CommentIn):
+    """What to say, and to whom: somebody who answered the question or said something of it."""
+
+    annotator: str = Field(max_length=150)
+
+
+class HeardIn(Schema):
+    """Whose comments were read."""
+
+    annotator: str = Field(max_length=150)
+
+
+@router.get(
+    "projects/{slug:slug}/questions/{query_id}/comments",
+    response=list[CommentOut],
+    summary="What was said about a question, by annotator, oldest first",
+)
+def list_comments(request: HttpRequest, slug: str, query_id: str) -> Any:
+    require_scope(request, Scope.LABELS_READ)
+    query = _asked(request, slug, query_id)
+    return [
+        {
+            "annotator": thread.name,
+            "author": said.author or None,
+            "kind": said.kind,
+            "text": said.text,
+            "created_at": said.when,
+            "read_at": said.read_at,
+        }
+        for thread in conversations.threads_of(query.project, query.pk)
+        for said in thread.said
+    ]
+
+
+@router.post(
+    "projects/{slug:slug}/questions/{query_id}/comments",
+    response={204: None},
+    summary="Write to an annotator about a question; what they commented on it counts as read",
+    openapi_extra=written(204, problems=(409,)),
+)
+@idempotent
+def write_comment(request: HttpRequest, slug: str, query_id: str, body: CommentToIn) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    query = _asked(request, slug, query_id)
+    person = _named(query, body.annotator)
+    conversing.reply(
+        project=query.project, query_id=query.pk, person_id=person, text=body.text, author=person_of(request)
+    )
+    return Status(204, None)
+
+
+@router.post(
+    "projects/{slug:slug}/questions/{query_id}/comments/read",
+    response={204: None},
+    summary="Mark as read what an annotator commented on a question",
+    openapi_extra=written(204, problems=(409,)),
+)
+@idempotent
+def mark_comments_heard(request: HttpRequest, slug: str, query_id: str, body: HeardIn) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    query = _asked(request, slug, query_id)
+    person = _named(query, body.annotator)
+    conversing.mark_heard(project=query.project, query_id=query.pk, person_id=person, reader=person_of(request))
+    return Status(204, None)
+
+
+@router.get(
+    "projects/{slug:slug}/comments",
+    response=list[OwnCommentOut],
+    summary="What the caller and managers said to each other, the newest 200, newest first",
+)
+def list_own_comments(request: HttpRequest, slug: str, unread: bool = False) -> Any:
+    require_scope(request, Scope.LABELS_WRITE)
+    project = project_for(request, slug, Role.ANNOTATOR)
+    return [
+        {
+            "assignment": assignment,
+            "kind": said.kind,
+            "from_manager": said.from_manager,
+            "text": said.text,
+            "created_at": said.when,
+            "is_unread": said.from_manager and said.is_unread,
+        }
+        for assignment, said in conversations.own_words(project, person_of(request).pk, unread=unread)
+    ]
+
+
+@router.post(
+    "assignments/{assignment_id}/comments",
+    response={204: None},
+    summary="Tell the managers something about a question; what they wrote of it counts as read",
+    openapi_extra=written(204, problems=(409,)),
+)
+@idempotent
+def comment_on_assignment(request: HttpRequest, assignment_id: UUID, body: CommentIn) -> Any:
+    require_scope(request, Scope.LABELS_WRITE)
+    conversing.write_back(assignment=_own(request, assignment_id), text=body.text)
+    return Status(204, None)
+
+
+@router.post(
+    "assignments/{assignment_id}/comments/read",
+    response={204: None},
+    summary="Mark as read what managers wrote about a question; what came back waits while it may be changed",
+    openapi_extra=written(204, problems=(409,)),
+)
+@idempotent
+def mark_comments_read(request: HttpRequest, assignment_id: UUID) -> Any:
+    require_scope(request, Scope.LABELS_WRITE)
+    conversing.mark_read(assignment=_own(request, assignment_id))
+    return Status(204, None)
+
+
+def _asked(request: HttpRequest, slug: str, query_id: str) -> Query:
+    project = project_for(request, slug, Role.MANAGER)
+    number = int(query_id) if query_id.isdecimal() and len(query_id) < 19 else 0
+    return get_object_or_404(browsing.asked_questions(project).select_related("project"), pk=number)
+
+
+def _own(request: HttpRequest, assignment_id: UUID) -> Assignment:
+    return get_object_or_404(selectors.assignments_of(request.user), pk=assignment_id)
+
+
+def _named(query: Query, name: str) -> int:
+    for thread in conversations.threads_of(query.project, query.pk):
+        if thread.name == name:
+            return thread.person_id
+    raise InvalidConfiguration(conversing.NO_PARTNER)

@@ -1,0 +1,127 @@
+"""Comments about questions over the REST interface: both sides, what each reads, and that no answer repeats a word."""
+
+import json
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+
+from annotation.models import Report, Role
+from annotation.models.idempotency import IdempotentAnswer
+from annotation.people.services import tokens
+from annotation.people.services.tokens import Scope
+from annotation.questions.services import labels, queue
+from tests.factories import add_members, make_annotators, make_project, make_user, open_records
+
+pytestmark = pytest.mark.django_db
+
+
+class Caller:
+    """Somebody with a token for all of it."""
+
+    def __init__(self, person):
+        scopes = [Scope.LABELS_READ, Scope.LABELS_WRITE, Scope.PROJECTS_WRITE]
+        _token, secret = tokens.create_token(user=person, name="t", scopes=scopes, lifetime=timedelta(days=1))
+        self.client = Client(headers={"Authorization": f"Bearer {secret}"})
+
+    def get(self, address, **chosen):
+        return self.client.get(f"/api/v1/{address}", chosen)
+
+    def post(self, address, body=None, key=""):
+        headers = {"Idempotency-Key": key} if key else {}
+        return self.client.post(
+            f"/api/v1/{address}", json.dumps(body or {}), content_type="application/json", headers=headers
+        )
+
+
+@pytest.fixture
+def project():
+    project = make_project(overlap=2)
+    open_records(project, 2)
+    return project
+
+
+@pytest.fixture
+def people(project):
+    return make_annotators(project, 2)
+
+
+@pytest.fixture
+def manager(project):
+    person = make_user("manager")
+    add_members(project, person, role=Role.MANAGER)
+    return person
+
+
+@pytest.fixture
+def turns(project, people):
+    turns = [queue.claim_next(project=project, user=person) for person in people]
+    for turn in turns:
+        labels.submit_label(assignment=turn, choice=0)
+    return turns
+
+
+def test_both_sides_write_and_read_and_no_answer_repeats_it(project, people, manager, turns):
+    annotator, other, boss = Caller(people[0]), Caller(people[1]), Caller(manager)
+    about = f"projects/{project.slug}/questions/{turns[0].query_id}/comments"
+    for _again in range(2):
+        said = annotator.post(f"assignments/{turns[0].pk}/comments", {"text": "is it Ada?"}, key="one")
+        assert (said.status_code, said.content) == (204, b"")
+    assert Report.objects.count() == 1
+    (comment,) = boss.get(about).json()
+    assert (comment["annotator"], comment["author"], comment["kind"], comment["text"], comment["read_at"]) == (
+        people[0].get_username(),
+        None,
+        "comment",
+        "is it Ada?",
+        None,
+    )
+    assert "id" not in comment
+    answer = boss.post(about, {"annotator": people[0].get_username(), "text": "no, not Ada"}, key="two")
+    assert (answer.status_code, answer.content) == (204, b"")
+    comment, written = boss.get(about).json()
+    assert comment["read_at"] is not None
+    assert (written["author"], written["read_at"]) == ("manager", None)
+    own = annotator.get(f"projects/{project.slug}/comments").json()
+    assert [(one["text"], one["from_manager"], one["is_unread"]) for one in own] == [
+        ("no, not Ada", True, True),
+        ("is it Ada?", False, False),
+    ]
+    assert {one["assignment"] for one in own} == {str(turns[0].pk)}
+    assert "manager" not in {value for one in own for value in one.values()}
+    assert len(annotator.get(f"projects/{project.slug}/comments", unread="true").json()) == 1
+    assert annotator.post(f"assignments/{turns[0].pk}/comments/read").status_code == 204
+    assert annotator.get(f"projects/{project.slug}/comments", unread="true").json() == []
+    assert other.get(f"projects/{project.slug}/comments").json() == []
+    assert not IdempotentAnswer.objects.filter(body__icontains="ada").exists()
+
+
+def test_a_manager_marks_as_read_and_finds_what_is_unread(project, people, manager, turns):
+    Caller(people[1]).post(f"assignments/{turns[1].pk}/comments", {"text": "hm"})
+    boss = Caller(manager)
+    about = f"projects/{project.slug}/questions"
+    assert [row["id"] for row in boss.get(about, flag="comment").json()["questions"]] == [turns[1].query_id]
+    assert (
+        boss.post(f"{about}/{turns[1].query_id}/comments/read", {"annotator": people[1].get_username()}).status_code
+        == 204
+    )
+    assert boss.get(about, flag="comment").json()["questions"] == []
+    assert [row["id"] for row in boss.get(about, flag="talk").json()["questions"]] == [turns[1].query_id]
+
+
+def test_questions_and_people_that_are_not_there(project, people, manager, turns):
+    annotator, boss = Caller(people[0]), Caller(manager)
+    about = f"projects/{project.slug}/questions"
+    assert annotator.post(f"assignments/{turns[1].pk}/comments", {"text": "not mine"}).status_code == 404
+    # To an annotator there is no such list.
+    assert annotator.get(f"{about}/{turns[0].query_id}/comments").status_code == 404
+    for number in (turns[0].query_id + 1000, 2**63, 0):
+        assert boss.get(f"{about}/{number}/comments").status_code == 404
+        sent = boss.post(f"{about}/{number}/comments", {"annotator": "x", "text": "y"})
+        assert sent.status_code == 404
+    nobody = boss.post(f"{about}/{turns[0].query_id}/comments", {"annotator": "manager", "text": "y"})
+    assert nobody.status_code == 422
+    assert "Nobody of this name" in nobody.json()["detail"]
+    for text in ("", "x" * 1001, "a\x00b"):
+        assert annotator.post(f"assignments/{turns[0].pk}/comments", {"text": text}).status_code == 422
+    assert not Report.objects.exists()
