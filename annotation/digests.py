@@ -3,6 +3,6 @@
 import hashlib
 
 
-def digest_of(secret: str) -> str:
+def secret_digest(secret: str) -> str:
     """Return what such a secret is looked up by; it is made of random bits, so there is nothing to guess."""
     return hashlib.sha256(secret.encode()).hexdigest()

@@ -29,7 +29,7 @@ from sklearn.feature_extraction.text import HashingVectorizer
 
 import dpal
 from learner.features.base import Featurizer
-from learner.features.static_encoder import StaticEncoder, digest_of, read_table
+from learner.features.static_encoder import StaticEncoder, read_table, table_digest
 from learner.features.text import HashingTextFeaturizer
 from learner.linear_model import LinearModel
 from learner.releases.artifacts import write_artifacts
@@ -98,7 +98,7 @@ def bare_vectors(folder: Path, said: list[str]) -> np.ndarray:
     """Predict by the site's own sums of word vectors and a product."""
     weights = json.loads((folder / "weights.json").read_text())
     # A program that begins anew reads the table, as the client does.
-    digest_of.cache_clear()
+    table_digest.cache_clear()
     read_table.cache_clear()
     return shares(StaticEncoder(n_features=FEATURES).raw_rows(said), weights)
 

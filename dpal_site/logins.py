@@ -47,7 +47,7 @@ class NotWritable(Exception):
     """The process of the label pages would change a session, which it may not."""
 
 
-def digest_of(secret: str) -> str:
+def session_digest(secret: str) -> str:
     """Return the key that a session stands under; `dpal_site_session_digest` says the same."""
     return hashlib.sha256(secret.encode()).hexdigest()[:40]
 
@@ -57,11 +57,11 @@ class SessionStore(db.SessionStore):
 
     def __init__(self, session_key: str | None = None, *, secret: str | None = None) -> None:
         # The sign-in library opens the visitor's session anew by its key: it stays the one whose secret was shown.
-        if secret is None and session_key and digest_of(_secret.get()) == session_key:
+        if secret is None and session_key and session_digest(_secret.get()) == session_key:
             secret = _secret.get()
         self.secret = secret or ""
         self.seen_at: datetime | None = None
-        super().__init__(digest_of(secret) if secret else session_key)
+        super().__init__(session_digest(secret) if secret else session_key)
 
     @classmethod
     def get_model_class(cls) -> type[AbstractBaseSession]:
@@ -106,7 +106,7 @@ class SessionStore(db.SessionStore):
         secret: str = super()._get_new_session_key()  # type: ignore[misc]
         self.secret = secret
         _secret.set(secret)
-        return digest_of(secret)
+        return session_digest(secret)
 
 
 class SessionMiddleware(middleware.SessionMiddleware):

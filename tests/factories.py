@@ -127,7 +127,7 @@ def write_settings(project: Project, **changes: Any) -> None:
             project=stored,
             version=1 + Configuration.objects.filter(project=stored).count(),
             document=document,
-            digest=configurations.digest_of(document),
+            digest=configurations.document_digest(document),
         )
         Project.objects.filter(pk=project.pk).update(configuration=following, **columns)
     project.configuration = following

@@ -22,7 +22,7 @@ def offered(kind: Kind, *, oracle: str, arrival: str, data_kinds: Collection[str
     return [(choice.name, choice.label) for choice in found]
 
 
-def names_of(kind: Kind) -> list[str]:
+def parameter_names(kind: Kind) -> list[str]:
     """Return the names of all parameters of a kind."""
     return list(dict.fromkeys(each.name for choice in CATALOGUE.of_kind(kind) for each in choice.parameters()))
 
@@ -30,13 +30,6 @@ def names_of(kind: Kind) -> list[str]:
 def declared(name: str) -> Parameter | None:
     """Return the declaration of a setting, None where no choice declares it."""
     return CATALOGUE.parameters().get(name)
-
-
-def label_of(key: str, name: str) -> str:
-    """Return the English label of a choice by the setting it is stored under, empty where nothing is known of it."""
-    kind = next((kind for kind in Kind if kind.key == key), None)
-    choice = None if kind is None else CATALOGUE.find(kind, name)
-    return "" if choice is None else choice.label
 
 
 def default_of(name: str) -> Any:

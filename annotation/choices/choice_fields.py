@@ -106,7 +106,7 @@ def kind_field(kind: Kind, offered: list[tuple[str, str]]) -> forms.ChoiceField:
     return forms.ChoiceField(choices=choices, required=False, label=label, help_text=help_text)
 
 
-def label_of(name: str) -> str:
+def setting_label(name: str) -> str:
     """Return what a declared setting is called, in the reader's language; empty where none is declared so."""
     declared = CATALOGUE.parameters().get(name)
     if declared is not None:
@@ -115,7 +115,7 @@ def label_of(name: str) -> str:
     return "" if kind is None else str(KIND_FIELDS[kind][0])
 
 
-def words_of(name: str, value: Any) -> str:
+def setting_value_label(name: str, value: Any) -> str:
     """Return what a declared setting's value is called where it has a name of its own, else an empty text."""
     declared = CATALOGUE.parameters().get(name)
     if declared is not None and declared.options:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from annotation.choices.catalogue import CATALOGUE, chosen_of, names_of
+from annotation.choices.catalogue import CATALOGUE, chosen_of, parameter_names
 from privacy.accounting.events import Event
 from privacy.choices import Kind
 from privacy.wording import say
@@ -24,7 +24,7 @@ OF_PRESETS = ("selection_epsilon", "selection_rate", "block_hours")
 FIELD_DEFAULTS: Mapping[str, Any] = {"estimator": "logistic", "smoothing": 0.5, "training_delta": 0.0}
 
 
-def value_of(settings: Mapping[str, Any], name: str) -> Any:
+def value_or_default(settings: Mapping[str, Any], name: str) -> Any:
     """Return a setting, or the default of the project's field where it is left out."""
     value = settings.get(name)
     return FIELD_DEFAULTS[name] if value is None else value
@@ -38,7 +38,7 @@ def field_defaults() -> dict[str, Any]:
 
 def _free_names() -> set[str]:
     """Name the parameters of selections; of those that no preset says, every project has the declared default."""
-    return {*names_of(Kind.STRATEGY)} - {*OF_PRESETS}
+    return {*parameter_names(Kind.STRATEGY)} - {*OF_PRESETS}
 
 
 def broken_selection_rules(settings: Mapping[str, Any]) -> dict[str, str]:
@@ -63,7 +63,7 @@ def broken_estimator_rules(settings: Mapping[str, Any]) -> dict[str, str]:
     if choice is None:
         return {"estimator": "A release needs an estimator that adds noise; its twins without noise are no choice."}
     broken = choice.broken_by(settings)
-    delta = value_of(settings, "training_delta")
+    delta = value_or_default(settings, "training_delta")
     if delta != 0 and "training_delta" not in {each.name for each in choice.parameters()}:
         broken["training_delta"] = say("Only Gaussian noise has a delta, so it must be 0 here, got {got}.", got=delta)
     return broken

@@ -167,7 +167,7 @@ def upload_dataset(request: HttpRequest, slug: str, file: File[UploadedFile], fo
     require_scope(request, Scope.DATASETS_WRITE)
     project = project_for(request, slug, Role.MANAGER)
     charge = charges.upload_charge(project, form.role)
-    if not charges.within(charge, form.most_epsilon):
+    if not charges.within_price(charge, form.most_epsilon):
         assert charge is not None
         raise InvalidUpload(say("most_epsilon: the upload is charged epsilon {epsilon:g}", epsilon=charge.epsilon))
     dataset = datasets.receive_upload(

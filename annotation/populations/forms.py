@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Project
-from annotation.populations.selectors import Terms, left_words, membership_words, populations_of, rule_against
+from annotation.populations.selectors import SharingTerms, left_words, membership_words, populations_of, rule_against
 from annotation.wording import told
 from privacy.accounting.events_people import MOST_RECORDS_PER_PERSON
 
@@ -102,7 +102,9 @@ class MembershipForm(forms.Form):
         ),
     )
 
-    def __init__(self, data: Any = None, *, person: Any, terms: Terms, chosen: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, data: Any = None, *, person: Any, terms: SharingTerms, chosen: Mapping[str, Any] | None = None
+    ) -> None:
         super().__init__(data, initial=dict(chosen or {}))
         self.terms = terms
         self.managed = {each.slug: each for each in populations_of(person)}

@@ -72,7 +72,7 @@ def populations_of(user: User | AnonymousUser | Any) -> QuerySet[Population]:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class SharingTerms:
     """What decides whether a project may share a limit, before it is opened."""
 
     unit: str
@@ -85,7 +85,7 @@ class Terms:
         return self.unit != "contributor"
 
 
-def rule_against(population: Population, terms: Terms, records_per_person: int | None) -> str:
+def rule_against(population: Population, terms: SharingTerms, records_per_person: int | None) -> str:
     """Return the rule that keeps a project of these terms out of a population, or nothing."""
     if broken := rule_of_other_key(population):
         return broken
@@ -94,7 +94,7 @@ def rule_against(population: Population, terms: Terms, records_per_person: int |
     return rule_without_conversion(account, population.account, number)
 
 
-def membership_words(population: Population | None, terms: Terms, records_per_person: int | None) -> str:
+def membership_words(population: Population | None, terms: SharingTerms, records_per_person: int | None) -> str:
     """Say what a new project would take of which common limit at most, or that nothing limits it with others."""
     if population is None:
         return outside_words()

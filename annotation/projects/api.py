@@ -198,7 +198,7 @@ def _configuration(project: Project) -> dict[str, Any]:
     document = configurations.document_of(project.settings)
     return {
         "version": project.changes.count() + 1,
-        "digest": configurations.digest_of(document),
+        "digest": configurations.document_digest(document),
         "document": document,
         "fixed": frozen_settings(project),
     }

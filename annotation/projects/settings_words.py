@@ -39,17 +39,17 @@ PERIODS: Final = {f"keep_{kind}_days": words for kind, (words, _help) in KINDS.i
 CHOICES: Final = {field.attname: dict(field.flatchoices) for field in Project._meta.concrete_fields if field.choices}
 
 
-def name_of(setting: str) -> str:
+def setting_name(setting: str) -> str:
     """Return what people call a column of a project."""
     if setting in WITHOUT_FIELD:
         return str(WITHOUT_FIELD[setting])
     if setting in PERIODS:
         return _("Days for which this is kept: %(what)s") % {"what": PERIODS[setting]}
     found = next((form.base_fields[setting].label for form in FORMS if setting in form.base_fields), None)
-    return str(found or choice_fields.label_of(setting) or setting)
+    return str(found or choice_fields.setting_label(setting) or setting)
 
 
-def value_of(setting: str, value: Any) -> str:
+def setting_value(setting: str, value: Any) -> str:
     """Return a value of it, as the history's JSON holds it, as people read it."""
     if value in (None, "", []):
         return _("none")
@@ -61,7 +61,7 @@ def value_of(setting: str, value: Any) -> str:
         return f"#{value}"
     if setting in IN_PERCENT:
         value *= PERCENT
-    if isinstance(value, str) and (words := choice_fields.words_of(setting, value)):
+    if isinstance(value, str) and (words := choice_fields.setting_value_label(setting, value)):
         return words
     named = CHOICES.get(setting, {})
     return str(named.get(value, number_format(f"{value:g}") if isinstance(value, float) else value))

@@ -17,7 +17,7 @@ def label_type(project: Project) -> LabelType:
     return label_type_of(project.question_kind, project.settings)
 
 
-def names_of(project: Project) -> list[str]:
+def answer_names(project: Project) -> list[str]:
     """Return the names among which an answer is given, in the order in which they are shown."""
     if project.question_kind == QuestionKind.CONFIRM:
         return [gettext("Yes, it is right"), gettext("No, it is wrong")]
@@ -28,7 +28,7 @@ def answer_name(project: Project, choice: int) -> str:
     """Return what a stored answer is called."""
     kind = label_type(project)
     if not kind.takes_several:
-        return names_of(project)[choice]
+        return answer_names(project)[choice]
     return ", ".join(kind.exported(choice, [str(name) for name in project.classes], None)) or gettext("none of them")
 
 

@@ -115,7 +115,7 @@ def claim_assignment(request: HttpRequest, slug: str) -> Any:
         id=assignment.id,
         leased_until=assignment.leased_until,
         question=project.question,
-        classes=answers.names_of(project),
+        classes=answers.answer_names(project),
         most_classes=project.labels_per_record if answers.label_type(project).takes_several else None,
         none_allowed=answers.label_type(project).takes_several and project.none_allowed,
         guess=selectors.guess_of(assignment),

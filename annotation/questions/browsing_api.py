@@ -14,7 +14,7 @@ from annotation.models.marks import SavedView, Tag
 from annotation.people.identity import person_of
 from annotation.people.services.tokens import Scope
 from annotation.questions import browsing
-from annotation.questions.answers import names_of
+from annotation.questions.answers import answer_names
 from annotation.questions.forms.browsing import QuestionFilter
 from annotation.questions.report_selectors import may_read_questions
 from annotation.questions.services import saved_views
@@ -184,7 +184,7 @@ def _by_number(project: Project, wanted: QuestionsIn) -> Mapping[str, Any]:
     """Return what is wanted as the page's form takes it; a name that is not there stays one, and fits no choice."""
     chosen = {name: value for name, value in wanted.dict().items() if value not in ("", None)}
     numbers = {
-        "choice": {str(name): place for place, name in enumerate(names_of(project))},
+        "choice": {str(name): place for place, name in enumerate(answer_names(project))},
         "annotator": _people(project),
         "assigned": _people(project),
         "tag": {name: pk for pk, name in Tag.objects.filter(project=project).values_list("pk", "name")},

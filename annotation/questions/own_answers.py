@@ -13,7 +13,7 @@ from django.urls import reverse
 from annotation import selectors
 from annotation.models import Assignment, Label, Project, Query, QueryState, Record
 from annotation.questions import conversations
-from annotation.questions.answers import answer_name, names_of, places_in
+from annotation.questions.answers import answer_name, answer_names, places_in
 
 PAGE = 20
 # Each answer that may be changed comes with the whole list of classes.
@@ -78,7 +78,7 @@ def own_answers(project: Project, user: AbstractBaseUser, *, before: int | None,
         own = own.filter(query__in=conversations.unread_by(project, user.pk).values("query"))
     if before is not None:
         own = own.filter(Q(pk__lt=before))
-    names = names_of(project)
+    names = answer_names(project)
     most = max(1, min(PAGE, OPTIONS_A_PAGE // len(names)))
     labels = list(own.select_related("query", "assignment").order_by("-pk")[: most + 1])
     more, labels = len(labels) > most, labels[:most]

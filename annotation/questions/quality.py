@@ -268,7 +268,7 @@ def disputed_queries(project: Project) -> QuerySet[Query]:
     return Query.objects.filter(project=project, state=QueryState.DISPUTED).order_by("priority", "pk")
 
 
-def votes_of(query: Query) -> list[tuple[str, int]]:
+def counted_votes(query: Query) -> list[tuple[str, int]]:
     """Return how many named each class, by name, most first."""
     rows = Label.objects.filter(query=query, superseded_at=None).values_list("choice").annotate(n=Count("pk"))
     return [(answer_name(query.project, choice), n) for choice, n in sorted(rows, key=lambda row: (-row[1], row[0]))]

@@ -73,7 +73,7 @@ def is_quiet(project: Project) -> bool:
         return False
     # The site's clock: the viewer's is whatever their browser says.
     now = timezone.localtime(timezone=timezone.get_default_timezone()).time()
-    return within(now, project.quiet_from, project.quiet_until)
+    return within_hours(now, project.quiet_from, project.quiet_until)
 
 
 def next_time(of_day: time) -> datetime:
@@ -84,6 +84,6 @@ def next_time(of_day: time) -> datetime:
     return today if today > now else datetime.combine(now.date() + timedelta(days=1), of_day, tzinfo=here)
 
 
-def within(now: time, start: time, end: time) -> bool:
+def within_hours(now: time, start: time, end: time) -> bool:
     """Say whether a time of day lies between two others, over midnight if the second is the smaller."""
     return start <= now < end if start < end else now >= start or now < end

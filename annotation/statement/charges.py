@@ -46,6 +46,6 @@ def is_agreed(sent: Mapping[str, str], cost: Cost | None) -> bool:
     return cost is None or sent.get(AGREED) == token_of(cost)
 
 
-def within(cost: Cost | None, most_epsilon: float | None) -> bool:
+def within_price(cost: Cost | None, most_epsilon: float | None) -> bool:
     """Say whether a price is no more than a program is ready to pay."""
     return cost is None or most_epsilon is None or (not math.isnan(most_epsilon) and cost.epsilon <= most_epsilon)

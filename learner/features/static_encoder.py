@@ -87,7 +87,7 @@ class StaticEncoder(Featurizer):
         self.table = table
         self.norm_bound = check_norm_bound(norm_bound)
         self.normalizer = Normalizer(normalizer)
-        found = digest_of(table)
+        found = table_digest(table)
         if table_sha256 not in (None, found):
             raise EncoderMissing(
                 say(
@@ -173,7 +173,7 @@ class StaticEncoder(Featurizer):
 
 
 @lru_cache(maxsize=2)
-def digest_of(table: str) -> str:
+def table_digest(table: str) -> str:
     """Return the SHA-256 of a shipped table."""
     with TABLES[table].open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -10,7 +10,7 @@ from annotation.models import Project, Selection, WorkState
 from learner.configuration.pool import estimator_of, featurizer_of, first_block_rate, secret_sample_of
 from learner.models import Round, TrainingRun
 from learner.strategies.blocks import block_rates
-from learner.work.keys import key_of
+from learner.work.keys import attempt_key
 from privacy.accounting.event import Event, event_from_json
 from privacy.accounting.events import SecretBlockEvent, SecretSampleEvent
 from privacy.models import EntryKind, LedgerEntry, Quota
@@ -115,7 +115,7 @@ def n_blocks(project: Project) -> int:
 def _told(project: Project, block: int) -> float:
     """Return what a block's coins have told already, counting every reservation as if it had been released."""
     runs = TrainingRun.objects.filter(project=project, block__block=block)
-    keys = [key_of(run, attempt) for run in runs for attempt in range(1, run.attempt + 1)]
+    keys = [attempt_key(run, attempt) for run in runs for attempt in range(1, run.attempt + 1)]
     entries = LedgerEntry.objects.filter(kind=EntryKind.RESERVE, idempotency_key__in=keys)
     events = [event_from_json(entry.event) for entry in entries]
     samples = [event for event in events if isinstance(event, SecretSampleEvent)]

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST
 
 from annotation.models import DataKind, Features, Project
 from annotation.people.identity import person_of
-from annotation.projects.settings_words import value_of
+from annotation.projects.settings_words import setting_value
 from annotation.statement import presenters
 from annotation.statement.words import what_words
 from annotation.wording import told
@@ -53,7 +53,7 @@ def release(request: HttpRequest, slug: str, version: int) -> HttpResponse:
         "project": found.project,
         "release": found,
         "checks": [(CHECKS.get(name, name), told(said)) for name, said in sorted(found.checks.items())],
-        "estimator": value_of("estimator", found.estimator),
+        "estimator": setting_value("estimator", found.estimator),
         "rounds": selectors.rounds_behind(found.training_run),
         "used": selectors.trained_on(found.training_run),
         "accuracies": release_selectors.accuracies_of(found),
@@ -155,7 +155,7 @@ def check_again(request: HttpRequest, slug: str, version: int) -> HttpResponse:
     found = release_of(request, slug, version)
     if not may_manage(request, found.project):
         raise PermissionDenied(_("Only a manager of the project can ask for another check."))
-    release_gate.ask_again(release=found)
+    release_gate.check_again(release=found)
     messages.success(request, _("The release is being checked again."))
     return redirect("learner:release", slug=slug, version=version)
 

@@ -35,7 +35,7 @@ def log_of(settings: Json, data: Data, seed: int) -> QueryLog:
     return draw_log(texts, settings, np.random.default_rng([seed, 1]))
 
 
-def key_of(seed: int, *places: int) -> bytes:
+def simulated_key(seed: int, *places: int) -> bytes:
     """Return a gate's key: a simulation's, so that results come again."""
     return np.random.default_rng([seed, 2, *places]).bytes(32)
 
@@ -167,7 +167,7 @@ class GateGrid(LogExperiment):
     def run(self, seed: int, data: Data) -> Json:
         crowd = self.crowd(data, seed)
         grid = [[self.at(crowd, k, rate, seed) for k in self.settings["ks"]] for rate in self.settings["rates"]]
-        passed = crowd.passed(self.settings["ks"][0], self.settings["rates"][-1], key_of(seed, 99))
+        passed = crowd.passed(self.settings["ks"][0], self.settings["rates"][-1], simulated_key(seed, 99))
         budgets = [budget for budget in self.settings["budgets"] if budget < len(passed)] + [len(passed)]
         curves = {
             name: crowd.ranked(passed, budgets, uncertain=name == "uncertainty", seed=seed)
@@ -178,7 +178,7 @@ class GateGrid(LogExperiment):
 
     def at(self, crowd: Crowd, k: int, rate: float, seed: int) -> list[float]:
         """Return how many texts pass one gate, and the accuracy with all of them labelled."""
-        passed = crowd.passed(k, rate, key_of(seed, k, round(100 * rate)))
+        passed = crowd.passed(k, rate, simulated_key(seed, k, round(100 * rate)))
         return [float(len(passed)), crowd.accuracy(passed)]
 
     def combine(self, parts: Sequence[Json]) -> Json:

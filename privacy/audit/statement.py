@@ -44,7 +44,7 @@ class StatementRefused(Exception):
 
 
 @dataclass(slots=True)
-class Terms:
+class StatedAccount:
     """An account as a statement writes it."""
 
     pk: int
@@ -156,7 +156,9 @@ class _AccountDocument:
         self._typed(0, "entries", type(entries).__name__, isinstance(entries, list) and bool(entries), "entries")
         self._fields(0, account["limits"], set(LIMITS))
         first = self._entry(1, entries[0])
-        terms = Terms(first["account_id"], *(account[name] for name in ("scope", "unit", "adjacency", "filter")))
+        terms = StatedAccount(
+            first["account_id"], *(account[name] for name in ("scope", "unit", "adjacency", "filter"))
+        )
         walk = AccountAudit(terms, None, counted=False)
         # What is found of fields and types stands beside what the walk finds.
         walk.verdict = self.verdict
@@ -168,7 +170,7 @@ class _AccountDocument:
         if opened is not None and opened > EPOCH + timedelta(microseconds=first["created_at"] + 999_999):
             self.verdict.expect(0, "opened_at", account["opened_at"], "no later than its first entry")
 
-    def _rows(self, terms: Terms) -> Iterator[dict[str, Any]]:
+    def _rows(self, terms: StatedAccount) -> Iterator[dict[str, Any]]:
         """Yield the entries as the walk takes them, each beside what it says about its parent."""
         limits = {f"account_{name}": self.account["limits"][name] for name in LIMITS}
         earlier: dict[int, dict[str, Any]] = {}

@@ -32,7 +32,7 @@ class LedgerRefused(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownAccount:
     """What a site says of one account: its scope and its checkpoint."""
 
     account: str
@@ -85,7 +85,7 @@ class Witness:
             raise LedgerRefused(f"{path.name} was begun under another key of the site")
         return cls(path, public_key, notes)
 
-    def look(self, shown: Sequence[Shown], proof: Proof) -> list[Checkpoint]:
+    def look(self, shown: Sequence[ShownAccount], proof: Proof) -> list[Checkpoint]:
         """Compare what a site shows with what was seen, keep it, and return it.
 
         Nothing is kept unless all of it follows what was seen.
@@ -178,10 +178,10 @@ class Site:
         if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in AT_HOME):
             raise ValueError("a site's address begins with https://")
 
-    def checkpoints(self) -> list[Shown]:
+    def checkpoints(self) -> list[ShownAccount]:
         """Return what the site shows of each account."""
         rows = self._get("checkpoints", {"limit": PAGE})
-        return [Shown(row["account"], row["checkpoint"]) for row in rows]
+        return [ShownAccount(row["account"], row["checkpoint"]) for row in rows]
 
     def proof(self, account: str, old: int, size: int) -> list[bytes]:
         """Return what is said to show that an account's log grew from one size to another."""

@@ -125,14 +125,14 @@ def main() -> None:
     try:
         session = open_session(order["master"], Path(order["folder"]))
     except Exception as error:  # noqa: BLE001 - told by its class
-        answers.tell(failed=name_of(error))
+        answers.tell(failed=error_name(error))
         raise SystemExit(1) from None
     answers.tell(ready=True)
     while (job := orders.next()) is not None:
         try:
             table = counted(session, job, answers)
         except Exception as error:  # noqa: BLE001 - told by its class
-            answers.tell(failed=name_of(error))
+            answers.tell(failed=error_name(error))
         else:
             answers.hand_over(table)
     session.stop()
@@ -207,7 +207,7 @@ def counts_frame(session: "SparkSession", steps: Steps) -> "DataFrame":
     return _by_share(rows, steps.shares).applyInArrow(lambda rows: steps.count(rows), schema)
 
 
-def name_of(error: BaseException) -> str:
+def error_name(error: BaseException) -> str:
     """Return the class of what went wrong, on whichever host."""
     found = re.search(rf"{FAILED_WITH}(\w+)", str(error))
     return found[1] if found else type(error).__name__

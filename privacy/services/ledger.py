@@ -78,7 +78,7 @@ def change_limit(
     )
     try:
         with transaction.atomic():
-            return _write_limits(account, EntryKind.LIMIT_CHANGE, limits, actor, reason, name_of(approved_by))
+            return _write_limits(account, EntryKind.LIMIT_CHANGE, limits, actor, reason, actor_name(approved_by))
     except IntegrityError as error:
         if broken_rule(error) == "privacy_limit_above_spent":
             raise BudgetExceeded(
@@ -108,7 +108,7 @@ def reserve(
         idempotency_key=key,
         purpose=purpose,
         subject=subject,
-        actor=name_of(actor),
+        actor=actor_name(actor),
         parent=_round_before(account, event),
         **asdict(price(account, event)),
     )
@@ -150,12 +150,12 @@ def commit(*, reservation: LedgerEntry, output_digest: str) -> LedgerEntry:
 
 def void(*, reservation: LedgerEntry, reason: str, actor: Person = None) -> LedgerEntry:
     """Give a reservation back; sound only if no private row was read under it."""
-    return _settle(reservation, EntryKind.VOID, reason=reason, actor=name_of(actor))
+    return _settle(reservation, EntryKind.VOID, reason=reason, actor=actor_name(actor))
 
 
 def charge(*, reservation: LedgerEntry, reason: str, actor: Person = None) -> LedgerEntry:
     """Settle a reservation as spent without an output: its attempt may have read private rows and will not commit."""
-    return _settle(reservation, EntryKind.CHARGE, reason=reason, actor=name_of(actor))
+    return _settle(reservation, EntryKind.CHARGE, reason=reason, actor=actor_name(actor))
 
 
 def charge_stale(*, older_than: timedelta) -> int:
@@ -198,7 +198,7 @@ def record_post_processing(
         purpose=purpose,
         subject=subject,
         output_digest=output_digest,
-        actor=name_of(actor),
+        actor=actor_name(actor),
     )
     try:
         with transaction.atomic():
@@ -212,7 +212,7 @@ def record_post_processing(
         raise
 
 
-def name_of(actor: Person) -> str:
+def actor_name(actor: Person) -> str:
     """Return the name an entry keeps of a person."""
     return actor.get_username() if isinstance(actor, AbstractBaseUser) else actor or ""
 
@@ -226,7 +226,7 @@ def _write_limits(
             kind=kind,
             mechanism="limits",
             event_json=terms.to_json(account, limits, approved_by=approved_by),
-            actor=name_of(actor),
+            actor=actor_name(actor),
             reason=reason,
         )
     )

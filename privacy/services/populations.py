@@ -177,7 +177,7 @@ def _note(account: BudgetAccount, population: Population, records_per_person: in
             kind=EntryKind.LIMIT_CHANGE,
             mechanism="limits",
             event_json=terms.to_json(account, kept),
-            actor=ledger.name_of(actor),
+            actor=ledger.actor_name(actor),
             reason=say_many(
                 "joined the population {name} with at most {n} record of one person",
                 "joined the population {name} with at most {n} records of one person",

@@ -22,7 +22,7 @@ from privacy.audit.keys import SiteKey, decoded
 from privacy.audit.merkle import leaf_hash, root_of
 from privacy.audit.notes import Checkpoint, open_checkpoint, sign_checkpoint
 from privacy.audit.statement import SIGNED_BEFORE, StatementRefused, audit_statement, signature_of
-from privacy.audit.witness import LedgerRefused, Shown, Witness
+from privacy.audit.witness import LedgerRefused, ShownAccount, Witness
 from privacy.services.checkpoints import site_key
 from tests.auditing import Files, handed_over
 
@@ -58,7 +58,7 @@ def audit_refuses(files: Files, *, witnessed: bool = False) -> bool:
 def witness_refuses(files: Files) -> bool:
     """Show the checkpoints of the statement to the witness, who has seen them before; a proof is a guess at best."""
     shown = [
-        Shown(account["scope"], account["checkpoint"])
+        ShownAccount(account["scope"], account["checkpoint"])
         for account in json.loads(files.statement.read_text())["accounts"]
     ]
     return _refused(

@@ -35,7 +35,7 @@ def document_of(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return document
 
 
-def digest_of(document: Mapping[str, Any]) -> str:
+def document_digest(document: Mapping[str, Any]) -> str:
     """Return the digest of a document, whatever the order of its names."""
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
@@ -106,7 +106,7 @@ def _store_version(
         version=version,
         schema_version=SCHEMA_VERSION,
         document=document,
-        digest=digest_of(document),
+        digest=document_digest(document),
         created_by_id=None if actor is None else actor.pk,
     )
     remember(stored.pk, document)

@@ -72,7 +72,7 @@ def check_rows(raw: RawBatch, layout: Layout) -> RowBatch:
         )
     if layout.label:
         places = {name: place for place, name in enumerate(layout.classes)}
-        labels = convert(layout.label, lambda cell: label_of(cell, places, layout.sets))
+        labels = convert(layout.label, lambda cell: stored_label(cell, places, layout.sets))
     if layout.owner_id or layout.metadata:
         kept = {name: convert(name, read_owner_cell) for name in (layout.owner_id, *layout.metadata) if name}
         metadata = [
@@ -201,7 +201,7 @@ def read_label(cell: Any, places: Mapping[str, int]) -> int:
     return place
 
 
-def label_of(cell: Any, places: Mapping[str, int], sets: ChooseSeveral | None) -> int:
+def stored_label(cell: Any, places: Mapping[str, int], sets: ChooseSeveral | None) -> int:
     """Return what is stored for a label: the position of a class, or the number of a set of them."""
     return read_label(cell, places) if sets is None else read_label_set(cell, places, sets)
 

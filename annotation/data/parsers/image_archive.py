@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from annotation.choices.label_types.several import ChooseSeveral
-from annotation.data.parsers.checks import BadCell, label_of, owners_columns, read_owner_cell
+from annotation.data.parsers.checks import BadCell, owners_columns, read_owner_cell, stored_label
 from annotation.data.parsers.rows import BadRow, Layout, RowBatch
 from annotation.errors import InvalidUpload
 from privacy.wording import say
@@ -145,7 +145,7 @@ def is_image_entry(entry: zipfile.ZipInfo) -> bool:
 def read_folder_label(filename: str, places: dict[str, int], sets: ChooseSeveral | None = None) -> int:
     """Return the class whose name is the image's folder; of sets the names may stand beside one another."""
     try:
-        return label_of(PurePosixPath(filename).parent.name, places, sets)
+        return stored_label(PurePosixPath(filename).parent.name, places, sets)
     except BadCell:
         raise BadCell(NO_FOLDER) from None
 

@@ -16,8 +16,8 @@ from annotation.data.parsers.rows import BadRow, Layout, Look, RawBatch
 from annotation.data.parsers.sources import MAXIMUM_LINE_BYTES
 from annotation.data.parsers.workbook_cells import (
     NOT_A_CELL,
+    NumberShownAs,
     SharedTexts,
-    Shown,
     Styles,
     shown_text,
     unescaped,
@@ -138,7 +138,7 @@ class WorkbookReader:
             return cell.value
         if cell.kind != "n":
             raise BadCell(NOT_A_CELL)
-        shown = self._styles[cell.style] if cell.style < len(self._styles) else Shown()
+        shown = self._styles[cell.style] if cell.style < len(self._styles) else NumberShownAs()
         return shown_text(cell.value, shown, since_1904=self._since_1904)
 
     def _all_rows(self) -> Iterator[tuple[int, dict[int, Cell]]]:

@@ -97,7 +97,7 @@ class SharedTexts(PartReader):
             self._kept[number] = text
 
 
-class Shown(NamedTuple):
+class NumberShownAs(NamedTuple):
     """What a style makes of a number."""
 
     day: bool = False
@@ -130,23 +130,23 @@ class Styles(PartReader):
         if name == "cellXfs":
             self._within = False
 
-    def shows(self) -> list[Shown]:
+    def shows(self) -> list[NumberShownAs]:
         """Return what each style shows."""
         return [self._shown(number) for number in self._formats]
 
-    def _shown(self, number: int) -> Shown:
+    def _shown(self, number: int) -> NumberShownAs:
         code = self._codes.get(number)
         if code is None:
             both = number == BOTH
-            return Shown(day=number in DATES or both, time=number in TIMES or both, duration=number == DURATION)
+            return NumberShownAs(day=number in DATES or both, time=number in TIMES or both, duration=number == DURATION)
         if COUNTED_ON.search(code):
-            return Shown(duration=True)
+            return NumberShownAs(duration=True)
         letters = NOT_SHOWN.sub("", code.split(";")[0]).lower()
         if "general" in letters:
-            return Shown()
+            return NumberShownAs()
         day, time = bool(re.search("[yd]", letters)), bool(re.search("[hs]", letters))
         # An m alone is a month; beside hours or seconds it is a minute.
-        return Shown(day=day or ("m" in letters and not time), time=time)
+        return NumberShownAs(day=day or ("m" in letters and not time), time=time)
 
 
 def whole(text: str | None) -> int:
@@ -172,7 +172,7 @@ def number_text(text: str) -> str:
     return str(int(number)) if number.is_integer() and abs(number) < 2**53 else repr(number)
 
 
-def shown_text(text: str, shown: Shown, *, since_1904: bool) -> str:
+def shown_text(text: str, shown: NumberShownAs, *, since_1904: bool) -> str:
     """Return a number as it is shown: a day and a time by ISO 8601, a duration as hours, minutes and seconds."""
     if not any(shown):
         return number_text(text)

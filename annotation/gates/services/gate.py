@@ -93,7 +93,7 @@ class GateEnding(work.Ending):
 
     def refused(self, row: Model, refusal: Exception) -> None:
         assert isinstance(row, Job)
-        reserved = LedgerEntry.objects.filter(idempotency_key=key_of(row, row.attempt)).exists()
+        reserved = LedgerEntry.objects.filter(idempotency_key=gate_key(row, row.attempt)).exists()
         if isinstance(refusal, EngineFailed) and reserved:
             self.give_up(row, said_together(" ", [str(refusal), CHARGED]))
         else:
@@ -117,12 +117,12 @@ def _attempt(job: Job, lease: work.Lease) -> None:
             event=gate_event(gate, project.gate_epsilon),
             purpose=f"gate over upload {dataset.pk}",
             subject=f"dataset:{dataset.pk}",
-            key=key_of(job, job.attempt),
+            key=gate_key(job, job.attempt),
         )
         run = GateRun.objects.create(project=project, dataset=dataset, reservation=reservation)
         passed = scan.release(dataset, gate, lease, engine)
     with transaction.atomic():
-        entry = ledger.commit(reservation=reservation, output_digest=digest_of(passed))
+        entry = ledger.commit(reservation=reservation, output_digest=output_digest(passed))
         run.state = GateState.COMMITTED
         run.committed_entry = entry
         run.passed_count = passed.num_rows
@@ -134,12 +134,12 @@ def _attempt(job: Job, lease: work.Lease) -> None:
         jobs.send_project_changed(project.pk)
 
 
-def key_of(job: Job, attempt: int) -> UUID:
+def gate_key(job: Job, attempt: int) -> UUID:
     """Return the idempotency key of one attempt: the next one draws new coins, so it pays anew."""
     return uuid5(job.pk, str(attempt))
 
 
-def digest_of(passed: pa.Table) -> str:
+def output_digest(passed: pa.Table) -> str:
     """Return the SHA-256 of the whole output: one JSON array [text, count] a line, sorted by text."""
     digest = hashlib.sha256()
     for batch in passed.to_batches():
@@ -175,7 +175,7 @@ def _store_queries(run: GateRun, project: Project, passed: pa.Table) -> None:
 
 def _lose(job: Job, attempts: range) -> None:
     """Charge what these attempts reserved and never settled, and mark their runs lost."""
-    keys = [key_of(job, attempt) for attempt in attempts]
+    keys = [gate_key(job, attempt) for attempt in attempts]
     with transaction.atomic():
         reserved = LedgerEntry.objects.filter(idempotency_key__in=keys, kind="reserve")
         for reservation in reserved.exclude(children__kind__in=SETTLEMENTS).select_related("account"):

@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from annotation import access
-from annotation.digests import digest_of
+from annotation.digests import secret_digest
 from annotation.errors import InvalidConfiguration, LinkEnded
 from annotation.models import Oracle, Project, Role
 from annotation.models.joining import CrowdLink, CrowdParticipant
@@ -39,7 +39,7 @@ def create_link(
     token = secrets.token_urlsafe(24)
     link = CrowdLink.objects.create(
         project=project,
-        digest=digest_of(token),
+        digest=secret_digest(token),
         platform=platform,
         study=study,
         answers_wanted=answers_wanted,
@@ -58,7 +58,7 @@ def revoke_link(*, link: CrowdLink) -> None:
 
 def find_link(*, token: str, study: str) -> CrowdLink:
     """Return the live link, if it is meant for this study."""
-    link = CrowdLink.objects.select_related("project").filter(digest=digest_of(token)).first()
+    link = CrowdLink.objects.select_related("project").filter(digest=secret_digest(token)).first()
     if (
         link is None
         or link.project.oracle != Oracle.CROWD

@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from annotation import access
-from annotation.digests import digest_of
+from annotation.digests import secret_digest
 from annotation.errors import LinkEnded
 from annotation.models import Membership, Project
 from annotation.models.groups import PeopleGroup
@@ -41,7 +41,7 @@ def create_invitation(
         project=project,
         group=group,
         role=role,
-        digest=digest_of(secret),
+        digest=secret_digest(secret),
         note=note,
         maximum_uses=maximum_uses,
         expires_at=timezone.now() + lifetime,
@@ -58,7 +58,9 @@ def live_invitations() -> QuerySet[Invitation]:
 
 def find_invitation(*, secret: str) -> Invitation:
     """Return the live invitation behind a link; a wrong, ended or used one is told apart by nobody."""
-    found = live_invitations().select_related("project", "group", "created_by").filter(digest=digest_of(secret)).first()
+    found = (
+        live_invitations().select_related("project", "group", "created_by").filter(digest=secret_digest(secret)).first()
+    )
     if found is None:
         raise LinkEnded("This invitation does not exist or has ended. Ask whoever sent it for a new one.")
     return found

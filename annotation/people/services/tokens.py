@@ -10,7 +10,7 @@ from django.db import connection
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
-from annotation.digests import digest_of
+from annotation.digests import secret_digest
 from annotation.models import ApiToken
 from annotation.work.services import rates
 
@@ -62,7 +62,7 @@ def create_token(*, user: User, name: str, scopes: list[str], lifetime: timedelt
         raise ValueError(f"lifetime must be above 0 and at most 366 days, got {lifetime}")
     secret = PREFIX + secrets.token_urlsafe(32)
     token = ApiToken.objects.create(
-        user=user, name=name, digest=digest_of(secret), scopes=sorted(scopes), expires_at=Now() + lifetime
+        user=user, name=name, digest=secret_digest(secret), scopes=sorted(scopes), expires_at=Now() + lifetime
     )
     token.refresh_from_db(fields=["expires_at"])
     return token, secret
@@ -73,7 +73,7 @@ def find_token(*, secret: str) -> ApiToken | None:
     # By the database's clock, the one clock of all processes.
     token = (
         ApiToken.objects.select_related("user")
-        .filter(digest=digest_of(secret), revoked_at=None, expires_at__gt=Now(), user__is_active=True)
+        .filter(digest=secret_digest(secret), revoked_at=None, expires_at__gt=Now(), user__is_active=True)
         .annotate(stale=Q(last_used_at=None) | Q(last_used_at__lt=Now() - NOTED_EVERY))
         .first()
     )
@@ -87,7 +87,7 @@ def use_token(*, secret: str, limit: int) -> ApiToken | None:
 
     One statement, for every request of a program begins with it.
     """
-    digest = digest_of(secret)
+    digest = secret_digest(secret)
     with connection.cursor() as cursor:
         cursor.execute(USE, {"digest": digest, "key": rates.count_key(what="api", who=digest)})
         found = cursor.fetchone()

@@ -7,7 +7,7 @@ from django import forms
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
-from annotation.choices.catalogue import CATALOGUE, names_of
+from annotation.choices.catalogue import CATALOGUE, parameter_names
 from annotation.choices.choice_fields import field_of, kind_field
 from annotation.choices.planned_settings import planned_settings
 from annotation.choices.preset import Preset
@@ -31,7 +31,7 @@ def _later_field(declared: Parameter) -> forms.Field:
     return field
 
 
-def words_of(field: forms.Field, value: Any) -> str:
+def readable_value(field: forms.Field, value: Any) -> str:
     """Return a value as people read it."""
     if isinstance(field, forms.BooleanField):
         return _("yes") if value else _("no")
@@ -65,7 +65,7 @@ class ChoosingForm(ProjectForm):
     @classmethod
     def later_names(cls) -> list[str]:
         """Return the names of those settings that pages of their own ask for once a project stands."""
-        return [name for kind in LATER for name in names_of(kind) if name not in cls.base_fields]
+        return [name for kind in LATER for name in parameter_names(kind) if name not in cls.base_fields]
 
     def offer_optional(self) -> None:
         """Add a field for each kind of which a project may choose one or none, where there is one to choose."""
@@ -114,7 +114,7 @@ class ChoosingForm(ProjectForm):
             if default is None and isinstance(field, forms.ChoiceField):
                 default = field.widget.choices[0][0]
             # The page of every field reads it; Django's fields have no such attribute of their own.
-            field.default_words = "" if name in TYPED else words_of(field, default)  # type: ignore[attr-defined]
+            field.default_words = "" if name in TYPED else readable_value(field, default)  # type: ignore[attr-defined]
 
     @classmethod
     def ticked(cls, data: Mapping[str, Any]) -> dict[str, bool]:

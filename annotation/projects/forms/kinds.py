@@ -14,7 +14,7 @@ from annotation.projects.forms.cards import ChoiceCards
 from annotation.projects.forms.pool import PoolProjectForm
 from annotation.projects.forms.streams import StreamProjectForm
 from annotation.projects.forms.wizard import arrival_of, preset_of
-from annotation.projects.settings_words import name_of, value_of
+from annotation.projects.settings_words import setting_name, setting_value
 
 
 class KindForm(forms.Form):
@@ -84,7 +84,7 @@ class KindForm(forms.Form):
 def kind_of(project: Project) -> list[tuple[str, str]]:
     """Return who is protected from whom in a project, as names and words."""
     names = ("preset", "oracle", "arrival", "privacy_unit")
-    return [(name_of(name), _words(name, getattr(project, name))) for name in names]
+    return [(setting_name(name), _words(name, getattr(project, name))) for name in names]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +103,11 @@ def differences(project: Project, changes: Mapping[str, Any]) -> list[Difference
     first = ("oracle", "arrival", "privacy_unit", "preset")
     names = [*first, *(name for name in fields if name not in first), *changes]
     return [
-        Difference(name_of(name), _words(name, standing.get(name)), _words(name, changes[name]))
+        Difference(setting_name(name), _words(name, standing.get(name)), _words(name, changes[name]))
         for name in dict.fromkeys(names)
         if name in changes
     ]
 
 
 def _words(name: str, value: Any) -> str:
-    return gettext(PRESETS[value].title) if name == "preset" else value_of(name, value)
+    return gettext(PRESETS[value].title) if name == "preset" else setting_value(name, value)

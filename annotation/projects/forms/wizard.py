@@ -14,9 +14,9 @@ from annotation.choices.catalogue import CATALOGUE
 from annotation.choices.preset import Preset
 from annotation.choices.presets import PRESETS, broken_rules
 from annotation.models import Arrival, Oracle, PrivacyUnit
-from annotation.populations.selectors import Terms
+from annotation.populations.selectors import SharingTerms
 from annotation.projects.forms.cards import ChoiceCards
-from annotation.projects.forms.choosing import ChoosingForm, words_of
+from annotation.projects.forms.choosing import ChoosingForm, readable_value
 from annotation.projects.forms.pool import PoolProjectForm
 from annotation.projects.forms.streams import StreamProjectForm
 from annotation.statement.budget_levels import LEVELS
@@ -150,13 +150,13 @@ class BudgetLevelForm(forms.Form):
         super().__init__(data, initial={"level": draft.get("level", OWN_LIMIT), "people": draft.get("people")})
 
 
-def terms_of(form: ChoosingForm) -> Terms:
+def sharing_terms(form: ChoosingForm) -> SharingTerms:
     """Return what decides which limit a draft's project may share; while it is wrong elsewhere, as far as known."""
     if not form.is_valid():
         unit = form.data.get("privacy_unit") or form.initial["privacy_unit"]
-        return Terms(unit=str(unit), filter="", epsilon_limit=0.0)
+        return SharingTerms(unit=str(unit), filter="", epsilon_limit=0.0)
     values = form.values()
-    return Terms(unit=values["privacy_unit"], filter=filter_of(values), epsilon_limit=values["pool_epsilon"])
+    return SharingTerms(unit=values["privacy_unit"], filter=filter_of(values), epsilon_limit=values["pool_epsilon"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +254,7 @@ def _value(form: ChoosingForm, bound: forms.BoundField) -> str:
         return f"{count}: {', '.join(classes)}"
     if bound.name == "columns":
         return ", ".join(column["name"] for column in value or []) or gettext("none")
-    return words_of(bound.field, value)
+    return readable_value(bound.field, value)
 
 
 def as_sent(value: Any) -> str:

@@ -17,7 +17,7 @@ from annotation.models import Project, Role
 from annotation.people.identity import note_nothing
 from annotation.projects.configuration_file import LARGEST, copied_draft, differences, file_of, parse_file
 from annotation.projects.forms.wizard import Step
-from annotation.projects.settings_words import name_of, value_of
+from annotation.projects.settings_words import setting_name, setting_value
 from annotation.projects.views.wizard import keep_draft
 from annotation.wording import told
 
@@ -88,4 +88,4 @@ def _told_differences(project: Project, other: Project) -> list[tuple[str, str, 
     found = differences(project, other)
     if project.preset != other.preset:
         found = [("preset", project.preset, other.preset), *found]
-    return [(name_of(name), value_of(name, one), value_of(name, two)) for name, one, two in found]
+    return [(setting_name(name), setting_value(name, one), setting_value(name, two)) for name, one, two in found]

@@ -16,7 +16,7 @@ from annotation.populations.forms import MembershipForm
 from annotation.projects.forms.choosing import ChoosingForm
 from annotation.projects.forms.pool import PoolProjectForm
 from annotation.projects.forms.streams import StreamProjectForm
-from annotation.projects.forms.wizard import terms_of
+from annotation.projects.forms.wizard import sharing_terms
 from annotation.projects.selectors import project_cards
 from annotation.projects.services import projects
 
@@ -69,10 +69,10 @@ def new_project(request: HttpRequest, preset: str) -> HttpResponse:
     if request.method == "POST" and ("show" in request.POST or not form.settings_are_shown(request.POST)):
         note_nothing(request)
         form = form_class.shown_for(request.POST, preset=chosen)
-        shown = MembershipForm(person=request.user, terms=terms_of(form), chosen=request.POST.dict())
+        shown = MembershipForm(person=request.user, terms=sharing_terms(form), chosen=request.POST.dict())
         context = {"form": form, "membership": shown, "preset": chosen, "changed": True}
         return render(request, "annotation/new_project.html", context)
-    membership = MembershipForm(request.POST or None, person=request.user, terms=terms_of(form))
+    membership = MembershipForm(request.POST or None, person=request.user, terms=sharing_terms(form))
     if request.method == "POST" and form.is_valid() and membership.is_valid():
         values = form.project_values() | membership.cleaned_data
         project = projects.create_project(preset=preset, owner=person_of(request), **values)

@@ -21,7 +21,7 @@ from annotation.projects.forms.configuration import chosen_values, configuration
 from annotation.projects.forms.kinds import kind_of
 from annotation.projects.forms.settings import SettingsForm
 from annotation.projects.services import configuring, projects
-from annotation.projects.settings_words import name_of, value_of
+from annotation.projects.settings_words import setting_name, setting_value
 from annotation.wording import told
 
 SHOWN = 100
@@ -42,7 +42,7 @@ def settings(request: HttpRequest, slug: str) -> HttpResponse:
         "form": form,
         "is_charged": history.is_charged(project),
         "may_open": may_open(request),
-        "fixed": [(name_of(name), value_of(name, value)) for name, value in history.fixed_settings(project)],
+        "fixed": [(setting_name(name), setting_value(name, value)) for name, value in history.fixed_settings(project)],
         "version": project.changes.count() + 1,
         "changes": _versions(project),
         "actions": [(action, sentence_of(action)) for action in project.actions.order_by("-pk")[:SHOWN_ACTIONS]],
@@ -59,7 +59,7 @@ def _versions(project: Project) -> list[dict[str, Any]]:
             "version": newest - place,
             "change": change,
             "fields": [
-                (name_of(name), value_of(name, before), value_of(name, after))
+                (setting_name(name), setting_value(name, before), setting_value(name, after))
                 for name, (before, after) in sorted(change.fields.items())
             ],
         }

@@ -31,9 +31,9 @@ from annotation.projects.forms.wizard import (
     draft_form,
     errors_of,
     fields_of,
+    sharing_terms,
     shown_settings,
     step_of,
-    terms_of,
     typed_in,
 )
 from annotation.projects.services import projects
@@ -139,7 +139,7 @@ def _check(request: HttpRequest, key: str) -> HttpResponse:
     form = draft_form(PRESETS[key], draft_of(request, key))
     if request.method == "POST" and "go" in request.POST:
         return redirect("annotation:wizard", preset=key, step=_wanted(request, Step.CHECK))
-    membership = MembershipForm(draft_of(request, key), person=request.user, terms=terms_of(form))
+    membership = MembershipForm(draft_of(request, key), person=request.user, terms=sharing_terms(form))
     if request.method == "POST" and form.is_valid() and membership.is_valid():
         values = form.project_values() | membership.cleaned_data
         project = projects.create_project(preset=key, owner=person_of(request), **values)
@@ -212,7 +212,7 @@ def _membership(
     """Return what a step asks about the limit shared with other projects, where it asks for limits at all."""
     if asked is None:
         return None
-    return MembershipForm(draft if typed else None, person=request.user, terms=terms_of(form), chosen=draft)
+    return MembershipForm(draft if typed else None, person=request.user, terms=sharing_terms(form), chosen=draft)
 
 
 def _compared(request: HttpRequest, key: str) -> Project | None:

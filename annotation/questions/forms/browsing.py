@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Membership, Project, QueryState, ReportKind, Role
 from annotation.models.marks import Tag
-from annotation.questions.answers import names_of
+from annotation.questions.answers import answer_names
 from annotation.questions.browsing import ASKED, PAGE, SHORTEST_SEARCH, Wanted
 from annotation.questions.services import assigning
 from annotation.questions.services.reports import MAX_COMMENT_LENGTH
@@ -60,7 +60,7 @@ class QuestionFilter(forms.Form):
         people = list(members.values_list("user", "user__username"))
         named = {
             "state": states,
-            "choice": list(enumerate(names_of(project))),
+            "choice": list(enumerate(answer_names(project))),
             "annotator": people,
             "tag": list(Tag.objects.filter(project=project).order_by("name").values_list("pk", "name")),
             "assigned": people,

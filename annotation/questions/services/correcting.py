@@ -64,7 +64,7 @@ def _agree_anew(project: Project, query: Query) -> None:
     if Consensus.objects.filter(query=query, settled_by__isnull=False).exists():
         return
     Consensus.objects.filter(query=query).delete()
-    votes = labels.votes_of(query)
+    votes = labels.current_answers(query)
     if label_type(project).agreed(votes) is None and review.ask_one_more(project=project, query=query):
         Query.objects.filter(pk=query.pk).update(state=QueryState.OPEN)
     else:

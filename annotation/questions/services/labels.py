@@ -126,7 +126,7 @@ def submit_label(*, assignment: Assignment, choice: int, key: UUID | None = None
         if query.state == QueryState.GOLD:
             gold.judge_member(project=project, user_id=assignment.annotator_id)
             return label
-        votes = [choice] if query.overlap == 1 else votes_of(query)
+        votes = [choice] if query.overlap == 1 else current_answers(query)
         if len(votes) == query.overlap and (
             label_type(project).agreed(votes) is not None or not review.ask_one_more(project=project, query=query)
         ):
@@ -196,7 +196,7 @@ def _same_label(label: Label, choice: int) -> Label:
     return label
 
 
-def votes_of(query: Query) -> Sequence[int]:
+def current_answers(query: Query) -> Sequence[int]:
     """Return the current answers of a question, in no order."""
     given = Label.objects.filter(query=query, superseded_at=None, choice__isnull=False)
     return [choice for choice in given.values_list("choice", flat=True) if choice is not None]

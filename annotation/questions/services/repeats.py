@@ -14,7 +14,7 @@ from privacy.wording import say_many
 FURTHER_ANSWERS = 2
 
 
-def ask_again(*, project: Project, round_number: int, query_ids: Sequence[int]) -> None:
+def open_for_more_answers(*, project: Project, round_number: int, query_ids: Sequence[int]) -> None:
     """Open questions that were answered for two more answers each, in this order; all of them or, refusing, none.
 
     What was agreed on is taken back until the further answers are in, and then counts as a new label.

@@ -49,7 +49,7 @@ def settle(*, project: Project, query_id: int, choice: int, manager: User, keep_
     return consensus
 
 
-def ask_again(*, project: Project, query_id: int) -> Query:
+def ask_beyond_overlap(*, project: Project, query_id: int) -> Query:
     """Give a disputed question to one more person, whatever the limit."""
     _refuse_in_front_of_a_crowd(project)
     with transaction.atomic():
@@ -59,7 +59,7 @@ def ask_again(*, project: Project, query_id: int) -> Query:
     return query
 
 
-def leave_out(*, project: Project, query_id: int) -> Query:
+def leave_out_disputed(*, project: Project, query_id: int) -> Query:
     """Give a disputed question up."""
     _refuse_where_chance_settles(project)
     with transaction.atomic():

@@ -67,7 +67,7 @@ def end_leases(*, query: Query) -> None:
     )
 
 
-def ask_again(*, project: Project, query_id: int, user: AbstractBaseUser) -> Query:
+def ask_set_aside_again(*, project: Project, query_id: int, user: AbstractBaseUser) -> Query:
     """Put a question back into the queue, for those who skipped it as well, and settle what was reported about it."""
     with transaction.atomic():
         query = _locked_set_aside(project, query_id)
@@ -79,7 +79,7 @@ def ask_again(*, project: Project, query_id: int, user: AbstractBaseUser) -> Que
     return query
 
 
-def leave_out(*, project: Project, query_id: int, user: AbstractBaseUser) -> Query:
+def leave_out_set_aside(*, project: Project, query_id: int, user: AbstractBaseUser) -> Query:
     """Give a question up: nobody is asked about it again, and what was reported about it is settled."""
     with transaction.atomic():
         query = _locked_set_aside(project, query_id)

@@ -21,7 +21,7 @@ from django.utils.translation import gettext as _
 from annotation import selectors
 from annotation.choices.class_looks import NO_LOOK, Look, grouped, looks_of
 from annotation.models import Project, QuestionKind
-from annotation.questions.answers import label_type, names_of, places_in
+from annotation.questions.answers import answer_names, label_type, places_in
 from annotation.questions.class_list import is_many, listed
 from annotation.questions.forms.labels import FLAGS, SKIP_REASONS
 
@@ -87,7 +87,7 @@ def parts_of(assignment: Any, *, token: str, earlier: int | None, last: str | No
         finds_classes=kind.finds_classes,
         most=project.labels_per_record if kind.takes_several else None,
         none_allowed=kind.takes_several and project.none_allowed,
-        answers=tuple(names_of(project)),
+        answers=tuple(answer_names(project)),
         looks=looks_of(project.settings, project.classes) if kind.finds_classes else (),
         confirm_answers=project.confirm_answers,
         oracle=project.oracle,

@@ -66,7 +66,11 @@ def reported(request: HttpRequest, slug: str) -> HttpResponse:
 def decide(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
     """Have a question asked again, or leave it out for good."""
     project = managed_project(request, slug)
-    change = setting_aside.ask_again if request.POST.get("decision") == "ask" else setting_aside.leave_out
+    change = (
+        setting_aside.ask_set_aside_again
+        if request.POST.get("decision") == "ask"
+        else setting_aside.leave_out_set_aside
+    )
     try:
         change(project=project, query_id=query_id, user=person_of(request))
     except Query.DoesNotExist as absent:

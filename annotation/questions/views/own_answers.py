@@ -13,7 +13,7 @@ from annotation.models import Assignment, Project, Role
 from annotation.people.identity import person_of
 from annotation.questions import conversations
 from annotation.questions import own_answers as presenters
-from annotation.questions.answers import label_type, names_of
+from annotation.questions.answers import label_type, answer_names
 from annotation.questions.forms.labels import CommentForm, LabelForm
 from annotation.questions.services import conversing, correcting
 
@@ -37,7 +37,7 @@ def own_answers(request: HttpRequest, slug: str) -> HttpResponse:
         before=int(before) if before.isdecimal() and len(before) < 19 else None,
         unread=unread,
     )
-    choices = list(enumerate(names_of(project)))
+    choices = list(enumerate(answer_names(project)))
     context = {
         "project": project,
         "page": page,

@@ -141,7 +141,7 @@ def review_queue(request: HttpRequest, slug: str) -> HttpResponse:
             "question": selectors.shown_of(
                 project, query, image_url=reverse("annotation:review_image", args=[slug, query.pk])
             ),
-            "votes": presenters.votes_of(query),
+            "votes": presenters.counted_votes(query),
             "form": SettleForm(project=project, auto_id=f"id_{query.pk}_%s"),
         }
         for query in disputed.select_related("project", "record")[:most]
@@ -173,9 +173,9 @@ def settle(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
     get_object_or_404(Query, pk=query_id, project=project)
     action, form = request.POST.get("action"), SettleForm(request.POST, project=project)
     if action == "ask":
-        review.ask_again(project=project, query_id=query_id)
+        review.ask_beyond_overlap(project=project, query_id=query_id)
     elif action == "leave":
-        review.leave_out(project=project, query_id=query_id)
+        review.leave_out_disputed(project=project, query_id=query_id)
     elif form.is_valid():
         review.settle(project=project, query_id=query_id, manager=person_of(request), **form.cleaned_data)
     else:

@@ -29,7 +29,7 @@ from learner.pools import selectors as pool_selectors
 from learner.pools.services import features
 from learner.selectors import answers as answer_selectors
 from learner.starts.services import version_zero
-from learner.work.keys import key_of
+from learner.work.keys import attempt_key
 from learner.work.services import attempts
 from privacy.errors import AlreadySettled
 from privacy.mechanisms.randomness import SecureRandom
@@ -53,7 +53,7 @@ def pay_for_answers(project: Project) -> LedgerEntry | None:
             account=project.labels_account,
             event=event,
             purpose="all answers, questions and models",
-            key=key_of(series, series.attempt),
+            key=attempt_key(series, series.attempt),
             subject="answers",
         )
         fault_point("answers_reserved")
@@ -102,7 +102,7 @@ def say_answers(run: TrainingRun) -> None:
             purpose=f"say the answers to {len(questions)} questions",
             subject=attempts.subject_of(run),
             output_digest=_digest(questions, said),
-            key=key_of(run, run.attempt, part="answers"),
+            key=attempt_key(run, run.attempt, part="answers"),
         )
         RandomizedLabel.objects.bulk_create(
             [

@@ -5,7 +5,7 @@ import json
 from django.conf import settings
 
 from annotation.models import Oracle, Project
-from annotation.projects.settings_words import value_of
+from annotation.projects.settings_words import setting_value
 from learner import selectors
 from learner.models import Evaluation, ModelRelease, ReleaseState
 from learner.releases.model_card import Metric, Privacy
@@ -25,7 +25,7 @@ def facts_of(project: Project) -> Facts:
     privacy: Privacy = {
         "oracle": "crowd" if project.oracle == Oracle.CROWD else "trusted",
         "questions_shown": not project.hides_selection,
-        "accounts": [publishing.terms_of(account) for account in accounts],
+        "accounts": [publishing.card_terms(account) for account in accounts],
         "entries": [],
         "heads": {},
         "issued_at": publishing.today(),
@@ -38,7 +38,7 @@ def facts_of(project: Project) -> Facts:
         "privacy": privacy,
         "accounts": [_account(account) for account in accounts],
         "texts_per_contributor": chosen.get("texts_per_contributor"),
-        **{name: str(value_of(name, chosen.get(name) or "")) for name in ("selection", "estimator", "features")},  # type: ignore[typeddict-item]
+        **{name: str(setting_value(name, chosen.get(name) or "")) for name in ("selection", "estimator", "features")},  # type: ignore[typeddict-item]
         "newest_version": newest.version if newest else None,
         "metrics": _metrics(newest),
         "checks": dict(newest.checks) if newest else {},
@@ -52,7 +52,7 @@ def _account(account: BudgetAccount) -> AccountFacts:
     now = guarantee(account)
     changes = LedgerEntry.objects.filter(account=account, kind__in=(EntryKind.GRANT, EntryKind.LIMIT_CHANGE))
     return {
-        "terms": publishing.terms_of(account),
+        "terms": publishing.card_terms(account),
         "limits": [_limit(entry) for entry in changes.order_by("sequence")],
         "mechanisms": [
             {

@@ -128,7 +128,7 @@ def _staged_release(
     public = list(releases.public_test_sets(project))
     scores = [releases.score_model(model, dataset) for dataset in public]
     accounts = _accounts_now(project)
-    terms = [terms_of(account) for account in accounts]
+    terms = [card_terms(account) for account in accounts]
     privacy: Privacy = {
         "oracle": "crowd" if project.oracle == Oracle.CROWD else "trusted",
         "questions_shown": not project.hides_selection,
@@ -292,7 +292,7 @@ def _paid_event(entry: LedgerEntry) -> dict[str, Any]:
     return dict(paid.event) if paid is not None else {}
 
 
-def terms_of(account: BudgetAccount) -> AccountTerms:
+def card_terms(account: BudgetAccount) -> AccountTerms:
     """Return an account's terms as cards print them."""
     now, quota = guarantee(account), quota_of(account)
     return {

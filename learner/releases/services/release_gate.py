@@ -58,7 +58,7 @@ def check_release(*, release_id: int) -> ModelRelease:
     return release
 
 
-def ask_again(*, release: ModelRelease) -> None:
+def check_again(*, release: ModelRelease) -> None:
     """Have a candidate that was held back checked anew, by a worker; nothing happens to what is released."""
     with transaction.atomic():
         held = ModelRelease.objects.filter(pk=release.pk, state=ReleaseState.CANDIDATE)

@@ -20,7 +20,7 @@ from learner.work.services.progress import QUESTIONS, SCORES, Progress
 from privacy.services.faults import fault_point
 
 
-def ask_again(chosen: Round, progress: Progress) -> None:
+def repeat_doubted(chosen: Round, progress: Progress) -> None:
     """Open the questions the model doubts; what was answered to them is looked at by nobody."""
     project = chosen.project
     settled = repeat_selectors.settled_questions(project)
@@ -36,13 +36,13 @@ def ask_again(chosen: Round, progress: Progress) -> None:
     progress.begin(QUESTIONS)
     fault_point("round_chosen")
     with transaction.atomic():
-        repeats.ask_again(project=project, round_number=chosen.number, query_ids=ids.tolist())
+        repeats.open_for_more_answers(project=project, round_number=chosen.number, query_ids=ids.tolist())
         entries = attempts.record_free_use(
             chosen,
             gates=pool_selectors.gate_entries(examples.datasets),
             operation="repeat votes",
             purpose=f"choose the questions of round {chosen.number}",
-            output_digest=attempts.digest_of(chosen, ids),
+            output_digest=attempts.asked_digest(chosen, ids),
         )
         finish_work(row=chosen, committed_entry=entries[-1], selected=len(ids))
         send_on_commit(settings.PROJECT_CHANGED_TASK, project_id=project.pk)

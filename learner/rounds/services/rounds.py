@@ -206,7 +206,7 @@ def run_round(*, round_id: int) -> None:
             # Before anybody answers: what is asked next may then hang on what was said of the answers before.
             randomized_answers.pay_for_answers(chosen.project)
         if chosen.strategy == Selection.REPEAT_VOTES:
-            repeat_rounds.ask_again(chosen, progress)
+            repeat_rounds.repeat_doubted(chosen, progress)
             return
         screen = screen_of(chosen.project)
         model = scoring.scoring_model(chosen)
@@ -245,7 +245,7 @@ def _ask_trusted(chosen: Round, progress: Progress) -> None:
     with transaction.atomic():
         queue.open_queries(project=project, round_number=chosen.number, record_ids=ids)
         suggestions.suggest_for_round(chosen, Examples(ids, rows, candidates.datasets))
-        entry = ledger.commit(reservation=reservation, output_digest=attempts.digest_of(chosen, ids))
+        entry = ledger.commit(reservation=reservation, output_digest=attempts.asked_digest(chosen, ids))
         _finish(chosen, entry, selected=len(ids))
 
 
@@ -274,7 +274,7 @@ def _ask_crowd(chosen: Round, progress: Progress) -> None:
             gates=gates,
             operation=f"{chosen.strategy} selection",
             purpose=f"choose the questions of round {chosen.number}",
-            output_digest=attempts.digest_of(chosen, ids),
+            output_digest=attempts.asked_digest(chosen, ids),
         )
         _finish(chosen, entries[-1], selected=len(ids))
 

@@ -65,7 +65,7 @@ def ask_screened(chosen: Round, screen: Screen, model: LinearModel, progress: Pr
     with transaction.atomic():
         queue.open_queries(project=project, round_number=chosen.number, record_ids=ids)
         suggestions.suggest_for_round(chosen, Examples(ids, rows, candidates.datasets))
-        entry = ledger.commit(reservation=reservation, output_digest=attempts.digest_of(chosen, ids))
+        entry = ledger.commit(reservation=reservation, output_digest=attempts.asked_digest(chosen, ids))
         _store_looks(candidates, looks, _fresh(candidates, looks, screen))
         finish_work(row=chosen, committed_entry=entry, selected=len(ids))
         send_on_commit(settings.PROJECT_CHANGED_TASK, project_id=project.pk)

@@ -21,7 +21,7 @@ from learner.pools import selectors as pool_selectors
 from learner.pools.selectors import Examples
 from learner.pools.services import features
 from learner.strategies.rows import ListedRows, Rows
-from learner.work.keys import key_of
+from learner.work.keys import attempt_key
 from learner.work.services import attempts
 from privacy.services import ledger
 
@@ -147,6 +147,6 @@ def _record(chosen: Round, release: ModelRelease, ids: NDArray[np.int64]) -> Non
         operation="suggestions",
         purpose=f"suggest classes of version {release.version} in round {chosen.number}",
         subject=attempts.subject_of(chosen),
-        output_digest=attempts.digest_of(chosen, ids),
-        key=key_of(chosen, chosen.attempt, part="suggestions"),
+        output_digest=attempts.asked_digest(chosen, ids),
+        key=attempt_key(chosen, chosen.attempt, part="suggestions"),
     )

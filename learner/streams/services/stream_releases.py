@@ -10,7 +10,7 @@ from learner.linear_model import LinearModel
 from learner.models import Stream, TrainingRun
 from learner.releases.services import publishing, release_gate
 from learner.releases.services.publishing import StagedRelease
-from learner.work.keys import key_of
+from learner.work.keys import attempt_key
 from learner.work.services import attempts
 from privacy.errors import SimulationNotReleasable
 from privacy.models import LedgerEntry
@@ -38,7 +38,7 @@ def release_version(run: TrainingRun, lease: Lease) -> None:
             purpose=f"release version {run.version}",
             subject=attempts.subject_of(run),
             output_digest=staged.digest,
-            key=key_of(run, run.attempt),
+            key=attempt_key(run, run.attempt),
         )
         Stream.objects.filter(pk=stream.pk).update(batches_released=F("batches_used"))
         return entry, [paid, entry]

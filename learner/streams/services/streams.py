@@ -27,7 +27,7 @@ from learner.policies import BatchState
 from learner.selectors import streams as stream_selectors
 from learner.streaming import Examination, examine
 from learner.streams.services import stream_updates
-from learner.work.keys import key_of
+from learner.work.keys import attempt_key
 from learner.work.services.dispatch import RUN_STREAM_TASK, send_on_commit
 from privacy.errors import AlreadySettled, BudgetExceeded
 from privacy.mechanisms.randomness import SecureRandom
@@ -75,7 +75,7 @@ def _pay(project: Project) -> bool:
             account=project.pool_account,
             event=event,
             purpose="the whole stream, however long",
-            key=key_of(stream, stream.attempt),
+            key=attempt_key(stream, stream.attempt),
             subject="stream",
         )
     except BudgetExceeded:

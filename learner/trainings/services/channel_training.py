@@ -15,7 +15,7 @@ from learner.releases.services import publishing, release_gate, stopping
 from learner.releases.services.publishing import StagedRelease
 from learner.selectors import answers as answer_selectors
 from learner.starts.services import version_zero
-from learner.work.keys import key_of
+from learner.work.keys import attempt_key
 from learner.work.services import attempts
 from learner.work.services.progress import FEATURES, FIT, RELEASE, TRAINING, TRAINING_PAID, Progress
 from privacy.models import LedgerEntry
@@ -78,7 +78,7 @@ def train_on_questions(run: TrainingRun, lease: Lease) -> None:
             purpose=f"train version {run.version}",
             subject=attempts.subject_of(run),
             output_digest=staged.digest,
-            key=key_of(run, run.attempt),
+            key=attempt_key(run, run.attempt),
         )
         return entry, [*gates, *free, paid, *batches, entry]
 

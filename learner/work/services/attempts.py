@@ -12,7 +12,7 @@ from annotation.errors import WorkCancelled
 from annotation.work.services import work
 from learner.errors import LearnerError
 from learner.models import Round, TrainingRun
-from learner.work.keys import key_of
+from learner.work.keys import attempt_key
 from privacy.accounting.event import Event
 from privacy.errors import PrivacyError
 from privacy.models import SETTLEMENTS, BudgetAccount, EntryKind, LedgerEntry
@@ -57,14 +57,14 @@ def attempt_at(row: Round | TrainingRun) -> AbstractContextManager[work.Lease | 
 def reserve(row: Round | TrainingRun, *, account: BudgetAccount, event: Event, purpose: str) -> LedgerEntry:
     """Hold the cost of this attempt, durably, before anything private is read."""
     entry = ledger.reserve(
-        account=account, event=event, purpose=purpose, key=key_of(row, row.attempt), subject=subject_of(row)
+        account=account, event=event, purpose=purpose, key=attempt_key(row, row.attempt), subject=subject_of(row)
     )
     row.reservation = entry
     row.save(update_fields=["reservation"])
     return entry
 
 
-def digest_of(chosen: Round, ids: NDArray[np.int64]) -> str:
+def asked_digest(chosen: Round, ids: NDArray[np.int64]) -> str:
     """Return what the ledger keeps of the ids a round asked about; others cannot hold guesses against it."""
     return keyed_digest(ids, of=f"{chosen.project.pool_account.scope} {subject_of(chosen)}")
 
@@ -81,14 +81,14 @@ def record_free_use(
             purpose=purpose,
             subject=subject_of(row),
             output_digest=output_digest,
-            key=key_of(row, row.attempt, part=f"gate {gate.sequence}"),
+            key=attempt_key(row, row.attempt, part=f"gate {gate.sequence}"),
         )
         for gate in gates
     ]
 
 
 def _charge_open(row: Round | TrainingRun, *, attempts: range) -> None:
-    keys = [key_of(row, attempt) for attempt in attempts]
+    keys = [attempt_key(row, attempt) for attempt in attempts]
     reserved = LedgerEntry.objects.filter(idempotency_key__in=keys, kind=EntryKind.RESERVE)
     for reservation in reserved.exclude(children__kind__in=SETTLEMENTS).select_related("account"):
         with transaction.atomic():

@@ -129,7 +129,7 @@ def test_in_front_of_a_crowd_nobody_is_asked_because_others_disagreed(crowd):
     assert queue.claim_next(project=crowd, user=people[2]) is None
     disputed = Query.objects.filter(state=QueryState.DISPUTED).first()
     with pytest.raises(InvalidConfiguration, match="would know that answers differ"):
-        review.ask_again(project=crowd, query_id=disputed.pk)
+        review.ask_beyond_overlap(project=crowd, query_id=disputed.pk)
     with pytest.raises(InvalidConfiguration, match="would know that answers differ"):
         review.settle(project=crowd, query_id=disputed.pk, choice=0, manager=crowd.created_by, keep_as_check=True)
     review.settle(project=crowd, query_id=disputed.pk, choice=0, manager=crowd.created_by)

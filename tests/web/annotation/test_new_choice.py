@@ -20,7 +20,7 @@ from annotation.choices.person_limits import PersonLimits
 from annotation.choices.presets import PRESETS
 from annotation.choices.quality_checks import QualityChecks
 from annotation.choices.question_plan import QuestionPlan
-from annotation.choices.services.configurations import digest_of
+from annotation.choices.services.configurations import document_digest
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration
 from annotation.models import Project
 from annotation.models.configurations import Configuration, KnownChoice
@@ -203,7 +203,7 @@ def test_the_settings_page_changes_it_as_another_version_with_a_history(project,
     assert project.settings["length_scale"] == 1.5
     versions = Configuration.objects.filter(project=project).order_by("version")
     assert [(one.version, one.document["selection"]["length_scale"]) for one in versions] == [(1, 0.75), (2, 1.5)]
-    assert [one.digest for one in versions] == [digest_of(one.document) for one in versions]
+    assert [one.digest for one in versions] == [document_digest(one.document) for one in versions]
     assert versions[1].created_by == manager
     assert project.changes.latest("pk").fields["length_scale"] == [0.75, 1.5]
     history = client.get(reverse("annotation:settings", args=[project.slug])).content.decode()

@@ -13,7 +13,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.people.services.tokens import PREFIX, create_token
-from dpal_site.logins import SessionStore, digest_of
+from dpal_site.logins import SessionStore, session_digest
 from dpal_site.models import GuessCount
 
 pytestmark = pytest.mark.django_db
@@ -163,7 +163,7 @@ def test_keys_of_sessions_cannot_be_guessed(ann, monkeypatch):
     assert len(store.secret) == 32
     # 32 draws of the system's random numbers among 36 characters: 165 bits.
     assert asked[-32:] == [36] * 32
-    assert store.session_key == digest_of(store.secret)
+    assert store.session_key == session_digest(store.secret)
 
 
 def test_nothing_is_weaker_than_128_bits(ann, settings, turns_on_a_site):

@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from dpal_site import sessions
-from dpal_site.logins import ByEmail, ByUserName, NotWritable, SessionMiddleware, SessionStore, digest_of
+from dpal_site.logins import ByEmail, ByUserName, NotWritable, SessionMiddleware, SessionStore, session_digest
 from dpal_site.models import Session
 
 pytestmark = pytest.mark.django_db
@@ -78,7 +78,7 @@ class TestSessions:
         secret = client.cookies[settings.SESSION_COOKIE_NAME].value
         (row,), (listed,) = Session.objects.all(), UserSession.objects.all()
         held = {str(value) for value in (*vars(row).values(), *vars(listed).values())}
-        assert row.session_key == listed.session_key == digest_of(secret)
+        assert row.session_key == listed.session_key == session_digest(secret)
         assert secret not in held
         for key in held:
             client.cookies[settings.SESSION_COOKIE_NAME] = key
@@ -89,7 +89,7 @@ class TestSessions:
     def test_database_and_program_make_the_same_digest(self):
         with connection.cursor() as cursor:
             cursor.execute("SELECT dpal_site_session_digest(%s)", ["é" * 32])
-            assert cursor.fetchone() == (digest_of("é" * 32),)
+            assert cursor.fetchone() == (session_digest("é" * 32),)
 
     @pytest.mark.parametrize("shown", ["", "a", "A" * 32, "a" * 33, "a" * 31 + "\0", "é" * 32, "'; --"])
     def test_what_is_no_secret_is_not_looked_up(self, client, shown, django_assert_num_queries):

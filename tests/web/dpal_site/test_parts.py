@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import get_resolver, reverse
 from psycopg import sql
 
-from annotation.digests import digest_of
+from annotation.digests import secret_digest
 from annotation.models import Assignment, AssignmentState, Encounter, Label, Membership, Query, Record, Report
 from annotation.models import joining as joining_models
 from annotation.models.configurations import KNOWN
@@ -142,7 +142,7 @@ class TestTheRoleIsEnough:
         self.all_pages(project, web, role, part={})
         joining_models.CrowdLink.objects.create(
             project=project,
-            digest=digest_of("t" * 43),
+            digest=secret_digest("t" * 43),
             platform="prolific",
             answers_wanted=1,
             completion_code="CODECODE",

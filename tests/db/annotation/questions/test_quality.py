@@ -244,16 +244,16 @@ class TestReview:
         assert Consensus.objects.filter(query=disputed).exists()
 
     def test_one_more_person_or_nobody(self, disputed):
-        review.ask_again(project=disputed.project, query_id=disputed.pk)
+        review.ask_beyond_overlap(project=disputed.project, query_id=disputed.pk)
         (eve,) = make_annotators(disputed.project, 1)
         answer(disputed.project, eve, 1)
         assert Consensus.objects.get().choice == 1
         other = make_project(overlap=2)
         with pytest.raises(InvalidConfiguration):
-            review.leave_out(project=other, query_id=disputed.pk)
+            review.leave_out_disputed(project=other, query_id=disputed.pk)
 
     def test_left_out(self, disputed):
-        review.leave_out(project=disputed.project, query_id=disputed.pk)
+        review.leave_out_disputed(project=disputed.project, query_id=disputed.pk)
         disputed.refresh_from_db()
         assert disputed.state == "withdrawn"
 

@@ -78,7 +78,7 @@ def test_asked_again_it_goes_to_those_who_skipped_it_too():
     first, second = make_annotators(project, 2)
     labels.submit_label(assignment=queue.claim_next(project=project, user=first), choice=1)
     skip(project, second)
-    setting_aside.ask_again(project=project, query_id=query.pk, user=project.created_by)
+    setting_aside.ask_set_aside_again(project=project, query_id=query.pk, user=project.created_by)
     query.refresh_from_db()
     assert (query.state, query.open_slots) == (QueryState.OPEN, 1)
     labels.submit_label(assignment=queue.claim_next(project=project, user=second), choice=1)
@@ -91,11 +91,11 @@ def test_left_out_it_never_comes_back():
     (query,) = open_records(project, 1)
     (person,) = make_annotators(project, 1)
     skip(project, person)
-    setting_aside.leave_out(project=project, query_id=query.pk, user=project.created_by)
+    setting_aside.leave_out_set_aside(project=project, query_id=query.pk, user=project.created_by)
     query.refresh_from_db()
     assert query.state == QueryState.WITHDRAWN
     with pytest.raises(InvalidConfiguration):
-        setting_aside.ask_again(project=project, query_id=query.pk, user=project.created_by)
+        setting_aside.ask_set_aside_again(project=project, query_id=query.pk, user=project.created_by)
 
 
 def test_a_closed_block_takes_what_was_set_aside_with_it():
@@ -146,7 +146,7 @@ class TestFlags:
         reports.comment_on(assignment=assignment, comment="odd")
         reports.flag_question(assignment=assignment, kind=ReportKind.SENSITIVE)
         assert Report.objects.filter(resolved_at=None).count() == 2
-        setting_aside.ask_again(project=project, query_id=query.pk, user=project.created_by)
+        setting_aside.ask_set_aside_again(project=project, query_id=query.pk, user=project.created_by)
         assert not Report.objects.filter(resolved_at=None).exists()
 
     def test_a_report_of_another_project_is_not_resolved(self):

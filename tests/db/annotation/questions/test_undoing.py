@@ -123,7 +123,7 @@ def test_a_skip_stays_after_ten_minutes_and_after_a_manager_decided(project):
     (query,) = open_records(project, 1)
     (person,) = make_annotators(project, 1)
     skipped = skip(project, person)
-    setting_aside.leave_out(project=project, query_id=query.pk, user=project.created_by)
+    setting_aside.leave_out_set_aside(project=project, query_id=query.pk, user=project.created_by)
     with pytest.raises(UndoRefused):
         undoing.undo_skip(project=project, skipped=skipped)
     assert not selectors.undoable_skips(person).exists()

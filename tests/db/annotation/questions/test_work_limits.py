@@ -54,7 +54,7 @@ def ask_about(project, contributors):
     ],
 )
 def test_quiet_hours_may_pass_midnight(now, start, end, quiet):
-    assert work_limits.within(now, start, end) == quiet
+    assert work_limits.within_hours(now, start, end) == quiet
 
 
 def test_nothing_is_handed_out_in_quiet_hours():

@@ -90,7 +90,7 @@ def test_a_stale_reservation_that_was_charged_is_paid_again_and_not_used():
         account=project.pool_account,
         event=stream_event(project),
         purpose="the whole stream, however long",
-        key=streams.key_of(stream, 1),
+        key=streams.attempt_key(stream, 1),
         subject="stream",
     )
     ledger.charge(reservation=reservation, reason="stale")

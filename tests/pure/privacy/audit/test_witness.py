@@ -10,7 +10,7 @@ from privacy.audit.__main__ import main
 from privacy.audit.keys import SiteKey
 from privacy.audit.merkle import consistency_proof, leaf_hash, root_of
 from privacy.audit.notes import Checkpoint, sign_checkpoint
-from privacy.audit.witness import LedgerRefused, Shown, Site, Witness, witness_site
+from privacy.audit.witness import LedgerRefused, ShownAccount, Site, Witness, witness_site
 
 KEY = SiteKey.from_secret("a secret of the test, long enough to derive a key")
 OTHER = SiteKey.from_secret("another secret of the test, as long as the other")
@@ -23,9 +23,9 @@ class Ledger:
     def __init__(self, **logs: list[bytes]) -> None:
         self.logs, self.key = logs, KEY
 
-    def checkpoints(self) -> list[Shown]:
+    def checkpoints(self) -> list[ShownAccount]:
         return [
-            Shown(name, sign_checkpoint(Checkpoint(f"site/{name}", len(leaves), root_of(leaves)), self.key))
+            ShownAccount(name, sign_checkpoint(Checkpoint(f"site/{name}", len(leaves), root_of(leaves)), self.key))
             for name, leaves in self.logs.items()
         ]
 

@@ -12,7 +12,7 @@ import pytest
 
 from dpal_site.embedded.servers import REPOSITORY
 from privacy.engines import spark_driver
-from privacy.engines.spark_driver import Answers, name_of, packed
+from privacy.engines.spark_driver import Answers, error_name, packed
 from privacy.engines.spark_steps import StepFailed
 from tests.spark_cluster import needs_spark
 
@@ -73,9 +73,9 @@ def test_the_archive_alone_is_the_kernel(tmp_path):
 
 def test_errors_have_names_and_no_words():
     told = "PythonException: Traceback ... StepFailed: step failed with PoolDamaged\n at org.apache..."
-    assert name_of(RuntimeError(told)) == "PoolDamaged"
-    assert name_of(StepFailed("step failed with ValueError")) == "ValueError"
-    assert name_of(KeyError("a secret text")) == "KeyError"
+    assert error_name(RuntimeError(told)) == "PoolDamaged"
+    assert error_name(StepFailed("step failed with ValueError")) == "ValueError"
+    assert error_name(KeyError("a secret text")) == "KeyError"
 
 
 @needs_spark

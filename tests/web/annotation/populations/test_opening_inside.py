@@ -102,7 +102,7 @@ def test_only_populations_that_fit_are_offered(owner, client, settings):
 
 def test_an_account_of_rhos_is_offered_no_sum_of_epsilons(owner, client):
     opened(owner, "Sums", filter="pure")
-    rhos = selectors.Terms(unit="record", filter="zcdp", epsilon_limit=1.0)
+    rhos = selectors.SharingTerms(unit="record", filter="zcdp", epsilon_limit=1.0)
     population = selectors.populations_of(owner).get()
     assert "sums rhos" in selectors.rule_against(population, rhos, 1)
 

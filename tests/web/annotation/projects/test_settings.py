@@ -14,7 +14,7 @@ from annotation.models import Project, Role
 from annotation.models.history import Action, ProjectChange
 from annotation.people.services import tokens
 from annotation.people.services.tokens import Scope
-from annotation.projects.settings_words import name_of, value_of
+from annotation.projects.settings_words import setting_name, setting_value
 from privacy.accounting.events import RandomChoiceEvent
 from privacy.services import ledger
 from tests.counting import new_counter
@@ -89,13 +89,13 @@ def test_the_history_counts_versions_and_speaks_the_readers_language(client, pro
 def test_every_setting_has_a_name_and_its_values_words(project):
     kept = {"id", "labels_used_through", "labels_used_at"}
     for name in {*Project.absent, *(field.attname for field in Project._meta.concrete_fields)} - kept:
-        assert name_of(name) != name, name
-        assert value_of(name, None) == "none"
-    assert value_of("columns", [{"name": "age", "low": 0, "high": 9}, {"name": "place"}]) == "age, place"
-    assert value_of("pool_account_id", 7) == "#7"
-    assert value_of("training_epsilon", 0.30000000000000004) == "0.3"
+        assert setting_name(name) != name, name
+        assert setting_value(name, None) == "none"
+    assert setting_value("columns", [{"name": "age", "low": 0, "high": 9}, {"name": "place"}]) == "age, place"
+    assert setting_value("pool_account_id", 7) == "#7"
+    assert setting_value("training_epsilon", 0.30000000000000004) == "0.3"
     # A column that a later version of the site does not have any more.
-    assert (name_of("gone"), value_of("gone", 3)) == ("gone", "3")
+    assert (setting_name("gone"), setting_value("gone", 3)) == ("gone", "3")
 
 
 def test_a_period_is_part_of_the_history(client, project):
