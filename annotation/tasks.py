@@ -66,7 +66,7 @@ def return_expired_leases_task() -> None:
 @shared_task
 def forget_old_counts_task() -> None:
     """Delete what rate limits no longer need."""
-    rates.forget_old_counts()
+    rates.forget_old_tries()
 
 
 @shared_task(acks_late=True)

@@ -8,7 +8,7 @@ from django.utils.formats import date_format, number_format
 from django.utils.timezone import localtime
 from django.utils.translation import gettext, ngettext
 
-from privacy.wording import Message, Messages, fields_of, filled, text_of
+from privacy.wording import Message, Messages, filled, template_fields, text_of
 
 NUMBER = re.compile(r"(-?)(\d[\d,]*(?:\.\d+)?)(.*)")
 
@@ -28,7 +28,7 @@ def told(said: str) -> str:
     if not values:
         return str(gettext(said.code))
     form = ngettext(said.code, said.plural, values["n"]) if said.plural else gettext(said.code)
-    formats = fields_of(said.plural or said.code)
+    formats = template_fields(said.plural or said.code)
     return filled(form, {name: _shown(value, formats.get(name, "")) for name, value in values.items()})
 
 

@@ -4,8 +4,8 @@ Run: python -m benchmarks.gate_texts --data DIR [--seeds 20] [--out docs/results
 
 DIR holds slurp_dev_test_utterances.csv (SLURP's requests to a voice assistant, CC BY 4.0), which names nobody. So who
 said what how often is drawn: requests fall with their rank by a Zipf-Mandelbrot law, a third of the lines are one
-person's alone, and people say from two lines up, most of them few (`dpal_site.demo.voice_log.draw_log`). The file as it
-is, each line a record of nobody, stands beside that. It is a simulation: seeded randomness and known texts.
+person's alone, and people say from two lines up, most of them few (`dpal_site.demo.voice_log.draw_voice_log`).
+The file as it is, each line a record of nobody, stands beside that. It is a simulation: seeded randomness and known texts.
 """
 
 import argparse
@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.crowd import FILE
-from dpal_site.demo.voice_log import draw_log
+from dpal_site.demo.voice_log import draw_voice_log
 from privacy.accounting.gate_planning import best_gate
 from privacy.gate import KAnonymityGate, ThresholdGate
 from privacy.mechanisms.randomness import SimulationRandom
@@ -111,7 +111,7 @@ def compare(requests: list[str], *, people: int, rule: Normalizer, seeds: int) -
     for seed in range(seeds):
         texts, named = requests, None
         if people:
-            log = draw_log(sorted(set(requests)), contributors=people, rng=np.random.default_rng(seed))
+            log = draw_voice_log(sorted(set(requests)), contributors=people, rng=np.random.default_rng(seed))
             texts, named = log.texts, log.contributors
         for entrant in entrants("contributor" if people else "record", rule):
             cost = entrant.gate.event().cost() if isinstance(entrant.gate, ThresholdGate) else None

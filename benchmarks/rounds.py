@@ -102,7 +102,7 @@ def open_pool(project: Any, rows: int) -> Any:
     batches = (rng.normal(size=(size, DIMENSION)).astype(np.float32) / 6 for size in sizes)
     version = featurizer_of(project).version
     name = f"features/{project.pk}/{dataset.pk}-{version}.npy"
-    with files.written(name) as path:
+    with files.written_file(name) as path:
         written = write_matrix(path, batches, dimension=DIMENSION)
     FeatureMatrix.objects.create(
         dataset=dataset, version=version, file=name, sha256=written.sha256, rows=rows, dimension=DIMENSION
@@ -133,12 +133,12 @@ def chosen_by(project: Any, name: str, rows: int) -> Found:
 def listed(dataset: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return id and row of every candidate, read from the records in ranges."""
     from annotation.models import Record
-    from learner.pools.selectors import table
+    from learner.pools.selectors import integer_table
 
     parts = []
     for start in range(0, dataset.row_count, 500_000):
         inside = Record.objects.filter(dataset=dataset, row_number__gte=start, row_number__lt=start + 500_000)
-        part = table(inside.order_by("row_number").values_list("id", "row_number"), columns=2)
+        part = integer_table(inside.order_by("row_number").values_list("id", "row_number"), columns=2)
         parts.append((part[:, 0].copy(), part[:, 1].copy()))
     return np.concatenate([ids for ids, _ in parts]), np.concatenate([rows for _, rows in parts])
 
@@ -183,7 +183,7 @@ def as_before(dataset: Any, choose: Callable[..., NDArray[np.int64]]) -> Found:
     with costs(found, dataset.row_count):
         X = features.open_features(dataset)
         asked = choose(X, *listed(dataset))
-    features.let_go(X)
+    features.let_go_of_files(X)
     return found | {"asked": len(asked)}
 
 

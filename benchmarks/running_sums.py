@@ -19,8 +19,8 @@ from benchmarks.trials.public_tasks import TASKS
 from learner.estimators.softmax_steps import PrivateSoftmaxSteps
 from learner.estimators.sums import PrivateSums
 from learner.linear_model import LinearModel
-from learner.planning.simulation.task import Task
-from learner.planning.simulation.trusted import encoded, settings_of
+from learner.planning.simulation.task import SimulationTask
+from learner.planning.simulation.trusted import encoded_records, settings_of
 from learner.strategies.blocks import block_rates, draw_blocks
 from privacy.accounting.events import SecretBlockEvent
 from privacy.mechanisms.randomness import SimulationRandom
@@ -29,7 +29,9 @@ ALL, OWN, STEPS = "all blocks", "own block", "gradient steps"
 DEFAULTS = PRESETS["pool-experts"].defaults
 
 
-def course(task: Task, rows: np.ndarray, test: np.ndarray, seed: int, *, way: str) -> tuple[list[float], float]:
+def course(
+    task: SimulationTask, rows: np.ndarray, test: np.ndarray, seed: int, *, way: str
+) -> tuple[list[float], float]:
     """Return the accuracy after each block, and the epsilon of all of them."""
     rates = block_rates(DEFAULTS["selection_rate"])
     blocks = draw_blocks(len(rows), DEFAULTS["selection_rate"], SimulationRandom(seed))
@@ -67,7 +69,7 @@ def main() -> None:
     for name in arguments.only:
         with tempfile.TemporaryDirectory() as folder:
             task = TASKS[name].task(Path(folder), arguments.data or Path(), seeds=1)
-        rows, test = encoded(task, settings_of(task))
+        rows, test = encoded_records(task, settings_of(task))
         for way in (ALL, OWN, STEPS):
             runs = [course(task, rows, test, seed, way=way) for seed in range(arguments.seeds)]
             reached = np.array([run[0] for run in runs])

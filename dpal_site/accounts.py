@@ -65,7 +65,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         """
         name = _name_in(credentials)
         try:
-            self._attempt = guessing.count_try(request, name)
+            self._attempt = guessing.count_password_try(request, name)
         except TooOften as early:
             raise self._too_early(request, name) from early
         self._login_failed_rl_usage = ratelimit.consume(

@@ -19,7 +19,7 @@ from annotation.questions.api import router as questions_router
 from annotation.questions.browsing_api import router as browsing_router
 from annotation.questions.conversations_api import router as conversations_router
 from annotation.rest.base import BearerToken
-from annotation.rest.responses import as_code, problem
+from annotation.rest.responses import as_code, problem_reference
 from annotation.statement.api import router as ledger_router
 from dpal_site import problems
 from dpal_site.problems import problem_response
@@ -47,7 +47,7 @@ class DescribedAPI(NinjaAPI):
                 described = methods[method] = deepcopy(operation)
                 told = described["responses"]
                 for status in _common_refusals(path, described):
-                    told.setdefault(status, problem(status))
+                    told.setdefault(status, problem_reference(status))
         return schema
 
 

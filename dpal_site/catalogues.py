@@ -47,7 +47,7 @@ NO_DATE = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class CatalogueMessage:
     """One message: its text and, where it counts something, its plural."""
 
     text: str
@@ -59,9 +59,9 @@ class Message:
         return f"{self.text}{PLURAL}{self.plural}" if self.plural else self.text
 
 
-def messages_in(folders: Iterable[Path]) -> set[Message]:
+def messages_in(folders: Iterable[Path]) -> set[CatalogueMessage]:
     """Return every message marked for translation in the Python files and templates under `folders`."""
-    found: set[Message] = set()
+    found: set[CatalogueMessage] = set()
     for folder in folders:
         for path in folder.rglob("*.py"):
             if "migrations" not in path.parts:
@@ -71,7 +71,7 @@ def messages_in(folders: Iterable[Path]) -> set[Message]:
     return found
 
 
-def _in_python(source: str) -> Iterator[Message]:
+def _in_python(source: str) -> Iterator[CatalogueMessage]:
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
             yield from _refusal(node.exc)
@@ -89,38 +89,38 @@ def _strings(parts: Iterable[ast.expr]) -> list[str]:
     return [part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
 
 
-def _marked(call: ast.Call) -> Iterator[Message]:
+def _marked(call: ast.Call) -> Iterator[CatalogueMessage]:
     name = _name_of(call.func)
     wanted = 1 if name in SINGULAR else 2 if name in PLURALS else 0
     strings = _strings(call.args[:wanted])
     if wanted and len(strings) == wanted:
-        yield Message(*strings)
+        yield CatalogueMessage(*strings)
     if name == "Preset":
         # Pure modules know no gettext; the page translates what it shows of a preset, and a page doubles percent signs.
         for text in _strings(word.value for word in call.keywords if word.arg in PRESET_WORDS):
-            yield Message(text.replace("%", "%%"))
+            yield CatalogueMessage(text.replace("%", "%%"))
 
 
-def _refusal(error: ast.Call) -> Iterator[Message]:
+def _refusal(error: ast.Call) -> Iterator[CatalogueMessage]:
     """Find what our own errors say to people: the page that shows a refusal translates it."""
     name = _name_of(error.func)
     if not hasattr(builtins, name) and name not in UNTRANSLATED:
         # Our refusals have their sentence first, but for those that name rows or a status before it.
-        yield from (Message(text) for text in _strings(error.args[:2]))
+        yield from (CatalogueMessage(text) for text in _strings(error.args[:2]))
 
 
-def _broken_rule(target: ast.Subscript, rule: ast.expr) -> Iterator[Message]:
+def _broken_rule(target: ast.Subscript, rule: ast.expr) -> Iterator[CatalogueMessage]:
     """Find the rules a configuration can break: the form that shows them translates them."""
     if _name_of(target.value) == "broken":
-        yield from map(Message, _strings([rule]))
+        yield from map(CatalogueMessage, _strings([rule]))
 
 
-def _in_template(path: Path) -> Iterator[Message]:
+def _in_template(path: Path) -> Iterator[CatalogueMessage]:
     # Django turns a template into calls of gettext; the text before one is no indentation.
     lines = templatize(path.read_text(encoding="utf-8"), origin=str(path)).splitlines()
     calls = io.BytesIO("\n".join(line.lstrip() for line in lines).encode())
     for _line, texts, _comments, _context in extract("python", calls, IN_TEMPLATES):
-        yield Message(texts) if isinstance(texts, str) else Message(*texts)
+        yield CatalogueMessage(texts) if isinstance(texts, str) else CatalogueMessage(*texts)
 
 
 class _Written(Catalog):

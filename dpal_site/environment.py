@@ -31,6 +31,6 @@ CLUSTER_ADDRESS = validate.Regexp(
 )
 
 
-def one_of(*names: str) -> validate.OneOf:
+def one_of_words(*names: str) -> validate.OneOf:
     """Return the rule that a variable has one of these values; an empty one stands for none."""
     return validate.OneOf(names, error="must be " + " or ".join(repr(name) if name else "unset" for name in names))

@@ -15,7 +15,7 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 from django.core.exceptions import PermissionDenied
 from django.core.handlers.wsgi import WSGIRequest
 
-from annotation.people.identity import address_of
+from annotation.people.identity import network_address
 from dpal_site import parts
 
 # What is said between two neighbours and goes no further; who asks is told anew.
@@ -74,7 +74,7 @@ def _address(environment: WSGIEnvironment) -> str:
 
 def _headers(request: WSGIRequest) -> dict[str, str]:
     try:
-        who = address_of(request)
+        who = network_address(request)
     except PermissionDenied:
         who = request.META.get("REMOTE_ADDR", "")
     kept = {name: value for name, value in request.headers.items() if name.lower() not in BETWEEN_NEIGHBOURS}

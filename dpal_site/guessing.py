@@ -64,7 +64,7 @@ class Attempt:
     keys: tuple[str, ...]
 
 
-def count_try(request: HttpRequest, name: str) -> Attempt:
+def count_password_try(request: HttpRequest, name: str) -> Attempt:
     """Count a try of a password under this name before it is looked at; `TooOften` where it comes too early."""
     account = account_of(name)
     browser = known_browser(request, account)

@@ -55,7 +55,7 @@ def work(request: HttpRequest) -> HttpResponse:
         "scanner_away": scanning.is_on() and not scanning.is_there(),
         "leases": long_work.leases(),
         "unfinished": long_work.unfinished(),
-        "failed": long_work.failed(),
+        "failed": long_work.failed_lately(),
         "days": long_work.FAILED_DAYS,
     }
     return render(request, "work.html", context)
@@ -68,7 +68,7 @@ def send_again(request: HttpRequest, kind: str, key: str) -> HttpResponse:
     return _answered(
         request,
         kind,
-        done=lambda: long_work.send_again(kind=kind, key=key),
+        done=lambda: long_work.resend_long_work(kind=kind, key=key),
         said=_("It was sent to a worker again."),
     )
 
@@ -81,7 +81,7 @@ def cancel(request: HttpRequest, kind: str, key: str) -> HttpResponse:
     return _answered(
         request,
         kind,
-        done=lambda: long_work.cancel(kind=kind, key=key, by=by),
+        done=lambda: long_work.stop_long_work(kind=kind, key=key, by=by),
         said=_("It stops at its next safe point. What it has reserved stays charged."),
     )
 

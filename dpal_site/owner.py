@@ -12,7 +12,7 @@ from dpal_site.embedded import servers
 from dpal_site.embedded.database_address import parse_database_url, through_pooler
 
 
-def owner_database_url() -> str:
+def owner_address() -> str:
     """Return the address of the role that owns the tables."""
     if settings.DATABASE_OWNER_URL:
         return settings.DATABASE_OWNER_URL
@@ -28,7 +28,7 @@ def owner_database_url() -> str:
 def as_owner() -> Iterator[None]:
     """Have this thread talk to the database as its owner, over a connection of its own, until the block ends."""
     used = connections[DEFAULT_DB_ALIAS]
-    address = parse_database_url(owner_database_url())
+    address = parse_database_url(owner_address())
     if settings.DATABASE_POOLER:
         address = through_pooler(address)
     backend = load_backend(address["ENGINE"])

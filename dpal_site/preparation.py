@@ -37,12 +37,12 @@ def prepare_database(*, verbosity: int = 1) -> None:
     call_command("migrate", verbosity=verbosity, interactive=False)
     with owner.as_owner():
         try:
-            begin_counter()
+            see_to_counter()
         except RollbackDetected as error:
             logger.error("%s", error)
 
 
-def begin_counter() -> None:
+def see_to_counter() -> None:
     """See that the database has its counter; that of an earlier version is taken from where it used to lie."""
     earlier, now = Path(settings.VAR_DIR) / "ledger-counter.json", Path(settings.LEDGER_COUNTER_PATH)
     moved = not settings.LEDGER_COUNTER_URL and earlier != now and earlier.exists() and not now.exists()
@@ -58,11 +58,11 @@ def grant_roles() -> None:
     To be called as the owner.
     """
     site_role.grant_site_role(roles.role_of(settings.DATABASE_URL))
-    if url := label_database_url():
+    if url := label_process_database_url():
         label_role.grant_label_role(roles.role_of(url))
 
 
-def label_database_url() -> str:
+def label_process_database_url() -> str:
     """Return the address the label process uses, empty where a site with its own database gave it none."""
     given = env.str("LABEL_DATABASE_URL", "")
     return given or (servers.label_database_url() if settings.EMBEDDED else "")

@@ -34,7 +34,7 @@ ALLOWED = frozenset({"second_factor", "login", "logout", "preferences", "healthz
 ALLOWED_PREFIXES = ("mfa_", "account_", "usersessions_", "api:")
 
 
-class Verdict(StrEnum):
+class SessionVerdict(StrEnum):
     """What is known of a session's person."""
 
     HAS = "has"
@@ -60,15 +60,15 @@ def is_asked_of(user: User) -> bool:
     return Membership.objects.filter(user=user, role__in=roles).exists()
 
 
-def verdict_of(request: HttpRequest) -> Verdict:
+def verdict_of(request: HttpRequest) -> SessionVerdict:
     """Judge the person of a session by the database, and remember the verdict with the session."""
     user = person_of(request)
     if is_mfa_enabled(user, FACTORS):
-        verdict = Verdict.HAS
+        verdict = SessionVerdict.HAS
     elif not is_asked_of(user) or (settings.OIDC_ASKS_SECOND_FACTOR and _vouched_for(request, user)):
-        verdict = Verdict.NOT_ASKED
+        verdict = SessionVerdict.NOT_ASKED
     else:
-        verdict = Verdict.MISSING
+        verdict = SessionVerdict.MISSING
     request.session[VERDICT] = [verdict, int(time.time())]
     return verdict
 
@@ -77,11 +77,11 @@ def _vouched_for(request: HttpRequest, user: User) -> bool:
     return any(record.get("method") == "socialaccount" for record in get_authentication_records(request, user))
 
 
-def _known(request: HttpRequest) -> Verdict | None:
+def _known(request: HttpRequest) -> SessionVerdict | None:
     """Return what the session says. The label process believes it whatever its age: it may not look for itself."""
     verdict, noted = request.session.get(VERDICT, (None, 0))
     fresh = settings.SERVES_LABELS_ALONE or 0 <= time.time() - noted < VERDICT_SECONDS
-    return Verdict(verdict) if verdict in (Verdict.HAS, Verdict.NOT_ASKED) and fresh else None
+    return SessionVerdict(verdict) if verdict in (SessionVerdict.HAS, SessionVerdict.NOT_ASKED) and fresh else None
 
 
 class SecondFactorMiddleware:
@@ -103,7 +103,7 @@ class SecondFactorMiddleware:
         if (
             not settings.SERVES_LABELS_ALONE
             and request.user.is_authenticated
-            and verdict_of(request) != Verdict.MISSING
+            and verdict_of(request) != SessionVerdict.MISSING
         ):
             return None
         onward = {"next": request.get_full_path()} if request.method == "GET" else {}
@@ -118,6 +118,6 @@ def second_factor(request: HttpRequest) -> HttpResponse:
     onward = request.GET.get("next", "")
     if not url_has_allowed_host_and_scheme(onward, {request.get_host()}, require_https=request.is_secure()):
         onward = reverse("annotation:projects")
-    if verdict_of(request) != Verdict.MISSING:
+    if verdict_of(request) != SessionVerdict.MISSING:
         return redirect(onward)
     return render(request, "second_factor.html", {"onward": onward})

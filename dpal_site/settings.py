@@ -11,7 +11,7 @@ from dpal_site import language_models
 from dpal_site.broker_address import broker_tls
 from dpal_site.embedded import servers
 from dpal_site.embedded.database_address import through_pooler
-from dpal_site.environment import AT_LEAST_ONE, CLUSTER_ADDRESS, NOT_NEGATIVE, SCANNER_ADDRESS, env, one_of
+from dpal_site.environment import AT_LEAST_ONE, CLUSTER_ADDRESS, NOT_NEGATIVE, SCANNER_ADDRESS, env, one_of_words
 from dpal_site.file_address import storage_settings
 from dpal_site.mail import mail_settings
 from dpal_site.monitoring import logs
@@ -20,7 +20,7 @@ from dpal_site.schedule import BEAT_SCHEDULE, HEAVY_TASKS, QUEUES
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = servers.var_dir()
 # Which pages this process serves: all, those for annotators (`label`), or all but those (`web`); see `parts`.
-SITE_PART = env.str("SITE_PART", "", validate=one_of("web", "label", ""))
+SITE_PART = env.str("SITE_PART", "", validate=one_of_words("web", "label", ""))
 SERVES_LABELS_ALONE = SITE_PART == "label"
 # Where each part sends what the other one serves, as a browser sees it.
 WEB_URL, LABEL_URL = env.str("WEB_URL", ""), env.str("LABEL_URL", "")
@@ -139,7 +139,7 @@ if EMBEDDED:
     DATABASE_URL = servers.label_database_url() if SERVES_LABELS_ALONE else servers.database_url()
 DATABASES = {"default": servers.database_settings(DATABASE_URL)}
 # `transaction`: what stands at that address is PgBouncer or the like, and no two transactions need share a session.
-DATABASE_POOLER = env.str("DATABASE_POOLER", "", validate=one_of("transaction", ""))
+DATABASE_POOLER = env.str("DATABASE_POOLER", "", validate=one_of_words("transaction", ""))
 if DATABASE_POOLER:
     DATABASES["default"] = through_pooler(DATABASES["default"])
 else:
@@ -176,7 +176,7 @@ AUTHENTICATION_BACKENDS = [
 ]
 
 # Who may open an account: whoever holds an invitation, or with SIGNUP=open everybody.
-SIGNUP = env.str("SIGNUP", "invited", validate=one_of("invited", "open"))
+SIGNUP = env.str("SIGNUP", "invited", validate=one_of_words("invited", "open"))
 HTTPS = env.bool("HTTPS", False)
 ACCOUNT_ADAPTER = "dpal_site.accounts.AccountAdapter"
 ACCOUNT_LOGIN_METHODS = {"username", "email"}
@@ -391,5 +391,5 @@ LEDGER_COUNTER_URL = env.str("LEDGER_COUNTER_URL", "")
 if LEDGER_COUNTER_URL:
     STORAGES["ledger_counter"] = storage_settings(LEDGER_COUNTER_URL)
 
-LOG_FORMAT = env.str("LOG_FORMAT", "plain" if EMBEDDED else "json", validate=one_of(*logs.FORMATS))
+LOG_FORMAT = env.str("LOG_FORMAT", "plain" if EMBEDDED else "json", validate=one_of_words(*logs.FORMATS))
 LOGGING = logs.logging_settings(LOG_FORMAT, env.str("LOG_LEVEL", "INFO"))

@@ -9,7 +9,7 @@ from dpal_site.monitoring import heartbeats
 @shared_task(ignore_result=True)
 def heartbeat_task(*, name: str) -> None:
     """Show that the clock, the broker and a worker of this queue do their work."""
-    heartbeats.beat(name)
+    heartbeats.write_heartbeat(name)
 
 
 @shared_task(acks_late=True, ignore_result=True)

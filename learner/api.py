@@ -362,7 +362,7 @@ def _stopping(release: ModelRelease) -> dict[str, Any] | None:
     advice = stopping.advice_of(release)
     if advice is None:
         return None
-    said = stopping.sentence_of(advice, release)
+    said = stopping.stopping_sentence(advice, release)
     numbers = ("stop", "agreement", "threshold", "moved", "models_compared")
     return {name: getattr(advice, name) for name in numbers} | {"said": said, "said_as_code": as_code(said)}
 

@@ -52,7 +52,7 @@ class Tick:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class DrawnPoint:
     """A point as drawn: its place, its range from top to bottom, and what a reader or a screen reader is told."""
 
     x: float
@@ -70,7 +70,7 @@ class Drawn:
     number: int
     dashed: bool
     path: str
-    marks: tuple[Mark, ...]
+    marks: tuple[DrawnPoint, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +215,7 @@ def _drawn(curve: Curve, number: int, scale: _Scale) -> Drawn:
     for x, y in places[1:]:
         path += f" H{x} V{y}" if curve.stepped else f" L{x} {y}"
     marks = [
-        Mark(
+        DrawnPoint(
             x=place[0],
             y=place[1],
             top=None if point.high is None else scale.y(point.high),

@@ -14,7 +14,7 @@ from annotation.people.services import notices
 from learner.models import ModelRelease, ReleaseState, Round
 from learner.next_step import Step, project_status
 from learner.releases.services.webhooks import BUDGET_SHARE
-from learner.selectors import accounts_of
+from learner.selectors import guarantee_accounts
 from privacy.selectors import guarantee
 
 # What happened longer ago is old news when somebody joins, or when the site was down.
@@ -44,9 +44,9 @@ def _releases(project: Project, since: datetime) -> int:
     released = ModelRelease.objects.filter(project=project, state=ReleaseState.RELEASED, released_at__gte=since)
     told = 0
     for version, when in released.order_by("version").values_list("version", "released_at"):
-        told += notices.tell(
+        told += notices.write_notice(
             project=project,
-            people=notices.members_of(project, FOR_MODELS, since=when),
+            people=notices.members_in_roles(project, FOR_MODELS, since=when),
             kind=MailKind.RELEASE,
             subject=f"version {version}",
             facts={"version": version},
@@ -56,12 +56,12 @@ def _releases(project: Project, since: datetime) -> int:
 
 def _budgets(project: Project) -> int:
     told = 0
-    for account in accounts_of(project):
+    for account in guarantee_accounts(project):
         now = guarantee(account)
         if now.epsilon_limit and now.epsilon_spent >= BUDGET_SHARE * now.epsilon_limit:
-            told += notices.tell(
+            told += notices.write_notice(
                 project=project,
-                people=notices.members_of(project, FOR_MODELS),
+                people=notices.members_in_roles(project, FOR_MODELS),
                 kind=MailKind.BUDGET,
                 # A limit that is raised can be reached anew.
                 subject=f"account {account.pk} limit {now.epsilon_limit:.9g}",
@@ -75,9 +75,9 @@ def _returned(project: Project, since: datetime) -> int:
     back = Report.objects.filter(project=project, kind=ReportKind.RETURNED, resolved_at=None, created_at__gte=since)
     told = 0
     for person, when in back.order_by("created_at").values_list("annotator", "created_at"):
-        told += notices.tell(
+        told += notices.write_notice(
             project=project,
-            people=notices.members_of(project, (Role.ANNOTATOR,)).filter(pk=person),
+            people=notices.members_in_roles(project, (Role.ANNOTATOR,)).filter(pk=person),
             kind=MailKind.RETURNED,
             subject=f"at {when:%Y-%m-%d %H}",
         )
@@ -114,13 +114,13 @@ def _questions(project: Project, since: datetime) -> int:
     if newest is None or not Query.objects.filter(project=project, state=QueryState.OPEN, open_slots__gt=0).exists():
         return 0
     lately = timezone.now() - QUIET
-    people = notices.members_of(project, (Role.ANNOTATOR,))
+    people = notices.members_in_roles(project, (Role.ANNOTATOR,))
     people = people.exclude(
         pk__in=Assignment.objects.filter(project=project, created_at__gte=lately).values("annotator")
     ).exclude(
         pk__in=Notice.objects.filter(project=project, kind=MailKind.QUESTIONS, created_at__gte=lately).values("person")
     )
-    return notices.tell(project=project, people=people, kind=MailKind.QUESTIONS, subject=f"round {newest}")
+    return notices.write_notice(project=project, people=people, kind=MailKind.QUESTIONS, subject=f"round {newest}")
 
 
 def _decision(project: Project) -> int:
@@ -130,9 +130,9 @@ def _decision(project: Project) -> int:
         return 0
     asked = Round.objects.filter(project=project, state=WorkState.DONE).count()
     made = ModelRelease.objects.filter(project=project).count()
-    return notices.tell(
+    return notices.write_notice(
         project=project,
-        people=notices.members_of(project, (Role.MANAGER,)),
+        people=notices.members_in_roles(project, (Role.MANAGER,)),
         kind=MailKind.WAITING,
         subject=f"{step} after {asked} rounds and {made} models",
     )

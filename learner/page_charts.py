@@ -18,7 +18,7 @@ A_DAY = timedelta(days=1)
 Stood = Sequence[tuple[datetime, float]]
 
 
-class Accuracy(Protocol):
+class VersionAccuracy(Protocol):
     """How often a release is right on a public test set, with what stands beside it; shares from 0 to 1."""
 
     @property
@@ -41,7 +41,7 @@ def _range_words(share: float, low: float, high: float) -> str:
     return _("%(share)s, %(low)s to %(high)s") % {"share": percent(share), "low": percent(low), "high": percent(high)}
 
 
-def accuracy_chart(history: Sequence[tuple[str, int, Accuracy]]) -> Chart | None:
+def accuracy_chart(history: Sequence[tuple[str, int, VersionAccuracy]]) -> Chart | None:
     """Draw accuracy over versions: a curve for each name; a constant and the words alone are levels."""
     curves: dict[str, list[Point]] = {}
     for name, version, one in history:

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Final, Self, get_args, get_origin, get_type_hi
 
 from privacy.accounting.event import Event
 from privacy.errors import PrivacyError
-from privacy.json_values import FORMATS, JSON_TYPES, NUMBERS, mistyped, not_exact, pattern_of, read, written
+from privacy.json_values import FORMATS, JSON_TYPES, NUMBERS, mistyped, not_exact, pattern_of, read, written_value
 from privacy.wording import gettext_noop as _
 from privacy.wording import rules_together, say
 
@@ -184,7 +184,7 @@ class Parameter:
             schema["format"] = FORMATS[self.type]
         if pattern := self.pattern or pattern_of(self.type, self.decimals):
             schema["pattern"] = f"^({pattern})?$" if self.type is str else f"^{pattern}$"
-        return schema | {"default": written(self.default, self.decimals)}
+        return schema | {"default": written_value(self.default, self.decimals)}
 
 
 def parameter(
@@ -358,7 +358,7 @@ class Choice(ABC):
     def document(self) -> dict[str, Any]:
         """Return its part of the configuration document."""
         values = asdict(self)
-        part = {each.name: written(values[each.name], each.decimals) for each in self.parameters()}
+        part = {each.name: written_value(values[each.name], each.decimals) for each in self.parameters()}
         return ({self.kind.key: self.name} if self.kind.key else {}) | part
 
     @classmethod

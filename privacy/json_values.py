@@ -39,7 +39,7 @@ def read(value: Any, wanted: type) -> Any:
     return value
 
 
-def written(value: Any, decimals: int) -> Any:
+def written_value(value: Any, decimals: int) -> Any:
     """Return a value as it stands in a document, an amount with all of its decimals."""
     if isinstance(value, Decimal):
         return f"{value:.{decimals}f}"

@@ -57,7 +57,7 @@ def general(word: str) -> str:
     return left if not left or left in SLOTS or left in COMMON_WORDS else OTHER
 
 
-def listed(word: str) -> str:
+def listed_steps(word: str) -> str:
     """Return what `general` does, and nothing for a word that is not on the list."""
     left = general(word)
     return "" if left == OTHER else left

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from privacy.normalizer_words import NUMBER, content, general, listed, masked
+from privacy.normalizer_words import NUMBER, content, general, listed_steps, masked
 
 
 class Normalizer(StrEnum):
@@ -49,7 +49,7 @@ SUMMARIES = {
     Normalizer.L4: "the same with one slot for every word that is not on a public list",
     Normalizer.L5: "the words of that public list alone, in alphabetical order",
 }
-WORD_RULES = {Normalizer.L2: masked, Normalizer.L3: content, Normalizer.L4: general, Normalizer.L5: listed}
+WORD_RULES = {Normalizer.L2: masked, Normalizer.L3: content, Normalizer.L4: general, Normalizer.L5: listed_steps}
 # Rules that leave each word once and in alphabetical order.
 UNORDERED = frozenset({Normalizer.L3, Normalizer.L4, Normalizer.L5})
 APOSTROPHES = "'’ʼ"

@@ -11,7 +11,7 @@ from scipy.special import betainc, ndtr
 
 from privacy.accounting.cost import Unit
 from privacy.accounting.gate import gate_delta, gate_minimum_k
-from privacy.accounting.gate_planning import RATES, GateChoice
+from privacy.accounting.gate_planning import RATES, PlannedGate
 from privacy.gate import KAnonymityGate, ThresholdGate
 from privacy.survey import Frequencies
 from privacy.threshold_gate import threshold_gate_at
@@ -56,7 +56,7 @@ class PaperCell:
 
 def frontier(
     epsilon: float, delta: float, *, texts_per_contributor: int = 1, rates: Sequence[float] = RATES
-) -> list[GateChoice]:
+) -> list[PlannedGate]:
     """Return the gates that cost (epsilon, delta) and that no other one beats in both k and sampling rate.
 
     Parameters
@@ -86,10 +86,10 @@ def frontier(
             )
         )
     per_text = epsilon / texts_per_contributor, delta / texts_per_contributor
-    choices: dict[int, GateChoice] = {}
+    choices: dict[int, PlannedGate] = {}
     for rate in sorted(rates):
         k = max(SMALLEST_K, gate_minimum_k(*per_text, rate))
-        choices[k] = GateChoice(k, rate)
+        choices[k] = PlannedGate(k, rate)
     ordered = [choices[k] for k in sorted(choices)]
     return [
         choice

@@ -201,7 +201,7 @@ def top_spenders(account: BudgetAccount) -> list[Spending]:
     return spending_by_mechanism(account)[:TOP_SPENDERS]
 
 
-def forecast(account: BudgetAccount, event: Event) -> int | None:
+def payments_left(account: BudgetAccount, event: Event) -> int | None:
     """Return how many more times the account and its population's can pay for `event`; None where it is free."""
     times = [_times(account, price(account, event))]
     quota = quota_of(account)

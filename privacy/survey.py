@@ -18,7 +18,7 @@ from privacy.normalizers import Normalizer
 from privacy.sketches.cardinality import Cardinality
 from privacy.sketches.count_min import CountMinSketch
 from privacy.sketches.hashing import Words, hash_texts, pair_hashes
-from privacy.sketches.membership import Membership
+from privacy.sketches.membership import MembershipSketch
 from privacy.sketches.table import BYTES_PER_KEY, CountTable
 
 SKETCH_WIDTH: Final = 2**20
@@ -117,7 +117,7 @@ class PoolSurvey:
         self._rng = SecureRandom() if rng is None else rng
         self._cardinality = Cardinality(14)
         self._counts: CountTable | CountMinSketch = CountTable()
-        self._seen = Membership.for_error(expected_pairs if texts_per_contributor else 1, 0.01)
+        self._seen = MembershipSketch.for_error(expected_pairs if texts_per_contributor else 1, 0.01)
         self._contributors = CountTable()
         self._sampled: Words = np.empty(0, dtype=np.uint64)
         self._priorities = np.empty(0)

@@ -45,7 +45,7 @@ class Message(str):
     def __new__(cls, code: str, parameters: Mapping[str, Any] | None = None, *, plural: str = "") -> Self:
         values = dict(parameters or {})
         form = plural if plural and values["n"] != 1 else str.__str__(code)
-        self = super().__new__(cls, filled(form, texts_of(form, values)) if values else form)
+        self = super().__new__(cls, filled(form, form_texts(form, values)) if values else form)
         object.__setattr__(self, "code", str.__str__(code))
         object.__setattr__(self, "parameters", MappingProxyType(values))
         object.__setattr__(self, "plural", plural)
@@ -136,9 +136,9 @@ def message_from(stored: Mapping[str, Any]) -> Message:
         raise ValueError("this is no message") from error
 
 
-def texts_of(form: str, values: Mapping[str, Any]) -> dict[str, str]:
+def form_texts(form: str, values: Mapping[str, Any]) -> dict[str, str]:
     """Return what a form's fields read in English."""
-    formats = fields_of(form)
+    formats = template_fields(form)
     return {name: text_of(value, formats.get(name, "")) for name, value in values.items()}
 
 
@@ -158,7 +158,7 @@ def text_of(value: Any, spec: str) -> str:
 
 
 @lru_cache(maxsize=2048)
-def fields_of(template: str) -> Mapping[str, str]:
+def template_fields(template: str) -> Mapping[str, str]:
     """Return the fields of a template with the format each number has."""
     return MappingProxyType(
         {name: spec or "" for _, name, spec, _conversion in Formatter().parse(template) if name is not None}
@@ -174,7 +174,7 @@ def _parameters(template: str, values: Mapping[str, Any]) -> dict[str, Any]:
     quoted = _conversions(template)
     return {
         name: _parameter(name, repr(values[name]) if name in quoted else values[name], spec)
-        for name, spec in fields_of(template).items()
+        for name, spec in template_fields(template).items()
     }
 
 

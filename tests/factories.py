@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import transaction
 
-from annotation.choices.catalogue import CATALOGUE, declared
+from annotation.choices.catalogue import CATALOGUE, declaration_of
 from annotation.choices.presets import PRESETS
 from annotation.choices.services import configurations
 from annotation.data.services import datasets
@@ -28,7 +28,7 @@ from annotation.models import (
 from annotation.models.configurations import settings_in
 from annotation.projects.services import projects
 from annotation.questions.services import labels, queue
-from privacy.json_values import read, written
+from privacy.json_values import read, written_value
 from privacy.models import BudgetAccount, EntryKind, LedgerEntry
 from privacy.services import ledger
 
@@ -109,8 +109,8 @@ def raw_document(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def _raw(name: str, value: Any) -> Any:
-    known = declared(name)
-    return value if known is None else written(read(value, known.type), known.decimals)
+    known = declaration_of(name)
+    return value if known is None else written_value(read(value, known.type), known.decimals)
 
 
 def write_settings(project: Project, **changes: Any) -> None:
@@ -169,7 +169,7 @@ def open_messages(owner: User) -> Project:
         uploaded_by=owner,
     )
     datasets.import_dataset(job_id=dataset.job_id)
-    ledger.change_limit(
+    ledger.change_account_limits(
         account=opened.pool_account, epsilon_limit=8.0, delta_limit=0.0, actor=owner, reason="agreed with the board"
     )
     return opened

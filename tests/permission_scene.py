@@ -139,7 +139,7 @@ class Scene:
             owner=manager,
             second=make_user(),
         )
-        wish = populations.appoint_manager(population=common, user=make_user(), reason="she joins", actor=manager)
+        wish = populations.ask_for_manager(population=common, user=make_user(), reason="she joins", actor=manager)
         self.arguments: dict[str, Any] = {
             "population": common.slug,
             "wish_id": wish.pk,

@@ -103,7 +103,7 @@ class RealScanner:
         with (self.folder.parent / "clamd.log").open("ab") as log:
             command = identity.command(program, "--config-file", self.folder / "clamd.conf")
             self._process = subprocess.Popen(command, stdout=log, stderr=log)
-        assert host.wait_until(lambda: clamd.is_there(self.url), PATIENCE_SECONDS), host.tail(
+        assert host.wait_until(lambda: clamd.scanner_listens(self.url), PATIENCE_SECONDS), host.tail(
             self.folder.parent / "clamd.log"
         )
 

@@ -27,14 +27,14 @@ def parameter_names(kind: Kind) -> list[str]:
     return list(dict.fromkeys(each.name for choice in CATALOGUE.of_kind(kind) for each in choice.parameters()))
 
 
-def declared(name: str) -> Parameter | None:
+def declaration_of(name: str) -> Parameter | None:
     """Return the declaration of a setting, None where no choice declares it."""
     return CATALOGUE.parameters().get(name)
 
 
 def default_of(name: str) -> Any:
     """Return what a declared setting is where a document does not hold it: its default, or nothing chosen."""
-    found = declared(name)
+    found = declaration_of(name)
     if found is not None:
         return list(found.default) if found.type is tuple else found.default
     return "" if name in KEYS else None

@@ -20,7 +20,7 @@ from annotation.people.services.tokens import Scope
 from annotation.rest.base import project_for, require_scope
 from annotation.rest.idempotency import idempotent
 from annotation.rest.pagination import Page, page_of
-from annotation.rest.responses import IDEMPOTENCY_KEY, LONGEST_KEY, SaidOut, as_code, paged, responses, written
+from annotation.rest.responses import IDEMPOTENCY_KEY, LONGEST_KEY, SaidOut, as_code, paged, responses, write_responses
 from annotation.statement import charges
 from privacy.accounting.cost import Cost
 from privacy.wording import say
@@ -160,7 +160,7 @@ class RecordsOut(Schema):
     "projects/{slug:slug}/datasets",
     response={202: DatasetOut},
     summary="Upload a file; a job reads it",
-    openapi_extra=written(202, problems=(402, 409, 507)),
+    openapi_extra=write_responses(202, problems=(402, 409, 507)),
 )
 @idempotent
 def upload_dataset(request: HttpRequest, slug: str, file: File[UploadedFile], form: Form[UploadIn]) -> Any:

@@ -48,7 +48,7 @@ def scan_connected(
     return _understood(_reply(connection, patience_seconds, check))
 
 
-def is_there(url: str) -> bool:
+def scanner_listens(url: str) -> bool:
     """Say whether a scanner answers at this address."""
     try:
         with _connected(url, CONNECT_SECONDS) as connection:

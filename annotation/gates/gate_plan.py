@@ -143,7 +143,7 @@ def passing_shares(found: list[Offer], frequencies: Frequencies) -> list[Passing
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class LikenessLevel:
     """A rule under which texts are equal: what annotators see of an example, and the project's gate with it."""
 
     normalizer: Normalizer
@@ -151,11 +151,13 @@ class Level:
     settings: Mapping[str, Any]
 
 
-def levels(settings: Mapping[str, Any]) -> list[Level]:
+def levels(settings: Mapping[str, Any]) -> list[LikenessLevel]:
     """Return every rule, from the text as typed to its content words, for the gate that `settings` describe."""
     kind = settings["gate_kind"]
     own = {field: settings[field] for field in ("gate_kind", "gate_epsilon", *GATE_FIELDS[kind])}
-    return [Level(rule, normalize_text(EXAMPLE_TEXT, rule), own | {"normalizer": rule.value}) for rule in Normalizer]
+    return [
+        LikenessLevel(rule, normalize_text(EXAMPLE_TEXT, rule), own | {"normalizer": rule.value}) for rule in Normalizer
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,7 +129,7 @@ NUMBERS = {
 }
 
 
-def sentence_of(action: Action) -> str:
+def action_sentence(action: Action) -> str:
     """Return what somebody did, in the reader's language, with the numbers it was done to."""
     words = SENTENCES.get(action.route)
     said = str(words) if words is not None else gettext("Used %(route)s") % {"route": action.route}

@@ -38,7 +38,7 @@ def groups() -> QuerySet[PeopleGroup]:
     return counted.order_by("name", "pk")
 
 
-def members_of(group: PeopleGroup) -> QuerySet[GroupMember]:
+def group_members(group: PeopleGroup) -> QuerySet[GroupMember]:
     """Return who is in a group, by name."""
     return members_of_id(group.pk)
 
@@ -58,7 +58,7 @@ def actions_of(group: PeopleGroup) -> QuerySet[Action]:
     return Action.objects.filter(project=None, target__group_id=group.pk).order_by("-pk")[:SHOWN_ACTIONS]
 
 
-def people_of(project: Project) -> list[PersonRole]:
+def project_people(project: Project) -> list[PersonRole]:
     """Return who takes part and where each role comes from, in two statements."""
     sources: dict[tuple[int, str], list[str]] = defaultdict(list)
     rows = GroupRole.objects.filter(project=project, group__members__isnull=False).order_by("group__name")

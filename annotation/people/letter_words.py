@@ -28,7 +28,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenLetter:
     """A letter before it is put into text and HTML."""
 
     subject: str
@@ -46,12 +46,12 @@ class Written:
         return render_to_string("annotation/letter.html", {"letter": self})
 
 
-def address_of(name: str, *arguments: object) -> str:
+def page_address(name: str, *arguments: object) -> str:
     """Return the whole address of a page, as somebody reads it in a letter."""
     return settings.SITE_URL.rstrip("/") + reverse(name, args=arguments)
 
 
-def letter_about(notices: Sequence[Notice]) -> Written:
+def letter_about(notices: Sequence[Notice]) -> WrittenLetter:
     """Write one letter about all there is to tell somebody."""
     items = [
         _ITEMS[MailKind(notice.kind)](notice.project.name, notice.project.slug, notice.facts) for notice in notices
@@ -61,15 +61,15 @@ def letter_about(notices: Sequence[Notice]) -> Written:
     else:
         subject = ngettext("%(n)d thing is new in your projects", "%(n)d things are new in your projects", len(items))
         subject %= {"n": len(items)}
-    return Written(
+    return WrittenLetter(
         subject=_one_line(subject),
         items=items,
         small_print=_("You get this because you take part. You choose what comes by mail, and how often:"),
-        choose=address_of("annotation:mails"),
+        choose=page_address("annotation:mails"),
     )
 
 
-def invitation_letter(invitation: Invitation, secret: str) -> Written:
+def invitation_letter(invitation: Invitation, secret: str) -> WrittenLetter:
     """Write the letter that brings an invitation."""
     who = invitation.created_by.get_username()
     into = invitation.project.name if invitation.project is not None else ""
@@ -83,9 +83,9 @@ def invitation_letter(invitation: Invitation, secret: str) -> Written:
         }
     headline = _("You are invited to %(name)s") % {"name": into}
     ends = date_format(timezone.localtime(invitation.expires_at), "DATETIME_FORMAT")
-    return Written(
+    return WrittenLetter(
         subject=_one_line(headline),
-        items=[Item(headline, sentence, _("See the invitation"), address_of("annotation:join", secret))],
+        items=[Item(headline, sentence, _("See the invitation"), page_address("annotation:join", secret))],
         small_print=_(
             "Whoever holds this link may join until %(ends)s (UTC). If you did not expect it, nothing happens."
         )
@@ -117,7 +117,7 @@ def _questions(name: str, slug: str, facts: dict[str, Any]) -> Item:
         _("%(name)s: new questions") % {"name": name},
         _("New questions wait for your answers."),
         _("Answer questions"),
-        address_of("annotation:label", slug),
+        page_address("annotation:label", slug),
     )
 
 
@@ -126,7 +126,7 @@ def _waiting(name: str, slug: str, facts: dict[str, Any]) -> Item:
         _("%(name)s waits for you") % {"name": name},
         _("The project goes on once a manager decides. Its overview says what about."),
         _("Open the overview"),
-        address_of("learner:overview", slug),
+        page_address("learner:overview", slug),
     )
 
 
@@ -136,7 +136,7 @@ def _release(name: str, slug: str, facts: dict[str, Any]) -> Item:
         _("%(name)s: version %(version)s is released") % {"name": name, "version": version},
         _("Its files, its guarantee and how well it does stand on its page."),
         _("See the release"),
-        address_of("learner:release", slug, version),
+        page_address("learner:release", slug, version),
     )
 
 
@@ -145,7 +145,7 @@ def _budget(name: str, slug: str, facts: dict[str, Any]) -> Item:
         _("%(name)s: four fifths of a budget are spent") % {"name": name},
         _("At least 80 %% of the limit ε = %(limit)s is spent.") % {"limit": f"{facts['limit']:.9g}"},
         _("See the budget"),
-        address_of("annotation:budget", slug),
+        page_address("annotation:budget", slug),
     )
 
 

@@ -18,7 +18,7 @@ from annotation.populations import selectors, services
 from annotation.populations.forms import person_named
 from annotation.rest.base import project_for, require_scope
 from annotation.rest.idempotency import idempotent
-from annotation.rest.responses import responses, written
+from annotation.rest.responses import responses, write_responses
 from annotation.statement.api import DOCUMENT, Account, CheckpointOut, ConsistencyOut, Old, Size, consistency_of
 from annotation.statement.downloads import statement_response
 from privacy.accounting.events_people import MOST_RECORDS_PER_PERSON
@@ -142,7 +142,7 @@ def get_population_statement(request: HttpRequest, population: str) -> HttpRespo
     "populations",
     response={201: PopulationOut},
     summary="Open a population",
-    openapi_extra=written(201, problems=(403, 409)),
+    openapi_extra=write_responses(201, problems=(403, 409)),
 )
 @idempotent
 def open_population(request: HttpRequest, body: PopulationIn) -> Any:
@@ -164,7 +164,7 @@ def open_population(request: HttpRequest, body: PopulationIn) -> Any:
     "projects/{slug:slug}/population",
     response={201: PopulationOut},
     summary="Let a project join a population for good, with what it has spent",
-    openapi_extra=written(201, problems=(402, 409)),
+    openapi_extra=write_responses(201, problems=(402, 409)),
 )
 @idempotent
 def join_population(request: HttpRequest, slug: str, body: MemberIn) -> Any:
@@ -181,13 +181,13 @@ def join_population(request: HttpRequest, slug: str, body: MemberIn) -> Any:
     "populations/{slug:population}/limit",
     response=CommonLimitOut,
     summary="Lower the common limit, or ask another manager for a higher one",
-    openapi_extra=written(200, problems=(402, 409)),
+    openapi_extra=write_responses(200, problems=(402, 409)),
 )
 @idempotent
 def change_common_limit(request: HttpRequest, population: str, body: CommonLimitIn) -> Any:
     require_scope(request, Scope.PROJECTS_WRITE)
     found = _managed(request, population)
-    asked = services.change_limit(population=found, actor=person_of(request), **body.dict())
+    asked = services.change_common_limit(population=found, actor=person_of(request), **body.dict())
     return {"state": "changed" if asked is None else "waiting"}
 
 

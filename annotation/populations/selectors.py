@@ -19,9 +19,9 @@ from annotation.statement.lines import Line, newest_lines
 from privacy.accounting.events import event_from_json
 from privacy.accounting.units import epsilon_limit_to_nano, nano_spendable, nano_spent
 from privacy.models import AccountAdjacency, BudgetAccount, EntryKind, LedgerEntry, Population, Quota
-from privacy.selectors import Guarantee, forecast, guarantee, quota_of, spending_by_subject
+from privacy.selectors import Guarantee, guarantee, payments_left, quota_of, spending_by_subject
 from privacy.services.populations import rule_of_other_key, rule_without_conversion
-from privacy.services.sharing import subject_of
+from privacy.services.sharing import repeated_account
 
 LINES = 10
 
@@ -160,7 +160,7 @@ def _shares(population: Population) -> list[Share]:
     projects = _projects_by_account(population)
     for quota in population.quotas.select_related("account").order_by("pk"):
         project = projects.get(quota.account_id)
-        spending = taken.get(subject_of(quota.account))
+        spending = taken.get(repeated_account(quota.account))
         own = guarantee(quota.account)
         amount = 0 if spending is None else spending.epsilon_nano if pure else spending.rho_nano
         found.append(
@@ -182,7 +182,7 @@ def _projects_by_account(population: Population) -> dict[int, Project]:
     ids = set(population.quotas.values_list("account", flat=True))
     found: dict[int, Project] = {}
     for project in Project.objects.filter(pool_account__in=ids):
-        for account in presenters.accounts_of(project):
+        for account in presenters.statement_accounts(project):
             if account.pk in ids:
                 found[account.pk] = project
     return found
@@ -193,7 +193,7 @@ def _forecast(quota: Quota, project: Project | None) -> str:
     reservations = LedgerEntry.objects.filter(account=quota.account, kind=EntryKind.RESERVE).order_by("-sequence")
     release = reservations.filter(subject__startswith="release:").first()
     last = release or reservations.first()
-    times = None if last is None else forecast(quota.account, event_from_json(last.event))
+    times = None if last is None else payments_left(quota.account, event_from_json(last.event))
     if times is None:
         return ""
     name = project.name if project else quota.account.label

@@ -32,7 +32,7 @@ def open_population(
     if second.pk == owner.pk or not second.is_active:
         raise LimitRequestRefused("Name another person as the second manager, who can log in.")
     with transaction.atomic():
-        population = populations.open_population(
+        population = populations.open_shared_account(
             name=name, unit=unit, filter=filter, epsilon_limit=epsilon_limit, delta_limit=delta_limit, actor=owner
         )
         for user in (owner, second):
@@ -53,13 +53,15 @@ def add_project(
             _refuse_more_than_declared(locked, records_per_person)
         return populations.join_population(
             population=population,
-            accounts=[account for account in presenters.accounts_of(locked) if account.pk != locked.labels_account_id],
+            accounts=[
+                account for account in presenters.statement_accounts(locked) if account.pk != locked.labels_account_id
+            ],
             records_per_person=records_per_person,
             actor=actor,
         )
 
 
-def change_limit(
+def change_common_limit(
     *, population: Population, epsilon_limit: float, delta_limit: float, reason: str, actor: User
 ) -> PopulationRequest | None:
     """Lower the common limit at once, or ask another manager for a higher one and return the request."""
@@ -69,7 +71,7 @@ def change_limit(
     if epsilon <= account.epsilon_limit_nano and delta <= account.delta_limit_atto:
         _change(population, epsilon, delta, actor=actor, reason=reason)
         return None
-    return second_manager.ask(
+    return second_manager.ask_second_manager(
         PopulationRequest,
         population=population,
         kind=PopulationRequestKind.LIMIT,
@@ -80,11 +82,11 @@ def change_limit(
     )
 
 
-def appoint_manager(*, population: Population, user: User, reason: str, actor: User) -> PopulationRequest:
+def ask_for_manager(*, population: Population, user: User, reason: str, actor: User) -> PopulationRequest:
     """Ask another manager to agree to a further one."""
     if PopulationManager.objects.filter(population=population, user=user).exists():
         raise LimitRequestRefused("This person manages the population already.")
-    return second_manager.ask(
+    return second_manager.ask_second_manager(
         PopulationRequest,
         population=population,
         kind=PopulationRequestKind.MANAGER,
@@ -94,7 +96,7 @@ def appoint_manager(*, population: Population, user: User, reason: str, actor: U
     )
 
 
-def approve(*, request_id: int, population: Population, actor: User) -> PopulationRequest:
+def approve_population_request(*, request_id: int, population: Population, actor: User) -> PopulationRequest:
     """Grant a request and make the change it asks for, both or neither."""
 
     def change(found: PopulationRequest) -> None:
@@ -113,17 +115,17 @@ def approve(*, request_id: int, population: Population, actor: User) -> Populati
                 approved_by=found.decided_by,
             )
 
-    return second_manager.approve(
+    return second_manager.approve_request(
         PopulationRequest, request_id=request_id, actor=actor, change=change, population=population
     )
 
 
-def refuse(*, request_id: int, population: Population, actor: User) -> PopulationRequest:
+def refuse_population_request(*, request_id: int, population: Population, actor: User) -> PopulationRequest:
     """Refuse a request; who asked for it takes it back by this."""
-    return second_manager.refuse(PopulationRequest, request_id=request_id, actor=actor, population=population)
+    return second_manager.refuse_request(PopulationRequest, request_id=request_id, actor=actor, population=population)
 
 
-def expire_requests() -> int:
+def expire_population_requests() -> int:
     """Close what nobody decided on in time, and return how many those were."""
     return second_manager.expire_requests(PopulationRequest)
 
@@ -157,7 +159,7 @@ def _change(
     reason: str,
     approved_by: User | None = None,
 ) -> None:
-    ledger.change_limit(
+    ledger.change_account_limits(
         account=BudgetAccount.objects.get(pk=population.account_id),
         epsilon_limit=Decimal(epsilon_limit_nano).scaleb(-9),
         delta_limit=Decimal(delta_limit_atto).scaleb(-18),

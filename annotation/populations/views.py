@@ -73,7 +73,7 @@ def population_limit(request: HttpRequest, population: str) -> HttpResponse:
     form = CommonLimitForm(request.POST)
     if not form.is_valid():
         return _page(request, found, limit=form)
-    asked = services.change_limit(population=found, actor=person_of(request), **form.cleaned_data)
+    asked = services.change_common_limit(population=found, actor=person_of(request), **form.cleaned_data)
     if asked is None:
         messages.success(request, _("The limit is changed; the ledger says by whom and why."))
     else:
@@ -89,7 +89,7 @@ def population_managers(request: HttpRequest, population: str) -> HttpResponse:
     form = AppointForm(request.POST)
     if not form.is_valid():
         return _page(request, found, appoint=form)
-    services.appoint_manager(
+    services.ask_for_manager(
         population=found,
         user=form.cleaned_data["manager"],
         reason=form.cleaned_data["reason"],
@@ -106,10 +106,10 @@ def decide_population(request: HttpRequest, population: str, wish_id: int) -> Ht
     found = _managed(request, population)
     get_object_or_404(PopulationRequest, pk=wish_id, population=found)
     if request.POST.get("decision") == "approve":
-        services.approve(request_id=wish_id, population=found, actor=person_of(request))
+        services.approve_population_request(request_id=wish_id, population=found, actor=person_of(request))
         messages.success(request, _("Approved and done; the ledger names both of you."))
     else:
-        services.refuse(request_id=wish_id, population=found, actor=person_of(request))
+        services.refuse_population_request(request_id=wish_id, population=found, actor=person_of(request))
         messages.success(request, _("Nothing was changed."))
     return redirect("annotation:population", population=population)
 
@@ -125,7 +125,7 @@ def _joinable(request: HttpRequest) -> object:
 
 
 def _page(request: HttpRequest, found: Population, **forms: Form) -> HttpResponse:
-    services.expire_requests()
+    services.expire_population_requests()
     sheet = selectors.sheet_of(found)
     account = found.account
     stands = {

@@ -58,7 +58,7 @@ class Common:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class PersonLosses:
     """All of it; what stands in `outside` is under no common limit, so that its losses add up."""
 
     projects: tuple[Held, ...]
@@ -66,7 +66,7 @@ class Answer:
     outside: tuple[str, ...]
 
 
-def who_lost_what(*, name: str) -> Answer:
+def who_lost_what(*, name: str) -> PersonLosses:
     """Return the projects, accounts and limits that cover a contributor of this name."""
     contributor = pseudonym_of(name)
     roles = (DatasetRole.POOL, DatasetRole.CHARGED_START)
@@ -91,7 +91,7 @@ def who_lost_what(*, name: str) -> Answer:
                 refuse_other_key(quota.population)
                 commons[quota.population.slug] = _common(quota.population.slug, quota.population.account)
         held.append(Held(project.slug, project.pk not in by_project, tuple(covers)))
-    return Answer(tuple(held), tuple(commons.values()), tuple(outside))
+    return PersonLosses(tuple(held), tuple(commons.values()), tuple(outside))
 
 
 def _was_forgotten(project: Project, contributor: bytes) -> bool:
@@ -101,7 +101,7 @@ def _was_forgotten(project: Project, contributor: bytes) -> bool:
 
 def _accounts(project: Project, uploads: list[Dataset], *, forgotten: bool) -> list[BudgetAccount]:
     """Return the accounts whose scope holds the uploads; where records were forgotten, nobody knows which held them."""
-    every = [account for account in presenters.accounts_of(project) if account.pk != project.labels_account_id]
+    every = [account for account in presenters.statement_accounts(project) if account.pk != project.labels_account_id]
     if forgotten:
         return every
     scopes = {upload.account_id or project.pool_account_id for upload in uploads}

@@ -8,7 +8,7 @@ from ninja import Field, Query, Router, Schema, Status
 from ninja.errors import HttpError
 
 from annotation import access, selectors
-from annotation.choices.catalogue import CATALOGUE, declared
+from annotation.choices.catalogue import CATALOGUE, declaration_of
 from annotation.choices.configuration import frozen_settings
 from annotation.choices.services import configurations
 from annotation.errors import InvalidConfiguration
@@ -16,12 +16,12 @@ from annotation.models import Project, Role
 from annotation.people.identity import note_about, person_of
 from annotation.people.services.tokens import Scope
 from annotation.populations.selectors import populations_of
-from annotation.projects.configuration_file import checked_form, differences, file_of, read_file
+from annotation.projects.configuration_file import checked_form, file_of, read_file, setting_differences
 from annotation.projects.services import configuring, projects
 from annotation.rest.base import ProjectOut, require_scope
 from annotation.rest.base import router as projects_router
 from annotation.rest.idempotency import idempotent
-from annotation.rest.responses import written
+from annotation.rest.responses import write_responses
 from privacy.accounting.events_people import MOST_RECORDS_PER_PERSON
 from privacy.choices import Kind
 from privacy.wording import rules_together, say
@@ -90,7 +90,7 @@ def get_configuration(request: HttpRequest, slug: str) -> Any:
     "projects/{slug:slug}/configuration",
     response=ConfigurationOut,
     summary="Choose anew, as far as nothing that was paid for rests on it",
-    openapi_extra=written(200, problems=(409,)),
+    openapi_extra=write_responses(200, problems=(409,)),
 )
 @idempotent
 def change_configuration(request: HttpRequest, slug: str, body: SettingsIn) -> Any:
@@ -149,7 +149,7 @@ def get_configuration_file(request: HttpRequest, slug: str) -> Any:
 )
 def get_differences(request: HttpRequest, slug: str, other: str) -> Any:
     require_scope(request, Scope.PROJECTS_READ)
-    found = differences(_project(request, slug), _project(request, other))
+    found = setting_differences(_project(request, slug), _project(request, other))
     return [{"setting": name, "here": here, "other": there} for name, here, there in found]
 
 
@@ -157,7 +157,7 @@ def get_differences(request: HttpRequest, slug: str, other: str) -> Any:
     "projects",
     response={201: ProjectOut},
     summary="Open a project from a configuration file",
-    openapi_extra=written(201, problems=(403, 404, 409)),
+    openapi_extra=write_responses(201, problems=(403, 404, 409)),
 )
 @idempotent
 def open_project(request: HttpRequest, body: ProjectIn) -> Any:
@@ -178,7 +178,7 @@ def open_project(request: HttpRequest, body: ProjectIn) -> Any:
 
 def _broken(name: str, value: Any) -> str:
     """Return the rule that a value breaks before the project is looked at: what is declared, in its type and range."""
-    known = declared(name)
+    known = declaration_of(name)
     if known is not None:
         return known.broken(value) if known.type not in (int, float) else known.mistyped(value)
     kind = CATALOGUE.kind_of(name)

@@ -14,7 +14,7 @@ from annotation.projects.forms.choosing import ChoosingForm
 from annotation.projects.forms.configuration import column_line, form_class_of, standing_values
 from annotation.projects.forms.pool import PoolProjectForm
 from annotation.projects.forms.streams import StreamProjectForm
-from annotation.projects.forms.wizard import OWN_LIMIT, Step, arrival_of, draft_form, step_of
+from annotation.projects.forms.wizard import OWN_LIMIT, WizardStep, arrival_of, draft_form, step_of
 from privacy.wording import said_together, say
 
 FORMAT = "dpal-configuration"
@@ -158,11 +158,11 @@ def _typed(name: str, value: Any) -> Any:
     return value
 
 
-def differences(first: Project, second: Project) -> list[tuple[str, Any, Any]]:
+def setting_differences(first: Project, second: Project) -> list[tuple[str, Any, Any]]:
     """Return the settings in which two projects differ, with both values, in the order of a new project's steps."""
     one, other = (file_of(project)["settings"] for project in (first, second))
     names = [*form_class_of(first).known_fields(), *form_class_of(second).known_fields()]
-    steps = list(Step)
+    steps = list(WizardStep)
     order = {name: (steps.index(step_of(name)), place) for place, name in reversed(list(enumerate(names)))}
     last = (len(steps), 0)
     return [

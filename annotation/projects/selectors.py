@@ -13,7 +13,7 @@ from annotation.models import (
     Role,
 )
 from annotation.selectors import Person, projects_of
-from annotation.statement.presenters import share_of
+from annotation.statement.presenters import percent_of_limit
 from privacy.selectors import Guarantee, guarantees
 
 # Who may read of every project they are in what it spent and what it released.
@@ -29,13 +29,13 @@ class CardBudget:
     @property
     def percent_spent(self) -> float:
         """Share of the limit that is spent or reserved, 0 to 100."""
-        return share_of(self.guarantee.epsilon_spent, self.guarantee.epsilon_limit)
+        return percent_of_limit(self.guarantee.epsilon_spent, self.guarantee.epsilon_limit)
 
     @property
     def percent_settled(self) -> float:
         """Share of the limit that is spent for good, 0 to 100."""
         settled = self.guarantee.epsilon_spent - self.guarantee.epsilon_reserved
-        return share_of(settled, self.guarantee.epsilon_limit)
+        return percent_of_limit(settled, self.guarantee.epsilon_limit)
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,7 +72,7 @@ def last_done(desk: Any) -> str | None:
     return None if desk.last_choice is None else answer_name(desk, desk.last_choice)
 
 
-def counted(project: Project, choices: Sequence[int]) -> list[tuple[str, int]]:
+def counted_answers(project: Project, choices: Sequence[int]) -> list[tuple[str, int]]:
     """Return answers with how many people gave each, the most frequent first."""
     numbers = {choice: choices.count(choice) for choice in sorted(set(choices))}
     return [(answer_name(project, choice), n) for choice, n in sorted(numbers.items(), key=lambda each: -each[1])]

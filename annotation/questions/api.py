@@ -21,7 +21,7 @@ from annotation.questions.services import labels, queue
 from annotation.questions.services.label_export import MEDIA_TYPES, ExportFormat
 from annotation.rest.base import project_for, require_scope
 from annotation.rest.idempotency import idempotent
-from annotation.rest.responses import responses, written
+from annotation.rest.responses import responses, write_responses
 
 router = Router()
 
@@ -97,7 +97,7 @@ class LabelOut(Schema):
     "projects/{slug:slug}/assignments",
     response={200: AssignmentOut, 204: None},
     summary="Claim the next question; 204 when there is none",
-    openapi_extra=written(200, 204, problems=(409,)),
+    openapi_extra=write_responses(200, 204, problems=(409,)),
 )
 @idempotent
 def claim_assignment(request: HttpRequest, slug: str) -> Any:
@@ -139,7 +139,7 @@ def _own_assignment(request: HttpRequest, assignment_id: UUID) -> Assignment:
     "assignments/{assignment_id}/label",
     response=LabelOut,
     summary="Answer a question",
-    openapi_extra=written(200, problems=(409,)),
+    openapi_extra=write_responses(200, problems=(409,)),
 )
 @idempotent
 def label_assignment(request: HttpRequest, assignment_id: UUID, body: LabelIn) -> Any:
@@ -161,7 +161,7 @@ def label_assignment(request: HttpRequest, assignment_id: UUID, body: LabelIn) -
     "assignments/{assignment_id}/skip",
     response={204: None},
     summary="Give a question back",
-    openapi_extra=written(204, problems=(409,)),
+    openapi_extra=write_responses(204, problems=(409,)),
 )
 @idempotent
 def skip_assignment(request: HttpRequest, assignment_id: UUID, body: SkipIn) -> Any:

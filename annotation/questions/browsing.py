@@ -27,7 +27,7 @@ from annotation.models import (
     ReportKind,
 )
 from annotation.models.marks import Tagged
-from annotation.questions.answers import answer_name, counted, label_type
+from annotation.questions.answers import answer_name, counted_answers, label_type
 
 PAGE = 50
 ASKED = (QueryState.OPEN, QueryState.CLOSED, QueryState.DISPUTED, QueryState.SET_ASIDE, QueryState.WITHDRAWN)
@@ -40,7 +40,7 @@ SHORTEST_SEARCH = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedQuestions:
     """Which questions are asked for; what is empty narrows nothing."""
 
     state: str = ""
@@ -71,7 +71,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class QuestionPage:
     """Rows, newest questions first, and where the next page begins; None where there is none."""
 
     rows: Sequence[Row]
@@ -79,7 +79,7 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class QuestionEvent:
     """Something that happened to a question."""
 
     when: datetime
@@ -88,7 +88,7 @@ class Event:
     value: str = ""
 
 
-def questions(project: Project, wanted: Wanted, *, readable: bool, before: int | None = None) -> Page:
+def questions(project: Project, wanted: WantedQuestions, *, readable: bool, before: int | None = None) -> QuestionPage:
     """Return one page of the questions that fit, in five statements however many there are."""
     found = _narrowed(project, wanted, readable=readable)
     if before is not None:
@@ -111,7 +111,9 @@ def questions(project: Project, wanted: Wanted, *, readable: bool, before: int |
         Row(
             query=query,
             shown=selectors.shown_of(project, query, image_url="") if readable and not query.emptied else None,
-            answers=counted(project, [label.choice for label in given.get(query.pk, ()) if label.choice is not None]),
+            answers=counted_answers(
+                project, [label.choice for label in given.get(query.pk, ()) if label.choice is not None]
+            ),
             people=[label.annotator.get_username() for label in given.get(query.pk, ())],
             agreed=answer_name(project, agreed[query.pk].choice) if query.pk in agreed and not query.emptied else None,
             reports=said.get(query.pk, ()),
@@ -120,10 +122,10 @@ def questions(project: Project, wanted: Wanted, *, readable: bool, before: int |
         )
         for query in queries
     ]
-    return Page(rows, queries[-1].pk if more else None)
+    return QuestionPage(rows, queries[-1].pk if more else None)
 
 
-def _narrowed(project: Project, wanted: Wanted, *, readable: bool) -> QuerySet[Query]:
+def _narrowed(project: Project, wanted: WantedQuestions, *, readable: bool) -> QuerySet[Query]:
     found = Query.objects.filter(project=project, state__in=[wanted.state] if wanted.state in ASKED else ASKED)
     answers = Label.objects.filter(query=OuterRef("pk"), superseded_at=None)
     if wanted.choice is not None:
@@ -184,22 +186,24 @@ def asked_questions(project: Project) -> QuerySet[Query]:
     return Query.objects.filter(project=project, state__in=ASKED)
 
 
-def history_of(project: Project, query: Query) -> list[Event]:
+def history_of(project: Project, query: Query) -> list[QuestionEvent]:
     """Return what happened to a question, oldest first."""
-    events: list[Event] = []
+    events: list[QuestionEvent] = []
     labels = Label.objects.filter(query=query).select_related("annotator")
     for label in labels:
         value = "" if label.choice is None else answer_name(project, label.choice)
         kind = "corrected" if label.supersedes_id else "answered"
-        events.append(Event(label.created_at, label.annotator.get_username(), kind, value))
+        events.append(QuestionEvent(label.created_at, label.annotator.get_username(), kind, value))
     taken = labels.filter(superseded_at__isnull=False, superseded_by=None)
     events += [
-        Event(one.superseded_at, one.annotator.get_username(), "taken_back") for one in taken if one.superseded_at
+        QuestionEvent(one.superseded_at, one.annotator.get_username(), "taken_back")
+        for one in taken
+        if one.superseded_at
     ]
     turns = Assignment.objects.filter(query=query).select_related("annotator")
     for turn in turns.filter(state=AssignmentState.SKIPPED, finished_at__isnull=False):
         if turn.finished_at is not None:
-            events.append(Event(turn.finished_at, turn.annotator.get_username(), "skipped", turn.skip_reason))
+            events.append(QuestionEvent(turn.finished_at, turn.annotator.get_username(), "skipped", turn.skip_reason))
     for turn in turns.filter(state=AssignmentState.LEASED):
         events.append(Event(turn.created_at, turn.annotator.get_username(), "held"))
     for report in Report.objects.filter(query=query).select_related("annotator", "author", "resolved_by"):
@@ -214,7 +218,7 @@ def history_of(project: Project, query: Query) -> list[Event]:
     consensus: Any = Consensus.objects.filter(query=query).select_related("settled_by").first()
     if consensus is not None and not query.emptied:
         who = consensus.settled_by.get_username() if consensus.settled_by else ""
-        events.append(Event(consensus.created_at, who, "agreed", answer_name(project, consensus.choice)))
+        events.append(QuestionEvent(consensus.created_at, who, "agreed", answer_name(project, consensus.choice)))
     for action in project.actions.filter(target__query_id=query.pk):
-        events.append(Event(action.created_at, action.actor, "action", action.route))
+        events.append(QuestionEvent(action.created_at, action.actor, "action", action.route))
     return sorted(events, key=lambda event: event.when)

@@ -21,7 +21,7 @@ from annotation.questions.services import saved_views
 from annotation.questions.services.changing import Change, change_chosen
 from annotation.rest.base import project_for, require_scope
 from annotation.rest.idempotency import idempotent
-from annotation.rest.responses import written
+from annotation.rest.responses import write_responses
 
 router = Router()
 LARGEST_ID = 2**63 - 1
@@ -134,7 +134,7 @@ def list_questions(request: HttpRequest, slug: str, wanted: Query[QuestionsIn]) 
     "projects/{slug:slug}/questions/changes",
     response=ChangedOut,
     summary="Do something with several questions at once",
-    openapi_extra=written(200, problems=(409,)),
+    openapi_extra=write_responses(200, problems=(409,)),
 )
 @idempotent
 def change_questions(request: HttpRequest, slug: str, body: ChangeIn) -> Any:
@@ -159,7 +159,7 @@ def list_views(request: HttpRequest, slug: str) -> Any:
     "projects/{slug:slug}/views",
     response=ViewOut,
     summary="Keep a view under a name",
-    openapi_extra=written(200, problems=(409,)),
+    openapi_extra=write_responses(200, problems=(409,)),
 )
 @idempotent
 def keep_view(request: HttpRequest, slug: str, body: ViewIn) -> Any:

@@ -75,7 +75,7 @@ UNPROTECTED = (
 LICENSE = "Not stored: whoever owns the records says what may be done with them."
 
 
-def described(
+def croissant_description(
     *, name: str, slug: str, question: str, classes: Sequence[str], made_on: str, sha256: str, size: int
 ) -> dict[str, Any]:
     """Return the description of a project's labels.

@@ -45,7 +45,7 @@ class Forecast:
     cost_per_week: Decimal | None
 
 
-def forecast(project: Project, *, now: datetime | None = None) -> Forecast:
+def label_budget_forecast(project: Project, *, now: datetime | None = None) -> Forecast:
     """Return where the label budget of a project goes."""
     now = now or timezone.now()
     budget = label_budget(project)

@@ -136,7 +136,7 @@ REFUSED = MISSED | (
 )
 
 
-def people_of(project: Project, *, only: Sequence[User] | None = None) -> list[PersonSheet]:
+def annotators_work(project: Project, *, only: Sequence[User] | None = None) -> list[PersonSheet]:
     """Return everybody who is or was an annotator with what became of their answers, in five statements.
 
     With `only` these people alone, of whom nothing is asked: a process that knows but who asks may not look them up.
@@ -212,7 +212,7 @@ def own_statistics(*, project: Project, user: User) -> OwnStatistics:
 
     In front of a crowd nothing here depends on what others answered.
     """
-    sheets = [sheet for sheet in people_of(project, only=[user]) if sheet.membership.user_id == user.pk]
+    sheets = [sheet for sheet in annotators_work(project, only=[user]) if sheet.membership.user_id == user.pk]
     sheet = sheets[0] if sheets else PersonSheet(Membership(project=project, user=user), 0, 0, 0, Checks(0, 0))
     done = Assignment.objects.filter(project=project, annotator=user, state=AssignmentState.LABELLED)
     took = done.filter(finished_at__gte=Now() - timedelta(days=7)).aggregate(
@@ -243,7 +243,7 @@ def payments_csv(project: Project) -> Iterator[str]:
     yield writer.writerow(["person", "answers", "accepted", "not accepted", "undecided", "price", "amount", "currency"])
     price = project.price_per_label
     machines = machine_users(project)
-    for person in people_of(project):
+    for person in annotators_work(project):
         if person.membership.user_id in machines:
             continue
         sheet = person.judged_by_checks() if project.oracle == Oracle.CROWD else person

@@ -14,7 +14,7 @@ from ninja.errors import HttpError
 from annotation.errors import AnnotationError
 from annotation.people.services import tokens
 from annotation.rest.responses import LONGEST_KEY
-from annotation.work.services.idempotency import Answer, answer_once
+from annotation.work.services.idempotency import StoredReply, answer_once
 
 
 def _once(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
@@ -41,11 +41,11 @@ def _answer(view: Callable[..., HttpResponse], request: HttpRequest, *args: Any,
         raise HttpError(422, f"Idempotency-Key: is longer than {LONGEST_KEY} characters")
     refused: list[HttpResponse] = []
 
-    def perform() -> Answer:
+    def perform() -> StoredReply:
         response = view(request, *args, **kwargs)
         if response.status_code >= 400:
             refused.append(response)
-        return Answer(response.status_code, response.content.decode())
+        return StoredReply(response.status_code, response.content.decode())
 
     given = answer_once(user=token.user, key=key, request_digest=_digest(request, token.pk), perform=perform)
     if refused:

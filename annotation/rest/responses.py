@@ -52,7 +52,7 @@ REPLAYED = {
 Headers = Mapping[str, Mapping[str, Any]]
 
 
-def problem(status: int) -> dict[str, str]:
+def problem_reference(status: int) -> dict[str, str]:
     """Return the reference to the problem document of a status, which the whole interface shares."""
     return {"$ref": f"#/components/responses/Problem{status}"}
 
@@ -67,13 +67,13 @@ def responses(
 
     What every route may answer (no token, no scope, nothing there, not fitting, too often) is added for all of them.
     """
-    told: dict[int, Any] = {status: problem(status) for status in problems}
+    told: dict[int, Any] = {status: problem_reference(status) for status in problems}
     told |= {status: {"headers": dict(found)} for status, found in (headers or {}).items()}
     told |= dict(responses or {})
     return {"responses": told} | ({"parameters": list(parameters)} if parameters else {})
 
 
-def written(*statuses: int, problems: Sequence[int] = ()) -> dict[str, Any]:
+def write_responses(*statuses: int, problems: Sequence[int] = ()) -> dict[str, Any]:
     """Return the same for a write that takes an Idempotency-Key and is answered with one of `statuses`."""
     return responses(*problems, headers=dict.fromkeys(statuses, REPLAYED), parameters=[IDEMPOTENCY_KEY])
 

@@ -72,7 +72,7 @@ class InclusionOut(Schema):
     openapi_extra=paged(409),
 )
 def list_checkpoints(request: HttpRequest, response: HttpResponse, slug: str, page: Query[Page]) -> Any:
-    found = page_of(presenters.accounts_of(_project(request, slug)), page, request=request, response=response)
+    found = page_of(presenters.statement_accounts(_project(request, slug)), page, request=request, response=response)
     return [{"account": account.scope, "checkpoint": log_of(account).checkpoint()} for account in found]
 
 
@@ -83,7 +83,7 @@ def list_checkpoints(request: HttpRequest, response: HttpResponse, slug: str, pa
     openapi_extra=responses(409),
 )
 def get_consistency(request: HttpRequest, slug: str, account: Account = "", old: Old = 0, size: Size = 0) -> Any:
-    return consistency_of(presenters.accounts_of(_project(request, slug)), account, old=old, size=size)
+    return consistency_of(presenters.statement_accounts(_project(request, slug)), account, old=old, size=size)
 
 
 @router.get(
@@ -95,7 +95,7 @@ def get_consistency(request: HttpRequest, slug: str, account: Account = "", old:
 def get_inclusion(
     request: HttpRequest, slug: str, account: Account = "", sequence: EntryNumber = 1, size: Size = 0
 ) -> Any:
-    found, log = _log(presenters.accounts_of(_project(request, slug)), account)
+    found, log = _log(presenters.statement_accounts(_project(request, slug)), account)
     size = size or log.size
     return {
         "account": found.scope,
@@ -185,7 +185,7 @@ class AccountOut(Schema):
 def list_accounts(request: HttpRequest, response: HttpResponse, slug: str, page: Query[Page]) -> Any:
     require_scope(request, Scope.LEDGER_READ)
     project = project_for(request, slug, Role.MANAGER, Role.ENGINEER)
-    found = page_of(presenters.accounts_of(project), page, request=request, response=response)
+    found = page_of(presenters.statement_accounts(project), page, request=request, response=response)
     return [_account(account) for account in found]
 
 
@@ -204,7 +204,7 @@ def list_entries(
     after: AfterSequence = 0,
 ) -> Any:
     require_scope(request, Scope.LEDGER_READ)
-    accounts = presenters.accounts_of(project_for(request, slug, Role.MANAGER, Role.ENGINEER))
+    accounts = presenters.statement_accounts(project_for(request, slug, Role.MANAGER, Role.ENGINEER))
     found = privacy_selectors.entries_of(accounts.filter(scope=account) if account else accounts, after=after)
     return page_of(found, page, request=request, response=response)
 

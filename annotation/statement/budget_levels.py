@@ -14,7 +14,7 @@ from privacy.accounting.observers import reading, recommended_delta
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class BudgetLevel:
     """A named limit of epsilon; `guidance` says where its name comes from."""
 
     key: str
@@ -25,23 +25,23 @@ class Level:
 
 # The bounds 1 and 10 are those of the tiers in Ponomareva et al., "How to DP-fy ML", JAIR 77 (2023).
 LEVELS: Final = (
-    Level(
+    BudgetLevel(
         "strict",
         _("strict"),
         1.0,
         _("Upper end of what published guidance calls a strong formal guarantee (ε at most 1)."),
     ),
-    Level(
+    BudgetLevel(
         "moderate",
         _("moderate"),
         3.0,
         _("In the middle, by ratio, of what it calls a reasonable one (ε from 1 to 10)."),
     ),
-    Level("loose", _("loose"), 10.0, _("Upper end of that; above 10 it speaks of a weak guarantee or of none.")),
+    BudgetLevel("loose", _("loose"), 10.0, _("Upper end of that; above 10 it speaks of a weak guarantee or of none.")),
 )
 
 
-def plain_words(epsilon: float, delta: float) -> str:
+def plain(epsilon: float, delta: float) -> str:
     """Say what a limit lets anybody conclude about one record or person, whatever they know and compute."""
     bounds = reading(epsilon, delta)
     return gettext(

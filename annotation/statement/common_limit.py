@@ -7,7 +7,7 @@ from annotation.models import Project
 from privacy.selectors import guarantee, quota_of
 
 
-def common_limit_words(project: Project) -> str:
+def project_limit_words(project: Project) -> str:
     """Say under which common limit the people of a project stand, or that there is none."""
     quota = quota_of(project.pool_account)
     if quota is None:

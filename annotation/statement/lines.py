@@ -27,7 +27,7 @@ SUBJECTS = {"rounds": "round:", "releases": "release:", "uploads": "dataset:"}
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedLines:
     """Which lines are asked for; what is empty does not choose."""
 
     account: BudgetAccount | None = None
@@ -60,7 +60,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class LinePage:
     """Some lines, newest first, and whether there are more before and after them."""
 
     lines: tuple[Line, ...]
@@ -68,7 +68,9 @@ class Page:
     has_older: bool
 
 
-def statement_page(accounts: Sequence[BudgetAccount], titles: dict[int, str], wanted: Wanted, number: int) -> Page:
+def statement_page(
+    accounts: Sequence[BudgetAccount], titles: dict[int, str], wanted: WantedLines, number: int
+) -> LinePage:
     """Return one page of lines; `titles` name the accounts by id."""
     first = (number - 1) * LINES_A_PAGE
     found = list(_found(accounts, wanted).select_related("parent")[first : first + LINES_A_PAGE + 1])
@@ -76,7 +78,7 @@ def statement_page(accounts: Sequence[BudgetAccount], titles: dict[int, str], wa
     ancestors = _ancestors(shown)
     uploads = upload_names({entry.subject for entry in (*shown, *ancestors.values())})
     lines = tuple(_line(entry, titles, uploads, ancestors) for entry in shown)
-    return Page(lines, number, len(found) > LINES_A_PAGE)
+    return LinePage(lines, number, len(found) > LINES_A_PAGE)
 
 
 def newest_lines(account: BudgetAccount, number: int) -> tuple[Line, ...]:
@@ -87,7 +89,7 @@ def newest_lines(account: BudgetAccount, number: int) -> tuple[Line, ...]:
     return tuple(_line(entry, {}, uploads, ancestors) for entry in entries)
 
 
-def _found(accounts: Sequence[BudgetAccount], wanted: Wanted) -> QuerySet[LedgerEntry]:
+def _found(accounts: Sequence[BudgetAccount], wanted: WantedLines) -> QuerySet[LedgerEntry]:
     chosen = [account for account in accounts if wanted.account is None or account.pk == wanted.account.pk]
     # What the selector adds to a row, the model's type does not know.
     rows: QuerySet[Any] = statement(*chosen)

@@ -26,13 +26,13 @@ from annotation.wording import told
 from privacy.accounting.events import event_from_json
 from privacy.models import AccountAdjacency, AccountUnit, BudgetAccount, EntryKind, LedgerEntry
 from privacy.numerical import has_numerical_epsilon, known_numerical_epsilon, numerical_epsilon
-from privacy.selectors import Guarantee, forecast, guarantee
+from privacy.selectors import Guarantee, guarantee, payments_left
 
 # The page of the statement has the others.
 STATEMENT_LINES = 5
 
 
-def accounts_of(project: Project) -> QuerySet[BudgetAccount]:
+def statement_accounts(project: Project) -> QuerySet[BudgetAccount]:
     """Return the pool's account, in a crowd project the one of the answers, and that of a private start."""
     own = [account for account in (project.pool_account_id, project.labels_account_id) if account]
     start = start_account(project)
@@ -71,23 +71,23 @@ class BudgetSheet:
     @property
     def percent_spent(self) -> float:
         """Share of the limit that is spent or reserved, 0 to 100."""
-        return share_of(self.guarantee.epsilon_spent, self.guarantee.epsilon_limit)
+        return percent_of_limit(self.guarantee.epsilon_spent, self.guarantee.epsilon_limit)
 
     @property
     def percent_settled(self) -> float:
         """Share of the limit that is spent for good, 0 to 100."""
         settled = self.guarantee.epsilon_spent - self.guarantee.epsilon_reserved
-        return share_of(settled, self.guarantee.epsilon_limit)
+        return percent_of_limit(settled, self.guarantee.epsilon_limit)
 
 
-def share_of(part: float, whole: float) -> float:
+def percent_of_limit(part: float, whole: float) -> float:
     """Return a part of a limit in percent, at most all of it; nothing to spend is all spent."""
     return min(100.0, 100.0 * part / whole) if whole else 100.0
 
 
 def budget_sheets(project: Project) -> list[BudgetSheet]:
     """Return a sheet for each account of the project."""
-    return [_sheet(project, account) for account in accounts_of(project)]
+    return [_sheet(project, account) for account in statement_accounts(project)]
 
 
 def detailed_sheets(project: Project, *, compose: bool) -> list[BudgetSheet]:
@@ -248,7 +248,7 @@ def _forecasts(account: BudgetAccount) -> Iterator[str]:
     )
     for entry in LedgerEntry.objects.filter(pk__in=newest).order_by("pk"):
         event = event_from_json(entry.event)
-        times = forecast(account, event)
+        times = payments_left(account, event)
         if times is not None:
             yield ngettext(
                 "Enough for %(times)d more like the last: %(event)s.",

@@ -13,9 +13,9 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
-from learner.planning.simulation.outcome import Accuracy
-from learner.planning.simulation.task import Task
-from learner.planning.simulation.trusted import encoded, settings_of, simulate_trusted
+from learner.planning.simulation.outcome import MeanAccuracy
+from learner.planning.simulation.task import SimulationTask
+from learner.planning.simulation.trusted import encoded_records, settings_of, simulate_trusted
 
 # So many labels settle a strength; more hardly move it.
 MOST_TUNED = 1_000
@@ -26,14 +26,14 @@ KERNEL = {"C": [10.0, 100.0], "gamma": [0.3, 1.0, 3.0]}
 PIPELINE = {f"logisticregression__{name}": values for name, values in LOGISTIC.items()}
 
 
-def sample_of(task: Task, labels: int, seed: int) -> NDArray[np.intp]:
+def sample_of(task: SimulationTask, labels: int, seed: int) -> NDArray[np.intp]:
     """Return a secret sample: everybody with probability labels / records."""
     return np.flatnonzero(np.random.default_rng([seed, labels]).random(task.n_records) < labels / task.n_records)
 
 
-def baselines(task: Task, *, seeds: int) -> dict[str, Any]:
+def baselines(task: SimulationTask, *, seeds: int) -> dict[str, Any]:
     """Return accuracies without privacy by name and number of labels; strengths chosen by folds of the first sample."""
-    rows, test = encoded(task, settings_of(task))
+    rows, test = encoded_records(task, settings_of(task))
     tried: dict[str, tuple[BaseEstimator, dict[str, list[float]], Any, Any]] = {
         "logistic regression": (LogisticRegression(max_iter=300), LOGISTIC, rows, test),
         "RBF SVM": (SVC(cache_size=500), KERNEL, rows, test),
@@ -48,7 +48,7 @@ def baselines(task: Task, *, seeds: int) -> dict[str, Any]:
 
 
 def _accuracies(
-    task: Task, model: BaseEstimator, grid: dict[str, list[float]], rows: Any, test: Any, *, seeds: int
+    task: SimulationTask, model: BaseEstimator, grid: dict[str, list[float]], rows: Any, test: Any, *, seeds: int
 ) -> dict[str, dict[str, float]]:
     found = {}
     for labels in task.label_counts:
@@ -58,23 +58,23 @@ def _accuracies(
         folds = StratifiedKFold(3 if counts[counts > 0].min() >= 3 else 2, shuffle=True, random_state=0)
         best = GridSearchCV(model, grid, cv=folds).fit(rows[few], task.labels[few]).best_params_
         made = [model.set_params(**best).fit(rows[one], task.labels[one]).predict(test) for one in samples]
-        found[str(labels)] = _plain(Accuracy.over_seeds(made, task.test_labels))
+        found[str(labels)] = _plain(MeanAccuracy.over_seeds(made, task.test_labels))
     return found
 
 
-def _hardly_any_noise(task: Task, *, seeds: int) -> dict[str, dict[str, float]]:
+def _hardly_any_noise(task: SimulationTask, *, seeds: int) -> dict[str, dict[str, float]]:
     settings = {**task.settings, "pool_epsilon": HARDLY_ANY_NOISE}
     quiet = dataclasses.replace(task, settings=settings, seeds=seeds)
     return {str(point.labels): _plain(point.project) for point in simulate_trusted(quiet).points}
 
 
-def _plain(found: Accuracy) -> dict[str, float]:
+def _plain(found: MeanAccuracy) -> dict[str, float]:
     return {"accuracy": found.accuracy, "accuracy_se": found.accuracy_se, "macro_f1": found.macro_f1}
 
 
-def peer_rows(task: Task, labels: Sequence[int], *, seeds: int) -> dict[str, NDArray[Any]]:
+def peer_rows(task: SimulationTask, labels: Sequence[int], *, seeds: int) -> dict[str, NDArray[Any]]:
     """Return what the peers' environment needs of a task, to be stored as `.npz`."""
-    rows, test = encoded(task, settings_of(task))
+    rows, test = encoded_records(task, settings_of(task))
     samples = {f"sample_{count}_{seed}": sample_of(task, count, seed) for count in labels for seed in range(seeds)}
     shape = {"X": rows.astype(np.float32), "y": task.labels, "test": test.astype(np.float32), "truth": task.test_labels}
     return {**shape, **samples}

@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 
 from benchmarks.trials.tasks import kdd_task
 from learner.planning.simulation.reading import read_task
-from learner.planning.simulation.task import Task
+from learner.planning.simulation.task import SimulationTask
 
 WORDS = Path(__file__).parents[1] / "descriptions"
 Files = dict[str, Path]
@@ -27,7 +27,7 @@ class PublicTask:
     preset: str = "pool-experts"
     describe: str = ""
 
-    def task(self, folder: Path, data: Path, *, seeds: int, **changes: Any) -> Task:
+    def task(self, folder: Path, data: Path, *, seeds: int, **changes: Any) -> SimulationTask:
         """Read the task; `folder` holds the files made of those in `data`."""
         described = {"describe": WORDS / self.describe} if self.describe else {}
         found = self.files(folder, data)

@@ -13,7 +13,7 @@ from urllib.request import HTTPCookieProcessor, Request, build_opener
 
 import numpy as np
 
-Answer = Callable[["Page", "Browser"], int]
+Answer = Callable[["LabelPage", "Browser"], int]
 PAUSE_SECONDS = 0.25
 
 
@@ -26,7 +26,7 @@ class Form:
     choices: list[str] = field(default_factory=list)
 
 
-class Page(HTMLParser):
+class LabelPage(HTMLParser):
     """The parts of a page that a simulated annotator looks at."""
 
     VOID: ClassVar[frozenset[str]] = frozenset({"img", "input", "br", "meta", "link", "hr"})
@@ -90,15 +90,15 @@ class Browser:
         with self._opener.open(request, timeout=30) as response:
             return response.url, response.read()
 
-    def open(self, path: str) -> Page:
+    def open(self, path: str) -> LabelPage:
         """Return a page."""
         url, body = self.fetch(path)
-        return Page(url, body.decode())
+        return LabelPage(url, body.decode())
 
-    def send(self, form: Form, fields: Mapping[str, str]) -> Page:
+    def send(self, form: Form, fields: Mapping[str, str]) -> LabelPage:
         """Send a form and return the page that answers."""
         url, body = self.fetch(form.action, data={**form.hidden, **fields})
-        return Page(url, body.decode())
+        return LabelPage(url, body.decode())
 
     def log_in(self, *, username: str, password: str) -> None:
         """Log in by the site's own form."""

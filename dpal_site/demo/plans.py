@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from dpal_site.demo import digits, voice_log
-from dpal_site.demo.annotators import Answer, Browser, Page
+from dpal_site.demo.annotators import Answer, Browser, LabelPage
 from privacy.accounting.events import TopCEvent
 from privacy.normalizers import Normalizer, normalize_texts
 
@@ -96,7 +96,7 @@ def voice_plan(*, contributors: int = CONTRIBUTORS) -> ProjectPlan:
     """Return a generated voice log in a crowd project."""
     rng = np.random.default_rng(SEED)
     known = voice_log.known_sentences()
-    log = voice_log.draw_log(list(known), contributors=contributors, rng=rng)
+    log = voice_log.draw_voice_log(list(known), contributors=contributors, rng=rng)
     texts, labels = voice_log.public_test_set(size=400, rng=rng)
     return ProjectPlan(
         name="Voice queries",
@@ -176,7 +176,7 @@ class TextReader:
         self._known = {_words(text): label for text, label in known.items()}
         self._known |= {_words(text): label for text, label in zip(normal, known.values(), strict=True)}
 
-    def __call__(self, page: Page, browser: Browser) -> int:
+    def __call__(self, page: LabelPage, browser: Browser) -> int:
         """Return the class of the text on the page; a sentence nobody shares is a coin a person would call 0."""
         return self._known.get(_words(page.question), 0)
 
@@ -187,7 +187,7 @@ class ImageReader:
     def __init__(self, known: Mapping[bytes, int]) -> None:
         self._known = known
 
-    def __call__(self, page: Page, browser: Browser) -> int:
+    def __call__(self, page: LabelPage, browser: Browser) -> int:
         """Return the class of the image on the page."""
         _, body = browser.fetch(page.image_url)
         pixels = np.asarray(Image.open(io.BytesIO(body)), dtype=np.uint8)

@@ -142,7 +142,7 @@ def _crowd_plan(
 ) -> ProjectPlan:
     """Draw who said what how often: a file of distinct texts has nothing that a gate may let through."""
     shared = list(dict.fromkeys(pool.texts))[:SHARED_TEXTS]
-    log = voice_log.draw_log(shared, contributors=CONTRIBUTORS, rng=np.random.default_rng(SEED))
+    log = voice_log.draw_voice_log(shared, contributors=CONTRIBUTORS, rng=np.random.default_rng(SEED))
     return ProjectPlan(
         name=f"{name}, crowd",
         preset="voice-crowd",

@@ -19,7 +19,7 @@ from learner.models import ModelRelease, Round
 from learner.next_step import Step, project_status
 from learner.releases.intervals import wilson_interval
 from learner.releases.services import releases
-from learner.selectors import accounts_of
+from learner.selectors import guarantee_accounts
 from privacy.models import SETTLEMENTS, EntryKind, LedgerEntry
 
 ANNOTATORS = ("annotator", "annotator-2", "annotator-3")
@@ -158,7 +158,7 @@ class News:
             yield ("round", chosen.pk), f"round {chosen.number}, {how}"
         for release in ModelRelease.objects.filter(project=project).order_by("version"):
             if release.evaluations.exists():
-                accuracy = accuracy_of(release)
+                accuracy = percent_accuracy(release)
                 yield (
                     ("release", release.pk),
                     f"version {release.version} released, {release.labels_used} labels, accuracy {accuracy.wording}",
@@ -166,7 +166,7 @@ class News:
 
 
 @dataclass(frozen=True, slots=True)
-class Accuracy:
+class PercentAccuracy:
     """A share of right answers with its 95 % interval, in percent."""
 
     share: float
@@ -179,15 +179,15 @@ class Accuracy:
         return f"{self.share:.1f} ± {(self.high - self.low) / 2:.1f} %"
 
 
-def accuracy_of(release: ModelRelease) -> Accuracy:
+def percent_accuracy(release: ModelRelease) -> PercentAccuracy:
     """Return how a release does on its public test set."""
     measured = release.evaluations.order_by("pk")[0]
     return _accuracy(measured.correct, measured.examples)
 
 
-def _accuracy(correct: int, examples: int) -> Accuracy:
+def _accuracy(correct: int, examples: int) -> PercentAccuracy:
     low, high = wilson_interval(correct, examples)
-    return Accuracy(100 * correct / examples, 100 * low, 100 * high)
+    return PercentAccuracy(100 * correct / examples, 100 * low, 100 * high)
 
 
 def words_of_no_privacy(release: ModelRelease) -> str:
@@ -215,7 +215,7 @@ def dead_end(stage: Stage) -> str:
 
 def open_reservations(stage: Stage) -> int:
     """Count the reservations of all accounts that nobody has settled."""
-    accounts = [account.pk for project in stage.projects for account in accounts_of(project)]
+    accounts = [account.pk for project in stage.projects for account in guarantee_accounts(project)]
     reserved = LedgerEntry.objects.filter(account__in=accounts, kind=EntryKind.RESERVE)
     return reserved.exclude(children__kind__in=SETTLEMENTS).count()
 
@@ -233,7 +233,7 @@ HEADINGS = (
 )
 
 
-def table(stage: Stage) -> list[tuple[str, ...]]:
+def release_lines(stage: Stage) -> list[tuple[str, ...]]:
     """Return one row of text for each release, its companion's accuracy beside it."""
     return [_row(pair, version) for pair in stage.pairs for version in range(1, RELEASES + 1)]
 
@@ -250,8 +250,8 @@ def _row(pair: Pair, version: int) -> tuple[str, ...]:
         f"{accounts[0]['spent_delta']:.1e} / {accounts[0]['limit_delta']:.1e}"
         if accounts[0]["limit_delta"]
         else "0 / 0",
-        accuracy_of(release).wording,
-        accuracy_of(beside).wording,
+        percent_accuracy(release).wording,
+        percent_accuracy(beside).wording,
         words_of_no_privacy(release),
         str(releases.folder_of(release)) if files.are_local() else release.folder,
     )

@@ -106,7 +106,7 @@ def _said(which: slice) -> dict[str, int]:
     }
 
 
-def draw_log(shared: Sequence[str], *, contributors: int, rng: np.random.Generator) -> VoiceLog:
+def draw_voice_log(shared: Sequence[str], *, contributors: int, rng: np.random.Generator) -> VoiceLog:
     """Draw what each of `contributors` people said in a week.
 
     How often a shared sentence is said falls with its rank by a Zipf-Mandelbrot law, and a third of the lines are

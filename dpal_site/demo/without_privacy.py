@@ -32,7 +32,7 @@ def shares_right(release: ModelRelease) -> tuple[int, int] | None:
     datasets = list(pool_selectors.pool_datasets(project))
     X = features.stacked_features(datasets, dimension=featurizer.dimension)
     known = answer_selectors.open_answers_of(project, last_consensus_id=run.last_consensus_id)
-    texts, counts = randomized_answers.texts_of(project, X)
+    texts, counts = randomized_answers.gate_features(project, X)
     estimator = estimator_of(project, featurizer, prior=version_zero.word_prior(project))
     assert isinstance(estimator, RandomizedAnswersClassifier)
     rows = np.ascontiguousarray(X[known.examples.rows])

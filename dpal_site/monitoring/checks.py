@@ -45,7 +45,7 @@ def broker() -> str | None:
     return None
 
 
-def worker() -> str | None:
+def every_worker() -> str | None:
     """Look for a recent sign of life from the workers of every queue."""
     limit = timedelta(seconds=settings.HEARTBEAT_LIMIT_SECONDS)
     try:
@@ -82,7 +82,12 @@ def scanner() -> str | None:
     return None if scanning.is_there() else "no answer"
 
 
-CHECKS: dict[str, Callable[[], str | None]] = {"database": database, "broker": broker, "worker": worker, "disk": disk}
+CHECKS: dict[str, Callable[[], str | None]] = {
+    "database": database,
+    "broker": broker,
+    "worker": every_worker,
+    "disk": disk,
+}
 if not files.are_local():
     CHECKS["storage"] = storage
 if scanning.is_on():

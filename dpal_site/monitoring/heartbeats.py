@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 from dpal_site.models import Heartbeat
 
 
-def beat(name: str) -> None:
+def write_heartbeat(name: str) -> None:
     """Write that `name` lives, by the database's clock."""
     Heartbeat.objects.update_or_create(name=name, defaults={"seen_at": Now()})
 

@@ -27,7 +27,7 @@ class WithoutContent(logging.Filter):
         """Rewrite the record in place and let it through."""
         _without_address(record)
         if record.exc_info and (error := record.exc_info[1]) is not None:
-            record.exception = described(error)
+            record.exception = described_error(error)
             record.exc_info = record.exc_text = None
             if isinstance(record.args, dict) and "exc" in record.args:  # Celery puts both into its message
                 record.args = {**record.args, "exc": summary(error), "traceback": ""}
@@ -58,7 +58,7 @@ def summary(error: BaseException) -> str:
     return f"{name}: {error}" if f"{kind.__module__}.".startswith(OWN_PACKAGES) else name
 
 
-def described(error: BaseException) -> str:
+def described_error(error: BaseException) -> str:
     """Return the chain of an error as `traceback` prints it, without source lines, values or foreign messages."""
     parts: list[str] = []
     link: BaseException | None = error

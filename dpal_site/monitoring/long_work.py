@@ -70,7 +70,7 @@ def unfinished() -> list[LongWork]:
     return sorted(found, key=lambda each: each.since)[:SHOWN]
 
 
-def failed() -> list[LongWork]:
+def failed_lately() -> list[LongWork]:
     """Return what failed in the last days, the newest first."""
     lately = Q(state=WorkState.FAILED, finished_at__gt=Now() - timedelta(days=FAILED_DAYS))
     found = [
@@ -90,7 +90,7 @@ def leases() -> list[Leases]:
     return [Leases(slug, wanted.get(slug, 0), *front.get(slug, (0, None))) for slug in sorted(wanted.keys() | front)]
 
 
-def send_again(*, kind: str, key: str) -> bool:
+def resend_long_work(*, kind: str, key: str) -> bool:
     """Hand work nobody is at to the broker again; false where there is no such work."""
     row = _found(kind, key)
     if row is None or not _described(kind, row).may_be_sent:
@@ -106,7 +106,7 @@ def send_again(*, kind: str, key: str) -> bool:
     return True
 
 
-def cancel(*, kind: str, key: str, by: str) -> bool:
+def stop_long_work(*, kind: str, key: str, by: str) -> bool:
     """Have work stop at its next safe point; what it has reserved stays charged."""
     row = _found(kind, key)
     return row is not None and work.cancel_work(row=row, by=by)

@@ -15,7 +15,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 
 from annotation.log.services import history
-from annotation.people.identity import address_of, is_noted_nothing
+from annotation.people.identity import is_noted_nothing, network_address
 
 logger = logging.getLogger(__name__)
 READING = ("GET", "HEAD", "OPTIONS")
@@ -54,7 +54,7 @@ def note(event: str, request: HttpRequest | None = None, **fields: Any) -> None:
 def network_of(request: HttpRequest) -> str:
     """Return the network a request came from, so far that attacks can be told apart and people cannot."""
     try:
-        address = ipaddress.ip_address(address_of(request))
+        address = ipaddress.ip_address(network_address(request))
     except (ValueError, PermissionDenied):
         # Nobody asks: a command, or a proxy that says nothing.
         return ""

@@ -25,7 +25,9 @@ class IssuerAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
         """Return the issuer's description of itself, if it is that of the issuer this site trusts."""
         if self._described is None:
             provider = self.get_provider()
-            described = ask(provider.server_url) | provider.app.settings.get("openid_configuration_overrides", {})
+            described = ask_issuer(provider.server_url) | provider.app.settings.get(
+                "openid_configuration_overrides", {}
+            )
             self._described = sound_description(
                 described, issuer=provider.app.settings["server_url"].split(WELL_KNOWN)[0]
             )
@@ -48,14 +50,14 @@ class IssuerAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
         described = self.openid_config
         claims = read_claims(
             kwargs["response"].get("id_token"),
-            keys=ask(described["jwks_uri"]),
+            keys=ask_issuer(described["jwks_uri"]),
             issuer=described["issuer"],
             client_id=app.client_id,
             nonce=self._nonce,
         )
         source, person = "id_token", claims
         if "userinfo_endpoint" in described and app.settings.get("fetch_userinfo", True):
-            source, person = "userinfo", ask(described["userinfo_endpoint"], bearer=token.token)
+            source, person = "userinfo", ask_issuer(described["userinfo_endpoint"], bearer=token.token)
             if person.get("sub") != claims["sub"]:
                 raise IssuerRefused(Reason.PERSON)
         # Some issuers write it as a word, and every word would be true.
@@ -63,7 +65,7 @@ class IssuerAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
         return self.get_provider().sociallogin_from_response(request, {source: person})
 
 
-def ask(url: str, *, bearer: str = "") -> dict[str, Any]:
+def ask_issuer(url: str, *, bearer: str = "") -> dict[str, Any]:
     """Return what an issuer answers, from this very address."""
     headers = {"Authorization": f"Bearer {bearer}"} if bearer else {}
     try:

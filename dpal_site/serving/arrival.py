@@ -12,7 +12,7 @@ MOST_HEAD_BYTES = 64 * 1024
 MOST_BODY_BYTES = 128 * 1024
 
 
-class Arrival(Enum):
+class ConnectionInput(Enum):
     """What a connection has brought so far."""
 
     NOTHING = "nothing"
@@ -22,23 +22,23 @@ class Arrival(Enum):
     LONG = "the head of a request whose body is long, or of unknown length"
 
 
-def arrived(brought: bytes | bytearray) -> Arrival:
+def arrived(brought: bytes | bytearray) -> ConnectionInput:
     """Say what has arrived; only where nothing more can come is it all of a request.
 
     The server's own reader decides what a request is. This one is asked whether that reader would wait for more, so
     whatever it is not sure of counts as long.
     """
     if not brought:
-        return Arrival.NOTHING
+        return ConnectionInput.NOTHING
     end = brought.find(END_OF_HEAD)
     if end < 0:
-        return Arrival.TOO_LONG if len(brought) > MOST_HEAD_BYTES else Arrival.PART
+        return ConnectionInput.TOO_LONG if len(brought) > MOST_HEAD_BYTES else ConnectionInput.PART
     head = bytes(brought[: end + 2]).lower()
     if any(word in head for word in UNCOUNTED):
-        return Arrival.LONG
+        return ConnectionInput.LONG
     if b"content-length" not in head:
-        return Arrival.WHOLE
+        return ConnectionInput.WHOLE
     lengths = LENGTH.findall(head)
     if len(lengths) != 1 or head.count(b"content-length") != 1 or int(lengths[0]) > MOST_BODY_BYTES:
-        return Arrival.LONG
-    return Arrival.WHOLE if len(brought) >= end + len(END_OF_HEAD) + int(lengths[0]) else Arrival.PART
+        return ConnectionInput.LONG
+    return ConnectionInput.WHOLE if len(brought) >= end + len(END_OF_HEAD) + int(lengths[0]) else ConnectionInput.PART

@@ -20,7 +20,7 @@ from typing import Any
 
 from gunicorn.workers.gthread import TConn, ThreadWorker  # type: ignore[import-untyped]
 
-from dpal_site.serving.arrival import Arrival, arrived
+from dpal_site.serving.arrival import ConnectionInput, arrived
 from dpal_site.serving.sockets import PacedSocket
 
 READ_BYTES = 64 * 1024
@@ -114,7 +114,7 @@ class WholeRequestWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no
         while self._long_queue and (force or self._long_queue[0].until <= now):
             self._end_with(self._long_queue.popleft(), 503)
         for client in [each for each in self._clients.values() if force or each.until <= now]:
-            late = not client.lingers and arrived(client.brought) is Arrival.PART
+            late = not client.lingers and arrived(client.brought) is ConnectionInput.PART
             self._end_with(client, 408) if late and not force else self._drop(client)
         if self.alive and self.nr_conns >= self.worker_connections:
             self._make_room()
@@ -145,17 +145,17 @@ class WholeRequestWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no
 
     def _sort(self, client: _Client, *, ended: bool) -> None:
         come = arrived(client.brought)
-        if come is Arrival.WHOLE:
+        if come is ConnectionInput.WHOLE:
             self._forget(client)
             self._answer(client)
-        elif come is Arrival.LONG and len(self._long_queue) >= MOST_LONG_WAITING:
+        elif come is ConnectionInput.LONG and len(self._long_queue) >= MOST_LONG_WAITING:
             self._end_with(client, 503)
-        elif come is Arrival.LONG:
+        elif come is ConnectionInput.LONG:
             self._forget(client)
             client.until = self._end(LONG_SECONDS)
             self._long_queue.append(client)
             self._read_long()
-        elif come is Arrival.TOO_LONG:
+        elif come is ConnectionInput.TOO_LONG:
             self._end_with(client, 431)
         elif ended:
             self._drop(client)

@@ -17,7 +17,7 @@ from learner.strategies.screen import Screen
 from privacy.accounting.events import Event, MinibatchSgdEvent, RunningSumsEvent, StreamEvent
 
 
-def screen_of(project: Project, *, updates: int = 0) -> Screen | None:
+def stream_screen(project: Project, *, updates: int = 0) -> Screen | None:
     """Return the screen that decides about each record after so many updates, None where all are asked about.
 
     The number of updates is public, and what is charged are the rates, so a slab that it makes narrower costs the same.
@@ -75,7 +75,7 @@ def stream_event(project: Project) -> Event:
     update = learner_of(project, featurizer).event_for(featurizer.dimension)
     if not isinstance(update, MinibatchSgdEvent | RunningSumsEvent):
         return update
-    screen, policy = screen_of(project), policy_of(project)
+    screen, policy = stream_screen(project), policy_of(project)
     q_hi, q_lo = (1.0, 1.0) if screen is None else screen.rates
     return StreamEvent(q_hi, q_lo, update, policy.selection_visible, policy.schedule)
 
@@ -94,5 +94,5 @@ def records_at_once(project: Project, *, batches: int, most: int) -> int:
 
 
 def _smallest_rate(project: Project) -> float:
-    screen = screen_of(project)
+    screen = stream_screen(project)
     return 1.0 if screen is None else screen.rates[1]

@@ -188,7 +188,7 @@ def labels_table(project: Project) -> Table:
 
 def annotators_table(project: Project) -> Table:
     """Return who answered how much and how well; empty where numbers of answers are secret."""
-    people = [] if hides_answers(project) else quality.people_of(project)
+    people = [] if hides_answers(project) else quality.annotators_work(project)
     rows = tuple(
         (
             sheet.membership.user.username,

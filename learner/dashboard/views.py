@@ -53,7 +53,7 @@ def _compared(request: HttpRequest, project: Project) -> list[Project]:
 
 
 def _table(request: HttpRequest, project: Project, name: str) -> dashboard.Table:
-    accounts: list[BudgetAccount] = list(presenters.accounts_of(project))
+    accounts: list[BudgetAccount] = list(presenters.statement_accounts(project))
     tables: dict[str, Callable[[], dashboard.Table]] = {
         "spending": lambda: dashboard.spending_table(project, accounts),
         "purposes": lambda: dashboard.purposes_table(project, accounts),

@@ -170,7 +170,7 @@ class SoftmaxSteps(GaussianChoice):
 
 
 @dataclass(frozen=True)
-class Planned(_Huber, GaussianChoice):
+class PlannedEstimator(_Huber, GaussianChoice):
     """What public trials found best for the number of classes."""
 
     name: ClassVar[str] = "planned"
@@ -246,7 +246,7 @@ CHOICES: tuple[type[Choice], ...] = (
     HuberSvm,
     HuberSvmGaussian,
     HuberSvmOutput,
-    Planned,
+    PlannedEstimator,
     SoftmaxSteps,
     Sums,
     LabelSets,

@@ -91,7 +91,7 @@ class StaticTable(FeaturesChoice):
 
 
 @dataclass(frozen=True)
-class Planned(StaticTable):
+class PlannedFeatures(StaticTable):
     """What public trials found best for each kind of records."""
 
     name: ClassVar[str] = "planned"
@@ -182,4 +182,10 @@ class PrincipalDirections(FeaturesChoice):
 
 
 # What projects may choose, in the order in which forms list it; a new featuriser joins by one line.
-CHOICES: tuple[type[FeaturesChoice], ...] = (DeclaredRules, Planned, StaticTable, PublicEncoder, PrincipalDirections)
+CHOICES: tuple[type[FeaturesChoice], ...] = (
+    DeclaredRules,
+    PlannedFeatures,
+    StaticTable,
+    PublicEncoder,
+    PrincipalDirections,
+)

@@ -68,7 +68,7 @@ def _some(texts: set[str], count: int, rng: np.random.Generator) -> list[str]:
     return [ordered[place] for place in rng.permutation(len(ordered))[:count]]
 
 
-def encoded(transformer: Transformer, pieces: list[list[int]], *, begin: int, end: int) -> Vectors:
+def sentence_vectors(transformer: Transformer, pieces: list[list[int]], *, begin: int, end: int) -> Vectors:
     """Return the network's sentence vectors at norm one, shape (n, width), for lists of pieces."""
     lengths = np.array([len(found) for found in pieces])
     rows = np.empty((len(pieces), transformer.width))
@@ -116,8 +116,8 @@ def distil(model: Path, wordnet: Path) -> dict[str, NDArray[np.generic]]:
     texts = [found for found in cut if SHORTEST <= len(found) <= LONGEST]
     transformer = _FastTransformer.from_folder(model)
     marks = {"begin": vocabulary.index(CLS), "end": vocabulary.index(SEP)}
-    sentences = encoded(transformer, texts, **marks)
-    alone = encoded(transformer, [[number] for number in range(len(vocabulary))], **marks)
+    sentences = sentence_vectors(transformer, texts, **marks)
+    alone = sentence_vectors(transformer, [[number] for number in range(len(vocabulary))], **marks)
     centre = sentences.mean(axis=0)
     # Pieces are numbered by falling frequency behind a thousand reserved ones: common words start small.
     rank = np.maximum(np.arange(len(vocabulary)) - 999, 0)

@@ -29,7 +29,7 @@ ENCODER, ENCODER_LICENCE = "encoder.npz", "encoder.md"
 BLOCK_TEXTS = 8192
 
 
-class Table(NamedTuple):
+class EncoderTable(NamedTuple):
     """A table as it is read: pieces, their vectors, and what a public corpus looks like through it."""
 
     pieces: WordPieces
@@ -180,11 +180,11 @@ def table_digest(table: str) -> str:
 
 
 @lru_cache(maxsize=2)
-def read_table(table: str) -> Table:
+def read_table(table: str) -> EncoderTable:
     """Read a shipped table."""
     with np.load(TABLES[table], allow_pickle=False) as held:
         vocabulary = bytes(held["vocabulary"]).decode().split("\n")
-        return Table(
+        return EncoderTable(
             WordPieces(vocabulary),
             held["vectors"],
             held["scales"].astype(np.float64),

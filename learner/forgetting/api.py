@@ -17,7 +17,7 @@ from annotation.people.services.tokens import Scope
 from annotation.rest.base import require_scope
 from annotation.rest.idempotency import idempotent
 from annotation.rest.pagination import Page, page_of
-from annotation.rest.responses import paged, responses, written
+from annotation.rest.responses import paged, responses, write_responses
 from learner.forgetting.services.forgetting import preview_forgetting
 
 router = Router()
@@ -84,7 +84,7 @@ def preview_forgetting_of(request: HttpRequest, slug: str, body: ContributorIn) 
     "projects/{slug:slug}/forgettings",
     response={202: ForgettingOut},
     summary="Forget a contributor; a job erases what there is",
-    openapi_extra=written(202, problems=(409,)),
+    openapi_extra=write_responses(202, problems=(409,)),
 )
 @idempotent
 def forget_contributor(request: HttpRequest, slug: str, body: ContributorIn) -> Any:

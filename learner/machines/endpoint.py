@@ -70,7 +70,7 @@ def target_of(endpoint: Endpoint, *, hosts: Collection[str], local: Collection[s
     return target, addresses_of(target)[0], encrypted
 
 
-def ask(
+def ask_model(
     endpoint: Endpoint,
     messages: Sequence[Mapping[str, str]],
     *,

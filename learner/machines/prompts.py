@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 
-from annotation.questions.class_list import listed
+from annotation.questions.class_list import listed_classes
 
 # What surrounds a class in a reply that names nothing else.
 AROUND = " \t\r\n\"'`*.:!“”„«»()[]{}"
@@ -27,7 +27,7 @@ def messages_for(
     """
     lines = [
         f"- {one.name}" + (f": {'; '.join(one.words)}" if one.words else "")
-        for one in listed(tuple(classes), tuple(descriptions))
+        for one in listed_classes(tuple(classes), tuple(descriptions))
     ]
     told = "\n".join(
         [

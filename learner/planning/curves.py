@@ -14,7 +14,7 @@ from learner.estimators.kinds import KINDS, estimator_for, multiclass_of
 from learner.estimators.label_sets import PrivateLabelSets
 from learner.linear_model import LinearModel
 from learner.online import Online, simulated_arrival
-from learner.planning.setup import Setup, estimator_choice_of, strategy_of
+from learner.planning.setup import Setup, simulated_estimator, simulated_strategy
 from learner.policies import ImmediateUpdates
 from learner.strategies.blocks import draw_blocks
 from learner.strategies.catalogue import strategy_for
@@ -31,7 +31,7 @@ CENTRE_LENGTH: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class CurvePoint:
     """Accuracy over seeds after so many labels: mean, smallest, largest."""
 
     labels: int
@@ -40,7 +40,7 @@ class Point:
     high: float
 
 
-def simulated(setup: Setup, data: Data, *, seeds: int = SEEDS, private: bool = True) -> list[Point]:
+def simulated(setup: Setup, data: Data, *, seeds: int = SEEDS, private: bool = True) -> list[CurvePoint]:
     """Return the accuracy at each release, over seeds.
 
     Parameters
@@ -68,7 +68,9 @@ def simulated(setup: Setup, data: Data, *, seeds: int = SEEDS, private: bool = T
     for place in range(shortest):
         labels = [run[place][0] for run in runs]
         found = np.array([run[place][1] for run in runs])
-        points.append(Point(round(float(np.mean(labels))), float(found.mean()), float(found.min()), float(found.max())))
+        points.append(
+            CurvePoint(round(float(np.mean(labels))), float(found.mean()), float(found.min()), float(found.max()))
+        )
     return points
 
 
@@ -122,7 +124,7 @@ def _ask(
     while len(asked) < wanted:
         candidates = np.setdiff1d(np.arange(len(X)), asked)
         picks = min(setup.round_size, wanted - len(asked))
-        strategy = strategy_for("random", scale=0.0) if model is None else strategy_of(setup)
+        strategy = strategy_for("random", scale=0.0) if model is None else simulated_strategy(setup)
         found = strategy.query(X, candidates, model, picks, rng)
         if not len(found):
             found = strategy_for("random", scale=0.0).query(X, candidates, None, picks, rng)
@@ -153,7 +155,7 @@ def _estimator(setup: Setup, prior: LinearModel | None) -> PrivateEstimator:
             intercept_scaling=INTERCEPT_SCALING,
             prior=prior,
         )
-    choice = estimator_choice_of(setup)
+    choice = simulated_estimator(setup)
     assert choice is not None
     values = {**setup.declared, "training_epsilon": setup.training.epsilon}
     answers = event_from_json(setup.answers) if setup.answers else None

@@ -26,7 +26,7 @@ from learner.configuration.pool import (
 from learner.configuration.stream import online_of
 from learner.estimators.kinds import KINDS
 from learner.planning.selectors import Purse
-from learner.planning.setup import MOST_RELEASES, Setup, strategy_of
+from learner.planning.setup import MOST_RELEASES, Setup, simulated_strategy
 from learner.planning.splits import series_epsilon
 from learner.pools import secret_selectors
 from learner.strategies.exponential_screen import NORM_BOUND as EXPONENTIAL_BOUND
@@ -262,7 +262,7 @@ def _payable_releases(project: Project, setup: Setup) -> int:
         left = guarantee(selectors.training_account(project)).epsilon_left
         cost = training.cost(adjacency="null").epsilon
         for releases in range(min(planned, MOST_RELEASES), 0, -1):
-            if series_epsilon(_releases(setup, releases), strategy_of(setup)) + releases * cost <= left:
+            if series_epsilon(_releases(setup, releases), simulated_strategy(setup)) + releases * cost <= left:
                 return releases
         return 0
     return min(planned, _covered(purse, [training] * MOST_COUNTED))
@@ -295,7 +295,7 @@ def _choosing(project: Project, setup: Setup) -> float:
         return max(0.0, batch_stream_epsilon(project.settings) - project.training_epsilon)
     if (opening := opening_event(project.settings)) is not None:
         return opening.cost(adjacency="null").epsilon
-    return series_epsilon(setup, strategy_of(setup)) if _rounds_cost(project) else 0.0
+    return series_epsilon(setup, simulated_strategy(setup)) if _rounds_cost(project) else 0.0
 
 
 def _rounds_cost(project: Project) -> bool:

@@ -39,7 +39,7 @@ class End(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class PlannedStage:
     """A round (`choosing` is its event, None where it is free) or, without one, a release; with the training to pay."""
 
     is_round: bool
@@ -129,9 +129,9 @@ def plan_forecast(project: Project) -> PlanForecast | None:
     purse = Purse(selectors.training_account(project))
     for event in selectors.pending_projection(project):
         purse.pay(event)
-    done: list[Stage] = []
+    done: list[PlannedStage] = []
     end = End.POOL
-    following: list[Stage] = []
+    following: list[PlannedStage] = []
     releases = 0
     for stage in _stages(project):
         following.append(stage)
@@ -159,15 +159,15 @@ def plan_forecast(project: Project) -> PlanForecast | None:
     )
 
 
-def _choosing(stage: Stage) -> list[Event]:
+def _choosing(stage: PlannedStage) -> list[Event]:
     return [] if stage.choosing is None else [stage.choosing]
 
 
-def _stages(project: Project) -> Iterator[Stage]:
+def _stages(project: Project) -> Iterator[PlannedStage]:
     return _secret_stages(project) if secret_selectors.labels_in_secret(project) else _open_stages(project)
 
 
-def _open_stages(project: Project) -> Iterator[Stage]:
+def _open_stages(project: Project) -> Iterator[PlannedStage]:
     """Choose rounds until enough labels wait, train, and begin again, until nothing is left to ask."""
     training = selectors.training_event(project)
     counts = selectors.question_counts(project)
@@ -191,7 +191,7 @@ def _open_stages(project: Project) -> Iterator[Stage]:
             if strategy.needs_model and not has_model:
                 strategy = strategy_of(project, Selection.RANDOM)
             event = strategy.event_for(pool_size=left, picks=picks, series=series)
-            yield Stage(True, training, None if project.oracle == Oracle.CROWD else event)
+            yield PlannedStage(True, training, None if project.oracle == Oracle.CROWD else event)
             if strategy.name != Selection.RANDOM:
                 series = "continued"
             left -= picks
@@ -199,11 +199,11 @@ def _open_stages(project: Project) -> Iterator[Stage]:
         # Too few are not trained on by themselves.
         if used + waiting < target:
             return
-        yield Stage(False, training)
+        yield PlannedStage(False, training)
         waiting, used, has_model = 0, used + waiting, True
 
 
-def _secret_stages(project: Project) -> Iterator[Stage]:
+def _secret_stages(project: Project) -> Iterator[PlannedStage]:
     """Ask about each block that is left and train on it."""
     current = secret_selectors.current_block(project)
     following = secret_selectors.next_block(project)
@@ -213,11 +213,11 @@ def _secret_stages(project: Project) -> Iterator[Stage]:
     left = range(following, secret_selectors.n_blocks(project) + 1)
     trainings = secret_selectors.coming_events(project, [*open_blocks, *left])
     if current is not None:
-        yield Stage(False, trainings.pop(0))
+        yield PlannedStage(False, trainings.pop(0))
     for block, training in zip(left, trainings, strict=True):
         choosing = secret_sample_of(project, block=block).event_for(pool_size=0, picks=0, series="single")
-        yield Stage(True, training, choosing)
-        yield Stage(False, training)
+        yield PlannedStage(True, training, choosing)
+        yield PlannedStage(False, training)
 
 
 def _questions_left(project: Project) -> int:

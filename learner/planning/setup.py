@@ -101,7 +101,7 @@ class Setup:
     @property
     def can_be_simulated(self) -> bool:
         """Whether there is anything to simulate."""
-        known = self.online is not None or estimator_choice_of(self) is not None
+        known = self.online is not None or simulated_estimator(self) is not None
         return known and self.releases > 0 and bool(self.label_counts)
 
     @property
@@ -146,12 +146,12 @@ class Setup:
         return [version * each for version in counts if version]
 
 
-def estimator_choice_of(setup: Setup) -> type[EstimatorChoice] | None:
+def simulated_estimator(setup: Setup) -> type[EstimatorChoice] | None:
     choice = CATALOGUE.find(Kind.ESTIMATOR, setup.estimator)
     return choice if choice is not None and issubclass(choice, EstimatorChoice) else None
 
 
-def strategy_of(setup: Setup) -> QueryStrategy:
+def simulated_strategy(setup: Setup) -> QueryStrategy:
     """Return the strategy of a setup as it is simulated."""
     if Kind.STRATEGY.key not in setup.parameters:
         return strategy_for(setup.selection, scale=setup.scale, parameters=setup.parameters)

@@ -189,7 +189,7 @@ def waiting_texts(project: Project) -> Examples:
         passed = Query.objects.filter(project=project, gate_run__dataset=dataset).order_by("id")
         after = 0
         while True:
-            part = table(passed.filter(id__gt=after).values_list("id", "round_number")[:TABLE_ROWS], columns=2)
+            part = integer_table(passed.filter(id__gt=after).values_list("id", "round_number")[:TABLE_ROWS], columns=2)
             if not len(part):
                 break
             waiting = np.flatnonzero(part[:, 1] < 0)
@@ -212,22 +212,22 @@ def labelled_examples(
     if block is not None:
         agreed = agreed.filter(query__round_number=block.number)
     if project.oracle == Oracle.CROWD:
-        found = table(agreed.values_list("query_id", "choice"), columns=2)
+        found = integer_table(agreed.values_list("query_id", "choice"), columns=2)
         return _passed_examples(project, found[:, 0], datasets), found[:, 1]
     record = "query__record"
     asked = agreed.values_list(f"{record}_id", f"{record}__dataset_id", f"{record}__row_number", "choice")
-    found = table(asked, columns=4)
+    found = integer_table(asked, columns=4)
     return Examples(found[:, 0], _first_rows(datasets)(found[:, 1]) + found[:, 2], datasets), found[:, 3]
 
 
 def gate_examples(project: Project, questions: QuerySet[Query]) -> Examples:
     """Return questions of a crowd project's gate output with their rows, the oldest first."""
-    ids = table(questions.order_by("pk").values_list("id"), columns=1)[:, 0]
+    ids = integer_table(questions.order_by("pk").values_list("id"), columns=1)[:, 0]
     return _passed_examples(project, ids, list(pool_datasets(project)))
 
 
 def _passed_examples(project: Project, ids: NDArray[np.int64], datasets: Sequence[Dataset]) -> Examples:
-    passed = table(gate_output(project).values_list("id"), columns=1)[:, 0]
+    passed = integer_table(gate_output(project).values_list("id"), columns=1)[:, 0]
     order = np.argsort(passed)
     return Examples(ids, order[np.searchsorted(passed, ids, sorter=order)], datasets)
 
@@ -236,7 +236,7 @@ def question_slots(project: Project, examples: Examples) -> tuple[NDArray[np.int
     """Return the place of each example among all questions asked so far, shape (n,), and how many those are."""
     asked = Query.objects.filter(project=project).exclude(state=QueryState.UNASKED).order_by("priority", "id")
     source = "id" if project.oracle == Oracle.CROWD else "record_id"
-    ids = table(asked.values_list(source), columns=1)[:, 0]
+    ids = integer_table(asked.values_list(source), columns=1)[:, 0]
     order = np.argsort(ids)
     return order[np.searchsorted(ids, examples.ids, sorter=order)], len(ids)
 
@@ -277,7 +277,7 @@ def _first_rows(datasets: Sequence[Dataset]) -> Callable[[NDArray[np.int64]], ND
     return lambda wanted: starts[np.searchsorted(keys, wanted)]
 
 
-def table(found: "QuerySet[Any, Any]", *, columns: int) -> NDArray[np.int64]:
+def integer_table(found: "QuerySet[Any, Any]", *, columns: int) -> NDArray[np.int64]:
     """Read integer columns into one array, shape (n, columns); null is -1."""
     query, values = found.query.sql_with_params()
     return _packed(query, values, columns=columns)

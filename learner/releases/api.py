@@ -12,7 +12,7 @@ from annotation.people.services.tokens import Scope
 from annotation.rest.base import project_for, require_scope
 from annotation.rest.idempotency import idempotent
 from annotation.rest.pagination import Page, page_of
-from annotation.rest.responses import Moment, paged, written
+from annotation.rest.responses import Moment, paged, write_responses
 from learner import selectors
 from learner.models import ChannelMove, ModelRelease
 from learner.releases import selectors as release_selectors
@@ -114,7 +114,7 @@ def list_channels(request: HttpRequest, response: HttpResponse, slug: str, page:
     "projects/{slug:slug}/channels/{channel}",
     response=ChannelOut,
     summary="Move a channel to a version, with a reason",
-    openapi_extra=written(200, problems=(409,)),
+    openapi_extra=write_responses(200, problems=(409,)),
 )
 @idempotent
 def move_channel(request: HttpRequest, slug: str, channel: str, body: MoveIn) -> Any:
@@ -128,7 +128,7 @@ def move_channel(request: HttpRequest, slug: str, channel: str, body: MoveIn) ->
     "projects/{slug:slug}/channels/{channel}/rollback",
     response=ChannelOut,
     summary="Move a channel back to the version it was before, with a reason",
-    openapi_extra=written(200, problems=(409,)),
+    openapi_extra=write_responses(200, problems=(409,)),
 )
 @idempotent
 def roll_back_channel(request: HttpRequest, slug: str, channel: str, body: ReasonIn) -> Any:
@@ -143,7 +143,7 @@ def roll_back_channel(request: HttpRequest, slug: str, channel: str, body: Reaso
     "projects/{slug:slug}/models/{version}/retire",
     response=RetiredOut,
     summary="Take a version back, with a reason",
-    openapi_extra=written(200, problems=(409,)),
+    openapi_extra=write_responses(200, problems=(409,)),
 )
 @idempotent
 def retire_model(request: HttpRequest, slug: str, version: str, body: ReasonIn) -> Any:

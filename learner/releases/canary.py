@@ -11,7 +11,7 @@ import json
 import warnings
 from dataclasses import dataclass
 
-from learner.releases.canary_stages import LinearEstimator, Stage, plain_parameters, stage_for
+from learner.releases.canary_stages import CanaryStage, LinearEstimator, plain_parameters, stage_for
 from privacy.evidence import audit, gaussian_audit, one_by_one
 from privacy.mechanisms.randomness import RandomSource, SecureRandom
 
@@ -75,7 +75,7 @@ def send_canary(estimator: LinearEstimator, *, trials: int = TRIALS) -> Canary:
     return Canary(stage.epsilon(stage.promised), stage.epsilon(loss), event, trials)
 
 
-def _loss(stage: Stage, trials: int) -> tuple[float, str]:
+def _loss(stage: CanaryStage, trials: int) -> tuple[float, str]:
     """Return the lower bound on the loss of all canaries and what showed it."""
 
     def weight(present: bool, rng: RandomSource) -> float:

@@ -66,7 +66,7 @@ class LinearEstimator(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class CanaryStage:
     """Two inputs, and what the noise between their outputs is charged.
 
     Attributes
@@ -103,7 +103,7 @@ class Stage:
 
 
 @singledispatch
-def stage_for(estimator: LinearEstimator) -> Stage:
+def stage_for(estimator: LinearEstimator) -> CanaryStage:
     """Return the stage of an estimator: where none was built for it, one row and its dummy, and the whole charge."""
     copy = _copy(estimator)
     bound = float(estimator.get_params().get("norm_bound", 1.0))
@@ -113,11 +113,11 @@ def stage_for(estimator: LinearEstimator) -> Stage:
         return float(fitted.coef_[0, 0])
 
     cost = copy.event_for(1).cost()
-    return Stage(output, cost.epsilon, 1.0, delta=cost.delta)
+    return CanaryStage(output, cost.epsilon, 1.0, delta=cost.delta)
 
 
 @stage_for.register
-def convex_stage(estimator: PrivateLogisticRegression) -> Stage:
+def convex_stage(estimator: PrivateLogisticRegression) -> CanaryStage:
     """Put rows far on the wrong side of a public prior; in one column, where Gamma-norm noise is Laplace noise."""
     event = _copy(estimator).event_for(1)
     gaussian = isinstance(event, GaussianObjectiveEvent)
@@ -139,11 +139,11 @@ def convex_stage(estimator: PrivateLogisticRegression) -> Stage:
     def output(present: bool) -> float:
         return float(copy.fit(np.full((records, 1), length * present), labels).coef_[0, 0])
 
-    return Stage(output, one * records * length / bound, bound / (records * length), gaussian, event.cost().delta)
+    return CanaryStage(output, one * records * length / bound, bound / (records * length), gaussian, event.cost().delta)
 
 
 @stage_for.register
-def minibatch_stage(estimator: MiniBatchPrivateSVM) -> Stage:
+def minibatch_stage(estimator: MiniBatchPrivateSVM) -> CanaryStage:
     """Take one step from zero weights, where every hinge is active; what follows is made of its noisy sum."""
     copy = _copy(estimator, radius=1e9, average=False, regularization=0.0)
     event = copy.event_for(1)
@@ -155,11 +155,11 @@ def minibatch_stage(estimator: MiniBatchPrivateSVM) -> Stage:
         fitted = clone(copy).partial_fit(np.full((records, 1), length * present), labels, denominator=1)
         return float(fitted.coef_[0, 0])
 
-    return Stage(output, LOSS, one / LOSS, gaussian, event.delta / event.updates_per_record)
+    return CanaryStage(output, LOSS, one / LOSS, gaussian, event.delta / event.updates_per_record)
 
 
 @stage_for.register
-def gradients_stage(estimator: MutualInformationOGD) -> Stage:
+def gradients_stage(estimator: MutualInformationOGD) -> CanaryStage:
     """Give users rows far longer than the clip allows, all of the one class or all of the other."""
     copy = _copy(estimator, radius=1.0, horizon=10**6, average=False)
     event = copy.event_for(1)
@@ -171,11 +171,11 @@ def gradients_stage(estimator: MutualInformationOGD) -> Stage:
         return float(clone(copy).partial_fit(rows, np.full(users, int(present))).coef_[0, 0])
 
     shown = part * math.sqrt(users)
-    return Stage(output, event.gaussian_mu() * shown, 1 / shown, gaussian=True, delta=event.delta)
+    return CanaryStage(output, event.gaussian_mu() * shown, 1 / shown, gaussian=True, delta=event.delta)
 
 
 @stage_for.register
-def confirmations_stage(estimator: BanditMutualInformationOGD) -> Stage:
+def confirmations_stage(estimator: BanditMutualInformationOGD) -> CanaryStage:
     """Let users all confirm, or all reject, guesses along the one direction there is."""
     exploration = _copy(estimator).event_for(1).radius
     copy = _copy(estimator, exploration=exploration, horizon=10**9, average=False)
@@ -186,11 +186,13 @@ def confirmations_stage(estimator: BanditMutualInformationOGD) -> Stage:
     def output(present: bool) -> float:
         return float(clone(copy).start(1).learn_all(directions, [present] * users).coef_[0, 0])
 
-    return Stage(output, event.gaussian_mu() * math.sqrt(users), 1 / math.sqrt(users), gaussian=True, delta=event.delta)
+    return CanaryStage(
+        output, event.gaussian_mu() * math.sqrt(users), 1 / math.sqrt(users), gaussian=True, delta=event.delta
+    )
 
 
 @stage_for.register
-def sums_stage(estimator: PrivateSums) -> Stage:
+def sums_stage(estimator: PrivateSums) -> CanaryStage:
     """Add whole rows to nobody's, and weigh all released sums by how far these rows move them."""
     copy = _copy(estimator)
     # Which model is made of the sums changes nothing about them, and takes a hundred times as long as they do.
@@ -206,11 +208,11 @@ def sums_stage(estimator: PrivateSums) -> Stage:
         moments = 0.0 if released.moments is None else (moved * released.moments).sum()
         return float(moments + row @ released.class_sums[1] / event.class_sigma**2)
 
-    return Stage(output, event.gaussian_mu() * records, 1 / records, gaussian=True, delta=event.delta)
+    return CanaryStage(output, event.gaussian_mu() * records, 1 / records, gaussian=True, delta=event.delta)
 
 
 @stage_for.register
-def label_sets_stage(estimator: PrivateLabelSets) -> Stage:
+def label_sets_stage(estimator: PrivateLabelSets) -> CanaryStage:
     """Add whole rows that have as many classes as a record may, and weigh all released sums by how far they move."""
     most = estimator.labels_per_record
     copy = _copy(estimator)
@@ -229,11 +231,11 @@ def label_sets_stage(estimator: PrivateLabelSets) -> Stage:
         moments = 0.0 if released.moments is None else (moved * released.moments).sum()
         return float(moments + row @ released.class_sums[entered].sum(axis=0) / event.class_sigma**2)
 
-    return Stage(output, event.gaussian_mu() * records, 1 / records, gaussian=True, delta=event.delta)
+    return CanaryStage(output, event.gaussian_mu() * records, 1 / records, gaussian=True, delta=event.delta)
 
 
 @stage_for.register
-def steps_stage(estimator: PrivateSoftmaxSteps) -> Stage:
+def steps_stage(estimator: PrivateSoftmaxSteps) -> CanaryStage:
     """Give one step rows whose residuals are longer than the clip allows, all of one class, and weigh what it sums."""
     copy = _copy(estimator, steps=min(estimator.steps, UPDATES_A_TRIAL))
     event = copy.event_for(1)
@@ -250,11 +252,11 @@ def steps_stage(estimator: PrivateSoftmaxSteps) -> Stage:
             total += float((moved * noisy.release(pulls[: records * present])).sum()) / event.sigma**2
         return float(total)
 
-    return Stage(output, event.gaussian_mu() * records, 1 / records, gaussian=True, delta=event.delta)
+    return CanaryStage(output, event.gaussian_mu() * records, 1 / records, gaussian=True, delta=event.delta)
 
 
 @stage_for.register
-def running_stage(estimator: RunningSums) -> Stage:
+def running_stage(estimator: RunningSums) -> CanaryStage:
     """Put whole rows into the first batch of a short epoch, and weigh all its releases by how far these move them."""
     copy = _copy(estimator, updates=min(estimator.updates, UPDATES_A_TRIAL))
     event = copy.event_for(1)
@@ -274,11 +276,11 @@ def running_stage(estimator: RunningSums) -> Stage:
             batches.append((rows[:0], labels[:0]))
         return total
 
-    return Stage(output, event.gaussian_mu() * records, 1 / records, gaussian=True, delta=sums.delta)
+    return CanaryStage(output, event.gaussian_mu() * records, 1 / records, gaussian=True, delta=sums.delta)
 
 
 @stage_for.register
-def responses_stage(estimator: RandomizedAnswersClassifier) -> Stage:
+def responses_stage(estimator: RandomizedAnswersClassifier) -> CanaryStage:
     """Let one answer be the one class or the other; whatever is learned of it is made of the response alone."""
     copy = _copy(estimator)
     rng = random_source(copy.random_state)
@@ -295,7 +297,7 @@ def responses_stage(estimator: RandomizedAnswersClassifier) -> Stage:
     event = copy.event_for(1)
     # Every response is paid for alike, so one of them shows what all of them cost.
     one = response_epsilon(event.odds)
-    return Stage(output, one, event.cost().epsilon / one, draws=RESPONSES_A_TRIAL)
+    return CanaryStage(output, one, event.cost().epsilon / one, draws=RESPONSES_A_TRIAL)
 
 
 def plain_parameters(estimator: LinearEstimator) -> dict[str, Any]:

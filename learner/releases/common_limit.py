@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def common_limit_words(account: Mapping[str, Any]) -> str:
+def account_limit_words(account: Mapping[str, Any]) -> str:
     """Say whether other projects that hold records of the same people share a limit with an account of records."""
     if account["unit"] not in ("record", "contributor") or "population" not in account:
         return ""

@@ -134,7 +134,11 @@ def measures(counts: Counts) -> dict[str, Any]:
         "confusion": counts.confusion.tolist(),
         "constant": _constant(counts),
         "recall": [
-            {"correct": int(row[place]), "examples": int(row.sum()), **share_of(int(row[place]), int(row.sum()))}
+            {
+                "correct": int(row[place]),
+                "examples": int(row.sum()),
+                **share_with_interval(int(row[place]), int(row.sum())),
+            }
             for place, row in enumerate(counts.confusion)
         ],
     }
@@ -178,7 +182,7 @@ def with_ends(value: float, resampled: NDArray[np.float64]) -> dict[str, float]:
     return {"value": value, "low": min(float(low), value), "high": max(float(high), value)}
 
 
-def share_of(part: int, whole: int) -> dict[str, float | None]:
+def share_with_interval(part: int, whole: int) -> dict[str, float | None]:
     """Return a share with its Wilson interval; nothing of nothing."""
     if not whole:
         return {"value": None, "low": None, "high": None}
@@ -195,5 +199,5 @@ def _bin(counts: Counts, place: int) -> dict[str, Any]:
         "examples": hits + misses,
         "correct": hits,
         "confidence": float(confidence) / (hits + misses),
-        **share_of(hits, hits + misses),
+        **share_with_interval(hits, hits + misses),
     }

@@ -12,7 +12,7 @@ from learner.releases.evidence_file import Evidence, EvidenceUnreadable, read_ev
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class VersionCanary:
     """One version and the canary that was sent before it was offered; None where none was, or nobody stored which.
 
     `checks` says what else was looked at: ``passed``, or what was found.
@@ -41,7 +41,7 @@ class EvidenceSheet:
     found: Evidence
     readable: bool
     code: str
-    asked: tuple[Asked, ...]
+    asked: tuple[VersionCanary, ...]
 
 
 def evidence_of(project: Project) -> EvidenceSheet:
@@ -55,9 +55,9 @@ def evidence_of(project: Project) -> EvidenceSheet:
     return EvidenceSheet(found, readable, code_version(), tuple(_asked(release) for release in releases))
 
 
-def _asked(release: ModelRelease) -> Asked:
+def _asked(release: ModelRelease) -> VersionCanary:
     audit = release.mechanism_audit
-    return Asked(
+    return VersionCanary(
         version=release.version,
         released_at=release.released_at,
         checks=dict(release.checks),

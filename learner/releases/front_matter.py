@@ -9,7 +9,7 @@ from typing import Any
 UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 
 
-def written(fields: Mapping[str, Any]) -> list[str]:
+def front_matter_lines(fields: Mapping[str, Any]) -> list[str]:
     """Return the lines of a front matter, one for each field, and an empty one."""
     return ["---", *(f"{name}: {as_yaml(value)}" for name, value in fields.items()), "---", ""]
 

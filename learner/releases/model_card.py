@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any, Literal, NotRequired, TypedDict
 
 from learner.linear_model import LinearModel
-from learner.releases.common_limit import common_limit_words
-from learner.releases.front_matter import written
+from learner.releases.common_limit import account_limit_words
+from learner.releases.front_matter import front_matter_lines
 
 PIPELINE_TAGS = {
     "hashing_text": "text-classification",
@@ -187,11 +187,11 @@ def render_card(model: LinearModel, *, feature_kind: str, card: Card, privacy: P
         "",
         "## Guarantee",
         "",
-        *guarantee(privacy),
+        *guarantee_section(privacy),
         "",
         "## Ledger entries",
         "",
-        *table(
+        *markdown_table(
             ("entry", "kind", "what", "epsilon", "delta"),
             [
                 (entry["id"], entry["kind"], entry["summary"], number(entry["epsilon"]), number(entry["delta"]))
@@ -201,7 +201,7 @@ def render_card(model: LinearModel, *, feature_kind: str, card: Card, privacy: P
         "",
         "## Accuracy on public data",
         "",
-        *accuracy(card["metrics"]),
+        *accuracy_section(card["metrics"]),
         "",
         "## Loading",
         "",
@@ -265,7 +265,7 @@ def front_matter(*, feature_kind: str, card: Card, privacy: Privacy) -> list[str
             "metrics": ["accuracy", "f1"],
             "model-index": [{"name": card["name"], "results": results}],
         }
-    return written(fields)
+    return front_matter_lines(fields)
 
 
 def _result(metric: Metric, *, task: str) -> dict[str, Any]:
@@ -280,7 +280,7 @@ def _result(metric: Metric, *, task: str) -> dict[str, Any]:
     }
 
 
-def guarantee(privacy: Privacy) -> list[str]:
+def guarantee_section(privacy: Privacy) -> list[str]:
     """Return the limits, in words and as a table, and whom they protect from whom."""
     lines = []
     for account in privacy["accounts"]:
@@ -289,7 +289,7 @@ def guarantee(privacy: Privacy) -> list[str]:
             f"For {plain(account['protects'])}: ({_limit(account)})-differential privacy for {neighbours}. This is the "
             f"account's limit as it stood on {plain(privacy['issued_at'])}, when this card was issued, for all that "
             f"the account pays for together.{_raised(account)}"
-            f"{common_limit_words(account)}",
+            f"{account_limit_words(account)}",
             "",
         ]
     if privacy["answers"]:
@@ -305,7 +305,7 @@ def guarantee(privacy: Privacy) -> list[str]:
         )
         for account in privacy["accounts"]
     ]
-    lines += table(
+    lines += markdown_table(
         ("protects", "unit", "filter", "limit when issued (epsilon, delta)", "spent when released"),
         rows,
     )
@@ -342,7 +342,7 @@ def _raised(account: AccountTerms) -> str:
     return f" When the version was released, the limit was ({number(before[0])}, {number(before[1])})."
 
 
-def accuracy(metrics: list[Metric]) -> list[str]:
+def accuracy_section(metrics: list[Metric]) -> list[str]:
     """Return the table of public test sets; a private one would have to be paid for."""
     if not metrics:
         return ["No public test set was given, and measuring on private records would cost privacy."]
@@ -360,7 +360,7 @@ def accuracy(metrics: list[Metric]) -> list[str]:
     ]
     beside = ("always one answer", "words about classes alone")
     head = ("data set", "examples", "accuracy (95 % interval)", *beside, "macro-F1", "calibration error")
-    return [*table(head, rows), *_worthless(metrics)]
+    return [*markdown_table(head, rows), *_worthless(metrics)]
 
 
 def _worthless(metrics: list[Metric]) -> list[str]:
@@ -376,7 +376,7 @@ def _worthless(metrics: list[Metric]) -> list[str]:
     return []
 
 
-def table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:
+def markdown_table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:
     """Return a Markdown table."""
     ruler = "|" + "---|" * len(head)
     return [f"| {' | '.join(head)} |", ruler, *(f"| {' | '.join(plain(cell) for cell in row)} |" for row in rows)]

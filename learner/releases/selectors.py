@@ -67,7 +67,7 @@ class Accuracy:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class VersionDifference:
     """What differs between a release and the version before it.
 
     `classes` holds those that are new and those that are gone, `used` the questions asked or the law of the coins of
@@ -152,7 +152,7 @@ def version_before(release: ModelRelease) -> ModelRelease | None:
     return selectors.releases_of(release.project).filter(version__lt=release.version).first()
 
 
-def difference(release: ModelRelease, *, before: ModelRelease, inside: bool) -> Difference:
+def difference(release: ModelRelease, *, before: ModelRelease, inside: bool) -> VersionDifference:
     """Compare a release with another version; `inside` says whether the viewer may see numbers of labels."""
     old, new = (
         {evaluation.dataset_id: accuracy_of(evaluation) for evaluation in one.evaluations.all()}
@@ -162,7 +162,7 @@ def difference(release: ModelRelease, *, before: ModelRelease, inside: bool) -> 
     # A secret sample hides how many answered, from managers' numbers that travel in screenshots, too.
     countable = inside and all(part.questions is not None for part in used)
     known, named = (list(one.weights.get("classes", ())) for one in (before, release))
-    return Difference(
+    return VersionDifference(
         before=before,
         classes=([name for name in named if name not in known], [name for name in known if name not in named]),
         weights=None

@@ -5,7 +5,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from learner.releases.evaluation import BINS, RESAMPLES, SEED, Counts, binned_measures, share_of, with_ends
+from learner.releases.evaluation import BINS, RESAMPLES, SEED, Counts, binned_measures, share_with_interval, with_ends
 
 # Examples are drawn again in so many groups, so that the time does not grow with their number.
 GROUPS: Final = 500
@@ -108,4 +108,4 @@ def _constant(truth: NDArray[np.bool_]) -> dict[str, Any]:
 
 
 def _counted(right: int, whole: int) -> dict[str, Any]:
-    return {"correct": right, "examples": whole, **share_of(right, whole)}
+    return {"correct": right, "examples": whole, **share_with_interval(right, whole)}

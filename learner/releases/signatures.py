@@ -36,15 +36,15 @@ class Signer:
             "schema": SCHEMA,
             "algorithm": "Ed25519",
             "public_key": self.public_key,
-            "key_id": key_id(self.public_key),
+            "key_id": signer_key_id(self.public_key),
             "signature": base64.b64encode(self.key.sign(manifest)).decode(),
         }
 
     def __repr__(self) -> str:
-        return f"Signer({key_id(self.public_key)})"
+        return f"Signer({signer_key_id(self.public_key)})"
 
 
-def key_id(public_key: str) -> str:
+def signer_key_id(public_key: str) -> str:
     """Return a short name of a public key: 16 hexadecimal digits of its SHA-256."""
     _decoded(public_key)
     return keys.key_id(public_key)
@@ -72,6 +72,6 @@ def check_signature(manifest: bytes, signature: bytes, *, public_key: str) -> No
 
 def _decoded(public_key: str) -> bytes:
     try:
-        return keys.decoded(public_key)
+        return keys.decoded_key(public_key)
     except ValueError as error:
         raise ArtifactCorrupt(str(error)) from error

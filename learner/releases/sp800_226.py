@@ -15,13 +15,13 @@ from learner.releases.model_card import (
     AccountTerms,
     Metric,
     Privacy,
-    accuracy,
+    accuracy_section,
     code,
+    markdown_table,
     neighbours_of,
     not_covered,
     number,
     plain,
-    table,
     view_of,
 )
 from learner.releases.privacy_document import FLAVOUR, TRUST
@@ -120,7 +120,7 @@ def _guarantee(facts: Facts) -> Questions:
     )
     yield (
         "Which definition of differential privacy holds, with which parameters?",
-        table(
+        markdown_table(
             ("protects", "definition", "epsilon, delta (limit, the guarantee)", "epsilon, delta (spent)"),
             [
                 (
@@ -136,7 +136,7 @@ def _guarantee(facts: Facts) -> Questions:
     yield "What does epsilon mean for one person?", [_meaning(terms) for terms in _terms(facts)]
     yield (
         "Who chose the parameters, when, and why?",
-        table(
+        markdown_table(
             ("protects", "when", "who", "epsilon, delta", "reason given"),
             [
                 (
@@ -184,7 +184,7 @@ def _trust(facts: Facts) -> Questions:
 def _algorithms(facts: Facts) -> Questions:
     yield (
         "Which mechanisms were used, how often, at what cost?",
-        table(
+        markdown_table(
             ("protects", "mechanism", "uses", "epsilon", "delta"),
             [
                 (
@@ -227,7 +227,7 @@ def _utility(facts: Facts) -> Questions:
     version = facts["newest_version"]
     yield (
         "How useful is what is released?",
-        accuracy(facts["metrics"]) if version is not None else ["No version is released yet."],
+        accuracy_section(facts["metrics"]) if version is not None else ["No version is released yet."],
     )
     yield (
         "Does the noise harm small groups more?",

@@ -26,7 +26,7 @@ from learner.models import Evaluation, ModelRelease, ReleaseState
 from learner.releases import selectors as release_selectors
 from learner.releases.card_page import card_html
 from learner.releases.services import release_gate, releases
-from learner.releases.signatures import key_id
+from learner.releases.signatures import signer_key_id
 
 # A matrix of more classes is wider than any screen.
 MATRIX_CLASSES = 30
@@ -71,7 +71,7 @@ def release(request: HttpRequest, slug: str, version: int) -> HttpResponse:
         "configuration": release_selectors.shown_configuration(found),
         "environment": sorted(found.environment.items()),
         "public_key": signer.public_key,
-        "key_id": key_id(signer.public_key),
+        "key_id": signer_key_id(signer.public_key),
         "model_signing_key": signer.models.public_key,
         "may_manage": managing,
         "beaten_by": selectors.beaten_by(found),

@@ -11,7 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learner.estimators.logistic import PrivateLogisticRegression
-from learner.reproduce.experiment import Chart, Claim, Data, Experiment, Json, Panel, Paper, Series, Table, cell
+from learner.reproduce.experiment import (
+    Claim,
+    Data,
+    Experiment,
+    Json,
+    Panel,
+    Paper,
+    PaperFigure,
+    PaperTable,
+    Series,
+    cell,
+)
 from learner.reproduce.logistic_runs import gamma_noise, solve_tilted
 from privacy.accounting.training import curvature_loss, erm_sensitivity, objective_perturbation
 
@@ -61,7 +72,7 @@ def objective_2008_epsilon(epsilon: float, regularization: float, n: int) -> flo
     return epsilon + 2 * curvature_loss(CURVATURE, 1.0, n * regularization)
 
 
-def problem(method: str, epsilon: float, regularization: float, n: int) -> tuple[float, float, float]:
+def perturbed_problem(method: str, epsilon: float, regularization: float, n: int) -> tuple[float, float, float]:
     """Return ridge (mean form), scale of the tilt (sum form) and scale of the noise on the solution.
 
     The tilt of `amp` and its output noise are Gaussian with these standard deviations, all others Gamma-norm.
@@ -99,7 +110,7 @@ def fold_errors(
     n = len(rows)
     ridges, tilts, noises, owners = [], [], [], []
     for place, (method, epsilon, regularization) in enumerate(cells):
-        ridge, tilt, output = problem(method, epsilon, regularization, n)
+        ridge, tilt, output = perturbed_problem(method, epsilon, regularization, n)
         shape = (1 if method == "plain" else draws, DIMENSION)
         ridges += [ridge] * shape[0]
         owners += [place] * shape[0]
@@ -247,7 +258,7 @@ class ErrorTable(Experiment):
             ),
         ]
 
-    def tables(self, result: Json) -> list[Table]:
+    def tables(self, result: Json) -> list[PaperTable]:
         def text(name: str, method: str, epsilon: float, ridge: float) -> str:
             found = result[name][cell_name(method, 0.0 if method == "plain" else epsilon, ridge)]
             return f"{found['value']:.4f} ± {found['fold_spread']:.4f}"
@@ -266,7 +277,7 @@ class ErrorTable(Experiment):
             middle = [f"{printed[key][0]:.4f} ± {printed[key][1]:.4f}" for key in ("sensitivity", "objective_2008")]
             last = f"{printed['plain'][0]:.4f} ± {printed['plain'][1]:.4f}"
             rows.append(["printed", "", "", *middle, "", "", last, ""])
-            tables.append(Table(f"Mean and spread over folds, {SET_TITLES[name]}", header, rows))
+            tables.append(PaperTable(f"Mean and spread over folds, {SET_TITLES[name]}", header, rows))
         return tables
 
     def costs(self, result: Json) -> list[str]:
@@ -288,7 +299,7 @@ class ErrorTable(Experiment):
         ]
 
 
-class Curve(Experiment):
+class ErrorCurve(Experiment):
     """Error against one of the number of points and epsilon, the other one fixed."""
 
     methods = ("sensitivity", "objective_2008", "objective_2011", "amp")
@@ -381,7 +392,7 @@ class Curve(Experiment):
         ]
 
 
-class LearningCurve(Curve):
+class LearningCurve(ErrorCurve):
     """Error against the number of points."""
 
     name = "learning_curve"
@@ -409,9 +420,9 @@ class LearningCurve(Curve):
             ),
         ]
 
-    def charts(self, result: Json) -> list[Chart]:
+    def charts(self, result: Json) -> list[PaperFigure]:
         return [
-            Chart(
+            PaperFigure(
                 "learning_curve",
                 "Test error against the number of training points",
                 f"At epsilon {self.settings['epsilons'][0]:g} and lambda {self.settings['regularization']:g}. "
@@ -421,7 +432,7 @@ class LearningCurve(Curve):
         ]
 
 
-class EpsilonCurve(Curve):
+class EpsilonCurve(ErrorCurve):
     """Error against epsilon."""
 
     name = "epsilon_curve"
@@ -464,9 +475,9 @@ class EpsilonCurve(Curve):
             "it need half of the tilt: both are what the project's estimator charges by default.",
         ]
 
-    def charts(self, result: Json) -> list[Chart]:
+    def charts(self, result: Json) -> list[PaperFigure]:
         return [
-            Chart(
+            PaperFigure(
                 "epsilon_curve",
                 "Test error against epsilon",
                 f"With {self.settings['points'][0]:,} points and lambda {self.settings['regularization']:g}. "

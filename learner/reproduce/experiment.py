@@ -61,7 +61,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class PaperTable:
     """A table of the page; cells are shown as they are."""
 
     caption: str
@@ -97,7 +97,7 @@ class Panel:
 
 
 @dataclass(frozen=True, slots=True)
-class Chart:
+class PaperFigure:
     """One SVG file of panels side by side; `description` says in words what it shows."""
 
     name: str
@@ -157,11 +157,11 @@ class Experiment(ABC):
     def claims(self, result: Json) -> list[Claim]:
         """Return each claim beside our figure."""
 
-    def tables(self, result: Json) -> list[Table]:
+    def tables(self, result: Json) -> list[PaperTable]:
         """Return the tables of the page."""
         return []
 
-    def charts(self, result: Json) -> list[Chart]:
+    def charts(self, result: Json) -> list[PaperFigure]:
         """Return the figures of the page."""
         return []
 

@@ -11,9 +11,21 @@ from itertools import pairwise
 import numpy as np
 
 from learner.reproduce.crowd_learning import Crowd
-from learner.reproduce.experiment import Chart, Claim, Data, Experiment, Json, Panel, Paper, Series, Table, cell, shown
+from learner.reproduce.experiment import (
+    Claim,
+    Data,
+    Experiment,
+    Json,
+    Panel,
+    Paper,
+    PaperFigure,
+    PaperTable,
+    Series,
+    cell,
+    shown,
+)
 from learner.reproduce.feyisetan2019_gate import ContributorGate, EpsilonDelta, SketchCounts, epsilon_at
-from learner.reproduce.query_log import QueryLog, clinc_texts, draw_log, made_texts, shown_on
+from learner.reproduce.query_log import QueryLog, clinc_texts, draw_query_log, made_texts, shown_on
 
 RATES, KS, DELTA = (0.1, 0.3, 0.6, 0.9), (20, 100, 200, 500), 1e-6
 LOG: Json = {
@@ -29,10 +41,10 @@ SMALL_LOG: Json = LOG | {"largest_count": 2_000, "people": 1_000, "habits": 10}
 LEARNING: Json = {"features": 512, "regularization": 0.3, "right": 0.95, "right_spread": 0.03}
 
 
-def log_of(settings: Json, data: Data, seed: int) -> QueryLog:
+def simulated_log(settings: Json, data: Data, seed: int) -> QueryLog:
     """Return the log of a seed; without real texts where the settings say so."""
     texts = made_texts() if settings["texts"] == "made up" else clinc_texts(data)
-    return draw_log(texts, settings, np.random.default_rng([seed, 1]))
+    return draw_query_log(texts, settings, np.random.default_rng([seed, 1]))
 
 
 def simulated_key(seed: int, *places: int) -> bytes:
@@ -50,7 +62,7 @@ class LogExperiment(Experiment):
 
     def crowd(self, data: Data, seed: int) -> Crowd:
         """Return the simulated project of a seed."""
-        return Crowd(log_of(self.settings, data, seed), self.settings, np.random.default_rng([seed, 3]))
+        return Crowd(simulated_log(self.settings, data, seed), self.settings, np.random.default_rng([seed, 3]))
 
 
 class LogShape(LogExperiment):
@@ -104,10 +116,10 @@ class LogShape(LogExperiment):
             ),
         ]
 
-    def charts(self, result: Json) -> list[Chart]:
+    def charts(self, result: Json) -> list[PaperFigure]:
         confidence, entropy = np.linspace(0.5, 1, 21)[:-1] + 0.0125, np.linspace(0, np.log(2), 21)[:-1] + 0.0173
         return [
-            Chart(
+            PaperFigure(
                 "log_shape",
                 "Confidence, uncertainty and frequency of unique queries",
                 f"{shown_on(self.settings)} Confidence and entropy are of the mean over "
@@ -279,7 +291,7 @@ class GateGrid(LogExperiment):
             )
         ]
 
-    def tables(self, result: Json) -> list[Table]:
+    def tables(self, result: Json) -> list[PaperTable]:
         rows = [
             [
                 f"{rate:g}",
@@ -293,9 +305,9 @@ class GateGrid(LogExperiment):
         ]
         rows.append(["1", "1", f"{result['texts']}", shown(result["everything"]), "unbounded", "1"])
         header = ("beta", "k", "texts that pass", "accuracy", f"exact epsilon at delta {DELTA:g}", "k / beta")
-        return [Table("All texts that pass are labelled", header, rows)]
+        return [PaperTable("All texts that pass are labelled", header, rows)]
 
-    def charts(self, result: Json) -> list[Chart]:
+    def charts(self, result: Json) -> list[PaperFigure]:
         ks, budgets = self.settings["ks"], self.settings["budgets"]
         accuracy = [
             Series(f"beta {rate:g}", ks, [at["value"] for at in row], [at["error"] for at in row])
@@ -325,7 +337,7 @@ class GateGrid(LogExperiment):
                 places, heights = zip(*known, strict=True)
                 private.append(Series(f"beta {rate:g}", places, heights, style="points"))
         return [
-            Chart(
+            PaperFigure(
                 "gate_grid",
                 "Accuracy and budget over beta and k",
                 f"{shown_on(self.settings)} Both fall with k and rise with beta. Bands are one standard error.",
@@ -334,7 +346,7 @@ class GateGrid(LogExperiment):
                     Panel(passed, "k", "texts that pass, labels asked for", x_log=True, y_log=True),
                 ],
             ),
-            Chart(
+            PaperFigure(
                 "budget",
                 "Budget against accuracy, and accuracy against epsilon",
                 f"{shown_on(self.settings)} Accuracy follows the number of labels, whatever gate let them "
@@ -365,9 +377,9 @@ def _epsilon(value: float) -> str:
 
 def paper(*, small: bool) -> Paper:
     """Return the paper's experiments."""
-    shape, contributors = LogShape(small=small), ContributorGate(log_of, small=small)
+    shape, contributors = LogShape(small=small), ContributorGate(simulated_log, small=small)
     contributors.settings = {**shape.settings, **contributors.settings}
-    sketches = SketchCounts(log_of, small=small)
+    sketches = SketchCounts(simulated_log, small=small)
     sketches.settings = {**shape.settings, **sketches.settings}
     return Paper(
         "feyisetan2019",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from learner.reproduce.experiment import Chart, Claim, Data, Experiment, Json, Panel, Series, Table
+from learner.reproduce.experiment import Claim, Data, Experiment, Json, Panel, PaperFigure, PaperTable, Series
 from learner.reproduce.query_log import QueryLog, shown_on
 from privacy.accounting.gate import gate_delta
 from privacy.accounting.gate_planning import gate_delta_without_cap
@@ -130,11 +130,11 @@ class EpsilonDelta(Experiment):
             ),
         ]
 
-    def tables(self, result: Json) -> list[Table]:
+    def tables(self, result: Json) -> list[PaperTable]:
         names = {"li2012": "published tail bound", "exact": "exact"}
         header = ["beta", "k", *(f"epsilon {epsilon:g}" for epsilon in self.settings["epsilons"])]
         return [
-            Table(
+            PaperTable(
                 f"Delta, {names[method]}",
                 header,
                 [
@@ -146,7 +146,7 @@ class EpsilonDelta(Experiment):
             for method in ("li2012", "exact")
         ]
 
-    def charts(self, result: Json) -> list[Chart]:
+    def charts(self, result: Json) -> list[PaperFigure]:
         panels = []
         for m, epsilon in enumerate(self.settings["epsilons"]):
             series = []
@@ -159,7 +159,7 @@ class EpsilonDelta(Experiment):
                         series.append(Series(label, [k for k, _ in known], [value for _, value in known]))
             panels.append(Panel(series, "k", "delta", f"epsilon {epsilon:g}", x_log=True, y_log=True))
         return [
-            Chart(
+            PaperFigure(
                 "epsilon_delta",
                 "Delta over k, published and exact",
                 "Exact deltas lie under the published ones, which exist only where epsilon is at least -ln(1 - beta).",
@@ -251,7 +251,7 @@ class SketchCounts(Experiment):
             ),
         ]
 
-    def tables(self, result: Json) -> list[Table]:
+    def tables(self, result: Json) -> list[PaperTable]:
         rows = [
             [
                 str(row["width"]),
@@ -267,16 +267,16 @@ class SketchCounts(Experiment):
         ]
         header = ("width", "sketch", "mean error", "mean absolute", "errors", "wrongly let out", "wrongly held")
         caption = f"{result['texts']:,} texts, {result['passing']:,} of them said at least {self.settings['k']} times"
-        return [Table(caption, header, rows)]
+        return [PaperTable(caption, header, rows)]
 
-    def charts(self, result: Json) -> list[Chart]:
+    def charts(self, result: Json) -> list[PaperFigure]:
         widths = self.settings["widths"]
         both = (("count-mean-min", "mean_min"), ("count-min", "min"))
         error = [Series(t, widths, [max(r[n]["mean_absolute"], 1e-3) for r in result["rows"]]) for t, n in both]
         out = [Series(f"{t}, let out", widths, [r[n]["wrongly_out"] for r in result["rows"]]) for t, n in both]
         held = [Series(f"{t}, held", widths, [r[n]["wrongly_held"] for r in result["rows"]]) for t, n in both]
         return [
-            Chart(
+            PaperFigure(
                 "sketches",
                 "Errors of the sketches by width",
                 f"{shown_on(self.settings)} Errors and wrong decisions vanish as the sketch grows; count-mean-min errs "
@@ -378,7 +378,7 @@ class ContributorGate(Experiment):
             ),
         ]
 
-    def tables(self, result: Json) -> list[Table]:
+    def tables(self, result: Json) -> list[PaperTable]:
         epsilon = self.settings["epsilon"]
         rows = []
         for row in result["rows"]:
@@ -387,13 +387,13 @@ class ContributorGate(Experiment):
             price = (f"{times * epsilon:g}", f"{times * result['delta']:.1e}")
             rows.append([unit, str(row["passed"]), str(row["of_one_person"]), *price])
         header = ("hides a", "texts that pass", "of one person alone", "epsilon", "delta")
-        return [Table(f"k = {self.settings['k']}, beta = {self.settings['rate']:g}", header, rows)]
+        return [PaperTable(f"k = {self.settings['k']}, beta = {self.settings['rate']:g}", header, rows)]
 
-    def charts(self, result: Json) -> list[Chart]:
+    def charts(self, result: Json) -> list[PaperFigure]:
         names = ["record" if row["cap"] is None else f"{row['cap']}" for row in result["rows"]]
         places = list(range(len(names)))
         return [
-            Chart(
+            PaperFigure(
                 "contributors",
                 "What passes on records and on people",
                 f"{shown_on(self.settings)} {self.settings['habits']} people repeat a text of their own. Texts that "

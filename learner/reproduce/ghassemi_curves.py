@@ -8,7 +8,18 @@ import numpy as np
 
 from learner.estimators.huber_svm import HuberSVMBaseline, PrivateHuberSVM
 from learner.reproduce.datasets import Sample, load_sample
-from learner.reproduce.experiment import Chart, Claim, Data, Experiment, Json, Panel, Series, Table, cell, shown
+from learner.reproduce.experiment import (
+    Claim,
+    Data,
+    Experiment,
+    Json,
+    Panel,
+    PaperFigure,
+    PaperTable,
+    Series,
+    cell,
+    shown,
+)
 from learner.reproduce.stream_runs import Design, Runs, simulate_streams
 
 # Chosen on the grid of the step size experiment, as the paper chose them by cross-validation.
@@ -227,7 +238,7 @@ class Curves(Experiment):
             f"less at every one of {', '.join(map(str, labels))} labels with both screens",
         )
 
-    def tables(self, result: Json) -> list[Table]:
+    def tables(self, result: Json) -> list[PaperTable]:
         rows = [
             [name, *(shown(point) for point in curve["at_labels"]), shown(curve["final"]), f"{curve['labels'][-1]:.0f}"]
             for name, curve in result["curves"].items()
@@ -238,9 +249,9 @@ class Curves(Experiment):
         ]
         rows.append(["majority class", *empty, f"{result['majority']:.3f}", "0"])
         header = ["design", *(f"{labels} labels" for labels in result["labels"]), "end of stream", "labels bought"]
-        return [Table("Test error, mean and standard error of the mean", header, rows)]
+        return [PaperTable("Test error, mean and standard error of the mean", header, rows)]
 
-    def charts(self, result: Json) -> list[Chart]:
+    def charts(self, result: Json) -> list[PaperFigure]:
         shown_designs = [*PAPER_DESIGNS, "all labels", "ours"]
         level = result["non-private batch"]["value"]
         steps = result["iterations"]
@@ -271,7 +282,7 @@ class Curves(Experiment):
         ]
         ends = ", ".join(f"{name} {result['curves'][name]['final']['value']:.3f}" for name in shown_designs)
         return [
-            Chart(
+            PaperFigure(
                 self.name,
                 f"{self.title}: test error against records and labels",
                 f"Final errors: {ends}, non-private batch {level:.3f}. On the right, bands are one standard error.",

@@ -6,7 +6,18 @@ from collections.abc import Sequence
 import numpy as np
 
 from learner.reproduce.datasets import load_sample
-from learner.reproduce.experiment import Chart, Claim, Data, Experiment, Json, Panel, Series, Table, cell, shown
+from learner.reproduce.experiment import (
+    Claim,
+    Data,
+    Experiment,
+    Json,
+    Panel,
+    PaperFigure,
+    PaperTable,
+    Series,
+    cell,
+    shown,
+)
 from learner.reproduce.ghassemi_curves import (
     REGULARIZATION,
     STEP,
@@ -86,7 +97,7 @@ class BatchSizes(Experiment):
             )
         return claims
 
-    def charts(self, result: Json) -> list[Chart]:
+    def charts(self, result: Json) -> list[PaperFigure]:
         sizes = self.settings["sizes"]
         panels = [
             Panel(
@@ -115,7 +126,7 @@ class BatchSizes(Experiment):
             for name in self.settings["labels"]
         )
         return [
-            Chart(
+            PaperFigure(
                 "batch_sizes", "Test error by batch size", f"{words}. Bars of one standard deviation of a run.", panels
             )
         ]
@@ -216,7 +227,7 @@ class Slabs(Experiment):
             ),
         ]
 
-    def charts(self, result: Json) -> list[Chart]:
+    def charts(self, result: Json) -> list[PaperFigure]:
         curves = result["curves"]
         panels = [
             Panel(
@@ -248,7 +259,9 @@ class Slabs(Experiment):
         ]
         ends = ", ".join(f"{name} {curve['labels'][-1]:.0f}" for name, curve in curves.items())
         return [
-            Chart("slabs", "Labels and error with fixed and shrinking slabs", f"Labels at the end: {ends}.", panels)
+            PaperFigure(
+                "slabs", "Labels and error with fixed and shrinking slabs", f"Labels at the end: {ends}.", panels
+            )
         ]
 
     def costs(self, result: Json) -> list[str]:
@@ -313,10 +326,10 @@ class StepSizes(Experiment):
             )
         return claims
 
-    def tables(self, result: Json) -> list[Table]:
+    def tables(self, result: Json) -> list[PaperTable]:
         ridges = self.settings["regularizations"]
         return [
-            Table(
+            PaperTable(
                 f"Final error of FLMB with Bernoulli selection, {name}",
                 ["step size", *(f"lambda {ridge:g}" for ridge in ridges)],
                 [
@@ -384,7 +397,7 @@ class Projections(Experiment):
             )
         ]
 
-    def charts(self, result: Json) -> list[Chart]:
+    def charts(self, result: Json) -> list[PaperFigure]:
         curves = [
             Series(
                 f"{design}, {'PCA' if name == 'mnist_pca' else 'public signs'}", result["iterations"], curve["errors"]
@@ -394,7 +407,9 @@ class Projections(Experiment):
         ]
         ends = ", ".join(f"{curve.label} {curve.y[-1]:.3f}" for curve in curves)
         panel = Panel(curves, "records seen", "test error", x_log=True)
-        return [Chart("projections", "PCA of the pool and public random signs", f"Final errors: {ends}.", [panel])]
+        return [
+            PaperFigure("projections", "PCA of the pool and public random signs", f"Final errors: {ends}.", [panel])
+        ]
 
     def costs(self, result: Json) -> list[str]:
         rise = {

@@ -4,7 +4,7 @@ import math
 
 from scipy.optimize import brentq
 
-from learner.reproduce.experiment import Chart, Claim, Data, Experiment, Json, Panel, Series, Table
+from learner.reproduce.experiment import Claim, Data, Experiment, Json, Panel, PaperFigure, PaperTable, Series
 from privacy.accounting.screens import (
     exponential_screen_epsilon,
     exponential_screen_rates,
@@ -88,20 +88,20 @@ class ScreenCosts(Experiment):
             ),
         ]
 
-    def tables(self, result: Json) -> list[Table]:
+    def tables(self, result: Json) -> list[PaperTable]:
         names = ("high", "low", "selected", "skipped", "screen", "stream_visible", "stream_hidden")
         rows = [[name, *(f"{result[name][key]:.4f}" for key in names)] for name in ("bernoulli", "exponential")]
         header = ["screen", "q high", "q low", "cost if selected", "if skipped", "screen", "stream", "selection hidden"]
-        return [Table("Exact costs at the paper's settings, replaced records", header, rows)]
+        return [PaperTable("Exact costs at the paper's settings, replaced records", header, rows)]
 
-    def charts(self, result: Json) -> list[Chart]:
+    def charts(self, result: Json) -> list[PaperFigure]:
         widths = self.settings["half_widths"]
         curves = [
             Series("exact", widths, result["exact"]),
             Series("claimed", widths, [self.settings["epsilon_screen"]] * len(widths), style="dashed"),
         ]
         return [
-            Chart(
+            PaperFigure(
                 "screen_costs",
                 "Cost of the exponential screen against its half width",
                 f"The exact cost falls from {result['exact'][0]:.2f} at half width {widths[0]:g} to the claimed "

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from learner.reproduce.experiment import Chart, Claim, Experiment, Json, Paper, Table
+from learner.reproduce.experiment import Claim, Experiment, Json, Paper, PaperFigure, PaperTable
 from learner.reproduce.plots import save_chart
 
 INDEX = "README.md"
@@ -86,12 +86,12 @@ def _claims(claims: Sequence[Claim]) -> list[str]:
     return lines + [f"| {row.text} | {row.ours} | {ANSWER[row.holds]} | {row.rule} |" for row in claims] + [""]
 
 
-def _table(table: Table) -> list[str]:
+def _table(table: PaperTable) -> list[str]:
     lines = [f"{table.caption}:", "", "| " + " | ".join(table.header) + " |", "|" + "---|" * len(table.header)]
     return lines + ["| " + " | ".join(row) + " |" for row in table.rows] + [""]
 
 
-def _chart(chart: Chart, folder: Path) -> list[str]:
+def _chart(chart: PaperFigure, folder: Path) -> list[str]:
     save_chart(chart, folder / f"{chart.name}.svg")
     return [f"![{chart.title}. {chart.description}]({folder.name}/{chart.name}.svg)", ""]
 

@@ -38,16 +38,16 @@ def true_scale(epsilon: float, cost: float, norm_bound: float) -> float:
 def laplace_accuracy(points: Constellation, weights: Array, scale: Array | float, rng: np.random.Generator) -> Array:
     """Return the share of points that each run's machine gets right after Laplace noise on every coordinate."""
     scales = np.broadcast_to(np.asarray(scale, dtype=np.float64), len(weights))
-    return accuracy(points, weights + rng.laplace(size=weights.shape) * scales[:, None])
+    return plane_accuracy(points, weights + rng.laplace(size=weights.shape) * scales[:, None])
 
 
 def gamma_accuracy(points: Constellation, weights: Array, scale: float, rng: np.random.Generator) -> Array:
     """Return the share of points that each run's machine gets right after noise of Gamma norm in a random direction."""
     norms, turns = rng.gamma(2, scale, size=len(weights)), rng.uniform(0, 2 * np.pi, size=len(weights))
-    return accuracy(points, weights + norms[:, None] * np.stack([np.cos(turns), np.sin(turns)], axis=1))
+    return plane_accuracy(points, weights + norms[:, None] * np.stack([np.cos(turns), np.sin(turns)], axis=1))
 
 
-def accuracy(points: Constellation, weights: Array) -> Array:
+def plane_accuracy(points: Constellation, weights: Array) -> Array:
     """Return the share of all points that each machine gets right, shape (n_runs,)."""
     shares: Array = (weights @ points.signed.T > 0).mean(axis=1)
     return shares

@@ -12,7 +12,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from learner.reproduce.experiment import Chart, Panel, Series
+from learner.reproduce.experiment import Panel, PaperFigure, Series
 
 # Told apart without colour too: each curve has its own dashes or mark. The colours are Okabe and Ito's.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#000000", "#56b4e9", "#e69f00", "#7f7f7f", "#8c564b", "#003366")
@@ -46,7 +46,7 @@ STYLE: dict[Any, Any] = {
 PANEL_INCHES = (4.4, 3.3)
 
 
-def save_chart(chart: Chart, path: Path) -> None:
+def save_chart(chart: PaperFigure, path: Path) -> None:
     """Write one chart."""
     with mpl.rc_context(STYLE):
         width, height = PANEL_INCHES

@@ -93,7 +93,7 @@ def made_texts() -> Texts:
     return Texts(tuple(found), np.array(list(found.values())))
 
 
-def draw_log(texts: Texts, settings: Json, rng: np.random.Generator) -> QueryLog:
+def draw_query_log(texts: Texts, settings: Json, rng: np.random.Generator) -> QueryLog:
     """Draw how often each text is said and by whom.
 
     Parameters

@@ -10,7 +10,19 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from learner.reproduce.experiment import Chart, Claim, Data, Experiment, Json, Panel, Paper, Series, Table, cell, shown
+from learner.reproduce.experiment import (
+    Claim,
+    Data,
+    Experiment,
+    Json,
+    Panel,
+    Paper,
+    PaperFigure,
+    PaperTable,
+    Series,
+    cell,
+    shown,
+)
 from learner.reproduce.plane_learners import Learned, coin, draw_starts, learn_until_separated
 from learner.reproduce.plane_points import GAPS, POINTS, Constellation, constellation
 from learner.reproduce.plane_releases import laplace_accuracy, published_scale, true_scale
@@ -206,7 +218,7 @@ class Separation(Experiment):
         many = (values * counts)[median + 1 :].sum() / above if above else 0.0
         return float((values * counts)[: median + 1].sum() / counts[: median + 1].sum()), float(many)
 
-    def tables(self, result: Json) -> list[Table]:
+    def tables(self, result: Json) -> list[PaperTable]:
         labels = [
             [name, way, shown(found["queries"], 2), f"{found['unfinished']:.1%}", f"{found['norm']['value']:.2f}"]
             for name in self.settings["gaps"]
@@ -219,19 +231,19 @@ class Separation(Experiment):
         ]
         header = ["data", "noise", *(f"epsilon_m {epsilon:g}" for epsilon in self.settings["epsilons_m"])]
         return [
-            Table(
+            PaperTable(
                 "Labels until the clean machine separates all points, of the runs that do",
                 ("data", "selection", "labels", "never", "norm of w"),
                 labels,
             ),
-            Table(
+            PaperTable(
                 "Accuracy of the last release, epsilon_p 1; the same runs serve every column",
                 header,
                 accuracies,
             ),
         ]
 
-    def charts(self, result: Json) -> list[Chart]:
+    def charts(self, result: Json) -> list[PaperFigure]:
         return [
             self._data_chart(),
             self._histograms(result),
@@ -246,7 +258,7 @@ class Separation(Experiment):
             ),
         ]
 
-    def _data_chart(self) -> Chart:
+    def _data_chart(self) -> PaperFigure:
         panels = []
         for name, gap in self.settings["gaps"].items():
             points = constellation(self.settings, gap)
@@ -265,14 +277,14 @@ class Separation(Experiment):
                     equal=True,
                 )
             )
-        return Chart(
+        return PaperFigure(
             "data",
             "The points",
             "Two classes of 60 points on a disc of radius 4, with an empty strip along a line through the origin.",
             panels,
         )
 
-    def _histograms(self, result: Json) -> Chart:
+    def _histograms(self, result: Json) -> PaperFigure:
         panels = [
             Panel(
                 [
@@ -286,14 +298,14 @@ class Separation(Experiment):
             )
             for name in self.settings["gaps"]
         ]  # fmt: skip
-        return Chart(
+        return PaperFigure(
             "label_complexity",
             "Label complexity",
             "The three histograms of a data set lie nearly on each other: coins hardly move the rank that is asked.",
             panels,
         )
 
-    def _by_queries(self, result: Json, noise: str, name: str, words: str) -> Chart:
+    def _by_queries(self, result: Json, noise: str, name: str, words: str) -> PaperFigure:
         panels = []
         for data in self.settings["gaps"]:
             rows = result[data]["epsilon_p 1"]["by_queries"][noise]
@@ -303,7 +315,7 @@ class Separation(Experiment):
                 for epsilon, row in zip(self.settings["epsilons_m"], known, strict=True)
             ]
             panels.append(Panel(series, "labels asked for", "accuracy of the release", data))
-        return Chart(
+        return PaperFigure(
             name,
             f"Accuracy of the release by label complexity, {noise}",
             f"At epsilon_p 1. {words} Counts reached by fewer than 20 runs are left out.",
@@ -386,14 +398,14 @@ class CoinCurve(Experiment):
             )
         ]
 
-    def charts(self, result: Json) -> list[Chart]:
+    def charts(self, result: Json) -> list[PaperFigure]:
         series = [
             Series(name, self.settings["probabilities"], [at["value"] for at in row], [4 * at["error"] for at in row])
             for name, row in result.items()
         ]
         panel = Panel(series, "p, chance of asking at each rank", "labels until all points are right", x_log=True)
         return [
-            Chart(
+            PaperFigure(
                 "coin_curve",
                 "Label complexity against p",
                 "Flat down to p = .5: a coin of one half moves the rank by one on average. It rises only below. Bands "

@@ -4,7 +4,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from learner.reproduce.experiment import Chart, Claim, Data, Experiment, Json, Panel, Series, Table, cell, shown
+from learner.reproduce.experiment import (
+    Claim,
+    Data,
+    Experiment,
+    Json,
+    Panel,
+    PaperFigure,
+    PaperTable,
+    Series,
+    cell,
+    shown,
+)
 from learner.reproduce.plane_learners import draw_starts
 from learner.reproduce.plane_points import GAPS, POINTS, constellation
 from learner.reproduce.plane_releases import ask_top_c, gamma_accuracy, train_on
@@ -109,7 +120,7 @@ class SoundReleases(Experiment):
             ),
         ]
 
-    def tables(self, result: Json) -> list[Table]:
+    def tables(self, result: Json) -> list[PaperTable]:
         header = ["C", "labels", *(f"{way}, {epsilon:g}" for epsilon in self.settings["epsilons"] for way in WAYS)]
         rows = [
             [f"{cost:g}", str(labels)]
@@ -121,9 +132,9 @@ class SoundReleases(Experiment):
             for cost in self.settings["costs"]
             for labels in self.settings["labels"]
         ]
-        return [Table("Accuracy by total epsilon", header, rows)]
+        return [PaperTable("Accuracy by total epsilon", header, rows)]
 
-    def charts(self, result: Json) -> list[Chart]:
+    def charts(self, result: Json) -> list[PaperFigure]:
         labels = self.settings["labels"]
         panels = [
             Panel(
@@ -145,7 +156,7 @@ class SoundReleases(Experiment):
             for epsilon in self.settings["epsilons"][:3]
         ]
         return [
-            Chart(
+            PaperFigure(
                 "sound",
                 "Accuracy of one sound release",
                 "Accuracy rises with the labels and with a smaller C, whose noise is smaller; top-c and random choice "

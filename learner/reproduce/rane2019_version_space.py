@@ -5,7 +5,18 @@ from itertools import pairwise
 
 import numpy as np
 
-from learner.reproduce.experiment import Chart, Claim, Data, Experiment, Json, Panel, Series, Table, cell, shown
+from learner.reproduce.experiment import (
+    Claim,
+    Data,
+    Experiment,
+    Json,
+    Panel,
+    PaperFigure,
+    PaperTable,
+    Series,
+    cell,
+    shown,
+)
 from learner.reproduce.plane_learners import coin, draw_starts, learn_until_separated
 from learner.reproduce.plane_points import GAPS, POINTS, constellation
 from learner.reproduce.version_arcs import arc_bounds, learn_until_settled
@@ -76,7 +87,7 @@ class ShrinkingArc(Experiment):
             ),
         ]
 
-    def charts(self, result: Json) -> list[Chart]:
+    def charts(self, result: Json) -> list[PaperFigure]:
         panels = [self._circle(result, way) for way in ("closest", "epsilon_p 0.1")]
         curves = [
             Series(
@@ -89,7 +100,7 @@ class ShrinkingArc(Experiment):
         ]
         panels.append(Panel(curves, "labels asked for", "degrees", "mean width, runs that finish stay", y_log=True))
         return [
-            Chart(
+            PaperFigure(
                 "version_space",
                 "The version space shrinks",
                 "Left and middle: the unit circle, one run; each arc outside it is the version space after one more "
@@ -184,16 +195,16 @@ class SettledVersionSpace(Experiment):
             ),
         ]
 
-    def tables(self, result: Json) -> list[Table]:
+    def tables(self, result: Json) -> list[PaperTable]:
         rows = [
             [f"{p:.3f}", _claimed(p), shown(row["labels"], 2), shown(row["informative"], 2), shown(row["widest"], 2)]
             for p, row in zip(self.settings["probabilities"], result["screened"], strict=True)
         ]
         rows.append(["random order", "0", shown(result["random"]["labels"], 2), "", ""])
         header = ("p", "epsilon_p as claimed", "labels", "of them informative", "most examinations of a record")
-        return [Table("Labels until the version space decides every record", header, rows)]
+        return [PaperTable("Labels until the version space decides every record", header, rows)]
 
-    def charts(self, result: Json) -> list[Chart]:
+    def charts(self, result: Json) -> list[PaperFigure]:
         probabilities = self.settings["probabilities"]
         cal = result["screened"][-1]["labels"]["value"]
         series = [
@@ -203,7 +214,7 @@ class SettledVersionSpace(Experiment):
             Series("random order", [probabilities[0], 1.0], [result["random"]["labels"]["value"]] * 2),
         ]
         return [
-            Chart(
+            PaperFigure(
                 "settled",
                 "Label complexity against p with an exact version space",
                 "The labels asked for grow far faster than 1/p as p falls, since most records are not informative and "

@@ -13,7 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learner.reproduce.descent_runs import Users, bandit_losses, draw_users, full_information_losses
-from learner.reproduce.experiment import Chart, Claim, Data, Experiment, Json, Panel, Paper, Series, Table, cell, shown
+from learner.reproduce.experiment import (
+    Claim,
+    Data,
+    Experiment,
+    Json,
+    Panel,
+    Paper,
+    PaperFigure,
+    PaperTable,
+    Series,
+    cell,
+    shown,
+)
 from learner.reproduce.zhang2018_information import UserInformation
 from privacy.accounting.composition import zcdp_epsilon
 from privacy.accounting.mutual_information import bandit_gradient_bound, bandit_mi, gaussian_mi
@@ -108,7 +120,7 @@ class Regret(Experiment, ABC):
         ]
         return max(shares)
 
-    def tables(self, result: Json) -> list[Table]:
+    def tables(self, result: Json) -> list[PaperTable]:
         horizons = self.settings["horizons"]
         rows = [
             [f"{sigma:g}"]
@@ -120,7 +132,7 @@ class Regret(Experiment, ABC):
             for sigma, cells, growth in self.rows(result)
         ]
         header = ["sigma", *(f"T = 2^{round(math.log2(horizon))}" for horizon in horizons), "last exponent"]
-        return [Table("Regret, and in brackets its share of the bound", header, rows)]
+        return [PaperTable("Regret, and in brackets its share of the bound", header, rows)]
 
     def panels(self, result: Json) -> list[Panel]:
         """Return regret with its bounds, and exponents."""
@@ -140,7 +152,7 @@ class Regret(Experiment, ABC):
         ]
 
 
-class FullInformation(Regret):
+class FullInformationRegret(Regret):
     """Algorithm 1 and Theorem 2."""
 
     name = "full_information"
@@ -193,9 +205,9 @@ class FullInformation(Regret):
             ),
         ]
 
-    def charts(self, result: Json) -> list[Chart]:
+    def charts(self, result: Json) -> list[PaperFigure]:
         return [
-            Chart(
+            PaperFigure(
                 "full_information",
                 "Regret with full information",
                 "Regret grows like the square root of T once it has left the linear beginning, which lasts longer the "
@@ -302,7 +314,7 @@ class Bandit(Regret):
             ),
         ]
 
-    def charts(self, result: Json) -> list[Chart]:
+    def charts(self, result: Json) -> list[PaperFigure]:
         horizons = self.settings["horizons"]
         bounds = [
             Series("regret, sigma 0", horizons, [at["value"] for at in result["regret"][0]]),
@@ -313,14 +325,14 @@ class Bandit(Regret):
             Series("Theorem 4 as printed, F/eta", horizons, [self.printed_bound(horizon, 0.0) for horizon in horizons]),
         ]
         return [
-            Chart(
+            PaperFigure(
                 "bandit",
                 "Regret from one answer a user",
                 "Regret leaves the linear beginning slowly; at the largest noise it does not within these horizons. "
                 "Bands are four standard errors.",
                 self.panels(result),
             ),
-            Chart(
+            PaperFigure(
                 "theorem_4",
                 "Theorem 4, printed and mended",
                 "With F/delta the bound grows like T to the 3/4; as printed, with F/eta, it grows faster than T.",
@@ -351,5 +363,5 @@ def paper(*, small: bool) -> Paper:
             "Mutual information as the privacy of one user: it bounds a mean over users, while a rare one may be found "
             "out. A project shows it and is charged by differential privacy.",
         ),
-        (FullInformation(small=small), Bandit(small=small), UserInformation(small=small)),
+        (FullInformationRegret(small=small), Bandit(small=small), UserInformation(small=small)),
     )

@@ -7,7 +7,18 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from learner.reproduce.experiment import Chart, Claim, Data, Experiment, Json, Panel, Series, Table, cell, shown
+from learner.reproduce.experiment import (
+    Claim,
+    Data,
+    Experiment,
+    Json,
+    Panel,
+    PaperFigure,
+    PaperTable,
+    Series,
+    cell,
+    shown,
+)
 from learner.reproduce.user_information import bandit_information, information, two_users_told_apart
 from privacy.accounting.composition import zcdp_epsilon
 from privacy.accounting.mutual_information import bandit_mi, gaussian_mi
@@ -134,7 +145,7 @@ class UserInformation(Experiment):
         epsilon = zcdp_epsilon(2 * (LIPSCHITZ / sigma) ** 2, DELTA)
         return {"sigma": sigma, "epsilon": epsilon, "apart": two_users_told_apart(2 * LIPSCHITZ, sigma)}
 
-    def tables(self, result: Json) -> list[Table]:
+    def tables(self, result: Json) -> list[PaperTable]:
         rows = []
         for dimension, names in self.by_dimension(result):
             for place, sigma in enumerate(self.settings["sigmas"]):
@@ -162,11 +173,13 @@ class UserInformation(Experiment):
             for sigma, at in zip(self.settings["bandit"]["sigmas"], result["bandit"], strict=True)
         ]
         return [
-            Table("Nats that one gradient tells about its user, and the charge for the same noise", header, rows),
-            Table("The same for one answer, d = 2, exploration .2", ("sigma", "bound, nats", "estimate, nats"), bandit),
+            PaperTable("Nats that one gradient tells about its user, and the charge for the same noise", header, rows),
+            PaperTable(
+                "The same for one answer, d = 2, exploration .2", ("sigma", "bound, nats", "estimate, nats"), bandit
+            ),
         ]
 
-    def charts(self, result: Json) -> list[Chart]:
+    def charts(self, result: Json) -> list[PaperFigure]:
         sigmas = self.settings["sigmas"]
         panels = []
         for dimension, names in self.by_dimension(result):
@@ -181,7 +194,7 @@ class UserInformation(Experiment):
             ]
             panels.append(Panel(curves, "sigma / L", "nats; epsilon", f"d = {dimension}", x_log=True, y_log=True))
         return [
-            Chart(
+            PaperFigure(
                 "information",
                 "Mutual information, its bound, and epsilon",
                 "Estimates lie under the bound and meet it for gradients on the sphere where there is much noise; the "

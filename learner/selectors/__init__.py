@@ -61,7 +61,7 @@ def projects_with_models(person: Person) -> QuerySet[Project]:
     return annotation_selectors.projects_of(person, roles=MODEL_ROLES)
 
 
-def accounts_of(project: Project) -> list[BudgetAccount]:
+def guarantee_accounts(project: Project) -> list[BudgetAccount]:
     """Return the accounts whose limits are a release's guarantee: the pool's, any labellers', any private start's."""
     own = (project.pool_account, project.labels_account, start_account(project))
     return [account for account in own if account is not None]
@@ -135,7 +135,7 @@ def trained_on(run: TrainingRun) -> TrainedOn:
     records hold. A secret block: the size of the pool and the rate of the coins, which are public, and nothing else.
     """
     if run.stream_batches is not None:
-        return stream_selectors.trained_on(run)
+        return stream_selectors.stream_trained_on(run)
     if run.block is not None:
         sample = secret_sample_of(run.project, block=run.block.block or 0)
         return TrainedOn(pool_size=run.block.requested, rate=sample.rate)

@@ -33,7 +33,7 @@ def more_answers(project: Project, newest: ModelRelease | None) -> MoreAnswers |
             None,
             may_pause,
         )
-    return MoreAnswers(sentence_of(advice, newest), advice.stop, may_pause)
+    return MoreAnswers(stopping_sentence(advice, newest), advice.stop, may_pause)
 
 
 def advice_of(release: ModelRelease) -> StoppingAdvice | None:
@@ -41,7 +41,7 @@ def advice_of(release: ModelRelease) -> StoppingAdvice | None:
     return getattr(release, "stopping_advice", None)
 
 
-def sentence_of(advice: StoppingAdvice, release: ModelRelease) -> Message:
+def stopping_sentence(advice: StoppingAdvice, release: ModelRelease) -> Message:
     """Say it with the numbers it was judged by."""
     if advice.stop:
         return say(

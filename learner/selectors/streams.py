@@ -7,7 +7,7 @@ from django.db.models.functions import Now
 
 from annotation.data.services.streams import waiting_posts
 from annotation.models import Project, ProjectState, Query, QueryState, UpdatePolicy, WorkState
-from learner.configuration.stream import screen_of
+from learner.configuration.stream import stream_screen
 from learner.models import ModelRelease, Stream, StreamBatch, TrainingRun
 from learner.pools.secret_selectors import TrainedOn
 
@@ -92,7 +92,7 @@ def has_work(project: Project) -> bool:
     return (waiting and room) or release_is_due(project, stream) or bool(due_batches(project, stream))
 
 
-def trained_on(run: TrainingRun) -> TrainedOn:
+def stream_trained_on(run: TrainingRun) -> TrainedOn:
     """Return what may be said outside of the records behind a version.
 
     Of hidden windows the slots that were examined and the largest rate of the screen, which are public; else how many
@@ -101,7 +101,7 @@ def trained_on(run: TrainingRun) -> TrainedOn:
     learned = StreamBatch.objects.filter(stream__project=run.project_id, number__lte=run.stream_batches or 0)
     if run.project.hides_selection:
         last = learned.order_by("-number").first()
-        screen = screen_of(run.project)
+        screen = stream_screen(run.project)
         return TrainedOn(pool_size=last.end if last else 0, rate=1.0 if screen is None else screen.rates[0])
     return TrainedOn(questions=int(learned.aggregate(asked=Sum("questions", default=0))["asked"]))
 

@@ -15,7 +15,7 @@ RATES: Final = tuple(step / 100 for step in range(1, 100))
 
 
 @dataclass(frozen=True, slots=True)
-class GateChoice:
+class PlannedGate:
     """A gate and the number of records a text needs, on average, to pass it."""
 
     k: int
@@ -29,7 +29,7 @@ class GateChoice:
 
 def best_gate(
     epsilon: float, delta: float, *, rates: tuple[float, ...] = RATES, method: Method = "exact"
-) -> GateChoice:
+) -> PlannedGate:
     """Return the gate that lets out the rarest texts at a given privacy loss.
 
     Parameters
@@ -55,7 +55,7 @@ def best_gate(
         If an argument is out of range or no rate can be priced.
     """
     choices = [
-        GateChoice(gate_minimum_k(epsilon, delta, rate, method), rate)
+        PlannedGate(gate_minimum_k(epsilon, delta, rate, method), rate)
         for rate in rates
         if method == "exact" or epsilon >= -math.log1p(-rate)
     ]

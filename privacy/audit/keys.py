@@ -64,7 +64,7 @@ def derived(secret: str, context: bytes, *, length: int) -> bytes:
 
 def key_id(public_key: str) -> str:
     """Return a short name of a public key: 16 hexadecimal digits of its SHA-256."""
-    return hashlib.sha256(decoded(public_key)).hexdigest()[:16]
+    return hashlib.sha256(decoded_key(public_key)).hexdigest()[:16]
 
 
 def is_signed(message: bytes, signature: bytes, *, public_key: bytes) -> bool:
@@ -76,7 +76,7 @@ def is_signed(message: bytes, signature: bytes, *, public_key: bytes) -> bool:
     return True
 
 
-def decoded(public_key: str) -> bytes:
+def decoded_key(public_key: str) -> bytes:
     """Return the bytes of a public key in base64.
 
     Raises

@@ -15,7 +15,7 @@ from typing import Any
 from privacy.accounting.events import event_from_json
 from privacy.audit.account import AMOUNTS, LIMITS, TOTAL_FIELDS, AccountAudit, Verdict
 from privacy.audit.chain import EPOCH, HASHED_FIELDS
-from privacy.audit.keys import SiteKey, decoded, is_signed
+from privacy.audit.keys import SiteKey, decoded_key, is_signed
 from privacy.audit.merkle import leaf_hash, root_of
 from privacy.audit.notes import NoteRefused, open_checkpoint
 
@@ -219,7 +219,7 @@ class _AccountDocument:
 
     def _check_checkpoint(self) -> None:
         try:
-            shown = open_checkpoint(self.account["checkpoint"], public_key=decoded(self.public_key))
+            shown = open_checkpoint(self.account["checkpoint"], public_key=decoded_key(self.public_key))
         except (NoteRefused, ValueError) as error:
             self.verdict.expect(0, "checkpoint", str(error), "signed by the site")
             return
@@ -289,7 +289,7 @@ def _check_signature(content: bytes, said: Any, whole: Verdict, public_key: str)
     digest = hashlib.sha256(before).hexdigest()
     try:
         key, made = said["public_key"], base64.b64decode(said["signature"], validate=True)
-        raw = decoded(public_key or key)
+        raw = decoded_key(public_key or key)
     except (KeyError, TypeError, ValueError) as error:
         whole.expect(0, "signature", str(error), "one of the site")
         return public_key
@@ -307,7 +307,7 @@ def _check_seen(seen: Mapping[str, str], logs: Mapping[str, list[str]], public_k
         if origin not in logs:
             continue
         try:
-            kept = open_checkpoint(note, public_key=decoded(public_key), origin=origin)
+            kept = open_checkpoint(note, public_key=decoded_key(public_key), origin=origin)
         except (NoteRefused, ValueError) as error:
             whole.expect(0, "witnessed checkpoint", str(error), "signed by the site")
             continue

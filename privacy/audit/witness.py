@@ -16,7 +16,7 @@ from urllib.parse import urlencode, urlsplit
 from urllib.request import Request, urlopen
 
 from privacy.audit.cosignatures import Cosigner
-from privacy.audit.keys import decoded
+from privacy.audit.keys import decoded_key
 from privacy.audit.merkle import verify_consistency
 from privacy.audit.notes import Checkpoint, NoteRefused, open_checkpoint
 
@@ -73,7 +73,7 @@ class Witness:
         LedgerRefused
             If the file is damaged or belongs to another key.
         """
-        decoded(public_key)
+        decoded_key(public_key)
         if not path.exists():
             return cls(path, public_key, {})
         try:
@@ -95,7 +95,7 @@ class Witness:
         LedgerRefused
             If an account has lost entries, has others than before, or is gone.
         """
-        key = decoded(self.public_key)
+        key = decoded_key(self.public_key)
         fresh: dict[str, str] = {}
         found = []
         for each in shown:

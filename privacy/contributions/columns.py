@@ -99,7 +99,7 @@ def read_columns(content: bytes, sha256: str, *, contributors: bool) -> Iterator
         yield pa.record_batch([text, people], schema=POOL_SCHEMA)
 
 
-def rows_of(content: bytes, sha256: str, contributor: bytes) -> NDArray[np.int64]:
+def contributor_rows(content: bytes, sha256: str, contributor: bytes) -> NDArray[np.int64]:
     """Return the rows of a file that one contributor brought, shape (n,), ascending."""
     check_digest(content, sha256)
     named = pq.read_table(pa.BufferReader(content), columns=["contributor"])["contributor"].combine_chunks()

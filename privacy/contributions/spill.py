@@ -96,13 +96,13 @@ class BoundedRows:
                 chosen = ((hashes >> np.uint64(32)) * np.uint64(n_shares)) >> np.uint64(32) == share
                 if keep is not None:
                     chosen[chosen] = keep(hashes[chosen])
-                merging.add(encoded(table.filter(pa.array(chosen)), self._schema))
+                merging.add(encoded_again(table.filter(pa.array(chosen)), self._schema))
             yield merging.result()
 
     def _append(self, table: pa.Table) -> None:
         assert self.spill is not None
         self._schema = table.schema
-        self.spill.append(plain(table).append_column(HASH, pa.array(self._hash_rows(table))))
+        self.spill.append(without_dictionaries(table).append_column(HASH, pa.array(self._hash_rows(table))))
 
 
 class Merging:
@@ -138,13 +138,13 @@ class Merging:
         return self._merge(pa.concat_tables(self._waiting))
 
 
-def plain(table: pa.Table) -> pa.Table:
+def without_dictionaries(table: pa.Table) -> pa.Table:
     """Write dictionary-encoded columns out: a share of the rows needs a share of the values only."""
     types = [field.type.value_type if pa.types.is_dictionary(field.type) else field.type for field in table.schema]
     return table.cast(pa.schema(list(zip(table.column_names, types, strict=True))))
 
 
-def encoded(table: pa.Table, schema: pa.Schema) -> pa.Table:
+def encoded_again(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """Encode the columns again that `schema` has encoded, and leave out those it does not have."""
     columns = []
     for field in schema:

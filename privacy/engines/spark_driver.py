@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from privacy.engines import spark_steps
 from privacy.engines.base import PoolFile, wants_contributors
-from privacy.engines.spark_steps import FAILED_WITH, PLACED_PAIRS, Steps, declared
+from privacy.engines.spark_steps import FAILED_WITH, PLACED_PAIRS, Steps, spark_schema
 from privacy.engines.stores import from_json
 from privacy.gate import KAnonymityGate, ThresholdGate
 
@@ -130,7 +130,7 @@ def main() -> None:
     answers.tell(ready=True)
     while (job := orders.next()) is not None:
         try:
-            table = counted(session, job, answers)
+            table = run_counting(session, job, answers)
         except Exception as error:  # noqa: BLE001 - told by its class
             answers.tell(failed=error_name(error))
         else:
@@ -171,7 +171,7 @@ def packed(folder: Path) -> Path:
     return target
 
 
-def counted(session: "SparkSession", job: dict[str, Any], answers: Answers) -> pa.Table:
+def run_counting(session: "SparkSession", job: dict[str, Any], answers: Answers) -> pa.Table:
     """Run one job, saying meanwhile how much of the pool is read."""
     files = [PoolFile(**each) for each in job["files"]]
     rows = sum(file.row_count for file in files)
@@ -196,14 +196,14 @@ def counted(session: "SparkSession", job: dict[str, Any], answers: Answers) -> p
 def counts_frame(session: "SparkSession", steps: Steps) -> "DataFrame":
     """Return the counts of a gate as Spark computes them: digests of files, contributors if capped, then texts."""
     numbers = session.range(0, len(steps.files), 1, len(steps.files))
-    texts = declared(steps.texts_schema)
+    texts = spark_schema(steps.texts_schema)
     # Spark counts a function's parameters, and would count a method's own `self` as one.
     if wants_contributors(steps.gate):
-        pairs = numbers.mapInArrow(steps.digest, declared(PLACED_PAIRS))
+        pairs = numbers.mapInArrow(steps.digest, spark_schema(PLACED_PAIRS))
         rows = _by_share(pairs, steps.shares).applyInArrow(lambda pairs: steps.cap(pairs), texts)
     else:
         rows = numbers.mapInArrow(steps.digest, texts)
-    schema = declared(steps.gate.counts_schema)
+    schema = spark_schema(steps.gate.counts_schema)
     return _by_share(rows, steps.shares).applyInArrow(lambda rows: steps.count(rows), schema)
 
 

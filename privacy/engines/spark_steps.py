@@ -16,7 +16,7 @@ import pyarrow as pa
 from privacy.contributions.columns import read_columns
 from privacy.contributions.counting import CountingGate
 from privacy.contributions.reading import PAIRS
-from privacy.contributions.spill import encoded, plain
+from privacy.contributions.spill import encoded_again, without_dictionaries
 from privacy.engines.base import PoolFile, wants_contributors
 from privacy.engines.stores import Store
 
@@ -36,7 +36,7 @@ SENT: Final = {
     pa.int32(): (pa.int32(), "int"),
     pa.bool_(): (pa.bool_(), "boolean"),
 }
-PLAIN_PAIRS: Final = plain(PAIRS.empty_table()).schema
+PLAIN_PAIRS: Final = without_dictionaries(PAIRS.empty_table()).schema
 PLACED_PAIRS: Final = PLAIN_PAIRS.insert(0, PLACE).insert(0, SHARE)
 Batches = Iterator[pa.RecordBatch]
 
@@ -100,7 +100,7 @@ class Steps:
 
     def _capped(self, pairs: pa.Table) -> pa.Table:
         digests = pairs.sort_by(PLACE.name).select(PAIRS.names).cast(PLAIN_PAIRS)
-        return self._shared(self.gate.merged_texts([encoded(digests, PAIRS)], key=self.key))
+        return self._shared(self.gate.merged_texts([encoded_again(digests, PAIRS)], key=self.key))
 
     def _counted(self, rows: pa.Table) -> pa.Table:
         schema = self.gate.counts_schema
@@ -110,7 +110,7 @@ class Steps:
     def _shared(self, table: pa.Table) -> pa.Table:
         """Return the rows of a digest, each with the share that reads it next."""
         shares = self.gate.shares_of(table, key=self.key, shares=self.shares)
-        return _sent(plain(table).add_column(0, SHARE, pa.array(shares)))
+        return _sent(without_dictionaries(table).add_column(0, SHARE, pa.array(shares)))
 
 
 def versions(batches: Batches) -> Batches:
@@ -120,7 +120,7 @@ def versions(batches: Batches) -> Batches:
         yield pa.record_batch([pa.array([found])], names=["found"])
 
 
-def declared(schema: pa.Schema) -> str:
+def spark_schema(schema: pa.Schema) -> str:
     """Return a schema as Spark declares it."""
     return ", ".join(f"{each.name} {SENT[each.type][1]}" for each in schema)
 

@@ -54,7 +54,7 @@ def open_account(
     return account
 
 
-def change_limit(
+def change_account_limits(
     *,
     account: BudgetAccount,
     epsilon_limit: Amount,

@@ -25,7 +25,7 @@ def key_fingerprint() -> str:
     return hashlib.blake2b(b"population", key=key, person=b"key", digest_size=16).hexdigest()
 
 
-def open_population(
+def open_shared_account(
     *,
     name: str,
     unit: str,

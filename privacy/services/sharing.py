@@ -72,7 +72,7 @@ def unrepeated(quota: Quota) -> Iterator[tuple[LedgerEntry, str]]:
     twins = {
         each.idempotency_key: each
         for each in LedgerEntry.objects.filter(
-            ~Exists(voided), account=common, kind=EntryKind.RESERVE, subject=subject_of(quota.account)
+            ~Exists(voided), account=common, kind=EntryKind.RESERVE, subject=repeated_account(quota.account)
         )
     }
     for entry in standing.select_related("account").order_by("sequence").iterator():
@@ -88,7 +88,7 @@ def unrepeated(quota: Quota) -> Iterator[tuple[LedgerEntry, str]]:
         yield twin, "repeats nothing that stands"
 
 
-def subject_of(account: BudgetAccount) -> str:
+def repeated_account(account: BudgetAccount) -> str:
     """Return what a population's entries say of the account they repeat."""
     return account.scope[:100]
 
@@ -106,7 +106,7 @@ def _repeat(quota: Quota, entry: LedgerEntry, event: Event) -> LedgerEntry:
         kind=EntryKind.RESERVE,
         idempotency_key=shared_key(entry.idempotency_key, common),
         purpose=entry.purpose,
-        subject=subject_of(quota.account),
+        subject=repeated_account(quota.account),
         actor=entry.actor,
         **asdict(shared_charge(quota, event, entry=entry.sequence)),
     )

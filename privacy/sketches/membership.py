@@ -13,7 +13,7 @@ _HEADER: Final = struct.Struct("<4sQI")
 _MAGIC: Final = b"BLM1"
 
 
-class Membership:
+class MembershipSketch:
     """A set of 64-bit hashes that may claim to hold one it does not, and never forgets one it holds.
 
     New pairs counted with it are therefore too few, by at most the false positive rate: good for a plan, not for

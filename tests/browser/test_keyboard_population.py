@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from annotation.models import Project
 from annotation.populations import services
-from annotation.projects.forms.wizard import Step
+from annotation.projects.forms.wizard import WizardStep
 from privacy.selectors import quota_of
 from tests import axe
 from tests.factories import make_user
@@ -31,7 +31,7 @@ def test_a_new_project_joins_by_keys_alone(page: Page, live_server):
     )
     keys = Keyboard(page)
     page.set_viewport_size({"width": 320, "height": 640})
-    page.goto(live_server.url + reverse("annotation:wizard", args=["pool-experts", Step.TASK]))
+    page.goto(live_server.url + reverse("annotation:wizard", args=["pool-experts", WizardStep.TASK]))
     keys.type(page.get_by_label("User name or email"), "ada")
     keys.type(page.get_by_label("Password"), PASSWORD)
     keys.submit()

@@ -17,7 +17,7 @@ from annotation.data.services import datasets, drafts
 from annotation.models import Dataset, Project, Role
 from annotation.people.services import groups, members
 from annotation.populations import services as populations
-from annotation.projects.forms.wizard import Step
+from annotation.projects.forms.wizard import WizardStep
 from annotation.projects.services import projects
 from dpal_site.embedded.processes import Supervisor
 from privacy.selectors import guarantee
@@ -107,7 +107,7 @@ def test_pages_are_clean(
         reverse("annotation:choose_preset"),
         reverse("annotation:new_project", args=["voice-crowd"]),
         reverse("annotation:new_project", args=["pool-experts"]),
-        *(reverse("annotation:wizard", args=["voice-crowd", step]) for step in Step),
+        *(reverse("annotation:wizard", args=["voice-crowd", step]) for step in WizardStep),
         reverse("learner:draft_plan", args=["voice-crowd"]),
         reverse("learner:overview", args=[project.slug]),
         reverse("learner:dashboard", args=[project.slug]),
@@ -155,7 +155,9 @@ def test_pages_are_clean(
         second=User.objects.create_user("second"),
     )
     populations.add_project(population=common, project=project, records_per_person=9, actor=manager)
-    populations.change_limit(population=common, epsilon_limit=2000.0, delta_limit=1e-3, reason="r", actor=manager)
+    populations.change_common_limit(
+        population=common, epsilon_limit=2000.0, delta_limit=1e-3, reason="r", actor=manager
+    )
     paths += [reverse("annotation:populations"), reverse("annotation:population", args=[common.slug])]
     log_in(manager)
     page.set_viewport_size(SIZES[size])

@@ -15,7 +15,7 @@ from PIL import Image
 
 from annotation.data.services import drafts
 from annotation.models import Membership, Role
-from annotation.projects.forms.wizard import Step
+from annotation.projects.forms.wizard import WizardStep
 from annotation.projects.services import projects
 from dpal_site.embedded.processes import Supervisor
 from tests import learning
@@ -97,10 +97,10 @@ def test_pictures(page: "Page", live_site: Supervisor, tmp_path: Path) -> None:
         "preview": (reverse("annotation:preview", args=[project.slug, draft.pk]), DESK, "light"),
         **{
             f"wizard-{step}": (reverse("annotation:wizard", args=["pool-experts", step]), DESK, "light")
-            for step in (Step.PROTECTION, Step.QUESTIONS, Step.BUDGET, Step.CHECK)
+            for step in (WizardStep.PROTECTION, WizardStep.QUESTIONS, WizardStep.BUDGET, WizardStep.CHECK)
         },
     }
-    fill_wizard(page, live_site.url + reverse("annotation:wizard", args=["pool-experts", Step.TASK]))
+    fill_wizard(page, live_site.url + reverse("annotation:wizard", args=["pool-experts", WizardStep.TASK]))
     for name, (address, size, scheme) in wanted.items():
         page.set_viewport_size(size)  # type: ignore[arg-type]
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]

@@ -104,16 +104,16 @@ def test_a_store_that_is_away_is_told_as_such(store, in_bucket, settings, client
 
 def test_parts_are_read_without_a_copy(in_bucket):
     keep("a/b.npy", bytes(range(100)))
-    assert files.read_part("a/b.npy", 10, 3) == bytes((10, 11, 12))
-    assert files.read_part("a/b.npy", 90, 500) == bytes(range(90, 100))
+    assert files.read_bytes("a/b.npy", 10, 3) == bytes((10, 11, 12))
+    assert files.read_bytes("a/b.npy", 90, 500) == bytes(range(90, 100))
     with pytest.raises(FileNotFoundError):
-        files.read_part("a/none", 0, 1)
+        files.read_bytes("a/none", 0, 1)
     assert copies() == []
 
 
 def test_a_large_file_goes_in_parts_and_comes_back_whole(in_bucket):
     body = os.urandom(40_000_000)
-    with files.written("features/1/large.npy") as path:
+    with files.written_file("features/1/large.npy") as path:
         path.write_bytes(body)
     assert files.open_stored("features/1/large.npy", digest_of(body), Path.read_bytes) == body
     with default_storage.open("features/1/large.npy") as file:

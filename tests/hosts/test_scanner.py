@@ -45,7 +45,7 @@ def picture():
 
 
 def test_it_lives(scanner):
-    assert clamd.is_there(scanner.url)
+    assert clamd.scanner_listens(scanner.url)
 
 
 @pytest.mark.parametrize("data", [b"", b"text\nwhat is the weather\n", picture(), zipped(a=picture(), b=picture())])
@@ -74,6 +74,6 @@ def test_an_archive_with_more_in_it_than_it_reads_does_not_pass(scanner):
 
 def test_it_goes_away_and_comes_back(scanner):
     scanner.stop()
-    assert not clamd.is_there(scanner.url)
+    assert not clamd.scanner_listens(scanner.url)
     scanner.start()
     assert ask(scanner, EICAR) == VIRUS

@@ -18,7 +18,7 @@ from dpal.manifest import verify_folder
 from learner.errors import ArtifactCorrupt
 from learner.releases.artifacts import verify_release
 from learner.releases.model_signature import MODEL_SIGNATURE
-from privacy.audit.keys import SiteKey, decoded
+from privacy.audit.keys import SiteKey, decoded_key
 from privacy.audit.merkle import leaf_hash, root_of
 from privacy.audit.notes import Checkpoint, open_checkpoint, sign_checkpoint
 from privacy.audit.statement import SIGNED_BEFORE, StatementRefused, audit_statement, signature_of
@@ -157,7 +157,7 @@ def checkpoint_line(number: int) -> Callable[[dict[str, Any]], None]:
 def checkpoint_signed_by(key: SiteKey) -> Callable[[dict[str, Any]], None]:
     def change(document: dict[str, Any]) -> None:
         account = document["accounts"][0]
-        found = open_checkpoint(account["checkpoint"], public_key=decoded(site_key().public_key))
+        found = open_checkpoint(account["checkpoint"], public_key=decoded_key(site_key().public_key))
         account["checkpoint"] = sign_checkpoint(found, key)
 
     return change

@@ -52,7 +52,7 @@ def places_of(number: int) -> tuple[int, ...]:
     return places
 
 
-def members_of(numbers: Sequence[int] | NDArray[np.int64], n_classes: int) -> NDArray[np.bool_]:
+def set_members(numbers: Sequence[int] | NDArray[np.int64], n_classes: int) -> NDArray[np.bool_]:
     """Return which classes each set holds, shape (n, n_classes).
 
     Raises

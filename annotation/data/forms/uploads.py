@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.data.parsers.encodings import Encoding
 from annotation.data.parsers.reading import TEXTS, Format
-from annotation.data.parsers.shapes import Shape
+from annotation.data.parsers.shapes import FileShape
 from annotation.models import Arrival, BadRows, DataKind, DatasetRole, Estimator, Oracle, PrivacyUnit, Project
 
 DELIMITED = (Format.CSV, Format.TSV)
@@ -97,7 +97,7 @@ class UploadForm(forms.Form):
 class MappingForm(forms.Form):
     """Which column of a file is which; its choices are the columns that are there."""
 
-    def __init__(self, *args: Any, project: Project, role: str, shape: Shape, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, project: Project, role: str, shape: FileShape, **kwargs: Any) -> None:
         mapping: Mapping[str, Any] = kwargs.pop("mapping")
         kwargs["initial"] = _initial(mapping, project, shape)
         super().__init__(*args, **kwargs)
@@ -123,7 +123,7 @@ class MappingForm(forms.Form):
             self._ask_for_label(shape)
         self._ask_what_is_kept(project, shape)
 
-    def _ask_what_is_kept(self, project: Project, shape: Shape) -> None:
+    def _ask_what_is_kept(self, project: Project, shape: FileShape) -> None:
         if project.oracle == Oracle.CROWD:
             return
         self.fields["id"] = _column(
@@ -141,7 +141,7 @@ class MappingForm(forms.Form):
                 help_text=_("Read by people alone: no model learns from them and none is chosen by them."),
             )
 
-    def _ask_how_it_is_written(self, shape: Shape) -> None:
+    def _ask_how_it_is_written(self, shape: FileShape) -> None:
         if shape.format is Format.WORKBOOK:
             sheets = [(name, name) for name in shape.sheets]
             self.fields["sheet"] = forms.ChoiceField(choices=sheets, label=_("Sheet of the workbook"))
@@ -155,14 +155,14 @@ class MappingForm(forms.Form):
                 choices=ENCODINGS, required=False, label=_("Encoding of the file")
             )
 
-    def _ask_for_contributor(self, project: Project, shape: Shape) -> None:
+    def _ask_for_contributor(self, project: Project, shape: FileShape) -> None:
         needed = project.privacy_unit == PrivacyUnit.CONTRIBUTOR
         note = _("Stored as a keyed hash only.")
         if needed and project.oracle == Oracle.CROWD:
             note = _("Needed for a pool here; stored as a keyed hash only.")
         self.fields["contributor"] = _column(_("Contributor"), shape.columns, required=needed, help_text=note)
 
-    def _ask_for_label(self, shape: Shape) -> None:
+    def _ask_for_label(self, shape: FileShape) -> None:
         if shape.format is not Format.TASKS:
             self.fields["label"] = _column(
                 _("Known label"), shape.columns, help_text=_("One of the project's classes.")
@@ -193,7 +193,7 @@ class MappingForm(forms.Form):
         return values | ({"features": features} if features else {})
 
 
-def reading_of(data: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
+def reading_of(data: Mapping[str, Any], shape: FileShape) -> dict[str, Any]:
     """Return how a file is written, as a page sent it; an encoding that nobody chose is empty."""
     reading: dict[str, Any] = {}
     if shape.format in (*DELIMITED, Format.WORKBOOK):
@@ -209,13 +209,13 @@ def reading_of(data: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
     return reading
 
 
-def reading_so_far(mapping: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
+def reading_so_far(mapping: Mapping[str, Any], shape: FileShape) -> dict[str, Any]:
     """Return how a file was read for the page that came before."""
     usual = {"has_header": True, "quoting": True, "delimiter": shape.delimiter, "encoding": "", "sheet": shape.sheet}
     return usual | dict(mapping)
 
 
-def _initial(mapping: Mapping[str, Any], project: Project, shape: Shape) -> dict[str, Any]:
+def _initial(mapping: Mapping[str, Any], project: Project, shape: FileShape) -> dict[str, Any]:
     features = mapping.get("features", {})
     places = {f"{FEATURE}{place}": features.get(column["name"]) for place, column in enumerate(project.columns)}
     return {"answers": "majority"} | reading_so_far(mapping, shape) | places

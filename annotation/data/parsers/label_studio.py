@@ -32,7 +32,7 @@ TIE = say("has answers that disagree, and no class has the most of them")
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ControlAnswer:
     """What one annotation says by one control."""
 
     people: frozenset[str]
@@ -41,7 +41,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class ExportedTask:
     """A task: its place in the list, from 1, and the entries about it (several in a flat export)."""
 
     number: int
@@ -70,22 +70,22 @@ class Task:
         found: set[str] = set()
         for entry in self.entries:
             if is_full(entry):
-                found = found.union(*(people_of(annotation, item) for annotation, item in results_of(entry)))
+                found = found.union(*(answering_people(annotation, item) for annotation, item in results_of(entry)))
             elif isinstance(entry, dict):
                 found |= identities(entry.get("annotator"))
         return found
 
-    def answers(self, control: str) -> Iterator[Answer]:
+    def answers(self, control: str) -> Iterator[ControlAnswer]:
         """Yield what counts of what was answered by one control."""
         for entry in self.entries:
             if not is_full(entry):
                 if control in entry:
-                    yield Answer(identities(entry.get("annotator")), False, choices_of(entry[control]))
+                    yield ControlAnswer(identities(entry.get("annotator")), False, choices_of(entry[control]))
                 continue
             for annotation, item in results_of(entry):
                 if item.get("from_name") == control and item.get("type") == "choices":
                     truth = annotation.get("ground_truth") is True
-                    yield Answer(people_of(annotation, item), truth, choices_of(item.get("value")))
+                    yield ControlAnswer(answering_people(annotation, item), truth, choices_of(item.get("value")))
 
 
 class LabelStudioReader:
@@ -102,7 +102,7 @@ class LabelStudioReader:
         self._source = source
         self._layout = layout
         tasks = self._tasks()
-        self._head: list[Task] = []
+        self._head: list[ExportedTask] = []
         for task in islice(tasks, HEAD_TASKS):
             self._head.append(task)
             if source.chunks >= HEAD_PIECES:
@@ -142,7 +142,7 @@ class LabelStudioReader:
             self._add(batch, task, names)
         yield batch
 
-    def _add(self, batch: RawBatch, task: Task, names: Sequence[str]) -> None:
+    def _add(self, batch: RawBatch, task: ExportedTask, names: Sequence[str]) -> None:
         data = task.data
         if data is None:
             batch.bad.append(BadRow(task.number, "", NOT_AN_OBJECT))
@@ -162,11 +162,11 @@ class LabelStudioReader:
         for name in names:
             batch.columns[name].append(data.get(name))
 
-    def _tasks(self) -> Iterator[Task]:
+    def _tasks(self) -> Iterator[ExportedTask]:
         """Yield tasks; entries of a flat export about one task follow one another."""
         for _, entries in groupby(enumerate(self._values(), start=1), key=lambda pair: task_key(*pair)):
             held = list(entries)
-            yield Task(held[0][0], tuple(entry for _, entry in held))
+            yield ExportedTask(held[0][0], tuple(entry for _, entry in held))
 
     def _values(self) -> Iterator[Any]:
         """Yield the values of a list of any length, holding one and a piece of the file at once."""
@@ -185,7 +185,7 @@ class LabelStudioReader:
                         raise broken_list(count)
                     at, wanted = at + 1, "first" if wanted == "[" else "value"
                     continue
-                value, end = decoded(text, at)
+                value, end = decoded_value(text, at)
                 if end < len(text):  # else more of it may follow
                     at, wanted, count = end, ",", count + 1
                     yield value
@@ -196,7 +196,7 @@ class LabelStudioReader:
             text, at = text[at:] + piece, 0
 
 
-def decoded(text: str, at: int) -> tuple[Any, int]:
+def decoded_value(text: str, at: int) -> tuple[Any, int]:
     """Return a value and where it ends; the end of the text if more is needed."""
     try:
         return DECODER.raw_decode(text, at)
@@ -233,7 +233,7 @@ def results_of(task: dict[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str,
                 yield annotation, item
 
 
-def people_of(annotation: dict[str, Any], item: dict[str, Any]) -> frozenset[str]:
+def answering_people(annotation: dict[str, Any], item: dict[str, Any]) -> frozenset[str]:
     """Return the names of who answered: the exporter's own, and the one our own export notes."""
     meta = item.get("meta")
     ours = meta.get("annotator") if isinstance(meta, dict) else None
@@ -255,7 +255,7 @@ def choices_of(value: Any) -> tuple[str, ...]:
     return tuple(choice for choice in chosen if isinstance(choice, str))
 
 
-def settled(answers: Sequence[Answer], layout: Layout) -> str | list[str]:
+def settled(answers: Sequence[ControlAnswer], layout: Layout) -> str | list[str]:
     """Return the class a task is known by, or the names of its set; `BadCell` says why there is none."""
     if layout.annotator is not None:
         answers = [answer for answer in answers if layout.annotator in answer.people]
@@ -274,7 +274,7 @@ def settled(answers: Sequence[Answer], layout: Layout) -> str | list[str]:
     return most
 
 
-def settled_set(answers: Sequence[Answer]) -> list[str]:
+def settled_set(answers: Sequence[ControlAnswer]) -> list[str]:
     """Return the classes that more than half of the answers name, none where more than half of them name none."""
     if not answers:
         raise BadCell(NO_ANSWER)

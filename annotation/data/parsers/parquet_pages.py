@@ -23,7 +23,7 @@ DEEPEST = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class PageHeader:
     """What the header of a page says: where it ends, and what it unpacks to."""
 
     end: int
@@ -93,7 +93,7 @@ class FirstPages(io.RawIOBase):
             start = page.end
         return start
 
-    def _count(self, page: Page, *, nested: bool) -> None:
+    def _count(self, page: PageHeader, *, nested: bool) -> None:
         self._left -= page.unpacked_bytes
         self._elements_left -= page.values if nested else 0
 
@@ -127,7 +127,7 @@ class FirstPages(io.RawIOBase):
         return bytes(piece)
 
 
-def pages(file: BinaryIO, start: int, stop: int) -> Iterator[Page]:
+def pages(file: BinaryIO, start: int, stop: int) -> Iterator[PageHeader]:
     """Yield the pages of a column chunk, which lies between two places of the file, by their headers alone."""
     while start < stop:
         file.seek(start)
@@ -142,7 +142,7 @@ def pages(file: BinaryIO, start: int, stop: int) -> Iterator[Page]:
         if unpacked < 0 or packed < 0 or values < 0:
             raise InvalidUpload(DAMAGED)
         start += header.length + packed
-        yield Page(start, unpacked, values)
+        yield PageHeader(start, unpacked, values)
 
 
 def _groups_of(metadata: Any, rows: int) -> Iterator[Any]:

@@ -57,7 +57,7 @@ class Detected(NamedTuple):
     encoding: Encoding = Encoding.UTF_8
 
 
-class Reader(Protocol):
+class CellReader(Protocol):
     """Anything that yields cells."""
 
     def batches(self) -> Iterator[RawBatch]: ...
@@ -90,7 +90,7 @@ class Upload:
         if layout.kind == "image" and not (layout.height and layout.width):
             raise InvalidUpload("image_height: the project declares no image size")
         self._images: ImageArchiveReader | None = None
-        self.reader: Reader | None = None
+        self.reader: CellReader | None = None
         if self.format is Format.IMAGES:
             self._images = ImageArchiveReader(file, layout, maximum_bytes=maximum_bytes)
         elif self.format is Format.PARQUET:

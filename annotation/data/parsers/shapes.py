@@ -24,7 +24,7 @@ HEAD_CHARACTERS = 8 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class FileShape:
     """How a file is written and what its columns are called.
 
     `controls` are what may have been answered in a list of tasks, and `people` who did, as far as its beginning shows;
@@ -50,36 +50,36 @@ def shape_of(
     quoting: bool = True,
     encoding: str | None = None,
     sheet: str | None = None,
-) -> Shape:
+) -> FileShape:
     """Look at the beginning of a file; `InvalidUpload` if it is of no known format or damaged there."""
     kind, compressed, settled = detect_format(file, name, encoding)
     if kind is Format.IMAGES:
-        return Shape(kind, (FILE_NAME,))
+        return FileShape(kind, (FILE_NAME,))
     if kind is Format.PARQUET:
         try:
-            return Shape(kind, tuple(pq.read_schema(file).names))
+            return FileShape(kind, tuple(pq.read_schema(file).names))
         except (pa.ArrowException, OSError):
             raise InvalidUpload("file: the Parquet file is damaged or cut off") from None
     if kind is Format.WORKBOOK:
         asked = Layout(kind="text", has_header=has_header, sheet=sheet)
         book = WorkbookReader(file, asked, maximum_bytes=maximum_bytes, look=Look(1))
-        return Shape(kind, tuple(name for name in book.header if name), sheets=book.sheets, sheet=book.sheet)
+        return FileShape(kind, tuple(name for name in book.header if name), sheets=book.sheets, sheet=book.sheet)
     source = TextSource(file, compressed=compressed, maximum_bytes=maximum_bytes, encoding=settled)
     if kind is Format.TASKS:
         tasks = LabelStudioReader(source, Layout(kind="text"))
-        return Shape(kind, tasks.fields(), controls=tasks.controls(), people=tasks.people())
+        return FileShape(kind, tasks.fields(), controls=tasks.controls(), people=tasks.people())
     lines = [line for line in _head(source) if line.strip()]
     if not lines:
         raise InvalidUpload("file: holds no rows")
     if kind is Format.JSON_LINES:
-        return Shape(kind, _fields(lines))
+        return FileShape(kind, _fields(lines))
     default = "\t" if kind is Format.TSV else ","
     candidates = [delimiter] if delimiter else list(dict.fromkeys([default, *DELIMITERS]))
     split = {candidate: _split(lines[0], candidate, quoting=quoting) for candidate in candidates}
     # The one that makes most columns of the first line; the earlier one of two that make as many.
     chosen = max(split, key=lambda candidate: len(split[candidate]))
     names = split[chosen] if has_header else [str(place) for place in range(1, len(split[chosen]) + 1)]
-    return Shape(kind, tuple(names), chosen)
+    return FileShape(kind, tuple(names), chosen)
 
 
 def _head(source: TextSource) -> Iterator[str]:

@@ -23,7 +23,7 @@ from annotation.data.parsers.workbook_cells import (
     unescaped,
     whole,
 )
-from annotation.data.parsers.workbook_xml import BENT, DAMAGED, MOST_DEPTH, PartReader, WorkbookParts
+from annotation.data.parsers.workbook_xml import BENT, DAMAGED, MOST_DEPTH, WorkbookParts, XmlPartReader
 from annotation.errors import InvalidUpload
 from privacy.wording import say
 
@@ -207,7 +207,7 @@ class _Spans:
         return place >= 0 and row <= self._lasts[place]
 
 
-class _Book(PartReader):
+class _Book(XmlPartReader):
     """The sheets of a workbook in their order, and from when on it counts days."""
 
     def __init__(self) -> None:
@@ -226,7 +226,7 @@ class _Book(PartReader):
             self.since_1904 = attributes.get("date1904") in ("1", "true")
 
 
-class _Sheet(PartReader):
+class _Sheet(XmlPartReader):
     """The cells of a sheet; `rows` holds those that are whole and nobody has taken yet."""
 
     def __init__(self) -> None:
@@ -290,7 +290,7 @@ class _Sheet(PartReader):
             self._within_reading = False
 
 
-class _Merges(PartReader):
+class _Merges(XmlPartReader):
     """The cells of a sheet that are merged: first and last row, first and last column."""
 
     def __init__(self) -> None:

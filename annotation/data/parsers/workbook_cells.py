@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import BinaryIO, NamedTuple, cast
 
 from annotation.data.parsers.checks import BadCell
-from annotation.data.parsers.workbook_xml import BENT, DAMAGED, PartReader
+from annotation.data.parsers.workbook_xml import BENT, DAMAGED, XmlPartReader
 from annotation.errors import InvalidUpload
 from privacy.wording import say
 
@@ -33,7 +33,7 @@ NOT_A_CELL = say("is not written as a cell of a workbook is")
 LAST_DAY = 2_958_466
 
 
-class SharedTexts(PartReader):
+class SharedTexts(XmlPartReader):
     """Texts by number, read no further than they are asked for and kept on disk, so that many cost no memory."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
@@ -105,7 +105,7 @@ class NumberShownAs(NamedTuple):
     duration: bool = False
 
 
-class Styles(PartReader):
+class Styles(XmlPartReader):
     """Which styles show a number as a day, a time of day, both, or a duration."""
 
     def __init__(self) -> None:

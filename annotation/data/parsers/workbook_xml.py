@@ -27,7 +27,7 @@ BENT = say("file: the workbook is not written as workbooks are; save it anew in 
 LONG_CELL = say("file: has a cell longer than {most:,} characters", most=MOST_CELL_CHARACTERS)
 
 
-class PartReader:
+class XmlPartReader:
     """Reads one part: learns of each element by its name without a prefix, and the text of those it asks for."""
 
     def __init__(self) -> None:
@@ -164,7 +164,7 @@ class WorkbookParts:
         return found.targets
 
 
-class _Relations(PartReader):
+class _Relations(XmlPartReader):
     def __init__(self, folder: str) -> None:
         super().__init__()
         self._folder = folder

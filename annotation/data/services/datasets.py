@@ -166,7 +166,7 @@ def _read(dataset: Dataset, job: Job, lease: work.Lease, report: BadRowReport, o
     layout = mappings.layout_of(dataset.project, dataset.role, dataset.mapping)
     kept = str(dataset.upload.name)
     with ExitStack() as stack:
-        comparison = shared_rows.Comparison(dataset)
+        comparison = shared_rows.ComparedRows(dataset)
         file = stack.enter_context(default_storage.open(kept))
         scanning.scan_upload(cast("BinaryIO", file), lease)
         pixels = None
@@ -189,8 +189,8 @@ def _read(dataset: Dataset, job: Job, lease: work.Lease, report: BadRowReport, o
             rows, found = import_parts.collected(dataset, comparison)
             report.count, report.kept = found.count, found.kept
             if dataset.in_columns:
-                pool_files.note_parts(dataset, import_parts.written(dataset))
-            import_parts.forget_parts(dataset)
+                pool_files.note_parts(dataset, import_parts.written_parts(dataset))
+            import_parts.forget_import_parts(dataset)
         else:
             told = partial(_tell, lease, file, on_progress)
             rows = _copy(upload, dataset, lease, report, pixels, comparison, pool, told)
@@ -226,7 +226,7 @@ def _copy(
     lease: work.Lease,
     report: BadRowReport,
     pixels: PixelFile | None,
-    comparison: shared_rows.Comparison,
+    comparison: shared_rows.ComparedRows,
     pool: pool_files.PoolWriter | None,
     tell: Callable[[int], None],
 ) -> int:

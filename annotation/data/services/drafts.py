@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 
 from annotation.data.parsers.preview import PREVIEW_ROWS, Preview, preview_of
 from annotation.data.parsers.rows import Look
-from annotation.data.parsers.shapes import Shape
+from annotation.data.parsers.shapes import FileShape
 from annotation.data.services import charged_start, datasets, mappings, uploads
 from annotation.models import Dataset, DatasetRole, Project
 from annotation.models.drafts import UploadDraft
@@ -59,7 +59,7 @@ def keep_draft(
         raise
 
 
-def shape_of_draft(draft: UploadDraft, reading: Mapping[str, Any] | None = None) -> Shape:
+def shape_of_draft(draft: UploadDraft, reading: Mapping[str, Any] | None = None) -> FileShape:
     """Return what the file has to offer, read as its mapping says or as `reading` does."""
     with draft.upload.open() as file:
         return mappings.look_at(file, draft.name, draft.mapping if reading is None else reading)

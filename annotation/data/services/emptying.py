@@ -138,7 +138,7 @@ def _replace_pixels(dataset: Dataset, old: str, rows: NDArray[np.int64]) -> None
     folder, _, name = old.rpartition("/")
     new = f"{folder}/{EMPTIED.sub('', name.removesuffix('.npy'))}-{len(rows)}.npy"
     if new != old:
-        with files.written(new) as path:
+        with files.written_file(new) as path:
             files.open_stored(old, dataset.pixels_sha256, lambda copy: shutil.copyfile(copy, path))
             zero_rows(path, rows)
             digest = _digest(path)

@@ -48,7 +48,7 @@ def begin() -> None:
         file_cache.sweep_from_now_on()
 
 
-def read_part(name: str, start: int, length: int) -> bytes:
+def read_bytes(name: str, start: int, length: int) -> bytes:
     """Return some bytes of a file and keep no copy of it."""
     if are_local():
         return reader_of(Path(default_storage.path(name)))(start, length)
@@ -56,7 +56,7 @@ def read_part(name: str, start: int, length: int) -> bytes:
 
 
 @contextmanager
-def written(name: str) -> Iterator[Path]:
+def written_file(name: str) -> Iterator[Path]:
     """Give a path to write a file to, whole or not at all; it replaces what is stored under the name."""
     if are_local():
         path = Path(default_storage.path(name))
@@ -66,10 +66,10 @@ def written(name: str) -> Iterator[Path]:
     with file_cache.workspace() as folder:
         path = folder / "file"
         yield path
-        store(path, name)
+        store_file(path, name)
 
 
-def store(path: Path, name: str) -> None:
+def store_file(path: Path, name: str) -> None:
     """Store a finished file of this host under a name, in place of what may be there."""
     with path.open("rb") as file:
         default_storage.save(name, File(file))

@@ -52,7 +52,9 @@ def traces_of(*, project: Project, name: str) -> Traces:
     """Count what the project holds of a contributor, without changing anything."""
     contributor = pseudonym_of(name)
     records = records_of(project=project, contributor=contributor)
-    in_columns = {part: len(rows) for part, rows in pool_files.rows_of(project=project, contributor=contributor)}
+    in_columns = {
+        part: len(rows) for part, rows in pool_files.contributor_parts(project=project, contributor=contributor)
+    }
     held = Q(pk__in=records.values("dataset")) | Q(pk__in={part.dataset_id for part in in_columns})
     uploads = tuple(Dataset.objects.filter(held).order_by("pk"))
     questions = Query.objects.filter(project=project, record__in=records)
@@ -119,7 +121,7 @@ def refuse_while_read(project: Project) -> None:
 
 def _holds(project: Project, contributor: bytes) -> bool:
     stored = records_of(project=project, contributor=contributor)
-    return stored.exists() or any(True for _ in pool_files.rows_of(project=project, contributor=contributor))
+    return stored.exists() or any(True for _ in pool_files.contributor_parts(project=project, contributor=contributor))
 
 
 def _nothing_found(project: Project) -> str:

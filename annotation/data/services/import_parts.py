@@ -31,7 +31,7 @@ from annotation.data.parsers.rows import BadRow
 from annotation.data.services import mappings, pool_files
 from annotation.data.services.bad_rows import BadRowReport
 from annotation.data.services.record_copy import RECORD_COPY, RecordWriter, RowSpool
-from annotation.data.services.shared_rows import Comparison
+from annotation.data.services.shared_rows import ComparedRows
 from annotation.errors import InvalidUpload
 from annotation.models import BadRows, Dataset, DatasetState, WorkState
 from annotation.models.imports import ImportPart
@@ -80,18 +80,18 @@ def read_parts(dataset: Dataset, lease: work.Lease, tell: Tell) -> bool:
             return False
         rows = parts.aggregate(rows=Sum("row_count", default=0))["rows"]
         tell(int(rows), parts.count() - left, parts.count())
-        if not read_part(dataset_id=dataset.pk, check=lease.check):
+        if not read_free_part(dataset_id=dataset.pk, check=lease.check):
             time.sleep(LOOK_AGAIN_SECONDS)
     return True
 
 
 def help_reading(*, dataset_id: int) -> None:
     """Read parts until none is free."""
-    while read_part(dataset_id=dataset_id):
+    while read_free_part(dataset_id=dataset_id):
         pass
 
 
-def read_part(*, dataset_id: int, before: int | None = None, check: Check | None = None) -> bool:
+def read_free_part(*, dataset_id: int, before: int | None = None, check: Check | None = None) -> bool:
     """Read the first part that nobody holds, of those before a number if one is given; false where none is free."""
     part: ImportPart | None = None
     with ExitStack() as stack:
@@ -102,7 +102,7 @@ def read_part(*, dataset_id: int, before: int | None = None, check: Check | None
                     return False
                 first_row = _rows_before(part)
                 # Here, since it asks the database, which cannot answer within a COPY.
-                comparison = Comparison(part.dataset, keep=False)
+                comparison = ComparedRows(part.dataset, keep=False)
                 if part.dataset.in_columns:
                     _write_columns(part, comparison, check)
                     return True
@@ -121,7 +121,7 @@ def read_part(*, dataset_id: int, before: int | None = None, check: Check | None
     return True
 
 
-def collected(dataset: Dataset, comparison: Comparison) -> tuple[int, BadRowReport]:
+def collected(dataset: Dataset, comparison: ComparedRows) -> tuple[int, BadRowReport]:
     """Return the rows of all parts and what was wrong with others, by the lines of the whole file.
 
     The comparison learns what the workers found: with whose rows each part was compared, and whether one was shared.
@@ -140,13 +140,13 @@ def collected(dataset: Dataset, comparison: Comparison) -> tuple[int, BadRowRepo
     return rows, report
 
 
-def written(dataset: Dataset) -> Iterator[pool_files.Written]:
+def written_parts(dataset: Dataset) -> Iterator[pool_files.WrittenFile]:
     """Yield the files of columns that the parts were written to, in the order of the rows."""
     for part in ImportPart.objects.filter(dataset=dataset).order_by("number"):
-        yield from (pool_files.Written(**each) for each in part.pool_files)
+        yield from (pool_files.WrittenFile(**each) for each in part.pool_files)
 
 
-def forget_parts(dataset: Dataset) -> None:
+def forget_import_parts(dataset: Dataset) -> None:
     """Delete the parts and leave their rows, in the transaction in which these become the upload's."""
     ImportPart.objects.filter(dataset=dataset).delete()
 
@@ -187,7 +187,7 @@ def _rows_before(part: ImportPart) -> int | None:
     return int(earlier.aggregate(rows=Sum("row_count", default=0))["rows"])
 
 
-def _store(part: ImportPart, comparison: Comparison, first_row: int, check: Check | None) -> None:
+def _store(part: ImportPart, comparison: ComparedRows, first_row: int, check: Check | None) -> None:
     """Read a part straight into the records, in the caller's transaction."""
     followed = _is_followed(part)
     with connection.cursor() as cursor, cursor.copy(RECORD_COPY) as copy:
@@ -199,7 +199,7 @@ def _store(part: ImportPart, comparison: Comparison, first_row: int, check: Chec
     part.save()
 
 
-def _write_columns(part: ImportPart, comparison: Comparison, check: Check | None) -> None:
+def _write_columns(part: ImportPart, comparison: ComparedRows, check: Check | None) -> None:
     """Read a part into columns, in the caller's transaction; where its rows begin need not be known."""
     writer = pool_files.PoolWriter(str(part.dataset.upload.name).rpartition("/")[0])
     try:
@@ -221,7 +221,7 @@ def _store_spooled(part: ImportPart, spool: RowSpool, check: Check | None) -> No
         held = _parts_under_way(part.dataset_id).filter(pk=part.pk, stored=False)
         if not held.update(held_until=_hold_end()):
             return
-        if not read_part(dataset_id=part.dataset_id, before=part.number, check=check):
+        if not read_free_part(dataset_id=part.dataset_id, before=part.number, check=check):
             time.sleep(LOOK_AGAIN_SECONDS)
     with transaction.atomic():
         mine = _parts_under_way(part.dataset_id).filter(pk=part.pk, stored=False)
@@ -237,7 +237,7 @@ def _store_spooled(part: ImportPart, spool: RowSpool, check: Check | None) -> No
         ImportPart.objects.filter(pk=part.pk).update(stored=True, held_until=None)
 
 
-def _read(part: ImportPart, comparison: Comparison, sink: Sink, check: Check | None, *, followed: bool) -> None:
+def _read(part: ImportPart, comparison: ComparedRows, sink: Sink, check: Check | None, *, followed: bool) -> None:
     """Read a part, which another one follows or none, into a sink and note on it what was found."""
     dataset = part.dataset
     layout = mappings.layout_of(dataset.project, dataset.role, dataset.mapping)

@@ -12,7 +12,7 @@ from annotation.data.parsers.encodings import Encoding
 from annotation.data.parsers.guessing import guess_columns, remembered
 from annotation.data.parsers.reading import Format, detect_format
 from annotation.data.parsers.rows import Answers, Layout
-from annotation.data.parsers.shapes import Shape, shape_of
+from annotation.data.parsers.shapes import FileShape, shape_of
 from annotation.errors import InvalidUpload
 from annotation.models import DataKind, Dataset, DatasetRole, Oracle, PrivacyUnit, Project
 from privacy.wording import say
@@ -138,7 +138,7 @@ def layout_of(project: Project, role: str, mapping: Mapping[str, Any]) -> Layout
     )
 
 
-def look_at(file: Any, name: str, reading: Mapping[str, Any]) -> Shape:
+def look_at(file: Any, name: str, reading: Mapping[str, Any]) -> FileShape:
     """Return what a file has to offer, read as `reading` says."""
     file.seek(0)
     return shape_of(
@@ -153,7 +153,7 @@ def look_at(file: Any, name: str, reading: Mapping[str, Any]) -> Shape:
     )
 
 
-def suggested_mapping(*, project: Project, role: str, shape: Shape, reading: Mapping[str, Any]) -> dict[str, Any]:
+def suggested_mapping(*, project: Project, role: str, shape: FileShape, reading: Mapping[str, Any]) -> dict[str, Any]:
     """Return the mapping of the last upload of its kind if it fits, else one guessed from the names alone."""
     kept = {key: value for key, value in reading.items() if key in READING_KEYS}
     if shape.delimiter:

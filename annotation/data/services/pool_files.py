@@ -39,7 +39,7 @@ PREFIX = "pool-"
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenFile:
     """A file of columns that no catalogue names yet."""
 
     file: str
@@ -73,7 +73,7 @@ class PoolWriter:
         self._spool: IO[bytes] | None = None
         self._writer: columns.ColumnsWriter | None = None
         self._named = False
-        self.written: list[Written] = []
+        self.written: list[WrittenFile] = []
         self.rows = 0
 
     def write(self, batch: RowBatch) -> None:
@@ -99,7 +99,7 @@ class PoolWriter:
         self._writer.close()
         name = f"{self._base}-{len(self.written)}.parquet"
         sha256 = _stored(self._spool, name)
-        self.written.append(Written(name, sha256, self._writer.rows, self._named))
+        self.written.append(WrittenFile(name, sha256, self._writer.rows, self._named))
         self._spool.close()
         self._spool, self._writer, self._named = None, None, False
 
@@ -118,7 +118,7 @@ class PoolWriter:
         return people.take(named.indices)
 
 
-def note_parts(dataset: Dataset, written: Iterable[Written]) -> None:
+def note_parts(dataset: Dataset, written: Iterable[WrittenFile]) -> None:
     """Write the catalogue of a pool, in the transaction that makes it ready."""
     written = list(written)
     if _is_counted(dataset.project) and any(each.named for each in written):
@@ -160,10 +160,10 @@ def is_known(name: str) -> bool:
     )
 
 
-def rows_of(*, project: Project, contributor: bytes) -> Iterator[tuple[PoolPart, NDArray[np.int64]]]:
+def contributor_parts(*, project: Project, contributor: bytes) -> Iterator[tuple[PoolPart, NDArray[np.int64]]]:
     """Yield the parts that hold rows of a contributor, with these rows; only private uploads are kept so."""
     for part in PoolPart.objects.filter(dataset__project=project, named=True).select_related("dataset").order_by("pk"):
-        rows = columns.rows_of(pool_rows.content_of(part), part.sha256, contributor)
+        rows = columns.contributor_rows(pool_rows.content_of(part), part.sha256, contributor)
         if rows.size:
             yield part, rows
 
@@ -173,14 +173,14 @@ def uploads_naming(contributor: bytes) -> set[int]:
     found = set()
     for part in PoolPart.objects.filter(named=True).order_by("pk"):
         if part.dataset_id not in found:
-            rows = columns.rows_of(pool_rows.content_of(part), part.sha256, contributor)
+            rows = columns.contributor_rows(pool_rows.content_of(part), part.sha256, contributor)
             found |= {part.dataset_id} if rows.size else set()
     return found
 
 
 def empty_contributor(*, project: Project, contributor: bytes) -> int:
     """Empty all rows of a contributor, in the caller's transaction, which holds the project; return how many."""
-    return sum(empty_part(part, rows) for part, rows in rows_of(project=project, contributor=contributor))
+    return sum(empty_part(part, rows) for part, rows in contributor_parts(project=project, contributor=contributor))
 
 
 def empty_parts(parts: "QuerySet[PoolPart]") -> int:

@@ -47,7 +47,7 @@ class RecordWriter:
 
     def write(self, batch: RowBatch) -> None:
         """Write every row of a batch."""
-        for fields in encoded(batch, self._pseudonyms):
+        for fields in encoded_rows(batch, self._pseudonyms):
             self.write_encoded(fields)
 
     def write_encoded(self, fields: Sequence[pa.Array]) -> None:
@@ -79,7 +79,7 @@ class RowSpool:
 
     def write(self, batch: RowBatch) -> None:
         """Keep every row of a batch."""
-        for fields in encoded(batch, self._pseudonyms):
+        for fields in encoded_rows(batch, self._pseudonyms):
             held = pa.record_batch(fields, names=[str(place) for place in range(len(fields))])
             self._writer = self._writer or pa.ipc.new_stream(self._file, held.schema)
             self._writer.write_batch(held)
@@ -94,7 +94,7 @@ class RowSpool:
             writer.write_encoded(held.columns)
 
 
-def encoded(batch: RowBatch, pseudonyms: "Pseudonyms") -> Iterator[list[pa.Array]]:
+def encoded_rows(batch: RowBatch, pseudonyms: "Pseudonyms") -> Iterator[list[pa.Array]]:
     """Yield the rows of a batch part by part: all their fields but dataset and row number, encoded."""
     for start in range(0, batch.count, MAXIMUM_ROWS):
         part = slice(start, min(start + MAXIMUM_ROWS, batch.count))

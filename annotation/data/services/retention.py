@@ -76,7 +76,7 @@ def what_is_due(project: Project, *, now: datetime | None = None) -> list[Due]:
     return found
 
 
-def apply_retention(*, project: Project, now: datetime | None = None) -> Mapping[str, int]:
+def erase_overdue(*, project: Project, now: datetime | None = None) -> Mapping[str, int]:
     """Erase what is over its period, each kind in a transaction of its own, and note how much it was."""
     now = now or timezone.now()
     periods = retention_of(project)

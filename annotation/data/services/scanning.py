@@ -20,7 +20,7 @@ def is_on() -> bool:
 
 def is_there() -> bool:
     """Say whether the scanner answers."""
-    return clamd.is_there(settings.CLAMD_URL)
+    return clamd.scanner_listens(settings.CLAMD_URL)
 
 
 def scan_upload(file: BinaryIO, lease: work.Lease) -> None:

@@ -64,7 +64,7 @@ HIDDEN = say("Nothing was stored; whoever uploaded the file is told why.")
 RULE = say("a row is private or public, for training or for testing, and never two of these")
 
 
-class Comparison:
+class ComparedRows:
     """What an upload is compared with while its rows are read; other data may come to stand meanwhile.
 
     With `keep` the digests of its rows are kept where they will be wanted: who reads only a part keeps none.
@@ -103,7 +103,7 @@ def others_of(dataset: Dataset) -> QuerySet[Dataset]:
     return standing.exclude(role=dataset.role)
 
 
-def refuse_shared(dataset: Dataset, comparison: Comparison) -> None:
+def refuse_shared(dataset: Dataset, comparison: ComparedRows) -> None:
     """Raise `RowsShared` if a row of the upload stands elsewhere, in the transaction that makes the upload ready.
 
     The rows are stored by then. What stands is compared twice: at leisure first, and what came since under the lock.
@@ -179,7 +179,7 @@ def stored_digests(dataset: Dataset, *, first: int = 0) -> Iterator[Digests]:
             yield of(json.loads(bytes(body or b"[]")))
 
 
-def _overlap(dataset: Dataset, comparison: Comparison, other: Dataset, first: int) -> bool:
+def _overlap(dataset: Dataset, comparison: ComparedRows, other: Dataset, first: int) -> bool:
     """Say whether an upload and other data share a row; the small side is held, the large one goes by."""
     if dataset.role == DatasetRole.POOL:
         held, passing = digests_of_sets([other.pk]), comparison.own()
@@ -188,7 +188,7 @@ def _overlap(dataset: Dataset, comparison: Comparison, other: Dataset, first: in
     return any(len(rows_among(digests, held)) for digests in passing)
 
 
-def _words(dataset: Dataset, comparison: Comparison, overlapping: Sequence[Dataset]) -> str:
+def _words(dataset: Dataset, comparison: ComparedRows, overlapping: Sequence[Dataset]) -> str:
     """Say that rows are shared and which ones they are; who brought the file may read both sides."""
     return say(
         "Nothing was stored: the file shares rows with the {word_role}; {reason}. Leave them out. The first, counted "
@@ -211,7 +211,7 @@ def refuse_beside_unread(*, project: Project, role: str, uploader_id: int | None
         raise InvalidUpload(UNREAD)
 
 
-def _shared_rows(dataset: Dataset, comparison: Comparison, overlapping: Sequence[Dataset]) -> list[int]:
+def _shared_rows(dataset: Dataset, comparison: ComparedRows, overlapping: Sequence[Dataset]) -> list[int]:
     """Return the first rows, from 1, that stand elsewhere."""
     if dataset.role == DatasetRole.POOL:
         known = digests_of_sets([one.pk for one in overlapping])

@@ -56,7 +56,7 @@ RETURNING priority, id
 
 
 @dataclass(frozen=True, slots=True)
-class Receipt:
+class SlotReceipt:
     """What the sender is told: the slots its records took, which are public, and whether they had come before."""
 
     accepted: int
@@ -72,19 +72,19 @@ def open_stream(*, project: Project) -> Dataset:
     )
 
 
-def stream_of(project: Project) -> Dataset:
+def stream_dataset(project: Project) -> Dataset:
     """Return the dataset of the project's stream."""
     if project.arrival != Arrival.STREAM:
         raise NotAStream(NO_STREAM)
     return Dataset.objects.get(project=project, role=DatasetRole.POOL)
 
 
-def post_records(*, project: Project, records: Sequence[Any], key: str = "") -> Receipt:
+def post_records(*, project: Project, records: Sequence[Any], key: str = "") -> SlotReceipt:
     """Store records in the order given, each in a slot of its own; the same `key` stores them once.
 
     Raises `InvalidRecords`, which names every bad row, field and rule, and then nothing is stored.
     """
-    stream = stream_of(project)
+    stream = stream_dataset(project)
     values = _stored_values(project, records)
     body = _as_json(values)
     post = RecordPost(
@@ -106,7 +106,7 @@ def post_records(*, project: Project, records: Sequence[Any], key: str = "") -> 
         if earlier is None:
             raise
         return earlier
-    return Receipt(post.record_count, post.first_slot, repeated=False)
+    return SlotReceipt(post.record_count, post.first_slot, repeated=False)
 
 
 def _append(stream: Dataset, post: RecordPost, values: Sequence[Any]) -> None:
@@ -169,7 +169,7 @@ def next_records(*, project: Project, next_slot: int, most: int) -> list[Any]:
 
 def store_records(*, project: Project, first_slot: int, records: Sequence[Any], selected: Sequence[int]) -> None:
     """Keep the selected of consecutive records and, unless the project drops them, the others, too."""
-    stream = stream_of(project)
+    stream = stream_dataset(project)
     kept = selected if project.drop_unselected else range(len(records))
     text = project.data_kind == DataKind.TEXT
     with connection.cursor() as cursor, cursor.copy(RECORD_COPY) as copy:
@@ -190,7 +190,7 @@ def ask_records(
     """
     values: dict[str, Any] = {
         "project": project.pk,
-        "dataset": stream_of(project).pk,
+        "dataset": stream_dataset(project).pk,
         "slots": list(slots),
         "batches": list(batches),
         "guesses": [None] * len(slots) if guesses is None else list(guesses),
@@ -219,14 +219,14 @@ def forget_examined(*, project: Project, next_slot: int) -> None:
     passed.filter(first_slot__lte=next_slot - F("record_count")).update(body=None)
 
 
-def _standing(post: RecordPost) -> Receipt | None:
+def _standing(post: RecordPost) -> SlotReceipt | None:
     """Return the receipt of the post that came before under the same key, once it is known to hold the same records."""
     earlier = RecordPost.objects.filter(project=post.project, key=post.key).defer("body").first()
     if earlier is None:
         return None
     if bytes(earlier.body_digest) != post.body_digest:
         raise IdempotencyKeyReused("This Idempotency-Key was used for other records.")
-    return Receipt(earlier.record_count, earlier.first_slot, repeated=True)
+    return SlotReceipt(earlier.record_count, earlier.first_slot, repeated=True)
 
 
 def _stored_values(project: Project, records: Sequence[Any]) -> list[Any]:

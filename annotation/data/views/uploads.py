@@ -14,7 +14,7 @@ from django.views.decorators.cache import never_cache
 from annotation.access import managed_project
 from annotation.data import selectors
 from annotation.data.forms.uploads import MappingForm, reading_of, reading_so_far
-from annotation.data.parsers.shapes import Shape
+from annotation.data.parsers.shapes import FileShape
 from annotation.data.services import drafts, mappings
 from annotation.errors import InvalidUpload
 from annotation.gates import gate_plan
@@ -71,7 +71,7 @@ def _decide(request: HttpRequest, draft: UploadDraft) -> HttpResponse:
     return redirect("annotation:data", slug=project.slug)
 
 
-def _read_anew(request: HttpRequest, draft: UploadDraft, shape: Shape, reading: dict[str, Any]) -> HttpResponse:
+def _read_anew(request: HttpRequest, draft: UploadDraft, shape: FileShape, reading: dict[str, Any]) -> HttpResponse:
     """Read the file another way: its columns are others, so what was chosen among the old ones says nothing."""
     try:
         drafts.read_draft_as(draft=draft, reading=reading)

@@ -110,7 +110,7 @@ def _attempt(job: Job, lease: work.Lease) -> None:
     gate = gate_of(project)
     assert project.gate_epsilon is not None
     # What is missing or away for counting, or cancelled before the reservation, costs nothing.
-    with scan.ready(dataset, lease) as engine:
+    with scan.ready_engine(dataset, lease) as engine:
         lease.check()
         reservation = ledger.reserve(
             account=project.pool_account,

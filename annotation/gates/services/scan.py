@@ -29,18 +29,18 @@ KEY_BYTES = 32
 
 
 @contextmanager
-def ready(dataset: Dataset, lease: work.Lease) -> Iterator[GateEngine]:
+def ready_engine(dataset: Dataset, lease: work.Lease) -> Iterator[GateEngine]:
     """Hold the engine that will read an upload; nothing of it is read, so what is missing costs nothing here."""
     engine: GateEngine
     if settings.SPARK_MASTER and dataset.in_columns:
-        engine = SparkEngine(settings.SPARK_MASTER, store())
+        engine = SparkEngine(settings.SPARK_MASTER, shared_store())
     else:
         engine = ProcessEngine(partial(pool_rows.current_content, dataset))
     with engine.opened(lambda read: lease.check()):
         yield engine
 
 
-def store() -> Folder | Bucket:
+def shared_store() -> Folder | Bucket:
     """Return where other hosts find the site's files, without the site's key to it."""
     stored: Any = default_storage
     if not hasattr(stored, "bucket_name"):

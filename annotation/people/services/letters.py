@@ -27,7 +27,7 @@ from annotation import access
 from annotation.models import Membership
 from annotation.models.joining import Invitation
 from annotation.models.letters import Letter, LetterState, Notice
-from annotation.people.letter_words import Written, invitation_letter, letter_about
+from annotation.people.letter_words import WrittenLetter, invitation_letter, letter_about
 from annotation.people.services import invitations, mail_choices
 from annotation.work.services.broker import AWAY
 
@@ -124,7 +124,7 @@ def _settle(own: Any, state: LetterState, **more: Any) -> None:
     own.update(state=state, address="", salt=None, **more)
 
 
-def _written(letter: Letter) -> tuple[str, Written | None]:
+def _written(letter: Letter) -> tuple[str, WrittenLetter | None]:
     """Return where a letter goes and what it says now; nothing where it concerns nobody any more."""
     if letter.invitation_id is not None:
         live = invitations.live_invitations().select_related("project", "group", "created_by")
@@ -133,7 +133,7 @@ def _written(letter: Letter) -> tuple[str, Written | None]:
             return "", None
         return letter.address, invitation_letter(invitation, _secret_of(bytes(letter.salt)))
     person = User.objects.filter(pk=letter.person_id or 0, is_active=True).first()
-    address = mail_choices.address_of(person) if person is not None else ""
+    address = mail_choices.mail_address(person) if person is not None else ""
     notices = _still_told(letter)
     return address, letter_about(notices) if address and notices else None
 
@@ -145,7 +145,7 @@ def _still_told(letter: Letter) -> Sequence[Notice]:
     return list(found.select_related("project").order_by("project", "pk"))
 
 
-def _message(letter: Letter, address: str, written: Written) -> EmailMultiAlternatives:
+def _message(letter: Letter, address: str, written: WrittenLetter) -> EmailMultiAlternatives:
     domain = parseaddr(settings.DEFAULT_FROM_EMAIL)[1].rpartition("@")[2] or "localhost"
     headers = {"Message-ID": f"<{letter.pk.hex}@{domain}>", "Auto-Submitted": "auto-generated"}
     if written.choose:

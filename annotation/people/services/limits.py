@@ -30,7 +30,7 @@ def change_limit(
     if not (project.second_manager and higher):
         _change(project, account, epsilon, delta, actor=actor, reason=reason)
         return None
-    return second_manager.ask(
+    return second_manager.ask_second_manager(
         LimitRequest,
         project=project,
         kind=RequestKind.LIMIT,
@@ -67,7 +67,7 @@ def appoint_manager(*, project: Project, user: User, actor: User) -> LimitReques
     if not selectors.may_take_role(user, project, Role.MANAGER):
         raise RoleRefused(members.STRANGER)
     reason = say("{name} is to manage the project", name=user.get_username())
-    return second_manager.ask(
+    return second_manager.ask_second_manager(
         LimitRequest, project=project, kind=RequestKind.MANAGER, appointee=user, reason=reason, requested_by=actor
     )
 
@@ -80,10 +80,12 @@ def waiting_appointment(*, project: Project, user: User) -> LimitRequest | None:
 
 def ask_to_decide_alone(*, project: Project, reason: str, actor: User) -> LimitRequest:
     """Ask another manager to let one manager raise limits alone again."""
-    return second_manager.ask(LimitRequest, project=project, kind=RequestKind.ALONE, reason=reason, requested_by=actor)
+    return second_manager.ask_second_manager(
+        LimitRequest, project=project, kind=RequestKind.ALONE, reason=reason, requested_by=actor
+    )
 
 
-def approve(*, request_id: int, project: Project, actor: User) -> LimitRequest:
+def approve_limit_request(*, request_id: int, project: Project, actor: User) -> LimitRequest:
     """Grant a request and make the change it asks for, both or neither."""
 
     def change(found: LimitRequest) -> None:
@@ -107,15 +109,17 @@ def approve(*, request_id: int, project: Project, actor: User) -> LimitRequest:
                 approved_by=found.decided_by,
             )
 
-    return second_manager.approve(LimitRequest, request_id=request_id, actor=actor, change=change, project=project)
+    return second_manager.approve_request(
+        LimitRequest, request_id=request_id, actor=actor, change=change, project=project
+    )
 
 
-def refuse(*, request_id: int, project: Project, actor: User) -> LimitRequest:
+def refuse_limit_request(*, request_id: int, project: Project, actor: User) -> LimitRequest:
     """Refuse a request; who asked for it takes it back by this."""
-    return second_manager.refuse(LimitRequest, request_id=request_id, actor=actor, project=project)
+    return second_manager.refuse_request(LimitRequest, request_id=request_id, actor=actor, project=project)
 
 
-def expire_requests() -> int:
+def expire_limit_requests() -> int:
     """Close what nobody decided on in time, and return how many those were."""
     return second_manager.expire_requests(LimitRequest)
 
@@ -139,7 +143,7 @@ def _change(
             epsilon_limit_nano=epsilon_limit_nano,
             delta_limit_atto=delta_limit_atto,
         )
-        ledger.change_limit(
+        ledger.change_account_limits(
             account=account,
             epsilon_limit=Decimal(epsilon_limit_nano).scaleb(-9),
             delta_limit=Decimal(delta_limit_atto).scaleb(-18),

@@ -59,7 +59,7 @@ def confirmed_addresses(people: QuerySet[User]) -> dict[int, str]:
     return dict(reversed(list(found.values_list("user_id", "email"))))
 
 
-def address_of(person: User) -> str:
+def mail_address(person: User) -> str:
     """Return the confirmed address mail goes to; empty where there is none."""
     return confirmed_addresses(User.objects.filter(pk=person.pk)).get(person.pk, "")
 

@@ -25,7 +25,7 @@ def may_leave(project: Project, kind: MailKind) -> bool:
     return kind in TOLD_IN_HIDING or not project.hides_selection
 
 
-def members_of(project: Project, roles: Collection[str], *, since: datetime | None = None) -> QuerySet[User]:
+def members_in_roles(project: Project, roles: Collection[str], *, since: datetime | None = None) -> QuerySet[User]:
     """Return who has one of some roles, since a moment at the latest; whoever is paused is told nothing."""
     places = Membership.objects.filter(project=project, role__in=roles, paused_at=None)
     if since is not None:
@@ -33,7 +33,7 @@ def members_of(project: Project, roles: Collection[str], *, since: datetime | No
     return User.objects.filter(is_active=True, pk__in=places.values("user"))
 
 
-def tell(
+def write_notice(
     *, project: Project, people: QuerySet[User], kind: MailKind, subject: str, facts: Mapping[str, Any] | None = None
 ) -> int:
     """Write down something to tell, for those who can be reached and want to know; return for how many it is new."""

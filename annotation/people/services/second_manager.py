@@ -20,7 +20,7 @@ Request = TypeVar("Request", LimitRequest, PopulationRequest)
 LIFETIME = timedelta(days=7)
 
 
-def ask(table: type[Request], /, **fields: object) -> Request:
+def ask_second_manager(table: type[Request], /, **fields: object) -> Request:
     """Write down what a manager asks for, unless the same waits already."""
     expire_requests(table)
     expires = ExpressionWrapper(Now() + LIFETIME, output_field=DateTimeField())
@@ -36,7 +36,7 @@ def ask(table: type[Request], /, **fields: object) -> Request:
     return created
 
 
-def approve(
+def approve_request(
     table: type[Request],
     /,
     *,
@@ -57,7 +57,7 @@ def approve(
     return found
 
 
-def refuse(table: type[Request], /, *, request_id: int, actor: User, **of: Project | Population) -> Request:
+def refuse_request(table: type[Request], /, *, request_id: int, actor: User, **of: Project | Population) -> Request:
     """Refuse a request; who asked for it takes it back by this."""
     with transaction.atomic():
         found = _open_request(table, request_id, **of)

@@ -12,7 +12,7 @@ from annotation.access import managed_project
 from annotation.models import Oracle
 from annotation.models.joining import Platform
 from annotation.people.forms.joining import PARAMETERS, ArrivalForm, CrowdLinkForm
-from annotation.people.identity import address_of, person_of
+from annotation.people.identity import network_address, person_of
 from annotation.people.services import crowd_links as service
 from annotation.work.services import rates
 
@@ -69,7 +69,7 @@ def revoke_crowd_link(request: HttpRequest, slug: str, link_id: int) -> HttpResp
 @never_cache
 def crowd_start(request: HttpRequest, token: str) -> HttpResponse:
     """Say what is asked and what is kept; the button makes the account and shows the first question."""
-    rates.count_try(what="crowd", who=address_of(request), limit=TRIES, seconds=WINDOW_SECONDS)
+    rates.count_try(what="crowd", who=network_address(request), limit=TRIES, seconds=WINDOW_SECONDS)
     link = service.find_link(token=token, study=_study(request))
     arrival = ArrivalForm(request.POST or request.GET, platform=link.platform)
     is_other = request.user.is_authenticated and SESSION_KEY not in request.session

@@ -12,7 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
 from annotation.access import managed_project
-from annotation.log.action_words import sentence_of
+from annotation.log.action_words import action_sentence
 from annotation.models.groups import GroupRole, PeopleGroup
 from annotation.people import group_sheets
 from annotation.people.forms.groups import GroupForm, GroupInvitationForm, GroupPeopleForm, GroupRoleForm
@@ -61,9 +61,9 @@ def _group_page(request: HttpRequest, found: PeopleGroup, **forms: Any) -> HttpR
         "group": found,
         "form": GroupPeopleForm(),
         "name_form": GroupForm({"name": found.name}),
-        "members": group_sheets.members_of(found),
+        "members": group_sheets.group_members(found),
         "roles": group_sheets.roles_of(found),
-        "lines": [(action, sentence_of(action)) for action in group_sheets.actions_of(found)],
+        "lines": [(action, action_sentence(action)) for action in group_sheets.actions_of(found)],
     } | forms
     return render(
         request, "annotation/group.html", context, status=422 if any(f.errors for f in forms.values()) else 200

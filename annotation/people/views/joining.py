@@ -18,7 +18,7 @@ from annotation import selectors
 from annotation.access import managed_project
 from annotation.models import Role
 from annotation.people.forms.joining import InvitationForm
-from annotation.people.identity import address_of, note_about, note_nothing, person_of
+from annotation.people.identity import network_address, note_about, note_nothing, person_of
 from annotation.people.services import invitations as service
 from annotation.people.services import letters, mail_choices
 from annotation.work.services import rates
@@ -75,7 +75,7 @@ def revoke_invitation(request: HttpRequest, slug: str, invitation_id: int) -> Ht
 @never_cache
 def join(request: HttpRequest, secret: str) -> HttpResponse:
     """Say what the invitation is for; a person with an account takes it by one button."""
-    rates.count_try(what="join", who=address_of(request), limit=TRIES, seconds=WINDOW_SECONDS)
+    rates.count_try(what="join", who=network_address(request), limit=TRIES, seconds=WINDOW_SECONDS)
     invitation = service.find_invitation(secret=secret)
     if request.method == "POST" and request.user.is_authenticated:
         if not service.accept_invitation(invitation=invitation, user=person_of(request)):

@@ -25,7 +25,7 @@ def mails(request: HttpRequest) -> HttpResponse:
         return redirect("annotation:mails")
     context = {
         "form": form,
-        "address": mail_choices.address_of(person),
+        "address": mail_choices.mail_address(person),
         "leaves": letters.leaves_the_site(),
         "morning": mail_choices.MORNING_HOUR,
         "zone": timezone.get_current_timezone_name(),

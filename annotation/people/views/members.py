@@ -41,7 +41,7 @@ def people_page(request: HttpRequest, project: Project, **forms: Form) -> HttpRe
         "machines": set(MachineAnnotator.objects.filter(project=project).values_list("user_id", flat=True)),
         "form": MemberForm(),
         "group_form": GroupRoleForm(),
-        "people": group_sheets.people_of(project),
+        "people": group_sheets.project_people(project),
         "groups": group_sheets.groups_in(project),
     } | forms
     status = 422 if any(form.errors for form in forms.values()) else 200

@@ -88,7 +88,7 @@ def kind_of(project: Project) -> list[tuple[str, str]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class SettingChange:
     """A setting that would change."""
 
     label: str
@@ -96,14 +96,14 @@ class Difference:
     after: str
 
 
-def differences(project: Project, changes: Mapping[str, Any]) -> list[Difference]:
+def setting_changes(project: Project, changes: Mapping[str, Any]) -> list[SettingChange]:
     """Say for each setting that would change what it is and what it would be, in the order of the forms."""
     fields = {**StreamProjectForm.known_fields(), **PoolProjectForm.known_fields(), **KindForm.base_fields}
     standing = project.settings
     first = ("oracle", "arrival", "privacy_unit", "preset")
     names = [*first, *(name for name in fields if name not in first), *changes]
     return [
-        Difference(setting_name(name), _words(name, standing.get(name)), _words(name, changes[name]))
+        SettingChange(setting_name(name), _words(name, standing.get(name)), _words(name, changes[name]))
         for name in dict.fromkeys(names)
         if name in changes
     ]

@@ -25,7 +25,7 @@ from privacy.choices import Kind
 OWN_LIMIT = "own"
 
 
-class Step(StrEnum):
+class WizardStep(StrEnum):
     """The steps in their order."""
 
     PROTECTION = "protection"
@@ -37,18 +37,18 @@ class Step(StrEnum):
 
 
 TITLES = {
-    Step.PROTECTION: _("Who is protected from whom"),
-    Step.TASK: _("The task"),
-    Step.QUESTIONS: _("What is asked"),
-    Step.MODEL: _("The model"),
-    Step.BUDGET: _("The budget"),
-    Step.CHECK: _("Check and open"),
+    WizardStep.PROTECTION: _("Who is protected from whom"),
+    WizardStep.TASK: _("The task"),
+    WizardStep.QUESTIONS: _("What is asked"),
+    WizardStep.MODEL: _("The model"),
+    WizardStep.BUDGET: _("The budget"),
+    WizardStep.CHECK: _("Check and open"),
 }
 # What no other step asks for is a matter of the model.
 FIELDS = {
-    Step.TASK: frozenset(ChoosingForm.basic),
-    Step.BUDGET: frozenset(ChoosingForm.budgets),
-    Step.QUESTIONS: frozenset(
+    WizardStep.TASK: frozenset(ChoosingForm.basic),
+    WizardStep.BUDGET: frozenset(ChoosingForm.budgets),
+    WizardStep.QUESTIONS: frozenset(
         {
             "gate_kind",
             "gate_k",
@@ -68,15 +68,15 @@ FIELDS = {
     ),
 }
 # What a declaration brings is asked for where its kind is chosen.
-STEPS_OF_KINDS: Mapping[Kind | None, Step] = {
-    Kind.GATE: Step.QUESTIONS,
-    Kind.STRATEGY: Step.QUESTIONS,
-    Kind.CLASSES: Step.TASK,
-    Kind.LABEL_TYPE: Step.TASK,
-    Kind.SUGGESTIONS: Step.QUESTIONS,
-    Kind.MACHINE: Step.QUESTIONS,
-    Kind.LABELLING: Step.QUESTIONS,
-    Kind.BUDGET: Step.BUDGET,
+STEPS_OF_KINDS: Mapping[Kind | None, WizardStep] = {
+    Kind.GATE: WizardStep.QUESTIONS,
+    Kind.STRATEGY: WizardStep.QUESTIONS,
+    Kind.CLASSES: WizardStep.TASK,
+    Kind.LABEL_TYPE: WizardStep.TASK,
+    Kind.SUGGESTIONS: WizardStep.QUESTIONS,
+    Kind.MACHINE: WizardStep.QUESTIONS,
+    Kind.LABELLING: WizardStep.QUESTIONS,
+    Kind.BUDGET: WizardStep.BUDGET,
 }
 # What has no default is taken for given while another step is checked.
 ASSUMED = {"name": "-", "question": "-", "classes": "1\n2"}
@@ -185,10 +185,10 @@ def preset_of(oracle: str, arrival: str | None, current: Preset) -> Preset | Non
     return found[0] if found else None
 
 
-def step_of(field: str) -> Step:
+def step_of(field: str) -> WizardStep:
     """Return the step that asks for a field."""
     written = next((step for step, names in FIELDS.items() if field in names), None)
-    return written or STEPS_OF_KINDS.get(CATALOGUE.kind_of(field), Step.MODEL)
+    return written or STEPS_OF_KINDS.get(CATALOGUE.kind_of(field), WizardStep.MODEL)
 
 
 def draft_form(preset: Preset, draft: Mapping[str, Any], *, assumed: bool = False) -> ChoosingForm:
@@ -205,18 +205,18 @@ def draft_form(preset: Preset, draft: Mapping[str, Any], *, assumed: bool = Fals
     return form_class(data, preset=preset)
 
 
-def fields_of(form: ChoosingForm, step: Step) -> list[forms.BoundField]:
+def step_fields(form: ChoosingForm, step: WizardStep) -> list[forms.BoundField]:
     """Return what a step asks for under the choices made so far; what decides comes first."""
     names = [name for name in form.fields if step_of(name) == step]
-    if step == Step.QUESTIONS:
+    if step == WizardStep.QUESTIONS:
         names = [name for name in names if name != "privacy_unit"]
     return [form[name] for name in sorted(names, key=lambda name: name not in form.choices)]
 
 
-def typed_in(form: ChoosingForm, step: Step, data: Mapping[str, Any]) -> dict[str, Any]:
+def typed_in(form: ChoosingForm, step: WizardStep, data: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a step's page sent, as it was typed; a box that was on the page and not sent is unticked."""
     found: dict[str, Any] = {}
-    for bound in fields_of(form, step):
+    for bound in step_fields(form, step):
         if isinstance(bound.field, forms.BooleanField):
             found[bound.name] = bound.name in data
         elif bound.name in data:
@@ -224,15 +224,15 @@ def typed_in(form: ChoosingForm, step: Step, data: Mapping[str, Any]) -> dict[st
     return found
 
 
-def errors_of(form: ChoosingForm, step: Step) -> dict[str, list[str]]:
+def errors_of(form: ChoosingForm, step: WizardStep) -> dict[str, list[str]]:
     """Return what is wrong at the fields of a step."""
-    names = {bound.name for bound in fields_of(form, step)}
+    names = {bound.name for bound in step_fields(form, step)}
     return {name: [str(error) for error in errors] for name, errors in form.errors.items() if name in names}
 
 
-def shown_settings(form: ChoosingForm, step: Step) -> Iterator[ShownSetting]:
+def shown_settings(form: ChoosingForm, step: WizardStep) -> Iterator[ShownSetting]:
     """Say for each setting of a step what it is, what it is by default, and what it does."""
-    for bound in fields_of(form, step):
+    for bound in step_fields(form, step):
         value = _value(form, bound)
         default = str(getattr(bound.field, "default_words", ""))
         yield ShownSetting(

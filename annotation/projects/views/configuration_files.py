@@ -15,8 +15,8 @@ from annotation.access import managed_project
 from annotation.errors import InvalidConfiguration
 from annotation.models import Project, Role
 from annotation.people.identity import note_nothing
-from annotation.projects.configuration_file import LARGEST, copied_draft, differences, file_of, parse_file
-from annotation.projects.forms.wizard import Step
+from annotation.projects.configuration_file import LARGEST, copied_draft, file_of, parse_file, setting_differences
+from annotation.projects.forms.wizard import WizardStep
 from annotation.projects.settings_words import setting_name, setting_value
 from annotation.projects.views.wizard import keep_draft
 from annotation.wording import told
@@ -48,7 +48,7 @@ def copy(request: HttpRequest, slug: str) -> HttpResponse:
     name = _("%(name)s, copy") % {"name": project.name}
     keep_draft(request, project.preset, copied_draft(project, name))
     messages.info(request, _("These are the settings of %(name)s. Nothing is opened yet.") % {"name": project.name})
-    return redirect("annotation:wizard", preset=project.preset, step=Step.CHECK)
+    return redirect("annotation:wizard", preset=project.preset, step=WizardStep.CHECK)
 
 
 @require_POST
@@ -68,7 +68,7 @@ def from_file(request: HttpRequest) -> HttpResponse:
         return redirect("annotation:choose_preset")
     keep_draft(request, file.preset.key, file.draft)
     messages.info(request, _("These are the settings of the file. Nothing is opened yet."))
-    return redirect("annotation:wizard", preset=file.preset.key, step=Step.CHECK)
+    return redirect("annotation:wizard", preset=file.preset.key, step=WizardStep.CHECK)
 
 
 @require_GET
@@ -85,7 +85,7 @@ def compare(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _told_differences(project: Project, other: Project) -> list[tuple[str, str, str]]:
-    found = differences(project, other)
+    found = setting_differences(project, other)
     if project.preset != other.preset:
         found = [("preset", project.preset, other.preset), *found]
     return [(setting_name(name), setting_value(name, one), setting_value(name, two)) for name, one, two in found]

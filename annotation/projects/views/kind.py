@@ -12,7 +12,7 @@ from annotation.choices.presets import PRESETS
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration
 from annotation.people.identity import note_nothing, person_of
 from annotation.projects import protection_words
-from annotation.projects.forms.kinds import KindForm, differences
+from annotation.projects.forms.kinds import KindForm, setting_changes
 from annotation.projects.forms.wizard import arrival_of
 from annotation.projects.services import kinds
 from annotation.wording import told
@@ -48,7 +48,7 @@ def kind(request: HttpRequest, slug: str) -> HttpResponse:
         "limits_wrong": any(field in proposal.broken for field in ("pool_epsilon", "pool_delta", "labels_epsilon")),
         "looked": True,
         "who": protection_words.who_is_protected(chosen, unit),
-        "changes": differences(project, proposal.changes),
+        "changes": setting_changes(project, proposal.changes),
         "chosen": chosen,
         "sent": form.cleaned_data | {"preset": chosen.key},
     }

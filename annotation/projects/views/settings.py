@@ -13,7 +13,7 @@ from annotation.access import managed_project, may_open
 from annotation.choices.configuration import frozen_settings
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration
 from annotation.log import history
-from annotation.log.action_words import sentence_of
+from annotation.log.action_words import action_sentence
 from annotation.models import Project
 from annotation.people.identity import person_of
 from annotation.projects.forms.choosing import ChoosingForm
@@ -45,7 +45,7 @@ def settings(request: HttpRequest, slug: str) -> HttpResponse:
         "fixed": [(setting_name(name), setting_value(name, value)) for name, value in history.fixed_settings(project)],
         "version": project.changes.count() + 1,
         "changes": _versions(project),
-        "actions": [(action, sentence_of(action)) for action in project.actions.order_by("-pk")[:SHOWN_ACTIONS]],
+        "actions": [(action, action_sentence(action)) for action in project.actions.order_by("-pk")[:SHOWN_ACTIONS]],
     }
     return render(request, "annotation/settings.html", context, status=422 if form.errors else 200)
 

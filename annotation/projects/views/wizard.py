@@ -27,12 +27,12 @@ from annotation.projects.forms.wizard import (
     TITLES,
     BudgetLevelForm,
     ProtectionForm,
-    Step,
+    WizardStep,
     draft_form,
     errors_of,
-    fields_of,
     sharing_terms,
     shown_settings,
+    step_fields,
     step_of,
     typed_in,
 )
@@ -43,24 +43,27 @@ DRAFTS = "new_projects"
 # Where the button under the budget leads, which is no step of its own.
 PLAN = "plan"
 # What pages of their own ask for once a project stands, and what may be said of it before.
-LATER = {Step.QUESTIONS: gettext_lazy("How people label"), Step.BUDGET: gettext_lazy("What answers may cost")}
+LATER = {
+    WizardStep.QUESTIONS: gettext_lazy("How people label"),
+    WizardStep.BUDGET: gettext_lazy("What answers may cost"),
+}
 
 
 @login_required
 @permission_required("annotation.add_project", raise_exception=True)
 def wizard(request: HttpRequest, preset: str, step: str) -> HttpResponse:
     """One step of a new project."""
-    if preset not in PRESETS or step not in set(Step):
+    if preset not in PRESETS or step not in set(WizardStep):
         raise Http404
-    if step != Step.CHECK or "go" in request.POST or "forget" in request.POST:
+    if step != WizardStep.CHECK or "go" in request.POST or "forget" in request.POST:
         # What was typed waits in the session; nothing is opened before the last step.
         note_nothing(request)
     if "forget" in request.POST:
         keep_draft(request, preset, {})
-        return redirect("annotation:wizard", preset=preset, step=Step.PROTECTION)
-    if step == Step.PROTECTION:
+        return redirect("annotation:wizard", preset=preset, step=WizardStep.PROTECTION)
+    if step == WizardStep.PROTECTION:
         return _protection(request, preset)
-    return _check(request, preset) if step == Step.CHECK else _settings(request, preset, Step(step))
+    return _check(request, preset) if step == WizardStep.CHECK else _settings(request, preset, WizardStep(step))
 
 
 @require_POST
@@ -73,7 +76,7 @@ def open_beside(request: HttpRequest, slug: str) -> HttpResponse:
         raise Http404
     # What is under one limit beside it stays under it: whose records are in both loses the sum.
     keep_draft(request, project.preset, draft_of_random(project) | membership_like(project, person_of(request)))
-    return redirect("annotation:wizard", preset=project.preset, step=Step.CHECK)
+    return redirect("annotation:wizard", preset=project.preset, step=WizardStep.CHECK)
 
 
 def _protection(request: HttpRequest, key: str) -> HttpResponse:
@@ -83,26 +86,26 @@ def _protection(request: HttpRequest, key: str) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         chosen = form.chosen_preset()
         if chosen.key != key:
-            task = {name: draft[name] for name in FIELDS[Step.TASK] if name in draft}
+            task = {name: draft[name] for name in FIELDS[WizardStep.TASK] if name in draft}
             if task.get("data_kind") not in (None, *chosen.data_kinds):
                 del task["data_kind"]
             draft = draft_of(request, chosen.key) | task
         draft |= {"privacy_unit": form.cleaned_data["privacy_unit"]}
         keep_draft(request, chosen.key, draft)
-        return redirect("annotation:wizard", preset=chosen.key, step=_wanted(request, Step.TASK))
+        return redirect("annotation:wizard", preset=chosen.key, step=_wanted(request, WizardStep.TASK))
     context = {"fields": list(form), "forms_with_errors": [form] if form.errors else []}
-    return _page(request, key, Step.PROTECTION, context, status=422 if form.errors else 200)
+    return _page(request, key, WizardStep.PROTECTION, context, status=422 if form.errors else 200)
 
 
-def _settings(request: HttpRequest, key: str, step: Step) -> HttpResponse:
+def _settings(request: HttpRequest, key: str, step: WizardStep) -> HttpResponse:
     """One step's settings: going on checks them, going elsewhere only keeps them."""
     draft = draft_of(request, key)
-    level = BudgetLevelForm(request.POST or None, draft=draft) if step == Step.BUDGET else None
+    level = BudgetLevelForm(request.POST or None, draft=draft) if step == WizardStep.BUDGET else None
     if request.method != "POST":
         form = draft_form(PRESETS[key], draft, assumed=True)
         asked = {"level": level, "membership": _membership(request, form, draft, asked=level)}
         return _page(request, key, step, {"fields": _unchecked(key, draft, step), "form": form} | asked)
-    shown = {bound.name for bound in fields_of(draft_form(PRESETS[key], draft), step)}
+    shown = {bound.name for bound in step_fields(draft_form(PRESETS[key], draft), step)}
     draft = draft | typed_in(draft_form(PRESETS[key], draft), step, request.POST)
     if level is not None:
         draft |= {name: request.POST.get(name) for name in (*level.fields, *MembershipForm.base_fields)}
@@ -115,15 +118,15 @@ def _settings(request: HttpRequest, key: str, step: Step) -> HttpResponse:
     if "go" in request.POST:
         return redirect("annotation:wizard", preset=key, step=_wanted(request, step))
     # Without JavaScript a new choice brings its settings with the next page, which must be seen before going on.
-    if {bound.name for bound in fields_of(draft_form(PRESETS[key], draft), step)} - shown:
+    if {bound.name for bound in step_fields(draft_form(PRESETS[key], draft), step)} - shown:
         messages.info(request, _("These are the settings of your choices. Nothing is opened yet."))
         return redirect("annotation:wizard", preset=key, step=step)
-    form = draft_form(PRESETS[key], draft, assumed=step != Step.TASK)
+    form = draft_form(PRESETS[key], draft, assumed=step != WizardStep.TASK)
     membership = _membership(request, form, draft, asked=level, typed=True)
     wrong = [part for part in (level, membership) if part is not None and not part.is_valid()]
     if errors_of(form, step) or wrong:
         context: dict[str, Any] = {
-            "fields": fields_of(form, step),
+            "fields": step_fields(form, step),
             "level": level,
             "membership": membership,
             "form": form,
@@ -138,7 +141,7 @@ def _check(request: HttpRequest, key: str) -> HttpResponse:
     """Everything on one page, and opening the project."""
     form = draft_form(PRESETS[key], draft_of(request, key))
     if request.method == "POST" and "go" in request.POST:
-        return redirect("annotation:wizard", preset=key, step=_wanted(request, Step.CHECK))
+        return redirect("annotation:wizard", preset=key, step=_wanted(request, WizardStep.CHECK))
     membership = MembershipForm(draft_of(request, key), person=request.user, terms=sharing_terms(form))
     if request.method == "POST" and form.is_valid() and membership.is_valid():
         values = form.project_values() | membership.cleaned_data
@@ -160,7 +163,7 @@ def _check(request: HttpRequest, key: str) -> HttpResponse:
         if name in form.fields
     ]
     wrong += [
-        {"step": Step.BUDGET, "label": membership[name].label, "errors": errors}
+        {"step": WizardStep.BUDGET, "label": membership[name].label, "errors": errors}
         for name, errors in membership.errors.items()
     ]
     context = {
@@ -168,18 +171,20 @@ def _check(request: HttpRequest, key: str) -> HttpResponse:
         "membership": membership,
         "groups": [
             {"step": step, "title": TITLES[step], "settings": list(shown_settings(form, step))}
-            for step in (Step.TASK, Step.QUESTIONS, Step.MODEL, Step.BUDGET)
+            for step in (WizardStep.TASK, WizardStep.QUESTIONS, WizardStep.MODEL, WizardStep.BUDGET)
         ],
         "wrong": wrong,
         "other_errors": form.non_field_errors(),
     }
-    return _page(request, key, Step.CHECK, context, status=422 if request.method == "POST" else 200)
+    return _page(request, key, WizardStep.CHECK, context, status=422 if request.method == "POST" else 200)
 
 
-def _page(request: HttpRequest, key: str, step: Step, context: dict[str, Any], *, status: int = 200) -> HttpResponse:
+def _page(
+    request: HttpRequest, key: str, step: WizardStep, context: dict[str, Any], *, status: int = 200
+) -> HttpResponse:
     draft, preset = draft_of(request, key), PRESETS[key]
     form = draft_form(preset, draft, assumed=True)
-    steps = list(Step)
+    steps = list(WizardStep)
     place = steps.index(step)
     settings = form.values() if form.is_valid() else None
     return render(
@@ -200,7 +205,9 @@ def _page(request: HttpRequest, key: str, step: Step, context: dict[str, Any], *
             "levels": budget_levels.described_levels(
                 float(form.cleaned_data.get("pool_delta") or 0.0) if form.is_valid() else 0.0
             ),
-            "meaning": _meaning(form, draft) if step in (Step.BUDGET, Step.CHECK) and form.is_valid() else None,
+            "meaning": _meaning(form, draft)
+            if step in (WizardStep.BUDGET, WizardStep.CHECK) and form.is_valid()
+            else None,
         },
         status=status,
     )
@@ -226,29 +233,29 @@ def _meaning(form: Any, draft: dict[str, Any]) -> dict[str, str]:
     epsilon, delta = form.cleaned_data["pool_epsilon"], form.cleaned_data["pool_delta"]
     people = str(draft.get("people") or "")
     return {
-        "words": budget_levels.plain_words(epsilon, delta),
+        "words": budget_levels.plain(epsilon, delta),
         "delta": budget_levels.delta_advice(delta, int(people)) if people.isdecimal() and int(people) else "",
     }
 
 
-def _unchecked(key: str, draft: dict[str, Any], step: Step) -> list[Any]:
+def _unchecked(key: str, draft: dict[str, Any], step: WizardStep) -> list[Any]:
     """Return the fields of a step with what was typed, and nothing marked wrong before it was looked at."""
     bound = draft_form(PRESETS[key], draft)
     blank = type(bound)(preset=PRESETS[key], initial={name: bound.data[name] for name in bound.fields})
     for name, field in blank.fields.items():
         if isinstance(field, BooleanField):
             blank.initial[name] = bound.data[name] == "on"
-    return fields_of(blank, step)
+    return step_fields(blank, step)
 
 
-def _after(step: Step) -> Step:
-    steps = list(Step)
+def _after(step: WizardStep) -> WizardStep:
+    steps = list(WizardStep)
     return steps[steps.index(step) + 1]
 
 
-def _wanted(request: HttpRequest, default: Step) -> Step:
+def _wanted(request: HttpRequest, default: WizardStep) -> WizardStep:
     go = request.POST.get("go", "")
-    return Step(go) if go in set(Step) else default
+    return WizardStep(go) if go in set(WizardStep) else default
 
 
 def draft_of(request: HttpRequest, key: str) -> dict[str, Any]:

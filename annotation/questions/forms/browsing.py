@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 from annotation.models import Membership, Project, QueryState, ReportKind, Role
 from annotation.models.marks import Tag
 from annotation.questions.answers import answer_names
-from annotation.questions.browsing import ASKED, PAGE, SHORTEST_SEARCH, Wanted
+from annotation.questions.browsing import ASKED, PAGE, SHORTEST_SEARCH, WantedQuestions
 from annotation.questions.services import assigning
 from annotation.questions.services.reports import MAX_COMMENT_LENGTH
 from annotation.questions.services.saved_views import LONGEST_NAME
@@ -74,7 +74,7 @@ class QuestionFilter(forms.Form):
         if assigning.refusal(project) is not None:
             del self.fields["assigned"]
 
-    def wanted(self) -> Wanted:
+    def wanted(self) -> WantedQuestions:
         """Return what was chosen; what cannot be read narrows nothing."""
         chosen: dict[str, Any] = {}
         if self.is_bound:
@@ -82,7 +82,7 @@ class QuestionFilter(forms.Form):
             chosen = dict(self.cleaned_data)
         age = chosen.pop("age", "")
         days = int(age[3:]) if age else None
-        return Wanted(
+        return WantedQuestions(
             newer_days=days if age.startswith("new") else None,
             older_days=days if age.startswith("old") else None,
             **chosen,
@@ -102,7 +102,7 @@ class ChosenForm(forms.Form):
         super().__init__(data)
         people = self.fields["person"]
         assert isinstance(people, forms.ChoiceField)
-        people.choices = list(assigning.annotators_of(project).values_list("user", "user__username"))
+        people.choices = list(assigning.assignable_annotators(project).values_list("user", "user__username"))
         # Those of one page; whether they are the project's the service sees.
         sent = [each for each in data.getlist("question")[:PAGE] if each.isdecimal() and len(each) < 19]
         field = self.fields["question"]

@@ -38,7 +38,7 @@ def refusal(project: Project) -> Message | None:
     return SECRET if project.hides_selection else None
 
 
-def annotators_of(project: Project) -> QuerySet[Membership]:
+def assignable_annotators(project: Project) -> QuerySet[Membership]:
     """Return whom questions may be assigned to: people, not the machine, who are not paused."""
     members = Membership.objects.filter(project=project, role=Role.ANNOTATOR, paused_at=None, user__machine=None)
     return members.order_by("user__username")
@@ -57,7 +57,7 @@ def assign_chosen(*, project: Project, query_ids: Sequence[int], person_id: int 
         if person_id is not None:
             # Who leaves or is paused at this moment waits, and takes the questions along to everybody.
             members = Membership.objects.select_for_update().filter(project=project, role=Role.ANNOTATOR)
-            if not members.filter(pk__in=annotators_of(project), user=person_id).exists():
+            if not members.filter(pk__in=assignable_annotators(project), user=person_id).exists():
                 raise InvalidConfiguration("Only an annotator of the project who is not paused can be assigned to.")
         found = Query.objects.select_for_update(no_key=True).filter(
             project=project, pk__in=query_ids, state=QueryState.OPEN, open_slots__gt=0

@@ -19,7 +19,7 @@ from django.utils import timezone
 from annotation.choices.label_types.base import LabelType
 from annotation.models import Project
 from annotation.questions.answers import label_type
-from annotation.questions.croissant import DESCRIPTION, LABELS, described
+from annotation.questions.croissant import DESCRIPTION, LABELS, croissant_description
 from annotation.statement.spending import Echo, safe_cell
 
 CHUNK = 5000
@@ -226,7 +226,7 @@ def _croissant(project: Project, chunks: Iterator[Sequence[Row]]) -> Iterator[by
                 size += len(piece)
                 member.write(piece)
                 yield sent.take()
-        document = described(
+        document = croissant_description(
             name=project.name,
             slug=project.slug,
             question=project.question,

@@ -184,7 +184,7 @@ def _reopen(assignment: Assignment) -> Label | None:
         )
     # One more person may have been asked since the page was loaded.
     assignment.query.overlap = query.overlap
-    leases.end_lease(leases.held_by(assignment))
+    leases.end_lease(leases.lease_held_by(assignment))
     leases.lease_again(current, seconds=assignment.project.lease_seconds)
     Query.objects.filter(pk=query.pk).update(open_slots=F("open_slots") - 1)
     return None

@@ -51,7 +51,7 @@ def undo_label(*, project: Project, user: AbstractBaseUser) -> Assignment:
         kept = (QueryState.SET_ASIDE, QueryState.GOLD)
         Query.objects.filter(pk=current.query_id).exclude(state__in=kept).update(state=QueryState.OPEN)
         current.labels.filter(superseded_at=None).update(superseded_at=Now())
-        leases.end_lease(leases.held_by(current))
+        leases.end_lease(leases.lease_held_by(current))
         leases.lease_again(current, seconds=project.lease_seconds)
     return current
 
@@ -84,7 +84,7 @@ def undo_skip(*, project: Project, skipped: Assignment) -> Assignment:
             raise UndoRefused("This question is settled meanwhile, so it stays skipped.")
         if not query.open_slots:
             raise UndoRefused("Somebody else has this question now, so it stays skipped.")
-        leases.end_lease(leases.held_by(current))
+        leases.end_lease(leases.lease_held_by(current))
         leases.lease_again(current, seconds=project.lease_seconds)
         Query.objects.filter(pk=query.pk).update(open_slots=F("open_slots") - 1)
     return current

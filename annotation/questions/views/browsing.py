@@ -93,7 +93,9 @@ def questions(request: HttpRequest, slug: str) -> HttpResponse:
         "keeping": ViewForm(),
         "may_assign": assigns is None,
         "assigns_nothing": assigns,
-        "people": assigning.annotators_of(project).values_list("user", "user__username") if assigns is None else (),
+        "people": assigning.assignable_annotators(project).values_list("user", "user__username")
+        if assigns is None
+        else (),
         "tags": Tag.objects.filter(project=project).order_by("name").values_list("name", flat=True),
     }
     return render(request, "annotation/questions.html", context)

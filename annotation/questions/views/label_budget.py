@@ -27,6 +27,6 @@ def label_budget(request: HttpRequest, slug: str) -> HttpResponse:
         "project": project,
         "form": form,
         "labels": budget_of_labels(project),
-        "forecast": label_forecast.forecast(project),
+        "forecast": label_forecast.label_budget_forecast(project),
     }
     return render(request, "annotation/label_budget.html", context, status=422 if form.errors else 200)

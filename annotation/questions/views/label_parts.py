@@ -22,7 +22,7 @@ from annotation import selectors
 from annotation.choices.class_looks import NO_LOOK, Look, grouped, looks_of
 from annotation.models import Project, QuestionKind
 from annotation.questions.answers import answer_names, label_type, places_in
-from annotation.questions.class_list import is_many, listed
+from annotation.questions.class_list import is_many, listed_classes
 from annotation.questions.forms.labels import FLAGS, SKIP_REASONS
 
 # The last is for the eleventh step of a scale.
@@ -147,7 +147,7 @@ def _answer(asked: Asked) -> str:
 def list_of(project: Project) -> dict[str, Any]:
     """Return what a whole page shows of the classes beside the question: nothing where their buttons say it all."""
     looks = looks_of(project.settings, project.classes)
-    found = listed(tuple(project.classes), tuple(project.settings.get("class_descriptions") or ()), looks)
+    found = listed_classes(tuple(project.classes), tuple(project.settings.get("class_descriptions") or ()), looks)
     typed = label_type(project).finds_classes
     classes = found if typed else [replace(one, code="") for one in found]
     if not (typed and is_many(project.classes)) and not any(one.words for one in classes):

@@ -38,7 +38,7 @@ def quality(request: HttpRequest, slug: str) -> HttpResponse:
         labelling.set_quality(project=project, actor=person_of(request), **form.values())
         messages.success(request, _("Saved."))
         return redirect("annotation:quality", slug=slug)
-    people = presenters.people_of(project)
+    people = presenters.annotators_work(project)
     context = {
         "project": project,
         "form": form,

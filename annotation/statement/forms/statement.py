@@ -6,7 +6,7 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from annotation.statement.lines import ABOUT, Wanted
+from annotation.statement.lines import ABOUT, WantedLines
 from annotation.statement.words import STATES
 from privacy.models import BudgetAccount
 
@@ -45,8 +45,8 @@ class StatementForm(forms.Form):
         assert isinstance(field, forms.TypedChoiceField)
         field.choices = [*ANY, *titles.items()]
 
-    def wanted(self) -> Wanted:
+    def wanted(self) -> WantedLines:
         """Return what to look for; of a form with errors, what is right in it."""
         found = {name: value for name, value in self.cleaned_data.items() if value not in (None, "")}
         account = found.pop("account", None)
-        return Wanted(account=self.accounts.get(account), **found) if account else Wanted(**found)
+        return WantedLines(account=self.accounts.get(account), **found) if account else WantedLines(**found)

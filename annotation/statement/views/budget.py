@@ -7,7 +7,7 @@ from django.shortcuts import get_object_or_404, render
 from annotation import selectors
 from annotation.models import Role
 from annotation.statement import presenters
-from annotation.statement.common_limit import common_limit_words
+from annotation.statement.common_limit import project_limit_words
 
 
 @login_required
@@ -20,6 +20,6 @@ def budget(request: HttpRequest, slug: str) -> HttpResponse:
         "project": project,
         "sheets": presenters.detailed_sheets(project, compose="compose" in request.GET),
         "may_change": may_change,
-        "common_limit": common_limit_words(project),
+        "common_limit": project_limit_words(project),
     }
     return render(request, "annotation/budget.html", context)

@@ -28,7 +28,7 @@ SHOWN = 50
 def change_limit(request: HttpRequest, slug: str, account_id: int) -> HttpResponse:
     """Give an account a new limit, with a reason that stays; a higher one may have to wait for a second manager."""
     project = managed_project(request, slug)
-    account = get_object_or_404(presenters.accounts_of(project), pk=account_id)
+    account = get_object_or_404(presenters.statement_accounts(project), pk=account_id)
     now = guarantee(account)
     initial = {
         "epsilon_limit": typed_words(account.epsilon_limit_nano, 9),
@@ -49,7 +49,7 @@ def change_limit(request: HttpRequest, slug: str, account_id: int) -> HttpRespon
         "guarantee": now,
         "form": form,
         "levels": budget_levels.described_levels(now.delta_limit),
-        "meaning": budget_levels.plain_words(now.epsilon_limit, now.delta_limit),
+        "meaning": budget_levels.plain(now.epsilon_limit, now.delta_limit),
         "advice": budget_levels.delta_advice(now.delta_limit, rows) if rows else "",
     }
     return render(request, "annotation/change_limit.html", context, status=422 if form.errors else 200)
@@ -59,7 +59,7 @@ def change_limit(request: HttpRequest, slug: str, account_id: int) -> HttpRespon
 def limit_requests(request: HttpRequest, slug: str) -> HttpResponse:
     """What waits for a second manager, what became of the rest, and whether one is needed."""
     project = managed_project(request, slug)
-    limits.expire_requests()
+    limits.expire_limit_requests()
     found = LimitRequest.objects.filter(project=project).select_related(
         "account", "requested_by", "decided_by", "appointee"
     )
@@ -89,10 +89,10 @@ def decide_limit(request: HttpRequest, slug: str, request_id: int) -> HttpRespon
     project = managed_project(request, slug)
     get_object_or_404(LimitRequest, pk=request_id, project=project)
     if request.POST.get("decision") == "approve":
-        limits.approve(request_id=request_id, project=project, actor=person_of(request))
+        limits.approve_limit_request(request_id=request_id, project=project, actor=person_of(request))
         messages.success(request, _("Approved and done; the ledger names both of you."))
     else:
-        limits.refuse(request_id=request_id, project=project, actor=person_of(request))
+        limits.refuse_limit_request(request_id=request_id, project=project, actor=person_of(request))
         messages.success(request, _("Nothing was changed."))
     return redirect("annotation:limit_requests", slug=slug)
 

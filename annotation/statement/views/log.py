@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from annotation.access import managed_project
-from annotation.log.action_words import SENTENCES, sentence_of
+from annotation.log.action_words import SENTENCES, action_sentence
 from annotation.models import Project
 from annotation.models.history import Action
 from annotation.statement.spending import Echo, safe_cell
@@ -68,7 +68,7 @@ def log(request: HttpRequest, slug: str) -> HttpResponse:
     page = Paginator(form.lines(project), LINES_A_PAGE).get_page(request.GET.get("page"))
     query = request.GET.copy()
     query.pop("page", None)
-    lines = [(action, sentence_of(action)) for action in page]
+    lines = [(action, action_sentence(action)) for action in page]
     context = {"project": project, "form": form, "page": page, "lines": lines, "query": query.urlencode()}
     return render(request, "annotation/log.html", context)
 
@@ -87,5 +87,5 @@ def _rows(found: QuerySet[Action]) -> Iterator[str]:
     writer = csv.writer(Echo())
     yield writer.writerow(["when", "who", "what", "route"])
     for action in found.iterator(chunk_size=2000):
-        cells = (action.created_at, action.actor, sentence_of(action), action.route)
+        cells = (action.created_at, action.actor, action_sentence(action), action.route)
         yield writer.writerow([safe_cell(cell) for cell in cells])

@@ -28,7 +28,7 @@ def _project(request: HttpRequest, slug: str) -> Project:
 def statement(request: HttpRequest, slug: str) -> HttpResponse:
     """Every operation on the project's accounts in plain sentences; with `?check` all of it is computed again."""
     project = _project(request, slug)
-    accounts = list(presenters.accounts_of(project))
+    accounts = list(presenters.statement_accounts(project))
     titles = {account.pk: presenters.account_title(project, account) for account in accounts}
     form = StatementForm(request.GET, accounts=accounts, titles=titles)
     form.is_valid()
@@ -51,7 +51,7 @@ def statement(request: HttpRequest, slug: str) -> HttpResponse:
 def download_csv(request: HttpRequest, slug: str) -> StreamingHttpResponse:
     """Every line of a project's statement, for an auditor's spreadsheet."""
     project = _project(request, slug)
-    lines = statement_csv(list(presenters.accounts_of(project)))
+    lines = statement_csv(list(presenters.statement_accounts(project)))
     response = StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{project.slug}-statement.csv"'
     return response

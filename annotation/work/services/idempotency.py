@@ -23,7 +23,7 @@ ON CONFLICT (key) DO UPDATE SET user_id = excluded.user_id, request_digest = exc
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class StoredReply:
     """What a write was answered with."""
 
     status: int
@@ -31,7 +31,7 @@ class Answer:
     repeated: bool = False
 
 
-def answer_once(*, user: User, key: str, request_digest: bytes, perform: Callable[[], Answer]) -> Answer:
+def answer_once(*, user: User, key: str, request_digest: bytes, perform: Callable[[], StoredReply]) -> StoredReply:
     """Return the answer that was given to this key before, or perform the write and keep its answer with its effects.
 
     A refusal is not kept: the write did not happen, and may later.
@@ -45,7 +45,7 @@ def answer_once(*, user: User, key: str, request_digest: bytes, perform: Callabl
         if known is not None:
             if bytes(known.request_digest) != request_digest:
                 raise IdempotencyKeyReused("This Idempotency-Key was used for another request; make a new one.")
-            return Answer(known.status, known.body, repeated=True)
+            return StoredReply(known.status, known.body, repeated=True)
         answer = perform()
         if answer.status >= 400:
             transaction.set_rollback(True)

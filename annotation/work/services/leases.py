@@ -8,7 +8,7 @@ from django.db.models.functions import Now
 from annotation.models import Assignment, AssignmentState, Query
 
 
-def held_by(assignment: Assignment) -> QuerySet[Assignment]:
+def lease_held_by(assignment: Assignment) -> QuerySet[Assignment]:
     """Return what the same person holds in the same project: one question at most."""
     return Assignment.objects.filter(
         annotator=assignment.annotator_id, project=assignment.project_id, state=AssignmentState.LEASED
@@ -17,7 +17,7 @@ def held_by(assignment: Assignment) -> QuerySet[Assignment]:
 
 def lock_questions(assignment: Assignment) -> dict[int, Query]:
     """Lock the assignment's question and the one its person holds, in one order, so that nobody waits in a circle."""
-    touched = [assignment.query_id, *held_by(assignment).values_list("query_id", flat=True)]
+    touched = [assignment.query_id, *lease_held_by(assignment).values_list("query_id", flat=True)]
     return {
         query.pk: query for query in Query.objects.select_for_update(no_key=True).filter(pk__in=touched).order_by("pk")
     }

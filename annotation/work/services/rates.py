@@ -41,7 +41,7 @@ def refuse_beyond(limit: int, *, tries: int, seconds_left: int) -> None:
         )
 
 
-def forget_old_counts() -> int:
+def forget_old_tries() -> int:
     """Delete the counts of windows that are over; return how many."""
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM annotation_ratecount WHERE ends_at < now()")

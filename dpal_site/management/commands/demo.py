@@ -56,7 +56,7 @@ class Command(BaseCommand):
             with Supervisor(log_dir) as site:
                 self._say("Bringing the database and the static files up to date.")
                 preparation.prepare_site()
-                apart = preparation.label_database_url()
+                apart = preparation.label_process_database_url()
                 self._say("Starting the web server, the workers and the clock.")
                 url = site.start_web_and_label(options["port"]) if apart else site.start_web(options["port"])
                 site.start_workers()
@@ -146,7 +146,7 @@ class Command(BaseCommand):
             site.restart(name)
 
     def _report(self, stage: stages.Stage) -> None:
-        rows = [stages.HEADINGS, *stages.table(stage)]
+        rows = [stages.HEADINGS, *stages.release_lines(stage)]
         widths = [max(len(row[column]) for row in rows) for column in range(len(stages.HEADINGS))]
         self._say("")
         for row in rows:

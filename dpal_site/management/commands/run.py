@@ -32,7 +32,7 @@ class Command(BaseCommand):
             with Supervisor(log_dir, echo=options["echo"]) as site:
                 self.stdout.write("Bringing the database and the static files up to date.")
                 preparation.prepare_site()
-                apart = preparation.label_database_url() and not options["one_process"]
+                apart = preparation.label_process_database_url() and not options["one_process"]
                 self.stdout.write("Starting the web server, the workers and the clock.")
                 self.stdout.flush()
                 start = site.start_web_and_label if apart else site.start_web

@@ -100,7 +100,7 @@ def say_answers(run: TrainingRun) -> None:
             parent=paid,
             operation="randomised answers",
             purpose=f"say the answers to {len(questions)} questions",
-            subject=attempts.subject_of(run),
+            subject=attempts.attempt_subject(run),
             output_digest=_digest(questions, said),
             key=attempt_key(run, run.attempt, part="answers"),
         )
@@ -132,11 +132,11 @@ def prior_of(project: Project, X: NDArray[np.float32]) -> LinearModel | None:
     words = version_zero.word_prior(project)
     if words is None:
         return None
-    texts, counts = texts_of(project, X)
+    texts, counts = gate_features(project, X)
     return adapt_to_texts(words, texts, counts) if len(texts) else words
 
 
-def texts_of(project: Project, X: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+def gate_features(project: Project, X: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
     """Return the features of what passed the gate and how often each was said; of many, those said most often."""
     counts = answer_selectors.gate_counts(project)
     rows = np.sort(np.argsort(-counts, kind="stable")[:MOST_TEXTS])

@@ -50,7 +50,7 @@ class Promise:
 
 
 @dataclass(frozen=True, slots=True)
-class Preview:
+class ForgettingPreview:
     """What forgetting would do, and what stays."""
 
     traces: Traces
@@ -58,7 +58,7 @@ class Preview:
     releases: tuple[ModelRelease, ...]
 
 
-def preview_forgetting(*, project: Project, name: str) -> Preview:
+def preview_forgetting(*, project: Project, name: str) -> ForgettingPreview:
     """Say what would be erased and which releases learned while it was there; nothing is changed."""
     traces = records.traces_of(project=project, name=name)
     limit = guarantee(project.pool_account)
@@ -68,7 +68,7 @@ def preview_forgetting(*, project: Project, name: str) -> Preview:
         records=traces.records,
         whole_contributor=project.privacy_unit == PrivacyUnit.CONTRIBUTOR,
     )
-    return Preview(traces, promise, tuple(releases_using(project=project, uploads=traces.uploads)))
+    return ForgettingPreview(traces, promise, tuple(releases_using(project=project, uploads=traces.uploads)))
 
 
 def releases_using(*, project: Project, uploads: tuple[Dataset, ...]) -> QuerySet[ModelRelease]:

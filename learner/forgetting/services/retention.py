@@ -10,6 +10,6 @@ from learner.forgetting.services import forgetting
 def apply_retention(*, project_id: int) -> Mapping[str, int]:
     """Erase what is over its period; done again, it finds nothing, and ends what a killed attempt left in files."""
     project = Project.objects.get(pk=project_id)
-    gone = retention.apply_retention(project=project)
+    gone = retention.erase_overdue(project=project)
     forgetting.erase_from_files(project=project)
     return gone

@@ -23,7 +23,7 @@ from annotation.people.services import members
 from annotation.questions.services import labels, queue
 from annotation.questions.services.setting_aside import MACHINE_SKIPPED
 from annotation.work.services import leases
-from learner.machines.endpoint import Endpoint, EndpointFault, Reply, ask
+from learner.machines.endpoint import Endpoint, EndpointFault, Reply, ask_model
 from learner.machines.prompts import class_of, messages_for
 from learner.work.services.dispatch import ANSWER_BY_MACHINE_TASK, send_on_commit
 from privacy.wording import say
@@ -111,7 +111,7 @@ def _asked(machine: MachineAnnotator, choice: LanguageModelAnswers, messages: li
             raise EndpointFault(ALLOWANCE_SPENT, again=False)
         try:
             hosts, local = settings.LANGUAGE_MODEL_HOSTS, settings.LANGUAGE_MODEL_LOCAL_HOSTS
-            reply = ask(endpoint, messages, hosts=hosts, local=local, seconds=settings.LANGUAGE_MODEL_SECONDS)
+            reply = ask_model(endpoint, messages, hosts=hosts, local=local, seconds=settings.LANGUAGE_MODEL_SECONDS)
         except EndpointFault as fault:
             if not fault.again or tried == TRIES or fault.after > LONGEST_WAIT_SECONDS:
                 raise

@@ -10,7 +10,7 @@ from annotation.data.services.forgetting import request_forgetting
 from annotation.errors import ForgettingRefused
 from annotation.log.services.history import note_action
 from annotation.models import Project
-from learner.forgetting.services.forgetting import Preview, forget_contributor, preview_forgetting
+from learner.forgetting.services.forgetting import ForgettingPreview, forget_contributor, preview_forgetting
 
 
 class Command(BaseCommand):
@@ -44,7 +44,7 @@ class Command(BaseCommand):
             raise CommandError("another worker has it in hand; the project's page shows when it is done")
         self.stdout.write(f"Forgotten. Keyed digest: {asked.reference}")
 
-    def _say(self, preview: Preview) -> None:
+    def _say(self, preview: ForgettingPreview) -> None:
         traces = preview.traces
         epsilon, delta = preview.promise.together
         versions = ", ".join(str(release.version) for release in preview.releases) or "none"

@@ -11,12 +11,12 @@ from annotation.choices.stream_presets import STREAM_PRESETS
 from annotation.errors import InvalidUpload
 from learner.planning.simulation.crowd import simulate_crowd
 from learner.planning.simulation.outcome import Outcome
-from learner.planning.simulation.reading import Columns, read_task
+from learner.planning.simulation.reading import FileColumns, read_task
 from learner.planning.simulation.stream import simulate_stream
-from learner.planning.simulation.task import Task
+from learner.planning.simulation.task import SimulationTask
 from learner.planning.simulation.trusted import simulate_trusted
 
-PRESETS: Mapping[str, Callable[[Task], Outcome]] = {
+PRESETS: Mapping[str, Callable[[SimulationTask], Outcome]] = {
     "pool-experts": simulate_trusted,
     "voice-crowd": simulate_crowd,
     **{preset.key: simulate_stream(preset.key) for preset in STREAM_PRESETS},
@@ -58,8 +58,8 @@ class Command(BaseCommand):
         else:
             self._print(outcome)
 
-    def _task(self, options: dict[str, Any]) -> Task:
-        columns = Columns(
+    def _task(self, options: dict[str, Any]) -> SimulationTask:
+        columns = FileColumns(
             options["text_column"],
             options["label_column"],
             options["contributor_column"],

@@ -15,8 +15,8 @@ from learner.features.static_encoder import StaticEncoder
 from learner.linear_model import LinearModel
 from learner.planning.simulation.crowd_pool import CrowdPool, crowd_pool
 from learner.planning.simulation.crowd_settings import CrowdSettings
-from learner.planning.simulation.outcome import Account, Accuracy, Outcome, Point
-from learner.planning.simulation.task import Task
+from learner.planning.simulation.outcome import MeanAccuracy, Outcome, OutcomePoint, SimulatedAccount
+from learner.planning.simulation.task import SimulationTask
 from learner.strategies.clustered_uncertainty import ClusteredUncertainty
 from learner.strategies.random import RandomChoice
 from privacy.mechanisms.randomized_response import RandomizedResponse
@@ -30,7 +30,7 @@ Encode = Callable[[Sequence[str]], NDArray[np.floating]]
 Course = list[NDArray[np.int64]]
 
 
-def simulate_crowd(task: Task, *, encode: Encode | None = None, prior: LinearModel | None = None) -> Outcome:
+def simulate_crowd(task: SimulationTask, *, encode: Encode | None = None, prior: LinearModel | None = None) -> Outcome:
     """Play a crowd's project from its gate to its models, beside what it must beat.
 
     Parameters
@@ -80,7 +80,7 @@ def simulate_crowd(task: Task, *, encode: Encode | None = None, prior: LinearMod
 class _Play:
     """One seed of one way to run the project."""
 
-    task: Task
+    task: SimulationTask
     settings: CrowdSettings
     pool: CrowdPool
     rows: NDArray[np.float32]
@@ -161,14 +161,16 @@ def _rounds(label_counts: Sequence[int], round_size: int) -> list[tuple[int, boo
     return rounds
 
 
-def _points(task: Task, courses: Mapping[str, list[Course]], version_0: NDArray[np.intp]) -> tuple[Point, ...]:
+def _points(
+    task: SimulationTask, courses: Mapping[str, list[Course]], version_0: NDArray[np.intp]
+) -> tuple[OutcomePoint, ...]:
     constant = np.full(len(task.test_labels), np.bincount(task.labels).argmax())
     still: dict[str, Any] = {
-        "version_0": Accuracy.over_seeds([version_0], task.test_labels),
-        "constant": Accuracy.over_seeds([constant], task.test_labels),
+        "version_0": MeanAccuracy.over_seeds([version_0], task.test_labels),
+        "constant": MeanAccuracy.over_seeds([constant], task.test_labels),
     }
     return tuple(
-        Point(
+        OutcomePoint(
             labels=count,
             **still,
             **_reached(task, courses, place),
@@ -177,24 +179,24 @@ def _points(task: Task, courses: Mapping[str, list[Course]], version_0: NDArray[
     )
 
 
-def _reached(task: Task, courses: Mapping[str, list[Course]], place: int) -> dict[str, Any]:
+def _reached(task: SimulationTask, courses: Mapping[str, list[Course]], place: int) -> dict[str, Any]:
     return {
-        name: Accuracy.over_seeds([course[place] for course in found], task.test_labels)
+        name: MeanAccuracy.over_seeds([course[place] for course in found], task.test_labels)
         for name, found in courses.items()
     }
 
 
-def _accounts(settings: CrowdSettings, task: Task) -> tuple[Account, ...]:
+def _accounts(settings: CrowdSettings, task: SimulationTask) -> tuple[SimulatedAccount, ...]:
     gate, unit = settings.gate_cost(named=task.contributors is not None)
     answers = settings.answers_event(len(task.classes))
     cost = answers.cost()
     return (
-        Account("gate", unit, gate.epsilon, gate.delta),
-        Account("answers", answers.unit, cost.epsilon, cost.delta),
+        SimulatedAccount("gate", unit, gate.epsilon, gate.delta),
+        SimulatedAccount("answers", answers.unit, cost.epsilon, cost.delta),
     )
 
 
-def _notes(task: Task, settings: CrowdSettings, pools: Sequence[CrowdPool]) -> tuple[str, ...]:
+def _notes(task: SimulationTask, settings: CrowdSettings, pools: Sequence[CrowdPool]) -> tuple[str, ...]:
     first = pools[0]
     notes: list[str] = []
     if first.assumed:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from learner.planning.simulation.crowd_settings import CrowdSettings
-from learner.planning.simulation.task import Task
+from learner.planning.simulation.task import SimulationTask
 from privacy.gate import KAnonymityGate
 from privacy.mechanisms.randomness import SimulationRandom
 
@@ -46,7 +46,7 @@ class CrowdPool:
         return {"texts": self.different, "passed": self.passed, "assumed": self.assumed}
 
 
-def crowd_pool(task: Task, settings: CrowdSettings, *, seed: int) -> CrowdPool:
+def crowd_pool(task: SimulationTask, settings: CrowdSettings, *, seed: int) -> CrowdPool:
     """Send the records through the gate, once for each seed.
 
     Raises
@@ -74,7 +74,7 @@ def crowd_pool(task: Task, settings: CrowdSettings, *, seed: int) -> CrowdPool:
     )
 
 
-def _released(task: Task, settings: CrowdSettings, rng: SimulationRandom) -> dict[str, float]:
+def _released(task: SimulationTask, settings: CrowdSettings, rng: SimulationRandom) -> dict[str, float]:
     gate = settings.gate(named=task.contributors is not None)
     if isinstance(gate, KAnonymityGate):
         table = gate.release(_batches(task), key=rng.words(4).tobytes())
@@ -85,7 +85,7 @@ def _released(task: Task, settings: CrowdSettings, rng: SimulationRandom) -> dic
     return dict(zip(table["text"].to_pylist(), counts.tolist(), strict=True))
 
 
-def _batches(task: Task) -> Iterator[pa.RecordBatch]:
+def _batches(task: SimulationTask) -> Iterator[pa.RecordBatch]:
     for start in range(0, task.n_records, BATCH_RECORDS):
         part = slice(start, start + BATCH_RECORDS)
         columns = {"text": pa.array(task.texts[part], pa.large_string())}

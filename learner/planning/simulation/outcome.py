@@ -14,7 +14,7 @@ MARK = "simulation on public data, no guarantee: its randomness is seeded"
 
 
 @dataclass(frozen=True, slots=True)
-class Accuracy:
+class MeanAccuracy:
     """Mean over seeds on the same test records.
 
     Attributes
@@ -40,7 +40,7 @@ class Accuracy:
             raise ValueError(f"accuracy_se must be finite and >= 0, got {self.accuracy_se}")
 
     @classmethod
-    def over_seeds(cls, predictions: Sequence[ArrayLike], truth: ArrayLike) -> "Accuracy":
+    def over_seeds(cls, predictions: Sequence[ArrayLike], truth: ArrayLike) -> "MeanAccuracy":
         """Return the mean over `predictions`, one array for each seed, each of the shape of `truth`.
 
         Raises
@@ -60,7 +60,7 @@ class Accuracy:
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class SimulatedAccount:
     """One account of the simulated project and the limit that a release of it would print.
 
     Attributes
@@ -85,7 +85,7 @@ class Account:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class OutcomePoint:
     """All that stands side by side at one number of labels.
 
     Attributes
@@ -107,12 +107,12 @@ class Point:
     """
 
     labels: int
-    project: Accuracy
-    random: Accuracy
-    version_0: Accuracy
-    no_privacy: Accuracy
-    constant: Accuracy
-    releases: tuple[Accuracy, ...] = ()
+    project: MeanAccuracy
+    random: MeanAccuracy
+    version_0: MeanAccuracy
+    no_privacy: MeanAccuracy
+    constant: MeanAccuracy
+    releases: tuple[MeanAccuracy, ...] = ()
 
     def __post_init__(self) -> None:
         """Check the number of labels."""
@@ -133,8 +133,8 @@ class Outcome:
     more records were `assumed`.
     """
 
-    accounts: tuple[Account, ...]
-    points: tuple[Point, ...]
+    accounts: tuple[SimulatedAccount, ...]
+    points: tuple[OutcomePoint, ...]
     notes: tuple[str, ...] = ()
     gate: Mapping[str, Any] | None = None
 

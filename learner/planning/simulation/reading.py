@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from annotation.data.parsers.reading import Upload
 from annotation.data.parsers.rows import Layout
 from learner.estimators.descriptions import ClassDescription
-from learner.planning.simulation.task import Task, held_out
+from learner.planning.simulation.task import SimulationTask, held_out
 
 MAXIMUM_BYTES = 2 * 1024**3
 # Names of arrays in an `.npz` file: all records, or a pool and what is held out.
@@ -21,7 +21,7 @@ TEST_ARRAYS = ("X_test", "y_test")
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class FileColumns:
     """Which columns of a file hold what, and how it is written; without a header columns are called 1, 2, ..."""
 
     text: str = "text"
@@ -55,12 +55,12 @@ def read_task(
     data: Path,
     *,
     test: Path | None = None,
-    columns: Columns | None = None,
+    columns: FileColumns | None = None,
     describe: Path | None = None,
     settings: Mapping[str, str],
     label_counts: Sequence[int],
     seeds: int,
-) -> Task:
+) -> SimulationTask:
     """Return the task of a file; without a test file a random fifth is held out, the same in every run.
 
     Raises
@@ -68,7 +68,7 @@ def read_task(
     ValueError
         If a file cannot be read, or its parts do not fit together.
     """
-    columns = columns or Columns()
+    columns = columns or FileColumns()
     pool, rest = read_records(data, columns=columns)
     if test is not None:
         rest = read_records(test, columns=columns)[0]
@@ -78,7 +78,7 @@ def read_task(
     classes = tuple(sorted({*pool.labels, *rest.labels}))
     places = {name: place for place, name in enumerate(classes)}
     described = read_descriptions(describe) if describe is not None else {}
-    return Task(
+    return SimulationTask(
         texts=pool.texts,
         labels=np.array([places[name] for name in pool.labels], dtype=np.int64),
         test_texts=rest.texts,
@@ -94,7 +94,7 @@ def read_task(
     )
 
 
-def read_records(path: Path, *, columns: Columns) -> tuple[Records, Records | None]:
+def read_records(path: Path, *, columns: FileColumns) -> tuple[Records, Records | None]:
     """Return the records of a file, and those it holds out itself, which only `.npz` files can.
 
     Raises
@@ -142,7 +142,7 @@ def read_descriptions(path: Path) -> dict[str, ClassDescription]:
         If the file does not say this.
     """
     if path.suffix != ".json":
-        records, _ = read_records(path, columns=Columns())
+        records, _ = read_records(path, columns=FileColumns())
         examples: dict[str, list[str]] = {}
         for text, label in zip(records.texts, records.labels, strict=True):
             examples.setdefault(label, []).append(text)

@@ -15,9 +15,9 @@ from learner.estimators.version_zero import STREAM_SMOOTHING, huber_prior, publi
 from learner.linear_model import LinearModel
 from learner.online import simulated_arrival
 from learner.planning.simulation.noise_free import MOST_TUNED, clear_answers, strength_of
-from learner.planning.simulation.outcome import Account, Accuracy, Outcome, Point
+from learner.planning.simulation.outcome import MeanAccuracy, Outcome, OutcomePoint, SimulatedAccount
 from learner.planning.simulation.stream_settings import StreamSettings
-from learner.planning.simulation.task import Task
+from learner.planning.simulation.task import SimulationTask
 from learner.planning.simulation.trusted import has_examples, rows_of_numbers
 from learner.policies import Batch, BatchState, FixedBatches
 from learner.streaming import examine
@@ -30,14 +30,14 @@ Rows = NDArray[np.float64]
 Answers = NDArray[np.int64]
 
 
-def simulate_stream(preset: str) -> Callable[[Task], Outcome]:
+def simulate_stream(preset: str) -> Callable[[SimulationTask], Outcome]:
     """Return what plays a stream preset on a task: one stream a seed, looked at after each number of answers.
 
     Records arrive in random order; where answers need more of them than the file holds, it arrives again in another
     order. `random` asks by chance, and what the screen would have cost goes to the updates.
     """
 
-    def simulate(task: Task) -> Outcome:
+    def simulate(task: SimulationTask) -> Outcome:
         kind = "text" if task.rows is None else "table"
         settings = StreamSettings.of(preset, task.settings, classes=task.classes, data_kind=kind)
         if task.label_counts[0] < 1:
@@ -49,7 +49,7 @@ def simulate_stream(preset: str) -> Callable[[Task], Outcome]:
     return simulate
 
 
-def _played(task: Task, settings: StreamSettings) -> Outcome:
+def _played(task: SimulationTask, settings: StreamSettings) -> Outcome:
     play = _Play.of(task, settings)
     constant = np.full_like(task.test_labels, np.bincount(task.labels, minlength=len(task.classes)).argmax())
     first = play.version_0.leaders(play.version_0.decision_function(play.test)) if play.version_0 else constant
@@ -59,9 +59,9 @@ def _played(task: Task, settings: StreamSettings) -> Outcome:
     for place, labels in enumerate(task.label_counts):
         made = [[run[place] for run in project], [run[place] for run in random], [first]]
         made += [[play.clear(seed, labels) for seed in range(task.seeds)], [constant]]
-        seen, chance, words, plain, always = (Accuracy.over_seeds(found, task.test_labels) for found in made)
-        points.append(Point(labels, seen, chance, words, plain, always))
-    account = Account("pool", "record", settings.values["pool_epsilon"], settings.values["pool_delta"])
+        seen, chance, words, plain, always = (MeanAccuracy.over_seeds(found, task.test_labels) for found in made)
+        points.append(OutcomePoint(labels, seen, chance, words, plain, always))
+    account = SimulatedAccount("pool", "record", settings.values["pool_epsilon"], settings.values["pool_delta"])
     return Outcome((account,), tuple(points), _notes(task, settings, points))
 
 
@@ -81,7 +81,7 @@ class _Arrival:
 
 @dataclass(frozen=True, slots=True)
 class _Play:
-    task: Task
+    task: SimulationTask
     settings: StreamSettings
     rows: NDArray[np.float32]
     test: Rows
@@ -90,7 +90,7 @@ class _Play:
     examples: tuple[Rows, Answers]
 
     @classmethod
-    def of(cls, task: Task, settings: StreamSettings) -> "_Play":
+    def of(cls, task: SimulationTask, settings: StreamSettings) -> "_Play":
         """Encode the records once, and read what was written about classes."""
         if task.rows is not None and task.test_rows is not None:
             rows, test = rows_of_numbers(task.rows), rows_of_numbers(task.test_rows)
@@ -209,7 +209,7 @@ def _narrow(rows: Rows) -> NDArray[np.float32]:
     return (rows * (1 - 1e-6)).astype(np.float32)
 
 
-def _notes(task: Task, settings: StreamSettings, points: list[Point]) -> tuple[str, ...]:
+def _notes(task: SimulationTask, settings: StreamSettings, points: list[OutcomePoint]) -> tuple[str, ...]:
     notes = [
         f"Training: {settings.values['estimator']}, updates {settings.values['update_policy']}; labels are answers.",
         "Where answers need more records than the file holds, it arrives again in another order.",

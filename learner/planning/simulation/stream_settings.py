@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self, cast
 
-from annotation.choices.catalogue import chosen_of, declared
+from annotation.choices.catalogue import chosen_of, declaration_of
 from annotation.choices.presets import PRESETS, broken_rules
 from learner.estimators.choice import INTERCEPT_SCALING, Shape
 from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
@@ -168,7 +168,7 @@ class StreamSettings:
 
 
 def _kind_of(name: str) -> type:
-    known = declared(name)
+    known = declaration_of(name)
     kind = PLAIN.get(name) or (known.type if known is not None else str if name in _keys() else None)
     if kind is None or kind is tuple:
         raise ValueError(f"unknown setting {name} of a stream")

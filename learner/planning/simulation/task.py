@@ -13,7 +13,7 @@ HELD_OUT_SHARE = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class SimulationTask:
     """What `simulate` hands to the code of a preset; all of it is public.
 
     Attributes

@@ -13,8 +13,8 @@ from learner.features.static_encoder import StaticEncoder
 from learner.linear_model import LinearModel
 from learner.planning.simulation.course import course
 from learner.planning.simulation.noise_free import MOST_TUNED, clear_answers, strength_of
-from learner.planning.simulation.outcome import Account, Accuracy, Outcome, Point
-from learner.planning.simulation.task import Task
+from learner.planning.simulation.outcome import MeanAccuracy, Outcome, OutcomePoint, SimulatedAccount
+from learner.planning.simulation.task import SimulationTask
 from learner.planning.simulation.trusted_settings import TrustedSettings
 from privacy.mechanisms.randomness import SimulationRandom
 
@@ -28,7 +28,7 @@ Rows = NDArray[np.float64]
 Answers = NDArray[np.int64]
 
 
-def simulate_trusted(task: Task) -> Outcome:
+def simulate_trusted(task: SimulationTask) -> Outcome:
     """Play a project of trusted experts, each number of labels as a project of its own that releases once.
 
     Parameters
@@ -55,7 +55,7 @@ def simulate_trusted(task: Task) -> Outcome:
         return _played(task, settings)
 
 
-def _played(task: Task, settings: TrustedSettings) -> Outcome:
+def _played(task: SimulationTask, settings: TrustedSettings) -> Outcome:
     play = _Play.of(task, settings)
     counts = np.bincount(task.labels, minlength=len(task.classes))
     constant = np.full_like(task.test_labels, counts.argmax())
@@ -64,16 +64,16 @@ def _played(task: Task, settings: TrustedSettings) -> Outcome:
     for labels in task.label_counts:
         releases, random, clear = play.predictions(labels)
         made = [releases[-1], random, [first], clear, [constant]]
-        project, chance, words, plain, always = (Accuracy.over_seeds(found, task.test_labels) for found in made)
-        each = tuple(Accuracy.over_seeds(found, task.test_labels) for found in releases)
-        points.append(Point(labels, project, chance, words, plain, always, each if len(each) > 1 else ()))
-    account = Account("pool", "record", settings.pool_epsilon, settings.pool_delta)
+        project, chance, words, plain, always = (MeanAccuracy.over_seeds(found, task.test_labels) for found in made)
+        each = tuple(MeanAccuracy.over_seeds(found, task.test_labels) for found in releases)
+        points.append(OutcomePoint(labels, project, chance, words, plain, always, each if len(each) > 1 else ()))
+    account = SimulatedAccount("pool", "record", settings.pool_epsilon, settings.pool_delta)
     return Outcome((account,), tuple(points), _notes(task, settings, points))
 
 
 @dataclass(frozen=True, slots=True)
 class _Play:
-    task: Task
+    task: SimulationTask
     settings: TrustedSettings
     rows: Rows
     test: Rows
@@ -82,9 +82,9 @@ class _Play:
     examples: tuple[Rows, Answers]
 
     @classmethod
-    def of(cls, task: Task, settings: TrustedSettings) -> "_Play":
+    def of(cls, task: SimulationTask, settings: TrustedSettings) -> "_Play":
         """Encode the records once, and read what was written about classes."""
-        rows, test = encoded(task, settings)
+        rows, test = encoded_records(task, settings)
         if task.rows is not None:
             nothing = (np.empty((0, rows.shape[1])), np.empty(0, dtype=np.int64))
             return cls(task, settings, rows, test, None, None, nothing)
@@ -169,12 +169,12 @@ class _Play:
         return np.vstack([self.rows[chosen], rows]), np.concatenate([self.task.labels[chosen], places])
 
 
-def settings_of(task: Task) -> TrustedSettings:
+def settings_of(task: SimulationTask) -> TrustedSettings:
     """Return the recipe of a task: what is planned for its classes and words, with its own settings in their place."""
     return TrustedSettings.of(task.settings, n_classes=len(task.classes), described=has_examples(task))
 
 
-def encoded(task: Task, settings: TrustedSettings) -> tuple[Rows, Rows]:
+def encoded_records(task: SimulationTask, settings: TrustedSettings) -> tuple[Rows, Rows]:
     """Return the rows of all records and of the test records, each of norm one at most, as a training reads them."""
     if task.rows is not None and task.test_rows is not None:
         return rows_of_numbers(task.rows), rows_of_numbers(task.test_rows)
@@ -182,7 +182,7 @@ def encoded(task: Task, settings: TrustedSettings) -> tuple[Rows, Rows]:
     return encode(task.texts), encode(task.test_texts)
 
 
-def has_examples(task: Task) -> bool:
+def has_examples(task: SimulationTask) -> bool:
     """Say whether the owner wrote examples of classes, enough to train towards."""
     return enough_examples(task.classes, task.descriptions)
 
@@ -221,7 +221,7 @@ def _releases_note(settings: TrustedSettings) -> str:
     )
 
 
-def _notes(task: Task, settings: TrustedSettings, points: list[Point]) -> tuple[str, ...]:
+def _notes(task: SimulationTask, settings: TrustedSettings, points: list[OutcomePoint]) -> tuple[str, ...]:
     kinds = (
         settings.suited(n_classes=len(task.classes), labels=point.labels, texts=task.rows is None).estimator
         for point in points

@@ -79,7 +79,7 @@ def transformed(
         raise
 
 
-def forget_parts(dataset: Dataset, version: str, emptied: int) -> None:
+def forget_feature_parts(dataset: Dataset, version: str, emptied: int) -> None:
     """Delete the parts of a feature file that is stored."""
     _forget(FeaturePart.objects.filter(build=_build_of(dataset, version, emptied)))
 

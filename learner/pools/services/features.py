@@ -67,7 +67,7 @@ class ScatteredRows:
         for start in range(0, len(rows), SCATTERED_ROWS):
             part = slice(start, start + SCATTERED_ROWS)
             found[part] = self._X[rows[part]]
-            let_go(self._X)
+            let_go_of_files(self._X)
         return found
 
 
@@ -80,7 +80,7 @@ def scattered(X: NDArray[np.float32]) -> NDArray[np.float32]:
     return cast(NDArray[np.float32], ScatteredRows(X))
 
 
-def let_go(X: NDArray[np.float32]) -> None:
+def let_go_of_files(X: NDArray[np.float32]) -> None:
     """Give back the memory that was read of one feature file or of several stacked ones."""
     for part in X.parts if isinstance(X, StackedMatrix) else (X,):
         matrix.let_go(part)
@@ -136,7 +136,7 @@ def ensure_matrix(dataset: Dataset, tell: Tell = silent) -> FeatureMatrix:
     batches = zeroed(feature_parts.transformed(dataset, featurizer, tell, emptied=len(empty)), empty)
     # Two workers may write the same bytes at once; each file appears whole, and one row names them.
     try:
-        with files.written(name) as path:
+        with files.written_file(name) as path:
             written = write_matrix(path, batches, dimension=featurizer.dimension)
     except (LookupError, FileNotFoundError):
         # They share their parts, which go once the first of them has stored the file.
@@ -150,7 +150,7 @@ def ensure_matrix(dataset: Dataset, tell: Tell = silent) -> FeatureMatrix:
     stored, _ = FeatureMatrix.objects.get_or_create(
         dataset=dataset, version=featurizer.version, defaults=values | {"emptied": len(empty)}
     )
-    feature_parts.forget_parts(dataset, featurizer.version, len(empty))
+    feature_parts.forget_feature_parts(dataset, featurizer.version, len(empty))
     return stored
 
 
@@ -195,7 +195,7 @@ def zero_emptied(dataset: Dataset) -> int:
             continue
         name = _name_of(dataset, stored.version, len(empty))
         parts = (X[start : start + BATCH_ROWS] for start in range(0, len(X), BATCH_ROWS))
-        with files.written(name) as path:
+        with files.written_file(name) as path:
             written = write_matrix(path, zeroed(parts, empty), dimension=stored.dimension)
         fault_point("features_zeroed")
         changed = FeatureMatrix.objects.filter(pk=stored.pk, sha256=stored.sha256)

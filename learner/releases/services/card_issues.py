@@ -75,7 +75,7 @@ def _write(source: Path, draft: Path, release: ModelRelease, terms: list[Account
     }
     metrics = [publishing.metric_of(_score(each)) for each in release.evaluations.all()]
     made_on = release.created_at.date().isoformat()
-    card = publishing.card_of(release.training_run, estimator=release.estimator, metrics=metrics, made_on=made_on)
+    card = publishing.card_facts(release.training_run, estimator=release.estimator, metrics=metrics, made_on=made_on)
     return reissue_artifacts(source, draft, card=card, privacy=privacy, signer=releases.signer())
 
 

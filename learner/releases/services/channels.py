@@ -65,7 +65,7 @@ def _moved(release: ModelRelease, channel: str, reason: str, actor: User, *, rol
         rolled_back=rolled_back,
         moved_by=actor,
     )
-    webhooks.tell(
+    webhooks.write_event(
         project=release.project,
         event=WebhookEvent.CHANNEL,
         subject=f"move {move.pk}",

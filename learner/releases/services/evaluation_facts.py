@@ -20,7 +20,7 @@ from privacy.services.checkpoints import checkpoint_at
 
 def facts_of(project: Project) -> Facts:
     """Return what the document of SP 800-226's questions is written from; nothing in it is hidden from engineers."""
-    accounts = selectors.accounts_of(project)
+    accounts = selectors.guarantee_accounts(project)
     newest = selectors.releases_of(project).exclude(state=ReleaseState.CANDIDATE).order_by("-version").first()
     privacy: Privacy = {
         "oracle": "crowd" if project.oracle == Oracle.CROWD else "trusted",

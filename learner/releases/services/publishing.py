@@ -138,7 +138,7 @@ def _staged_release(
         "issued_at": today(),
         "answers": answers_words(project),
     }
-    card = card_of(run, estimator=project.estimator, metrics=[metric_of(score) for score in scores], made_on=today())
+    card = card_facts(run, estimator=project.estimator, metrics=[metric_of(score) for score in scores], made_on=today())
     try:
         digests = write_artifacts(
             folder,
@@ -167,7 +167,7 @@ def answers_words(project: Project) -> str:
     return RANDOMIZED.format(times=times, epsilon=number(event.cost(adjacency="replace").epsilon), whose=whose)
 
 
-def card_of(run: TrainingRun, *, estimator: str, metrics: list[Metric], made_on: str) -> Card:
+def card_facts(run: TrainingRun, *, estimator: str, metrics: list[Metric], made_on: str) -> Card:
     """Return what a card says about a version besides its guarantee."""
     used = selectors.trained_on(run)
     return {
@@ -218,7 +218,7 @@ def move_into_place(folder: Path, name: str) -> None:
         folder.rename(Path(default_storage.path(name)))
         return
     for path in sorted(folder.iterdir()):
-        files.store(path, f"{name}/{path.name}")
+        files.store_file(path, f"{name}/{path.name}")
 
 
 def _publish(
@@ -269,7 +269,7 @@ def print_limits(release: ModelRelease, accounts: Sequence[BudgetAccount]) -> No
 
 def _accounts_now(project: Project) -> list[BudgetAccount]:
     """Return the accounts of a release's guarantee with their limits as they are, not as somebody read them earlier."""
-    accounts = selectors.accounts_of(project)
+    accounts = selectors.guarantee_accounts(project)
     for account in accounts:
         account.refresh_from_db()
     return accounts

@@ -19,7 +19,7 @@ from learner.releases.canary import fingerprint, send_canary
 from learner.releases.canary_stages import LinearEstimator
 from learner.releases.environment import code_version
 from learner.releases.services import releases
-from learner.selectors import accounts_of
+from learner.selectors import guarantee_accounts
 from learner.work.services.dispatch import CHECK_RELEASE_TASK, send_on_commit
 from privacy.models import EntryKind
 from privacy.services.audit import audit_accounts
@@ -83,7 +83,7 @@ def _entries(release: ModelRelease) -> str:
 
 def _ledger(release: ModelRelease) -> str:
     marks = site_counter().marks()
-    for account in accounts_of(release.project):
+    for account in guarantee_accounts(release.project):
         for verdict in audit_accounts(scope=account.scope, marks=marks):
             if verdict.differing:
                 return say_many(

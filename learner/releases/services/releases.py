@@ -20,7 +20,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 from numpy.typing import NDArray
 
-from annotation.choices.label_types.class_sets import members_of
+from annotation.choices.label_types.class_sets import set_members
 from annotation.data.services import files
 from annotation.errors import FileDamaged
 from annotation.models import Dataset, DatasetRole, DatasetState, Project, Record
@@ -103,7 +103,7 @@ def retire_release(*, release: ModelRelease, reason: str) -> ModelRelease:
         release.state = ReleaseState.RETIRED
         release.retired_reason = reason.strip()[:300]
         release.save(update_fields=["state", "retired_reason"])
-        webhooks.tell(
+        webhooks.write_event(
             project=release.project,
             event=WebhookEvent.RETIRED,
             subject=f"version {release.version}",
@@ -186,7 +186,7 @@ def _score_sets(
     described: NDArray[np.float64] | None,
 ) -> Score:
     """Measure a model of sets: right is whoever is given all its classes and no other; words alone name one class."""
-    truth = members_of(numbers, len(model.classes))
+    truth = set_members(numbers, len(model.classes))
     members = model.members(values)
     found = set_measures(members, model.probabilities(values), truth)
     if described is not None:
@@ -211,7 +211,7 @@ def public_outcomes(model: LinearModel, datasets: Sequence[Dataset]) -> Outcomes
     probabilities = np.concatenate([model.probabilities(model.decision_function(X)) for X, _truth in found])
     truth = np.concatenate([truth for _X, truth in found])
     names = tuple(dataset.name for dataset in datasets)
-    return Outcomes(probabilities, members_of(truth, len(model.classes)) if model.names_sets else truth, names)
+    return Outcomes(probabilities, set_members(truth, len(model.classes)) if model.names_sets else truth, names)
 
 
 def _labelled(dataset: Dataset) -> tuple[NDArray[Any], NDArray[np.int64]]:

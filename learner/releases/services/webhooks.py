@@ -21,7 +21,7 @@ from learner.errors import WebhookRefused
 from learner.models import ModelRelease, ReleaseState, Round
 from learner.models.webhooks import DeliveryState, Webhook, WebhookDelivery, WebhookEvent
 from learner.releases.webhook_address import parse_target, pinned_address, post
-from learner.selectors import accounts_of
+from learner.selectors import guarantee_accounts
 from learner.work.services.dispatch import SEND_WEBHOOK_TASK, send_on_commit
 from privacy.models import EntryKind, LedgerEntry
 from privacy.selectors import guarantee
@@ -80,7 +80,7 @@ def record_events() -> int:
     return recorded
 
 
-def tell(*, project: Project, event: WebhookEvent, subject: str, told: Mapping[str, Any]) -> None:
+def write_event(*, project: Project, event: WebhookEvent, subject: str, told: Mapping[str, Any]) -> None:
     """Write down, in the transaction in which it happens, what no row keeps the time of."""
     for webhook in Webhook.objects.filter(project=project, removed_at=None, events__contains=event.value):
         body = {"schema": SCHEMA, "event": event, "project": project.slug, **told}
@@ -101,7 +101,7 @@ def _happened(webhook: Webhook) -> Iterator[tuple[str, str, dict[str, Any]]]:
         for number in done.order_by("number").values_list("number", flat=True):
             yield WebhookEvent.ROUND, f"round {number}", {"round": number}
     if WebhookEvent.BUDGET in webhook.events:
-        for account in accounts_of(project):
+        for account in guarantee_accounts(project):
             now = guarantee(account)
             if now.epsilon_limit and now.epsilon_spent >= BUDGET_SHARE * now.epsilon_limit:
                 told = {"account": account.scope, "limit_epsilon": now.epsilon_limit}
@@ -109,7 +109,7 @@ def _happened(webhook: Webhook) -> Iterator[tuple[str, str, dict[str, Any]]]:
                 yield WebhookEvent.BUDGET, f"account {account.pk} limit {now.epsilon_limit:.9g}", told
     if WebhookEvent.LIMIT in webhook.events:
         changed = LedgerEntry.objects.filter(
-            account__in=accounts_of(project), kind=EntryKind.LIMIT_CHANGE, created_at__gte=_whole_second(since)
+            account__in=guarantee_accounts(project), kind=EntryKind.LIMIT_CHANGE, created_at__gte=_whole_second(since)
         )
         for entry in changed.select_related("account").order_by("pk"):
             yield WebhookEvent.LIMIT, f"entry {entry.pk}", {"account": entry.account.scope}

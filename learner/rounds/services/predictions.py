@@ -51,11 +51,11 @@ def predict_records(
         raise ReleaseBuried("This release was deleted with its project; its digests and its guarantee are left.")
     predictor = _predictor(release.pk)
     if rows is not None:
-        check_rows(rows, declared=predictor.columns)
+        refuse_undeclared_columns(rows, declared=predictor.columns)
     return predictor, *predictor.predict(batch)
 
 
-def check_rows(rows: Sequence[dict[str, Any]], *, declared: frozenset[str]) -> None:
+def refuse_undeclared_columns(rows: Sequence[dict[str, Any]], *, declared: frozenset[str]) -> None:
     """Refuse rows that hold more than the declared columns, or more than one value in one."""
     if any(key not in declared for row in rows for key in row):
         raise InputNotFitting(

@@ -195,7 +195,7 @@ def _start_training(project: Project) -> TrainingRun:
 def run_round(*, round_id: int) -> None:
     """Choose the questions of a round and open them, in one transaction with what the choice cost."""
     chosen = Round.objects.select_related("project__pool_account", "model").get(pk=round_id)
-    with attempts.attempt_at(chosen) as lease:
+    with attempts.charged_attempt(chosen) as lease:
         if lease is None:
             return
         progress = Progress(lease, CHOOSING)
@@ -235,7 +235,7 @@ def _ask_trusted(chosen: Round, progress: Progress) -> None:
     if strategy.needs_model:
         room.find_room(project)
     progress.begin(CHOICE_PAID)
-    reservation = attempts.reserve(
+    reservation = attempts.reserve_attempt(
         chosen, account=project.pool_account, event=event, purpose=f"choose the questions of round {chosen.number}"
     )
     rows = _choose(chosen, candidates, progress)

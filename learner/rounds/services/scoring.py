@@ -36,7 +36,7 @@ def watched(rows: Rows, X: NDArray[np.float32], progress: Progress) -> Rows:
 
     def heard(taken: int) -> None:
         nonlocal told
-        features.let_go(X)
+        features.let_go_of_files(X)
         if taken // TOLD_ROWS > told:
             told = taken // TOLD_ROWS
             progress.check()

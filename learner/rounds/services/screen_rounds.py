@@ -44,7 +44,7 @@ def ask_screened(chosen: Round, screen: Screen, model: LinearModel, progress: Pr
     event = screen.event_for(pool_size=pool_size, picks=chosen.requested, series=selectors.round_series(project))
     room.find_room(project)
     progress.begin(CHOICE_PAID)
-    reservation = attempts.reserve(
+    reservation = attempts.reserve_attempt(
         chosen, account=project.pool_account, event=event, purpose=f"choose the questions of round {chosen.number}"
     )
     progress.begin(FEATURES)

@@ -66,7 +66,7 @@ def ask_block(chosen: Round, progress: Progress) -> None:
     sample = secret_sample_of(project, block=block)
     event = sample.event_for(pool_size=0, picks=0, series="single")
     progress.begin(CHOICE_PAID)
-    reservation = attempts.reserve(
+    reservation = attempts.reserve_attempt(
         chosen, account=project.pool_account, event=event, purpose=f"choose block {block} in secret"
     )
     candidates = pool_selectors.open_records(project)

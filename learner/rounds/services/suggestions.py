@@ -56,7 +56,7 @@ def suggest_for_round(chosen: Round, asked: Examples, *, applied_to: Rows | None
     leaders, percents = _applied(model, X, asked.rows[order], applied_to)
     source = "pk" if project.oracle == Oracle.CROWD else "record_id"
     opened = Query.objects.filter(project=project, round_number=chosen.number, state=QueryState.OPEN)
-    pairs = pool_selectors.table(opened.values_list("pk", source), columns=2)
+    pairs = pool_selectors.integer_table(opened.values_list("pk", source), columns=2)
     ids = asked.ids[order]
     by_id = np.argsort(ids)
     places = by_id[np.searchsorted(ids, pairs[:, 1], sorter=by_id)] if len(pairs) else pairs[:, 1]
@@ -88,7 +88,7 @@ def _applied(
         places = np.searchsorted(block, wanted[first:stop])
         leaders.append(model.leaders(values)[places].astype(np.int64))
         percents.append(np.rint(PERCENT * model.probabilities(values).max(axis=1))[places].astype(np.int64))
-        features.let_go(X)
+        features.let_go_of_files(X)
     return np.concatenate(leaders), np.concatenate(percents)
 
 
@@ -146,7 +146,7 @@ def _record(chosen: Round, release: ModelRelease, ids: NDArray[np.int64]) -> Non
         parent=parent,
         operation="suggestions",
         purpose=f"suggest classes of version {release.version} in round {chosen.number}",
-        subject=attempts.subject_of(chosen),
+        subject=attempts.attempt_subject(chosen),
         output_digest=attempts.asked_digest(chosen, ids),
         key=attempt_key(chosen, chosen.attempt, part="suggestions"),
     )

@@ -36,7 +36,7 @@ def release_version(run: TrainingRun, lease: Lease) -> None:
             parent=paid,
             operation="a version of the paid stream",
             purpose=f"release version {run.version}",
-            subject=attempts.subject_of(run),
+            subject=attempts.attempt_subject(run),
             output_digest=staged.digest,
             key=attempt_key(run, run.attempt),
         )

@@ -31,7 +31,7 @@ CONFIRMED = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AgreedAnswer:
     """One agreed answer and the record it is about."""
 
     record: Any
@@ -113,15 +113,15 @@ def _withdraw_unanswered(project: Project, numbers: list[int]) -> None:
         project.refresh_from_db(fields=["labels_used_through"])
 
 
-def _answers(project: Project, numbers: list[int]) -> dict[int, list[Answer]]:
+def _answers(project: Project, numbers: list[int]) -> dict[int, list[AgreedAnswer]]:
     """Return the agreed answers of each batch, in the order of arrival."""
     content = "query__record__text" if project.data_kind == DataKind.TEXT else "query__record__payload"
     agreed = Consensus.objects.filter(project=project, query__round_number__in=numbers, votes__gt=0).order_by(
         "query__priority"
     )
-    found: dict[int, list[Answer]] = defaultdict(list)
+    found: dict[int, list[AgreedAnswer]] = defaultdict(list)
     for number, record, choice, query_id in agreed.values_list("query__round_number", content, "choice", "query_id"):
-        found[number].append(Answer(record, choice, query_id))
+        found[number].append(AgreedAnswer(record, choice, query_id))
     return found
 
 
@@ -129,7 +129,7 @@ def _learn(
     project: Project,
     learner: StreamingLinearClassifier,
     batches: list[StreamBatch],
-    answers: dict[int, list[Answer]],
+    answers: dict[int, list[AgreedAnswer]],
     featurizer: Featurizer,
 ) -> None:
     everything = [answer for batch in batches for answer in answers.get(batch.number, [])]
@@ -169,7 +169,9 @@ def _learn(
         learner.partial_fit(rows[own], choices[own], denominator=denominator)
 
 
-def _add_up(learner: RunningSums, numbers: list[int], answers: dict[int, list[Answer]], featurizer: Featurizer) -> None:
+def _add_up(
+    learner: RunningSums, numbers: list[int], answers: dict[int, list[AgreedAnswer]], featurizer: Featurizer
+) -> None:
     """Release the sums of an epoch with each of these batches."""
     read: dict[int, tuple[NDArray[np.float32], NDArray[np.int64]]] = {}
     for number in _read_for(learner, numbers):

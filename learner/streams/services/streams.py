@@ -18,7 +18,7 @@ from annotation.data.services import streams as records
 from annotation.models import Project, QuestionKind
 from annotation.statement.label_budget import questions_left
 from learner.configuration.pool import featurizer_of
-from learner.configuration.stream import policy_of, records_at_once, screen_of, stream_event
+from learner.configuration.stream import policy_of, records_at_once, stream_event, stream_screen
 from learner.estimators.bandit import BanditMutualInformationOGD, Guess
 from learner.estimators.streaming import StreamingLinearClassifier
 from learner.linear_model import LinearModel
@@ -113,7 +113,7 @@ def _examine(project: Project, stream: Stream) -> bool:
         rows,
         first_slot=stream.next_slot,
         state=BatchState(stream.next_slot, stream.batches_closed, tuple(stream.open_slots)),
-        examiner=screen_of(project, updates=stream.batches_used),
+        examiner=stream_screen(project, updates=stream.batches_used),
         policy=policy_of(project),
         model=LinearModel(learner.coef_, learner.intercept_, tuple(project.classes), "softmax"),
         rng=SecureRandom(),

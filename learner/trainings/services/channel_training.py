@@ -50,7 +50,7 @@ def train_on_questions(run: TrainingRun, lease: Lease) -> None:
         if paid is None
         else answer_selectors.responses_of(project)
     )
-    texts, counts = randomized_answers.texts_of(project, X)
+    texts, counts = randomized_answers.gate_features(project, X)
     rows = np.ascontiguousarray(X[known.examples.rows])
     estimator.fit_responses(rows, known.likelihoods, texts=texts, weights=counts)
     model = LinearModel(estimator.coef_, estimator.intercept_, tuple(project.classes), "softmax")
@@ -76,7 +76,7 @@ def train_on_questions(run: TrainingRun, lease: Lease) -> None:
             parent=paid,
             operation="training on randomised answers",
             purpose=f"train version {run.version}",
-            subject=attempts.subject_of(run),
+            subject=attempts.attempt_subject(run),
             output_digest=staged.digest,
             key=attempt_key(run, run.attempt),
         )

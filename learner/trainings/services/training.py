@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from annotation.choices.label_types.class_sets import members_of
+from annotation.choices.label_types.class_sets import set_members
 from annotation.models import Oracle, Project
 from learner import selectors
 from learner.configuration.pool import charged_event, estimator_of
@@ -36,7 +36,7 @@ def train_model(*, run_id: str) -> None:
     """Train on every label up to the run's last one and release the model; a missed certificate releases nothing."""
     related = ("project__pool_account", "project__labels_account", "block__committed_entry__account")
     run = TrainingRun.objects.select_related(*related).get(pk=run_id)
-    with attempts.attempt_at(run) as lease:
+    with attempts.charged_attempt(run) as lease:
         if lease is None:
             return
         if run.stream_batches is not None:
@@ -58,7 +58,7 @@ def train_model(*, run_id: str) -> None:
             estimator.set_params(earlier=earlier.sums, own_weight=earlier.own_weight, prior=_start(run.project))
         room.find_room(run.project)
         lease.check()
-        reservation = attempts.reserve(
+        reservation = attempts.reserve_attempt(
             run,
             account=selectors.training_account(run.project),
             event=_event(run, estimator, featurizer),
@@ -126,7 +126,7 @@ def _fit(
         slots, n_slots = pool_selectors.question_slots(run.project, examples)
         estimator.fit_slots(rows, classes, slots=slots, n_slots=n_slots)
     elif isinstance(estimator, PrivateLabelSets):
-        estimator.fit(rows, members_of(classes, len(run.project.classes)))
+        estimator.fit(rows, set_members(classes, len(run.project.classes)))
     else:
         estimator.fit(rows, classes)
     if not estimator.releasable:

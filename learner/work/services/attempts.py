@@ -24,7 +24,7 @@ from privacy.wording import say
 MAX_ATTEMPTS = 10
 
 
-def subject_of(row: Round | TrainingRun) -> str:
+def attempt_subject(row: Round | TrainingRun) -> str:
     """Return what the ledger sums the attempts of one round, or of one release, under."""
     return f"round:{row.number}" if isinstance(row, Round) else f"release:{row.version}"
 
@@ -49,15 +49,15 @@ class ChargedEnding(work.Ending):
             _charge_open(row, attempts=range(1, row.attempt + 1))
 
 
-def attempt_at(row: Round | TrainingRun) -> AbstractContextManager[work.Lease | None]:
+def charged_attempt(row: Round | TrainingRun) -> AbstractContextManager[work.Lease | None]:
     """Take the row for one attempt, as `work.attempt_at` does; what it reserved stays charged however it ends."""
     return work.attempt_at(row, ChargedEnding())
 
 
-def reserve(row: Round | TrainingRun, *, account: BudgetAccount, event: Event, purpose: str) -> LedgerEntry:
+def reserve_attempt(row: Round | TrainingRun, *, account: BudgetAccount, event: Event, purpose: str) -> LedgerEntry:
     """Hold the cost of this attempt, durably, before anything private is read."""
     entry = ledger.reserve(
-        account=account, event=event, purpose=purpose, key=attempt_key(row, row.attempt), subject=subject_of(row)
+        account=account, event=event, purpose=purpose, key=attempt_key(row, row.attempt), subject=attempt_subject(row)
     )
     row.reservation = entry
     row.save(update_fields=["reservation"])
@@ -66,7 +66,7 @@ def reserve(row: Round | TrainingRun, *, account: BudgetAccount, event: Event, p
 
 def asked_digest(chosen: Round, ids: NDArray[np.int64]) -> str:
     """Return what the ledger keeps of the ids a round asked about; others cannot hold guesses against it."""
-    return keyed_digest(ids, of=f"{chosen.project.pool_account.scope} {subject_of(chosen)}")
+    return keyed_digest(ids, of=f"{chosen.project.pool_account.scope} {attempt_subject(chosen)}")
 
 
 def record_free_use(
@@ -79,7 +79,7 @@ def record_free_use(
             parent=gate,
             operation=operation,
             purpose=purpose,
-            subject=subject_of(row),
+            subject=attempt_subject(row),
             output_digest=output_digest,
             key=attempt_key(row, row.attempt, part=f"gate {gate.sequence}"),
         )

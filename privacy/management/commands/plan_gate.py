@@ -13,7 +13,7 @@ import pyarrow.dataset
 from django.core.management.base import BaseCommand, CommandError
 
 from privacy import planning
-from privacy.accounting.gate_planning import GateChoice
+from privacy.accounting.gate_planning import PlannedGate
 from privacy.contributions.reading import check_unit
 from privacy.gate import KAnonymityGate, ThresholdGate
 from privacy.normalizers import Normalizer
@@ -101,7 +101,7 @@ def _gate_row(gate: KAnonymityGate | ThresholdGate) -> dict[str, Any]:
     return {"gate": f"threshold {gate.event().threshold:.3g}, {gate.noise} noise"}
 
 
-def _plan(frequencies: Frequencies, choices: list[GateChoice], options: dict[str, Any]) -> dict[str, Any]:
+def _plan(frequencies: Frequencies, choices: list[PlannedGate], options: dict[str, Any]) -> dict[str, Any]:
     unit, cap = options["unit"], options["texts_per_contributor"]
     rows = []
     for choice in choices:
@@ -143,7 +143,7 @@ def _batches(options: dict[str, Any]) -> Iterator[pa.RecordBatch]:
         raise CommandError(f"{path.name} cannot be read: is it {path.suffix[1:]}, and are its texts UTF-8?") from None
 
 
-def _row(choice: GateChoice) -> dict[str, float]:
+def _row(choice: PlannedGate) -> dict[str, float]:
     return {"k": choice.k, "sampling_rate": choice.sampling_rate, "records_needed": round(choice.records_needed, 1)}
 
 

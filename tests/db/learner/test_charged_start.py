@@ -127,7 +127,7 @@ def test_every_release_states_the_account_and_descends_from_the_start(opened, mo
     start = WarmStart.objects.get()
     assert priors[0].to_json() == LinearModel.from_json(start.weights).to_json()
     assert start.entry in release.lineage.all()
-    assert selectors.accounts_of(project)[-1] == account
+    assert selectors.guarantee_accounts(project)[-1] == account
     assert [terms["protects"] for terms in release.guarantee][-1] == account.label
     with releases.open_file(release=release, name="privacy.json") as file:
         document = json.load(file)
@@ -147,7 +147,7 @@ def test_what_cannot_start_a_model_is_refused(project):
     assert not Dataset.objects.exists()
     assert start_with(project, labels=False).state == DatasetState.REFUSED
     assert not Record.objects.exists()
-    assert selectors.accounts_of(project) == [project.pool_account]
+    assert selectors.guarantee_accounts(project) == [project.pool_account]
     used = start_with(project)
     assert used.state == DatasetState.READY
     with pytest.raises(InvalidUpload, match="has a private start already"):

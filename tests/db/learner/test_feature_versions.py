@@ -80,7 +80,7 @@ def test_a_running_project_goes_on_in_the_new_version_alone(monkeypatch):
 def test_rows_far_apart_are_the_rows_of_the_file(monkeypatch):
     monkeypatch.setattr(features, "SCATTERED_ROWS", 3)
     given_back = []
-    monkeypatch.setattr(features, "let_go", given_back.append)
+    monkeypatch.setattr(features, "let_go_of_files", given_back.append)
     X = np.arange(60, dtype=np.float32).reshape(20, 3)
     few = features.scattered(X)
     rows = np.array([19, 0, 7, 7, 3, 12, 1])

@@ -15,7 +15,7 @@ from annotation.questions.services import conversing, correcting, labels, queue
 from learner import notices
 from learner.models import Round
 from learner.next_step import Step, project_status
-from learner.selectors import accounts_of
+from learner.selectors import guarantee_accounts
 from privacy.selectors import guarantee
 from privacy.services import ledger
 from tests import learning
@@ -137,10 +137,10 @@ def test_an_answer_that_came_back_is_told_to_its_annotator_alone():
 
 def lower(project, share):
     """Lower the pool's limit until `share` of it is what was spent."""
-    (account,) = accounts_of(project)
+    (account,) = guarantee_accounts(project)
     now = guarantee(account)
     limit = Decimal(repr(round(now.epsilon_spent / share, 6)))
-    ledger.change_limit(
+    ledger.change_account_limits(
         account=account,
         epsilon_limit=limit,
         delta_limit=Decimal(repr(now.delta_limit)),

@@ -84,7 +84,7 @@ def test_what_has_no_rho_is_refused_once_something_was_charged(project):
 def test_an_account_that_people_share_stays_as_it_is():
     project = learning.open_trusted(make_user(), **MANY | {"training_epsilon": 1.7})
     assert project.pool_account.filter == "pure"
-    population = populations.open_population(
+    population = populations.open_shared_account(
         name="People", unit="record", filter="pure", epsilon_limit=50.0, delta_limit=0.01, actor="ada"
     )
     populations.join_population(

@@ -110,7 +110,7 @@ class World:
             for steps in limits
         ]
         commons = [
-            populations.open_population(
+            populations.open_shared_account(
                 name=f"model {uuid4()}",
                 unit="contributor",
                 filter=filter_name,
@@ -190,7 +190,7 @@ class World:
         higher = any(more > limit for more, limit in zip(wanted, before, strict=True))
         refusal = ""
         try:
-            ledger.change_limit(
+            ledger.change_account_limits(
                 account=account, epsilon_limit=epsilon, delta_limit=delta, actor="hypothesis", reason="r"
             )
         except errors.BudgetExceeded:

@@ -35,7 +35,7 @@ def story(account, priced):
     ledger.record_post_processing(account=account, parent=opened, key=uuid4(), **asked)
     reserve(priced(0.125, 1e-7))
     ledger.charge_stale(older_than=timedelta(0))
-    ledger.change_limit(account=account, epsilon_limit=2, delta_limit=2e-6, actor="ada", reason="more")
+    ledger.change_account_limits(account=account, epsilon_limit=2, delta_limit=2e-6, actor="ada", reason="more")
     reserve(priced(0.125))
     return account
 

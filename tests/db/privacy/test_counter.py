@@ -253,7 +253,9 @@ def test_a_ledger_that_forgot_anything_admits_nothing_anywhere(open_account, pri
     attempts = [
         lambda: reserve(whole, priced(0.25)),
         lambda: open_account(),
-        lambda: ledger.change_limit(account=whole, epsilon_limit=9.0, delta_limit=1e-6, actor="ada", reason="more"),
+        lambda: ledger.change_account_limits(
+            account=whole, epsilon_limit=9.0, delta_limit=1e-6, actor="ada", reason="more"
+        ),
     ]
     if sequence:
         attempts.append(lambda: reserve(short, priced(0.5)))

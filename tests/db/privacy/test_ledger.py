@@ -282,21 +282,23 @@ def test_nothing_descends_from_what_gave_no_output(account, priced, settle):
 
 def test_a_limit_can_rise_and_fall_to_what_is_spent(account, priced):
     reserve(account, priced(0.5))
-    entry = ledger.change_limit(account=account, epsilon_limit=0.5, delta_limit=0, actor="ada", reason="enough")
+    entry = ledger.change_account_limits(
+        account=account, epsilon_limit=0.5, delta_limit=0, actor="ada", reason="enough"
+    )
     assert (account.epsilon_limit_nano, account.delta_limit_atto) == (500_000_000, 0)
     assert (entry.actor, entry.reason) == ("ada", "enough")
     with pytest.raises(errors.BudgetExceeded):
         reserve(account, priced(NANO))
     with pytest.raises(errors.BudgetExceeded, match="below what is spent"):
-        ledger.change_limit(account=account, epsilon_limit=0.499, delta_limit=0, actor="ada", reason="less")
-    ledger.change_limit(account=account, epsilon_limit=2, delta_limit=0, actor="ada", reason="more")
+        ledger.change_account_limits(account=account, epsilon_limit=0.499, delta_limit=0, actor="ada", reason="less")
+    ledger.change_account_limits(account=account, epsilon_limit=2, delta_limit=0, actor="ada", reason="more")
     reserve(account, priced(1.5))
 
 
 def test_a_zcdp_limit_keeps_its_share_of_delta(open_account):
     account = open_account(filter="zcdp", delta_share=Decimal("0.1"))
     before = account.rho_limit_nano
-    ledger.change_limit(account=account, epsilon_limit=2.0, delta_limit=2e-6, actor="ada", reason="more")
+    ledger.change_account_limits(account=account, epsilon_limit=2.0, delta_limit=2e-6, actor="ada", reason="more")
     assert terms.delta_share(account) == Decimal("0.1")
     assert account.rho_limit_nano > before
 

@@ -173,7 +173,7 @@ class LedgerMachine(RuleBasedStateMachine):
             "delta_limit": delta_steps * 1e-9,
         }
         try:
-            entry = ledger.change_limit(account=self.account, actor="hypothesis", reason="r", **wanted)
+            entry = ledger.change_account_limits(account=self.account, actor="hypothesis", reason="r", **wanted)
         except errors.BudgetExceeded:
             assert self._limits() == self.plain.limit
         else:

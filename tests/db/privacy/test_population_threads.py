@@ -19,7 +19,7 @@ DIGEST = "ab" * 32
 
 
 def opened(epsilon_limit: float):
-    return populations.open_population(
+    return populations.open_shared_account(
         name=f"People {uuid4()}",
         unit="contributor",
         filter="pure",

@@ -35,7 +35,7 @@ def population(db) -> Population:
 
 def opened(**terms) -> Population:
     given = {"unit": "contributor", "filter": "pure", "epsilon_limit": 2.0, "delta_limit": 1e-5}
-    return populations.open_population(name=f"People {uuid4()}", actor="ada", **given | terms)
+    return populations.open_shared_account(name=f"People {uuid4()}", actor="ada", **given | terms)
 
 
 def join(population, *accounts, number=1):

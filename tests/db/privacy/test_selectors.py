@@ -85,21 +85,21 @@ def test_totals_leave_voided_reservations_out(account, priced):
 )
 def test_a_forecast_is_what_can_really_be_reserved(account, priced, event, times):
     reserve(account, priced(0.125))
-    assert selectors.forecast(account, priced(**event)) == times
+    assert selectors.payments_left(account, priced(**event)) == times
     if times is not None:
         for _ in range(times):
             reserve(account, priced(**event))
-        assert selectors.forecast(account, priced(**event)) == 0
+        assert selectors.payments_left(account, priced(**event)) == 0
 
 
 def test_a_forecast_in_rho(open_account, priced):
     account = open_account(filter="zcdp")
-    assert selectors.forecast(account, priced(gaussian=True, rho=0.005)) == account.rho_limit_nano // 5_000_000
+    assert selectors.payments_left(account, priced(gaussian=True, rho=0.005)) == account.rho_limit_nano // 5_000_000
 
 
 def test_a_forecast_of_what_has_no_proof_is_refused(account, priced):
     with pytest.raises(UnsoundCombination):
-        selectors.forecast(account, priced(gaussian=True, rho=0.1))
+        selectors.payments_left(account, priced(gaussian=True, rho=0.1))
 
 
 def test_accounts_with_open_reservations(open_account, priced):

@@ -48,8 +48,8 @@ LEDGER = [
     Mutant(
         "rows read before their reservation",
         "learner/trainings/services/training.py",
-        "        reservation = attempts.reserve(",
-        "        _fit(run, estimator, featurizer, progress)\n        reservation = attempts.reserve(",
+        "        reservation = attempts.reserve_attempt(",
+        "        _fit(run, estimator, featurizer, progress)\n        reservation = attempts.reserve_attempt(",
         (
             "tests/db/learner/trainings/test_training.py::test_a_budget_spent_behind_our_back_fails_the_run_and_reads_nothing",
         ),

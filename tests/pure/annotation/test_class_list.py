@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.questions.class_list import codes_of, listed
+from annotation.questions.class_list import codes_of, listed_classes
 
 
 def test_a_code_is_of_the_names_own_letters_where_one_is_left():
@@ -26,6 +26,6 @@ def test_names_alike_but_for_a_number_have_two_letters_as_long_as_there_are_any(
 
 def test_words_about_a_class_are_found_without_case_and_with_their_first_alternative():
     said = ("Cash: {coins|notes} and more", "cash: money", "other:", "nobody: x")
-    cash, card = listed(("cash", "card"), said)
+    cash, card = listed_classes(("cash", "card"), said)
     assert (cash.words, cash.code) == (("coins and more", "money"), "")
     assert card.words == ()

@@ -13,7 +13,7 @@ from annotation.data.parsers.guessing import guess_columns, remembered
 from annotation.data.parsers.preview import PreviewCell, PreviewRow, preview_of
 from annotation.data.parsers.reading import Format, Upload
 from annotation.data.parsers.rows import Layout
-from annotation.data.parsers.shapes import Shape, shape_of
+from annotation.data.parsers.shapes import FileShape, shape_of
 from annotation.errors import InvalidUpload
 from tests.pure.annotation.data.test_parsers import GREY, IMAGE, archive, png
 
@@ -55,16 +55,21 @@ TASKS = json.dumps(
 @pytest.mark.parametrize(
     ("data", "name", "options", "expected"),
     [
-        (b"id,text\n1,a\n", "a.csv", {}, Shape(Format.CSV, ("id", "text"), ",")),
-        (b"\n id ; text, long ; x\n", "a.csv", {}, Shape(Format.CSV, ("id", "text, long", "x"), ";")),
-        (b"a\tb\n", "a.tsv", {}, Shape(Format.TSV, ("a", "b"), "\t")),
-        (b"a;b|c\n", "a.csv", {"delimiter": "|"}, Shape(Format.CSV, ("a;b", "c"), "|")),
-        (b"ham\thello\n", "a", {"has_header": False}, Shape(Format.CSV, ("1", "2"), "\t")),
-        (b'a "b",c\n', "a.csv", {"quoting": False}, Shape(Format.CSV, ('a "b"', "c"), ",")),
-        (gzip.compress(b'{"a": 1}\n{"b": 2}\nno\n', mtime=0), "a.jsonl.gz", {}, Shape(Format.JSON_LINES, ("a", "b"))),
-        (parquet(a=[1], b=["x"]), "a", {}, Shape(Format.PARQUET, ("a", "b"))),
-        (archive(**{"a.png": png(GREY)}), "a.zip", {}, Shape(Format.IMAGES, ("file",))),
-        (TASKS, "a.json", {}, Shape(Format.TASKS, ("text", "who", "note"), None, ("topic",), ("4",))),
+        (b"id,text\n1,a\n", "a.csv", {}, FileShape(Format.CSV, ("id", "text"), ",")),
+        (b"\n id ; text, long ; x\n", "a.csv", {}, FileShape(Format.CSV, ("id", "text, long", "x"), ";")),
+        (b"a\tb\n", "a.tsv", {}, FileShape(Format.TSV, ("a", "b"), "\t")),
+        (b"a;b|c\n", "a.csv", {"delimiter": "|"}, FileShape(Format.CSV, ("a;b", "c"), "|")),
+        (b"ham\thello\n", "a", {"has_header": False}, FileShape(Format.CSV, ("1", "2"), "\t")),
+        (b'a "b",c\n', "a.csv", {"quoting": False}, FileShape(Format.CSV, ('a "b"', "c"), ",")),
+        (
+            gzip.compress(b'{"a": 1}\n{"b": 2}\nno\n', mtime=0),
+            "a.jsonl.gz",
+            {},
+            FileShape(Format.JSON_LINES, ("a", "b")),
+        ),
+        (parquet(a=[1], b=["x"]), "a", {}, FileShape(Format.PARQUET, ("a", "b"))),
+        (archive(**{"a.png": png(GREY)}), "a.zip", {}, FileShape(Format.IMAGES, ("file",))),
+        (TASKS, "a.json", {}, FileShape(Format.TASKS, ("text", "who", "note"), None, ("topic",), ("4",))),
     ],
 )
 def test_what_a_file_has_to_offer(data, name, options, expected):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpal_site.serving import arrival
-from dpal_site.serving.arrival import Arrival, arrived
+from dpal_site.serving.arrival import ConnectionInput, arrived
 
 GET = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 POST = b"POST / HTTP/1.1\r\nHost: a\r\n"
@@ -46,17 +46,17 @@ def pieces(brought):
 @pytest.mark.parametrize(
     ("brought", "state"),
     [
-        (b"", Arrival.NOTHING),
-        (b"GET / HT", Arrival.PART),
-        (GET, Arrival.WHOLE),
-        (GET + b"GET /", Arrival.WHOLE),
-        (POST + b"Content-Length: 3\r\n\r\nab", Arrival.PART),
-        (POST + b"Content-Length: 3\r\n\r\nabc", Arrival.WHOLE),
-        (POST + b"Content-Length: 9999999\r\n\r\nabc", Arrival.LONG),
-        (POST + b"Content-Length: 3\r\nContent-Length: 9\r\n\r\nabc", Arrival.LONG),
-        (POST + b"Transfer-Encoding: chunked\r\n\r\n", Arrival.LONG),
-        (POST + b"Content-Length: 3\r\nExpect: 100-continue\r\n\r\n", Arrival.LONG),
-        (b"GET /" + b"a" * arrival.MOST_HEAD_BYTES, Arrival.TOO_LONG),
+        (b"", ConnectionInput.NOTHING),
+        (b"GET / HT", ConnectionInput.PART),
+        (GET, ConnectionInput.WHOLE),
+        (GET + b"GET /", ConnectionInput.WHOLE),
+        (POST + b"Content-Length: 3\r\n\r\nab", ConnectionInput.PART),
+        (POST + b"Content-Length: 3\r\n\r\nabc", ConnectionInput.WHOLE),
+        (POST + b"Content-Length: 9999999\r\n\r\nabc", ConnectionInput.LONG),
+        (POST + b"Content-Length: 3\r\nContent-Length: 9\r\n\r\nabc", ConnectionInput.LONG),
+        (POST + b"Transfer-Encoding: chunked\r\n\r\n", ConnectionInput.LONG),
+        (POST + b"Content-Length: 3\r\nExpect: 100-continue\r\n\r\n", ConnectionInput.LONG),
+        (b"GET /" + b"a" * arrival.MOST_HEAD_BYTES, ConnectionInput.TOO_LONG),
     ],
 )
 def test_states(brought, state):
@@ -66,7 +66,7 @@ def test_states(brought, state):
 @given(st.lists(st.sampled_from(WORDS), max_size=8).map(b"".join))
 def test_nobody_waits_behind_a_whole_request(said):
     brought = said.lstrip(b"\r\n")
-    if arrived(brought) is not Arrival.WHOLE:
+    if arrived(brought) is not ConnectionInput.WHOLE:
         return
     try:
         request = next(RequestParser(Config(), pieces(brought), ("127.0.0.1", 1)))

@@ -8,7 +8,7 @@ from pathlib import Path
 import allauth
 import pytest
 
-from dpal_site.catalogues import Message, compile_catalogue, messages_in, read_catalogue
+from dpal_site.catalogues import CatalogueMessage, compile_catalogue, messages_in, read_catalogue
 from dpal_site.embedded.servers import REPOSITORY
 from dpal_site.management.commands.compile_translations import PACKAGES
 
@@ -107,12 +107,12 @@ def test_messages_are_found_in_code_and_pages(tmp_path: Path):
         "{{ x|default:_('7') }}"
     )
     assert messages_in([tmp_path]) == {
-        Message("one two"),
-        Message("%(n)d a", "%(n)d b"),
-        Message("four"),
-        Message("five %(n)s (%%)"),
-        Message("%(n)s six", "%(n)s sixes"),
-        Message("7"),
+        CatalogueMessage("one two"),
+        CatalogueMessage("%(n)d a", "%(n)d b"),
+        CatalogueMessage("four"),
+        CatalogueMessage("five %(n)s (%%)"),
+        CatalogueMessage("%(n)s six", "%(n)s sixes"),
+        CatalogueMessage("7"),
     }
 
 

@@ -4,7 +4,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from environs import EnvValidationError
 
-from dpal_site.environment import AT_LEAST_ONE, env, one_of
+from dpal_site.environment import AT_LEAST_ONE, env, one_of_words
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +48,7 @@ def test_what_breaks_its_rule_is_named_and_not_shown(monkeypatch):
     for read in (
         lambda: env.int("DPAL_THING", 1),
         lambda: env.bool("DPAL_THING", False),
-        lambda: env.str("DPAL_THING", "", validate=one_of("few", "all")),
+        lambda: env.str("DPAL_THING", "", validate=one_of_words("few", "all")),
     ):
         with pytest.raises(EnvValidationError, match="DPAL_THING") as refused:
             read()

@@ -14,7 +14,7 @@ import learner.errors
 import privacy.errors
 from dpal_site.catalogues import UNTRANSLATED, read_catalogue
 from dpal_site.embedded.servers import REPOSITORY
-from privacy.wording import fields_of
+from privacy.wording import template_fields
 
 GERMAN = read_catalogue(REPOSITORY / "locale" / "de" / "LC_MESSAGES" / "django.po")
 SAYING = {"say", "say_many", "said_together", "rules_together"}
@@ -223,8 +223,8 @@ def test_a_translation_has_the_fields_of_its_sentence():
     for key, told in GERMAN.items():
         forms = key.split("\0")
         if is_template(forms[-1]):
-            known = set().union(*map(fields_of, forms))
-            assert all(set(fields_of(text)) <= known for text in told), key
+            known = set().union(*map(template_fields, forms))
+            assert all(set(template_fields(text)) <= known for text in told), key
             assert len(forms) == 1 or "n" in known, "the number is called n"
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from learner.releases.evaluation import constant_outcome, count_outcomes, macro_f1, measures
-from learner.releases.model_card import accuracy
+from learner.releases.model_card import accuracy_section
 
 
 def test_the_likeliest_class_of_the_examples_is_the_constant():
@@ -33,8 +33,8 @@ def test_the_card_says_it_where_a_model_is_worth_nothing():
         "macro_f1": 0.4,
         "calibration_error": 0.1,
     }
-    assert "no more often than always giving" in accuracy([metric])[-1]
-    assert "no more often" not in " ".join(accuracy([metric | {"constant": 0.59}]))
+    assert "no more often than always giving" in accuracy_section([metric])[-1]
+    assert "no more often" not in " ".join(accuracy_section([metric | {"constant": 0.59}]))
     described = metric | {"constant": 0.5, "version_0": 0.6}
-    assert "no more often than the words about the classes" in accuracy([described])[-1]
-    assert "no more often" not in " ".join(accuracy([described | {"version_0": 0.59}]))
+    assert "no more often than the words about the classes" in accuracy_section([described])[-1]
+    assert "no more often" not in " ".join(accuracy_section([described | {"version_0": 0.59}]))

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privacy.contributions.coins import hash_key, share_key
-from privacy.contributions.spill import encoded, plain
+from privacy.contributions.spill import encoded_again, without_dictionaries
 from privacy.gate import KAnonymityGate, ThresholdGate
 from privacy.mechanisms.randomness import SimulationRandom
 
@@ -44,8 +44,8 @@ def collected(gate, records, cuts):
 
 def split(gate, table, shares):
     """Cut a digest, or text rows, into its shares."""
-    place, written = gate.shares_of(table, key=KEY, shares=shares), plain(table)
-    return [encoded(written.filter(pa.array(place == share)), table.schema) for share in range(shares)]
+    place, written = gate.shares_of(table, key=KEY, shares=shares), without_dictionaries(table)
+    return [encoded_again(written.filter(pa.array(place == share)), table.schema) for share in range(shares)]
 
 
 def in_shares(gate, tables, shares):

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from privacy.choices import Parameter
-from privacy.json_values import mistyped, pattern_of, read, written
+from privacy.json_values import mistyped, pattern_of, read, written_value
 
 PRICE = Parameter(
     name="price", type=Decimal, default=None, label="Price", above=0, at_most=10, decimals=4, optional=True
@@ -48,7 +48,7 @@ def test_a_value_is_read_in_its_type_or_left_as_it_is(value, wanted, found):
     ],
 )
 def test_what_is_written_is_read_as_the_same(value, decimals, text):
-    assert written(value, decimals) == text
+    assert written_value(value, decimals) == text
     assert read(text, type(value)) == value
 
 

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from privacy.wording import (
     Message,
     Messages,
-    fields_of,
     message_from,
     message_of,
     rules_together,
     said_together,
     say,
     say_many,
+    template_fields,
 )
 
 NOON = datetime(2026, 3, 1, 13, 0, 59, tzinfo=timezone(timedelta(hours=1)))
@@ -124,4 +124,4 @@ def test_a_number_reads_the_same_after_a_column(template, x):
     assert said == template.format(x=x)
     stored = json.loads(json.dumps(said.as_json(), allow_nan=False))
     assert message_from(stored) == said
-    assert set(fields_of(template)) == {"x"}
+    assert set(template_fields(template)) == {"x"}

@@ -115,7 +115,7 @@ def test_a_crowd_is_paid_by_its_checks_alone(crowd):
         (other.username, "4", "3", "1", "0", "0.3000"),
     ]
     # Managers see who agrees with whom all the same.
-    assert [sheet.accepted for sheet in quality.people_of(crowd)] == [2, 1]
+    assert [sheet.accepted for sheet in quality.annotators_work(crowd)] == [2, 1]
 
 
 def test_in_front_of_a_crowd_nobody_is_asked_because_others_disagreed(crowd):

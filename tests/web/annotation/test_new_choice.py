@@ -26,7 +26,7 @@ from annotation.models import Project
 from annotation.models.configurations import Configuration, KnownChoice
 from annotation.people.services import tokens
 from annotation.people.services.tokens import Scope
-from annotation.projects.forms.wizard import Step
+from annotation.projects.forms.wizard import WizardStep
 from annotation.projects.services.configuring import configure_project
 from annotation.projects.services.known_choices import note_choice
 from learner.models import Round
@@ -134,7 +134,7 @@ def shown(page) -> dict[str, object]:
 
 
 def test_the_wizard_offers_it_with_its_settings_help_and_rule(declared, client):
-    url = reverse("annotation:wizard", args=["pool-experts", Step.QUESTIONS])
+    url = reverse("annotation:wizard", args=["pool-experts", WizardStep.QUESTIONS])
     page = client.get(url)
     assert "long records more often" in page.content.decode()
     sent = {name: value for name, value in shown(page).items() if value is not None}

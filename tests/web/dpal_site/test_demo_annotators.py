@@ -7,7 +7,7 @@ from django.urls import reverse
 from annotation.models import Query, Role
 from annotation.people.services import members
 from dpal_site.demo import voice_log
-from dpal_site.demo.annotators import Page
+from dpal_site.demo.annotators import LabelPage
 from dpal_site.demo.plans import TextReader
 from tests import learning
 from tests.factories import make_user
@@ -23,7 +23,7 @@ def test_the_text_is_read_as_it_stands():
     members.add_member(project=project, user=annotator, role=Role.ANNOTATOR)
     client = Client()
     client.force_login(annotator)
-    page = Page("http://site/", client.get(reverse("annotation:label", args=[project.slug])).content.decode())
+    page = LabelPage("http://site/", client.get(reverse("annotation:label", args=[project.slug])).content.decode())
     assert page.question in {query.record.text for query in Query.objects.filter(project=project)}
     assert page.forms["answer"].choices == ["0", "1"]
 
@@ -33,5 +33,5 @@ def test_a_known_sentence_is_answered_by_its_class(label):
     known = voice_log.known_sentences()
     text = next(text for text, of_class in known.items() if of_class == label)
     kept = '<template><div id="question">somebody else is here <p>now</p></div></template>'
-    page = Page("http://site/", f'<div id="question">{text}</div>{kept}')
+    page = LabelPage("http://site/", f'<div id="question">{text}</div>{kept}')
     assert TextReader(known)(page, None) == label

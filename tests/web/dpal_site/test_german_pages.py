@@ -10,12 +10,12 @@ from django.urls import reverse
 from django.utils.translation import override
 
 from annotation.models import Project, ReportKind, Role
-from annotation.projects.forms.wizard import Step
+from annotation.projects.forms.wizard import WizardStep
 from annotation.questions.services import comparing, gold, guidelines, labels, queue, reports
 from annotation.wording import told
 from dpal_site.catalogues import read_catalogue
 from dpal_site.embedded.servers import REPOSITORY
-from privacy.wording import Message, fields_of
+from privacy.wording import Message, template_fields
 from tests.factories import (
     add_members,
     answer_once,
@@ -88,7 +88,7 @@ def test_every_sentence_with_values_is_told_in_german(number):
     seen = 0
     for key in CATALOGUE:
         one, _, several = key.partition("\0")
-        fields = {**fields_of(one), **fields_of(several)} if "%(" not in key and "<" not in key else {}
+        fields = {**template_fields(one), **template_fields(several)} if "%(" not in key and "<" not in key else {}
         if not fields or not all(re.fullmatch("[a-z_]+", name) for name in fields):
             continue
         seen += 1
@@ -97,7 +97,7 @@ def test_every_sentence_with_values_is_told_in_german(number):
             said = told(Message(one, values, plural=several))
         assert not english_in(said), said
         assert "{" not in said
-        assert all(f"Feld {name}" in said for name in fields_of(one) if isinstance(values[name], str)), said
+        assert all(f"Feld {name}" in said for name in template_fields(one) if isinstance(values[name], str)), said
     assert seen > 250
 
 
@@ -114,7 +114,7 @@ def test_a_managers_pages(project, manager):
     ]
     addresses = [reverse(name, args=[project.slug]) for name in names]
     addresses += [reverse("annotation:dataset", args=[project.slug, project.datasets.get().pk])]
-    addresses += [reverse("annotation:wizard", args=["voice-crowd", step]) for step in Step]
+    addresses += [reverse("annotation:wizard", args=["voice-crowd", step]) for step in WizardStep]
     addresses += [reverse(name) for name in ("annotation:projects", "annotation:choose_preset", "annotation:tokens")]
     addresses += [reverse(name) for name in ("preferences", "account_email", "mfa_index", "usersessions_list")]
     for address in addresses:

@@ -39,7 +39,7 @@ class TestReadiness:
         assert (answer.status_code, answer.content) == (200, b"database: ok\nbroker: ok\nworker: ok\ndisk: ok\n")
 
     def test_a_silent_queue_is_named(self, settings):
-        heartbeats.beat("light")
+        heartbeats.write_heartbeat("light")
         Heartbeat.objects.create(name="heavy", seen_at=Now() - timedelta(seconds=settings.HEARTBEAT_LIMIT_SECONDS + 9))
         answer = Client().get("/readyz?check=worker")
         assert answer.status_code == 503

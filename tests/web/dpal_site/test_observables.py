@@ -18,7 +18,7 @@ from django.core.management import CommandError, call_command
 from django.template import engines
 from prometheus_client import REGISTRY, CollectorRegistry
 
-from annotation.choices.catalogue import CATALOGUE, declared
+from annotation.choices.catalogue import CATALOGUE, declaration_of
 from annotation.choices.label_types.catalogue import LABEL_TYPES
 from annotation.models import Project
 from annotation.models.letters import MailKind
@@ -164,7 +164,7 @@ def test_settings_in_a_release_are_those_that_managers_choose() -> None:
     """A column of a project that moves by itself would follow the answers into every release's configuration."""
     moving = {"id", "state", "labels_used_through", "labels_used_at"}
     columns = {field.name for field in Project._meta.concrete_fields if not field.is_relation} - moving - KEPT_INSIDE
-    chosen = {name for name in columns if declared(name) or CATALOGUE.kind_of(name)}
+    chosen = {name for name in columns if declaration_of(name) or CATALOGUE.kind_of(name)}
     rest = columns - chosen
     assert sorted(name for name in rest if not rows_for(REST, frozenset({"ModelOut.configuration"}), name)) == []
 

@@ -48,7 +48,7 @@ def test_the_page_shows_queues_work_and_failures_and_no_content(staff, broker):
     open_records(project, 2)
     (person,) = make_annotators(project, 1)
     queue.claim_next(project=project, user=person)
-    heartbeats.beat("heavy")
+    heartbeats.write_heartbeat("heavy")
     stalled(project)
     waiting = Job.objects.create(project=project, kind="gate")
     Job.objects.filter(pk=waiting.pk).update(created_at=timezone.now() - timedelta(hours=1))

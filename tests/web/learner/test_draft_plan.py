@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from annotation.choices.presets import PRESETS
 from annotation.models import Job, Project, WorkState
-from annotation.projects.forms.wizard import Step
+from annotation.projects.forms.wizard import WizardStep
 from annotation.projects.services import projects
 from learner.models.planning import PlanSimulation
 from learner.planning import plan_setups
@@ -46,10 +46,10 @@ def plan_of(preset: str) -> str:
 def typed(client: Client, preset: str, **budget: object) -> None:
     """Give the task, and the limits by the button that leads to the plan."""
     task = {"name": "Invoices", "question": "Fraud?", "classes": "fraud\nhonest", "data_kind": "text", "guidelines": ""}
-    assert client.post(at(preset, Step.TASK), task).status_code == 302
+    assert client.post(at(preset, WizardStep.TASK), task).status_code == 302
     defaults = PRESETS[preset].defaults
     limits = {name: defaults[name] for name in ("pool_epsilon", "pool_delta", "labels_epsilon") if name in defaults}
-    sent = client.post(at(preset, Step.BUDGET), {"level": "own", **limits, **budget, "go": "plan"})
+    sent = client.post(at(preset, WizardStep.BUDGET), {"level": "own", **limits, **budget, "go": "plan"})
     assert sent["Location"] == plan_of(preset)
 
 
@@ -97,7 +97,7 @@ def test_settings_without_a_proof_are_named_with_their_step(client: Client) -> N
 
 
 def test_a_simulation_needs_no_project_and_serves_the_project_later(client: Client, opener: User) -> None:
-    client.post(at("pool-experts", Step.MODEL), {"feature_dimension": "8", "go": "budget"})
+    client.post(at("pool-experts", WizardStep.MODEL), {"feature_dimension": "8", "go": "budget"})
     typed(client, "pool-experts")
     response = client.post(plan_of("pool-experts"), {"records": "300"})
     assert response["Location"] == plan_of("pool-experts") + "?records=300"
@@ -136,7 +136,7 @@ def test_a_simulation_needs_no_project_and_serves_the_project_later(client: Clie
 
 @pytest.mark.django_db(transaction=True)
 def test_the_job_of_no_project_is_worked_off(client: Client) -> None:
-    client.post(at("fraud-stream", Step.MODEL), {"feature_dimension": "4", "go": "budget"})
+    client.post(at("fraud-stream", WizardStep.MODEL), {"feature_dimension": "4", "go": "budget"})
     typed(client, "fraud-stream")
     client.post(plan_of("fraud-stream"), {"records": "2000"})
     job = Job.objects.get()

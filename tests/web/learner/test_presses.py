@@ -427,7 +427,7 @@ def close_block(scene: Scene, _act: Act) -> None:
 
 
 def assign_anew(scene: Scene, _act: Act) -> None:
-    free = assigning.annotators_of(scene.project).exclude(user=scene.annotator).get()
+    free = assigning.assignable_annotators(scene.project).exclude(user=scene.annotator).get()
     waiting = Query.objects.filter(project=scene.project, state=QueryState.OPEN).values_list("pk", flat=True)
     assert assigning.assign_chosen(project=scene.project, query_ids=list(waiting), person_id=free.user_id)
 

@@ -137,9 +137,9 @@ def test_a_candidate_predicts_nothing(project):
     "rows", [[{"other": 1}], [{"amount": [1]}], [{"amount": {}}], [{"amount": 1}, {"amount": 1, "b": 2}]]
 )
 def test_rows_of_declared_columns_alone_are_predicted(rows):
-    predictions.check_rows([{"amount": 1}, {"amount": None}, {}], declared=frozenset({"amount"}))
+    predictions.refuse_undeclared_columns([{"amount": 1}, {"amount": None}, {}], declared=frozenset({"amount"}))
     with pytest.raises(predictions.InputNotFitting) as refusal:
-        predictions.check_rows(rows, declared=frozenset({"amount"}))
+        predictions.refuse_undeclared_columns(rows, declared=frozenset({"amount"}))
     assert "other" not in str(refusal.value).replace("others", "")
 
 

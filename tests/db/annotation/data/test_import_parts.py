@@ -16,7 +16,7 @@ from annotation.data.parsers import parts as file_parts
 from annotation.data.parsers import sources
 from annotation.data.parsers.parts import find_cuts
 from annotation.data.services import bad_rows, datasets, import_parts, uploads
-from annotation.data.services.shared_rows import Comparison
+from annotation.data.services.shared_rows import ComparedRows
 from annotation.errors import InvalidUpload
 from annotation.models import Dataset, Job, Record
 from annotation.models.imports import ImportPart
@@ -202,7 +202,7 @@ def test_parts_read_from_the_last_to_the_first_wait_for_their_numbers(monkeypatc
         return taken
 
     monkeypatch.setattr(import_parts, "_take", take_and_let_go)
-    assert import_parts.read_part(dataset_id=dataset.pk)
+    assert import_parts.read_free_part(dataset_id=dataset.pk)
     assert not ImportPart.objects.filter(stored=False).exists()
     assert Dataset.objects.get(pk=dataset.pk).state == "receiving"
     reread(dataset)
@@ -212,7 +212,7 @@ def test_parts_read_from_the_last_to_the_first_wait_for_their_numbers(monkeypatc
 def test_a_part_whose_worker_dies_is_read_again_once(monkeypatch, cut_small):
     expected = read_whole(monkeypatch, "quoted.csv", FILES["quoted.csv"])
     dataset = opened("quoted.csv", FILES["quoted.csv"])
-    assert import_parts.read_part(dataset_id=dataset.pk)
+    assert import_parts.read_free_part(dataset_id=dataset.pk)
     stored = Record.objects.filter(dataset=dataset).count()
 
     class Killed(BaseException):
@@ -222,7 +222,7 @@ def test_a_part_whose_worker_dies_is_read_again_once(monkeypatch, cut_small):
         raise Killed
 
     with pytest.raises(Killed):
-        import_parts.read_part(dataset_id=dataset.pk, check=die)
+        import_parts.read_free_part(dataset_id=dataset.pk, check=die)
     assert Record.objects.filter(dataset=dataset).count() == stored > 0
     reread(dataset)
     assert outcome(dataset) == expected
@@ -234,7 +234,7 @@ def test_rows_kept_by_a_worker_that_died_are_read_by_another(monkeypatch, cut_sm
     ImportPart.objects.filter(number=0).update(held_until="2999-01-01T00:00Z")
     # It has counted its part and dies before anybody has counted the first.
     monkeypatch.setattr(import_parts, "_store_spooled", lambda part, spool, check: None)
-    assert import_parts.read_part(dataset_id=dataset.pk)
+    assert import_parts.read_free_part(dataset_id=dataset.pk)
     monkeypatch.undo()
     held = ImportPart.objects.get(number=1)
     assert held.row_count is not None
@@ -326,9 +326,9 @@ def test_a_refused_file_leaves_no_row_and_the_same_reason(monkeypatch, cut_small
 def test_a_cancelled_import_leaves_no_row_and_can_be_read_again(monkeypatch, cut_small):
     expected = read_whole(monkeypatch, "quoted.csv", FILES["quoted.csv"])
     dataset = opened("quoted.csv", FILES["quoted.csv"])
-    assert import_parts.read_part(dataset_id=dataset.pk)
+    assert import_parts.read_free_part(dataset_id=dataset.pk)
     Job.objects.filter(pk=dataset.job_id).update(cancelled_by="somebody")
-    assert not import_parts.read_part(dataset_id=dataset.pk)
+    assert not import_parts.read_free_part(dataset_id=dataset.pk)
     reread(dataset)
     assert not Record.objects.filter(dataset=dataset).exists()
     assert not ImportPart.objects.exists()
@@ -368,7 +368,7 @@ def test_parts_that_are_gone_end_an_attempt_and_no_upload(cut_small):
     import_parts.help_reading(dataset_id=dataset.pk)
     ImportPart.objects.all().delete()
     with pytest.raises(LookupError):
-        import_parts.collected(dataset, Comparison(dataset))
+        import_parts.collected(dataset, ComparedRows(dataset))
 
 
 def test_a_part_is_stored_only_when_it_was_counted(cut_small):

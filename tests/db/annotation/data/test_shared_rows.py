@@ -137,14 +137,14 @@ class TestBehindAGate:
         assert Dataset.objects.count() == 1
 
     def test_nor_of_one_that_came_while_the_file_was_read(self, crowd, owner, monkeypatch):
-        finish = shared_rows.Comparison.__init__
+        finish = shared_rows.ComparedRows.__init__
 
         def come_first(comparison, dataset, **options):
-            monkeypatch.setattr(shared_rows.Comparison, "__init__", finish)
+            monkeypatch.setattr(shared_rows.ComparedRows, "__init__", finish)
             bring(crowd, SAID, "pool", by=owner)
             finish(comparison, dataset, **options)
 
-        monkeypatch.setattr(shared_rows.Comparison, "__init__", come_first)
+        monkeypatch.setattr(shared_rows.ComparedRows, "__init__", come_first)
         refused = bring(crowd, ["quite another sentence"], "public_test", by=make_user("other"))
         assert refused.state == DatasetState.REFUSED
         assert refused.job.error.startswith("role: somebody else brought private rows")

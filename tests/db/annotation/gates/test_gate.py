@@ -197,7 +197,7 @@ def test_a_spent_budget_refuses_before_anything_is_read(crowd, monkeypatch):
     assert not GateRun.objects.exists()
     assert spent_nano(crowd) == 0
     monkeypatch.undo()
-    ledger.change_limit(
+    ledger.change_account_limits(
         account=crowd.pool_account, epsilon_limit=1.0, delta_limit=1e-3, actor="test", reason="more is needed"
     )
     dataset.refresh_from_db()

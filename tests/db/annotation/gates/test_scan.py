@@ -141,7 +141,7 @@ def test_progress_ends_with_the_last_row(monkeypatch):
     dataset = upload()
     told = []
     lease = SimpleNamespace(check=lambda: None, report=lambda **news: told.append(news["progress_done"]))
-    with scan.ready(dataset, lease) as engine:
+    with scan.ready_engine(dataset, lease) as engine:
         scan.release(dataset, gate.gate_of(dataset.project), lease, engine)
     assert told == [300, 600, len(TEXTS)]
 
@@ -227,9 +227,9 @@ def test_executors_are_told_where_files_lie_and_no_key(monkeypatch):
     from annotation.data.object_storage import ObjectStorage  # noqa: PLC0415 - slow import
     from dpal_site.file_address import storage_settings  # noqa: PLC0415
 
-    assert scan.store() == Folder(scan.default_storage.location)
+    assert scan.shared_store() == Folder(scan.default_storage.location)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "site")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     address = "s3://pools/site?endpoint_url=http://127.0.0.1:9&region=eu-central-1"
     monkeypatch.setattr(scan, "default_storage", ObjectStorage(**storage_settings(address)["OPTIONS"]))
-    assert scan.store() == Bucket("pools", "site", "http://127.0.0.1:9", "eu-central-1", "path")
+    assert scan.shared_store() == Bucket("pools", "site", "http://127.0.0.1:9", "eu-central-1", "path")

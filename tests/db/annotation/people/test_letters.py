@@ -50,8 +50,10 @@ def reachable(project, role=Role.ANNOTATOR, address=""):
 
 
 def tell(project, kind=MailKind.RELEASE, subject="version 1", **facts):
-    people = notices.members_of(project, (Role.ANNOTATOR, Role.MANAGER))
-    return notices.tell(project=project, people=people, kind=kind, subject=subject, facts=facts or {"version": 1})
+    people = notices.members_in_roles(project, (Role.ANNOTATOR, Role.MANAGER))
+    return notices.write_notice(
+        project=project, people=people, kind=kind, subject=subject, facts=facts or {"version": 1}
+    )
 
 
 def send_all(handed):

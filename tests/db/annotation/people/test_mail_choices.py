@@ -64,13 +64,13 @@ def test_a_language_is_kept_and_nothing_else_of_the_choice_changes():
 
 def test_mail_goes_to_the_first_confirmed_address_alone():
     person = make_user()
-    assert mail_choices.address_of(person) == ""
+    assert mail_choices.mail_address(person) == ""
     EmailAddress.objects.create(user=person, email="new@example.org", primary=True)
-    assert mail_choices.address_of(person) == ""
+    assert mail_choices.mail_address(person) == ""
     EmailAddress.objects.create(user=person, email="old@example.org", verified=True)
-    assert mail_choices.address_of(person) == "old@example.org"
+    assert mail_choices.mail_address(person) == "old@example.org"
     EmailAddress.objects.filter(email="new@example.org").update(verified=True)
-    assert mail_choices.address_of(person) == "new@example.org"
+    assert mail_choices.mail_address(person) == "new@example.org"
 
 
 def test_the_database_refuses_to_decline_what_is_no_kind():

@@ -21,8 +21,12 @@ def person_with(project, *, role=Role.ANNOTATOR, verified=True, **user):
 
 
 def tell(project, kind=MailKind.QUESTIONS, **changes):
-    values = {"people": notices.members_of(project, (Role.ANNOTATOR,)), "kind": kind, "subject": "round 1"} | changes
-    return notices.tell(project=project, **values)
+    values = {
+        "people": notices.members_in_roles(project, (Role.ANNOTATOR,)),
+        "kind": kind,
+        "subject": "round 1",
+    } | changes
+    return notices.write_notice(project=project, **values)
 
 
 def test_whoever_can_be_reached_and_wants_it_is_told_once():
@@ -44,7 +48,7 @@ def test_whoever_came_later_is_told_no_old_news():
     project = make_project()
     before = timezone.now()
     person_with(project)
-    assert tell(project, people=notices.members_of(project, (Role.ANNOTATOR,), since=before)) == 0
+    assert tell(project, people=notices.members_in_roles(project, (Role.ANNOTATOR,), since=before)) == 0
 
 
 @pytest.mark.parametrize("kind", MailKind.values)

@@ -20,7 +20,7 @@ from annotation.models.populations import PopulationManager, PopulationRequest
 from annotation.populations import selectors, services
 from annotation.populations.who_lost_what import who_lost_what
 from annotation.projects.services import configuring
-from annotation.statement.common_limit import common_limit_words
+from annotation.statement.common_limit import project_limit_words
 from privacy.accounting.events import GaussianEvent, OutputPerturbationEvent
 from privacy.errors import BudgetExceeded, UnsoundCombination
 from privacy.models import Quota
@@ -103,13 +103,13 @@ def contributors(project, *names):
 
 def test_a_higher_limit_takes_two_managers(population, managers):
     owner, second = managers
-    asked = services.change_limit(
+    asked = services.change_common_limit(
         population=population, epsilon_limit=6.0, delta_limit=1e-5, reason="a third project", actor=owner
     )
     assert guarantee(population.account).epsilon_limit == 4.0
     with pytest.raises(LimitRequestRefused, match="Another manager"):
-        services.approve(request_id=asked.pk, population=population, actor=owner)
-    services.approve(request_id=asked.pk, population=population, actor=second)
+        services.approve_population_request(request_id=asked.pk, population=population, actor=owner)
+    services.approve_population_request(request_id=asked.pk, population=population, actor=second)
     population.account.refresh_from_db()
     assert guarantee(population.account).epsilon_limit == 6.0
     entry = last_entry(population.account)
@@ -119,7 +119,9 @@ def test_a_higher_limit_takes_two_managers(population, managers):
 
 def test_a_lower_limit_takes_one(population, managers):
     assert (
-        services.change_limit(population=population, epsilon_limit=3.0, delta_limit=1e-5, reason="r", actor=managers[0])
+        services.change_common_limit(
+            population=population, epsilon_limit=3.0, delta_limit=1e-5, reason="r", actor=managers[0]
+        )
         is None
     )
     population.account.refresh_from_db()
@@ -128,18 +130,18 @@ def test_a_lower_limit_takes_one(population, managers):
 
 def test_a_refusal_changes_nothing_and_is_said_once(population, managers):
     def ask():
-        return services.change_limit(
+        return services.change_common_limit(
             population=population, epsilon_limit=6.0, delta_limit=1e-5, reason="r", actor=managers[0]
         )
 
     first = ask()
     with pytest.raises(LimitRequestRefused, match="asked for already"):
         ask()
-    assert services.refuse(request_id=first.pk, population=population, actor=managers[1])
+    assert services.refuse_population_request(request_id=first.pk, population=population, actor=managers[1])
     with pytest.raises(LimitRequestRefused, match="decided on"):
-        services.approve(request_id=first.pk, population=population, actor=managers[1])
+        services.approve_population_request(request_id=first.pk, population=population, actor=managers[1])
     withdrawn = ask()
-    services.refuse(request_id=withdrawn.pk, population=population, actor=managers[0])
+    services.refuse_population_request(request_id=withdrawn.pk, population=population, actor=managers[0])
     withdrawn.refresh_from_db()
     assert withdrawn.state == "withdrawn"
     late = ask()
@@ -149,17 +151,17 @@ def test_a_refusal_changes_nothing_and_is_said_once(population, managers):
         PopulationRequest.objects.filter(pk=late.pk).update(expires_at=Now() - timedelta(days=1))
         hold_everything()
         cursor.execute("ALTER TABLE annotation_populationrequest ENABLE TRIGGER USER")
-    assert services.expire_requests() == 1
+    assert services.expire_population_requests() == 1
 
 
 def test_a_further_manager_takes_two(population, managers):
     third = make_user()
-    asked = services.appoint_manager(population=population, user=third, reason="she joins us", actor=managers[0])
+    asked = services.ask_for_manager(population=population, user=third, reason="she joins us", actor=managers[0])
     assert population.managers.count() == 2
-    services.approve(request_id=asked.pk, population=population, actor=managers[1])
+    services.approve_population_request(request_id=asked.pk, population=population, actor=managers[1])
     assert selectors.populations_of(third).get() == population
     with pytest.raises(LimitRequestRefused, match="already"):
-        services.appoint_manager(population=population, user=third, reason="r", actor=managers[0])
+        services.ask_for_manager(population=population, user=third, reason="r", actor=managers[0])
 
 
 @pytest.mark.parametrize("who", ["self", "gone"])
@@ -212,8 +214,8 @@ def test_the_sheet_says_how_many_releases_are_left(population):
     assert [share.taken for share in sheet.shares] == pytest.approx([2 * cost, 2 * cost])
     assert sheet.guarantee.epsilon_spent == pytest.approx(4 * cost)
     assert sheet.shares[0].quota == pytest.approx(20.0)
-    assert common_limit_words(first).startswith("In the population Patients: ")
-    assert common_limit_words(make_project()).startswith("Outside any common limit")
+    assert project_limit_words(first).startswith("In the population Patients: ")
+    assert project_limit_words(make_project()).startswith("Outside any common limit")
 
 
 def test_what_the_population_cannot_pay_a_project_cannot(population):
@@ -294,7 +296,7 @@ def test_another_key_of_pseudonyms_finds_nobody(population, settings):
 def test_a_limit_raised_past_the_second_manager(population, managers):
     refused(
         "annotation_population_needs_second",
-        lambda: ledger.change_limit(
+        lambda: ledger.change_account_limits(
             account=population.account, epsilon_limit=5.0, delta_limit=1e-5, actor=managers[0], reason="alone"
         ),
     )
@@ -309,7 +311,7 @@ def test_a_manager_made_alone(population):
 
 def test_a_manager_twice(managers):
     with transaction.atomic():
-        bare = populations.open_population(
+        bare = populations.open_shared_account(
             name="x", unit="record", filter="pure", epsilon_limit=1.0, delta_limit=0.0, actor="t"
         )
     PopulationManager.objects.create(population=bare, user=managers[0])

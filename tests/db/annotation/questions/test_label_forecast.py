@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.models import Label, Project, Role
-from annotation.questions.label_forecast import forecast
+from annotation.questions.label_forecast import label_budget_forecast
 from annotation.questions.services import labelling, labels, queue
 from tests.factories import add_members, make_annotators, make_project, make_user, open_records
 from tests.owning import as_owner
@@ -43,7 +43,7 @@ def limited(project: Project, **limits: object) -> Project:
 
 
 def test_without_answers_there_is_no_pace() -> None:
-    found = forecast(limited(make_project(), labels_limit=100))
+    found = label_budget_forecast(limited(make_project(), labels_limit=100))
     assert (found.per_day, found.ends_on, found.rounds, found.questions) == (0.0, None, 10, 100)
 
 
@@ -51,7 +51,7 @@ def test_a_project_that_began_lately_is_judged_by_its_own_time() -> None:
     project = make_project()
     answered(project, 6, hours_ago=48)
     limited(project, labels_limit=36, price_per_label=Decimal("0.5"), currency="EUR")
-    found = forecast(project)
+    found = label_budget_forecast(project)
     # Six in two days are three a day; thirty more take ten days.
     assert found.per_day == pytest.approx(3, rel=0.01)
     assert found.days in (9, 10)
@@ -65,9 +65,9 @@ def test_answers_of_long_ago_set_no_pace_but_count() -> None:
     project = make_project()
     answered(project, 2, hours_ago=24 * 30)
     limited(project, labels_limit=10)
-    assert forecast(project).per_day == 0
+    assert label_budget_forecast(project).per_day == 0
     answered(project, 7, hours_ago=1)
-    found = forecast(project)
+    found = label_budget_forecast(project)
     # Over the whole week, since the project is older than that.
     assert found.per_day == pytest.approx(1)
     assert found.days in (0, 1)
@@ -77,7 +77,7 @@ def test_money_ends_before_answers_do() -> None:
     project = make_project()
     answered(project, 4, hours_ago=24)
     limited(project, labels_limit=1000, money_limit=Decimal(8), price_per_label=Decimal(1), currency="NOK")
-    found = forecast(project)
+    found = label_budget_forecast(project)
     assert found.questions == 4
     assert found.days in (0, 1)
 
@@ -85,7 +85,7 @@ def test_money_ends_before_answers_do() -> None:
 def test_a_date_beyond_all_plans_is_not_named() -> None:
     project = make_project()
     answered(project, 1, hours_ago=24)
-    assert forecast(limited(project, labels_limit=2_000_000_000)).ends_on is None
+    assert label_budget_forecast(limited(project, labels_limit=2_000_000_000)).ends_on is None
 
 
 def test_the_page_says_when_it_ends() -> None:

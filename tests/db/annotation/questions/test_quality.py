@@ -74,11 +74,11 @@ class TestChecks:
         ann, bob = make_annotators(project, 2)
         check = answer(project, ann, 1).query
         assert check.state == "gold"
-        (sheet,) = quality.people_of(project, only=[ann])
+        (sheet,) = quality.annotators_work(project, only=[ann])
         assert (sheet.checks.answered, sheet.accepted, sheet.refused) == (1, 0, 1)
         assert [(one.answered, one.wrong) for one in quality.checks_in_use(project)] == [(1, 1)]
         gold.retire_check(check=check.gold)
-        (sheet,) = quality.people_of(project, only=[ann])
+        (sheet,) = quality.annotators_work(project, only=[ann])
         assert (sheet.checks.answered, sheet.accepted, sheet.refused) == (0, 1, 0)
         assert list(quality.checks_in_use(project)) == []
         assert queue.claim_next(project=project, user=bob).query.state == "open"

@@ -14,7 +14,7 @@ from annotation.models import Label, Membership, Query
 from annotation.people.services import limits
 from annotation.projects.services import configuring, lifecycle
 from annotation.questions.services import labelling, labels, queue, review, undoing
-from annotation.statement.lines import Wanted, statement_page
+from annotation.statement.lines import WantedLines, statement_page
 from learner import next_step, selectors
 from learner.configuration.pool import answers_event_of
 from learner.features.static_encoder import StaticEncoder
@@ -431,7 +431,7 @@ def test_card_and_statement_say_how_answers_left(crowd):
         assert said in file.read().decode()
     with releases.open_file(release=release, name="privacy.json") as file:
         assert said in json.load(file)["answers"]
-    page = statement_page([crowd.labels_account], {}, Wanted(), 1)
+    page = statement_page([crowd.labels_account], {}, WantedLines(), 1)
     assert any(line.what.startswith("All answers were paid for, whatever is asked and trained") for line in page.lines)
     # A limit that rises has the card written anew, with the same sentence.
     limits.change_limit(

@@ -102,11 +102,11 @@ def test_answers_lose_what_they_said_and_keep_that_they_were_given(project) -> N
     answered = Label.objects.filter(query__in=about)
     assert answered.exists()
     ids = list(answered.values_list("pk", flat=True))
-    paid = [(sheet.answers, sheet.accepted) for sheet in people_of(project)]
+    paid = [(sheet.answers, sheet.accepted) for sheet in annotators_work(project)]
     agreed = Consensus.objects.filter(project=project).count()
     forget(project)
     assert set(Label.objects.filter(pk__in=ids).values_list("choice", flat=True)) == {None}
-    assert [(sheet.answers, sheet.accepted) for sheet in people_of(project)] == paid
+    assert [(sheet.answers, sheet.accepted) for sheet in annotators_work(project)] == paid
     text = b"".join(export_labels(project=project, format=ExportFormat.CSV, history=True)).decode()
     assert {int(row["question"]) for row in csv.DictReader(io.StringIO(text))}.isdisjoint(
         Query.objects.filter(emptied=True).values_list("pk", flat=True)

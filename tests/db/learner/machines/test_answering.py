@@ -18,7 +18,7 @@ from annotation.questions.services import labels, queue
 from annotation.questions.services.label_export import export_labels
 from learner.errors import WebhookRefused
 from learner.machines import endpoint as endpoints
-from learner.machines.endpoint import Endpoint, EndpointFault, ask, target_of
+from learner.machines.endpoint import Endpoint, EndpointFault, ask_model, target_of
 from learner.machines.services import answering
 from tests import learning
 from tests.db.learner.answers.test_randomized_answers import open_randomized
@@ -183,7 +183,7 @@ def test_a_reply_that_comes_byte_by_byte_is_cut_off(server):
     endpoint = Endpoint(f"http://{server.host}/", "small")
     began = time.monotonic()
     with pytest.raises(EndpointFault):
-        ask(endpoint, [], hosts=[], local=[server.host], seconds=1.0)
+        ask_model(endpoint, [], hosts=[], local=[server.host], seconds=1.0)
     assert time.monotonic() - began < 5
 
 

@@ -116,11 +116,15 @@ def test_a_limit_that_falls_or_rises_to_what_is_printed_leaves_the_card(project,
 def test_the_database_raises_no_limit_past_a_card(project, manager, release):
     account = project.pool_account
     with pytest.raises(IntegrityError, match="the card of an offered release prints a lower limit"):
-        ledger.change_limit(account=account, epsilon_limit=2.000000001, delta_limit=0.0, actor=manager, reason="more")
+        ledger.change_account_limits(
+            account=account, epsilon_limit=2.000000001, delta_limit=0.0, actor=manager, reason="more"
+        )
     with pytest.raises(IntegrityError, match="the card of an offered release prints a lower limit"):
-        ledger.change_limit(account=account, epsilon_limit=2.0, delta_limit=1e-18, actor=manager, reason="more")
+        ledger.change_account_limits(
+            account=account, epsilon_limit=2.0, delta_limit=1e-18, actor=manager, reason="more"
+        )
     releases.retire_release(release=release, reason="the limit rises")
-    ledger.change_limit(account=account, epsilon_limit=8.0, delta_limit=0.0, actor=manager, reason="more")
+    ledger.change_account_limits(account=account, epsilon_limit=8.0, delta_limit=0.0, actor=manager, reason="more")
 
 
 def test_what_is_printed_never_falls_below_the_account(project, release):

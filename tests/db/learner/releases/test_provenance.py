@@ -9,7 +9,7 @@ from learner.models import FeatureMatrix, ModelRelease
 from learner.releases.selectors import shown_configuration
 from learner.releases.services import releases
 from learner.releases.services.provenance import configuration_digest
-from privacy.audit.keys import decoded
+from privacy.audit.keys import decoded_key
 from privacy.audit.merkle import leaf_hash, verify_consistency, verify_inclusion
 from privacy.audit.notes import open_checkpoint
 from privacy.services.checkpoints import log_of, site_key
@@ -45,7 +45,7 @@ def test_a_manifest_says_where_the_version_came_from(release):
 
 
 def test_each_entry_of_a_release_is_proven_to_be_in_the_ledger(release):
-    key = decoded(site_key().public_key)
+    key = decoded_key(site_key().public_key)
     for place, account in zip(manifest_of(release)["ledger"], [release.project.pool_account], strict=True):
         checkpoint = open_checkpoint(place["checkpoint"], public_key=key)
         assert place["protects"] == account.label

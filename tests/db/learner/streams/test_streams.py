@@ -74,7 +74,9 @@ def test_the_form_states_the_price_that_is_charged(preset, changes):
 
 def test_what_the_account_cannot_pay_is_not_read():
     project = streaming.open_stream(make_user())
-    ledger.change_limit(account=project.pool_account, epsilon_limit=0.5, delta_limit=0.0, actor="test", reason="less")
+    ledger.change_account_limits(
+        account=project.pool_account, epsilon_limit=0.5, delta_limit=0.0, actor="test", reason="less"
+    )
     post_records(project=project, records=streaming.rows(20))
     streams.run_stream(project_id=project.pk)
     assert Stream.objects.get().entry is None
@@ -255,14 +257,14 @@ def test_the_screen_scores_with_the_weights_as_they_are():
 
 def test_what_is_near_shrinks_with_the_released_updates_at_the_same_price(monkeypatch):
     reached = []
-    real = streams.screen_of
+    real = streams.stream_screen
 
     def remember(project, *, updates):
         screen = real(project, updates=updates)
         reached.append((updates, -math.log(screen.threshold)))
         return screen
 
-    monkeypatch.setattr(streams, "screen_of", remember)
+    monkeypatch.setattr(streams, "stream_screen", remember)
     fast = {"screen_high": 0.2, "screen_low": 0.1, "window_length": 5, "updates_per_release": 2}
     shrinking = streaming.open_stream(make_user(), screen_shrinks=True, **fast)
     assert stream_event(shrinking) == stream_event(streaming.open_stream(make_user(), **fast))

@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 from safetensors.numpy import load_file
 from scipy.special import expit
 
-from annotation.choices.label_types.class_sets import members_of, number_of, places_of
+from annotation.choices.label_types.class_sets import number_of, places_of, set_members
 from annotation.errors import InvalidConfiguration
 from annotation.models import Membership, Project, Record, Role
 from annotation.questions.services import labels, queue
@@ -110,7 +110,7 @@ def test_a_model_of_sets_is_paid_for_released_measured_and_read_alike_from_every
     found = measured.measures
     assert measured.examples == 40
     records = Record.objects.filter(dataset=measured.dataset).order_by("row_number")
-    truth = members_of([record.label for record in records], 3)
+    truth = set_members([record.label for record in records], 3)
     assert truth.sum(axis=0).tolist() == [20, 20, 0]
     with releases.files_at_hand(release) as folder:
         check_files(folder, model, release)

@@ -156,7 +156,7 @@ def test_a_step_of_the_series_is_paid_by_one_release(project):
 def test_people_of_several_projects_pay_for_each_block_as_a_sample_of_its_own():
     """A series has no price for a group, and none in rho, so a population's projects do without."""
     project = learning.open_secret(make_user(), maximum_releases=None)
-    population = populations.open_population(
+    population = populations.open_shared_account(
         name="People", unit="contributor", filter="zcdp", epsilon_limit=5000.0, delta_limit=0.01, actor="ada"
     )
     populations.join_population(

@@ -206,7 +206,7 @@ def test_an_exhausted_budget_gives_no_model_and_says_why():
 
 def test_a_budget_spent_behind_our_back_fails_the_run_and_reads_nothing(trusted, monkeypatch):
     run = due_training(trusted)
-    ledger.change_limit(
+    ledger.change_account_limits(
         account=trusted.pool_account, epsilon_limit=1.0, delta_limit=0.0, actor="test", reason="lowered meanwhile"
     )
     monkeypatch.setattr(training, "_fit", lambda *args: pytest.fail("private rows were read"))

@@ -80,7 +80,7 @@ def test_silence_ends_in_time():
 def test_nobody_there():
     with SmallScanner() as scanner:
         pass
-    assert not clamd.is_there(scanner.url)
+    assert not clamd.scanner_listens(scanner.url)
     with pytest.raises(ScannerAway, match="nobody listens"):
         ask(scanner)
     with pytest.raises(ScannerAway, match="nobody listens"):
@@ -104,7 +104,7 @@ def test_whoever_waits_may_be_called_away():
 
 def test_a_sign_of_life():
     with SmallScanner() as scanner:
-        assert clamd.is_there(scanner.url)
+        assert clamd.scanner_listens(scanner.url)
 
 
 def test_by_a_socket_file(tmp_path):
@@ -120,5 +120,5 @@ def test_by_a_socket_file(tmp_path):
 
         thread = threading.Thread(target=answer)
         thread.start()
-        assert clamd.is_there(f"unix://{tmp_path}/s")
+        assert clamd.scanner_listens(f"unix://{tmp_path}/s")
         thread.join()

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from dpal_site.demo.annotators import Page, SimulatedAnnotator
+from dpal_site.demo.annotators import LabelPage, SimulatedAnnotator
 
 LABEL_PAGE = """
 <h1 id="ask">Which?</h1>
@@ -17,7 +17,7 @@ LABEL_PAGE = """
 
 
 def test_a_page_gives_the_question_and_its_form():
-    page = Page("http://site/", LABEL_PAGE)
+    page = LabelPage("http://site/", LABEL_PAGE)
     assert " ".join(page.question.split()) == "turn on the light"
     form = page.forms["answer"]
     assert (form.action, form.hidden, form.choices) == (
@@ -29,12 +29,12 @@ def test_a_page_gives_the_question_and_its_form():
 
 
 def test_a_form_goes_to_the_process_its_page_came_from():
-    page = Page("http://127.0.0.1:8001/label/", LABEL_PAGE)
+    page = LabelPage("http://127.0.0.1:8001/label/", LABEL_PAGE)
     assert page.forms["answer"].action == "http://127.0.0.1:8001/assignments/7/submit/"
 
 
 def test_a_page_without_a_question_has_no_answer_form():
-    assert "answer" not in Page("http://site/", "<p>nothing to do</p>").forms
+    assert "answer" not in LabelPage("http://site/", "<p>nothing to do</p>").forms
 
 
 def test_mistakes_are_as_frequent_as_said():

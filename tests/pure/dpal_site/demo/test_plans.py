@@ -10,7 +10,7 @@ from PIL import Image
 
 from annotation.choices.presets import PRESETS, broken_rules
 from dpal_site.demo import plans, real_data
-from dpal_site.demo.annotators import Page
+from dpal_site.demo.annotators import LabelPage
 
 PLANS = {plan.name: plan for plan in plans.default_plans()}
 
@@ -67,7 +67,7 @@ def test_annotators_know_a_digit_by_its_pixels():
     plan = PLANS["Digits"]
     rows = pq.read_table(io.BytesIO(plan.pool.body))["pixels"].to_pylist()
     images = [np.array(row, dtype=np.uint8).reshape(8, 8) for row in rows]
-    page = Page("http://site/", '<div id="question"><img src="/image.png"></div>')
+    page = LabelPage("http://site/", '<div id="question"><img src="/image.png"></div>')
     assert page.image_url == "/image.png"
     answers = [plan.answer(page, OneImage(image)) for image in images]
     # A nine is open below on the left: the two classes differ there on average.
@@ -130,5 +130,5 @@ def test_a_file_becomes_a_trusted_and_a_crowd_project(tmp_path):
     log = pa_csv.read_csv(io.BytesIO(crowd.pool.body))
     assert log.column_names == ["text", "contributor"]
     assert "are drawn" in crowd.about
-    page = Page("http://site/", '<div id="question">sentence 3  about fruit</div>')
+    page = LabelPage("http://site/", '<div id="question">sentence 3  about fruit</div>')
     assert trusted.answer(page, None) == 0

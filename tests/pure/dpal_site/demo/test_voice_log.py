@@ -13,7 +13,7 @@ KNOWN = voice_log.known_sentences()
 
 @pytest.fixture(scope="module")
 def log() -> voice_log.VoiceLog:
-    return voice_log.draw_log(list(KNOWN), contributors=4000, rng=np.random.default_rng(5))
+    return voice_log.draw_voice_log(list(KNOWN), contributors=4000, rng=np.random.default_rng(5))
 
 
 def test_both_classes_have_as_many_sentences():

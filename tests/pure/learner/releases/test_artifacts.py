@@ -29,7 +29,7 @@ from learner.releases.artifacts import (
     verify_release,
     write_artifacts,
 )
-from learner.releases.signatures import Signer, check_signature, key_id
+from learner.releases.signatures import Signer, check_signature, signer_key_id
 
 SIGNER = Signer.from_secret("a secret of the test, long enough to derive a key")
 FEATURIZER = HashingTextFeaturizer(64)
@@ -353,7 +353,7 @@ class TestSignature:
     @pytest.mark.parametrize("key", ["", "not base64!", "AAAA"])
     def test_a_key_that_is_none_is_refused(self, release, key):
         with pytest.raises(ArtifactCorrupt, match="32 bytes"):
-            key_id(key)
+            signer_key_id(key)
 
     def test_a_release_without_a_signature_is_refused(self, release):
         (release / "manifest.sig").unlink()
@@ -377,7 +377,7 @@ class TestSignature:
         assert not (tmp_path / "another").exists()
 
     def test_a_signer_shows_no_secret(self):
-        assert repr(SIGNER) == f"Signer({key_id(SIGNER.public_key)})"
+        assert repr(SIGNER) == f"Signer({signer_key_id(SIGNER.public_key)})"
 
     def test_a_short_secret_is_refused(self):
         with pytest.raises(ValueError, match="got 5"):

@@ -10,7 +10,7 @@ import pytest
 
 from learner.reproduce.crowd_learning import Crowd
 from learner.reproduce.experiment import Data
-from learner.reproduce.feyisetan2019 import LEARNING, SMALL_LOG, log_of
+from learner.reproduce.feyisetan2019 import LEARNING, SMALL_LOG, simulated_log
 from learner.reproduce.feyisetan2019_gate import EpsilonDelta, epsilon_at, full_count_delta
 from learner.reproduce.query_log import QueryLog, made_texts
 from privacy.accounting.gate import gate_delta
@@ -21,7 +21,7 @@ SETTINGS = SMALL_LOG | LEARNING | {"texts": "made up"}
 
 @pytest.fixture(scope="module")
 def log() -> QueryLog:
-    return log_of(SETTINGS, Data(), 1)
+    return simulated_log(SETTINGS, Data(), 1)
 
 
 def test_the_log_has_the_counts_it_says_and_people_who_repeat_themselves(log: QueryLog) -> None:

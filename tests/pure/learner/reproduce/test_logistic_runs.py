@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from learner.reproduce.chaudhuri2008 import draw_points, objective_2008_epsilon, problem
+from learner.reproduce.chaudhuri2008 import draw_points, objective_2008_epsilon, perturbed_problem
 from learner.reproduce.logistic_runs import gamma_noise, solve_tilted
 
 
@@ -48,12 +48,12 @@ def test_points_keep_the_margin_and_labels_are_flipped_near_the_plane_only() -> 
 
 def test_the_correction_leaves_less_for_the_tilt_and_prices_the_original() -> None:
     epsilon, ridge, n = 0.02, 0.01, 14_000
-    _, published, _ = problem("objective_2008", epsilon, ridge, n)
-    _, corrected, _ = problem("objective_2011", epsilon, ridge, n)
+    _, published, _ = perturbed_problem("objective_2008", epsilon, ridge, n)
+    _, corrected, _ = perturbed_problem("objective_2011", epsilon, ridge, n)
     assert published == 100
     assert corrected == pytest.approx(2 / (epsilon - 2 * math.log1p(0.25 / 140)), rel=1e-9)
     assert objective_2008_epsilon(epsilon, ridge, n) == pytest.approx(0.02 + 2 * math.log1p(0.25 / 140), rel=1e-12)
-    assert problem("sensitivity", epsilon, ridge, n)[2] == pytest.approx(2 / (n * ridge * epsilon))
-    assert problem("plain", 0.0, ridge, n) == (ridge, 0.0, 0.0)
+    assert perturbed_problem("sensitivity", epsilon, ridge, n)[2] == pytest.approx(2 / (n * ridge * epsilon))
+    assert perturbed_problem("plain", 0.0, ridge, n) == (ridge, 0.0, 0.0)
     with pytest.raises(ValueError, match="unknown"):
-        problem("else", 1.0, 1.0, 1)
+        perturbed_problem("else", 1.0, 1.0, 1)

@@ -14,14 +14,14 @@ import pytest
 from learner.reproduce import catalogue, runner
 from learner.reproduce.__main__ import main
 from learner.reproduce.experiment import (
-    Chart,
     Claim,
     Data,
     Experiment,
     Panel,
     Paper,
+    PaperFigure,
+    PaperTable,
     Series,
-    Table,
     agree,
     cell,
     settings_digest,
@@ -53,10 +53,10 @@ class Coins(Experiment):
         near = abs(result["share"]["value"] - 0.5) < 0.2
         return [Claim("Coins are fair.", f"{result['share']['value']:.2f}", near, "within .2 of one half")]
 
-    def tables(self, result: dict[str, Any]) -> list[Table]:
-        return [Table("Shares", ("what", "share"), [("heads", f"{result['share']['value']:.2f}")])]
+    def tables(self, result: dict[str, Any]) -> list[PaperTable]:
+        return [PaperTable("Shares", ("what", "share"), [("heads", f"{result['share']['value']:.2f}")])]
 
-    def charts(self, result: dict[str, Any]) -> list[Chart]:
+    def charts(self, result: dict[str, Any]) -> list[PaperFigure]:
         curve = Series("heads", [1, 2], [result["share"]["value"], 0.5], [0.1, 0.1])
         bars = Series("bars", [0, 1], [1, 2], style="bars")
         dots = Series("dots", [1, 10], [1, 2], style="points")
@@ -65,7 +65,7 @@ class Coins(Experiment):
             Panel([bars, bars], "side", "count", x_names=("heads", "tails")),
             Panel([dots], "a", "b", "title", x_log=True, y_log=True),
         ]
-        return [Chart("shares", "Shares <of> heads", "Heads & tails lie near one half.", panels)]
+        return [PaperFigure("shares", "Shares <of> heads", "Heads & tails lie near one half.", panels)]
 
     def costs(self, result: dict[str, Any]) -> list[str]:
         return ["A fair coin costs nothing."]

@@ -17,7 +17,7 @@ from learner.reproduce.descent_runs import (
 )
 from learner.reproduce.experiment import agree, cell
 from learner.reproduce.user_information import bandit_information, information, two_users_told_apart
-from learner.reproduce.zhang2018 import Bandit, FullInformation
+from learner.reproduce.zhang2018 import Bandit, FullInformationRegret
 from privacy.accounting.mutual_information import gaussian_mi
 
 RESULTS = Path(__file__).parents[4] / "docs" / "results" / "zhang2018"
@@ -126,7 +126,7 @@ def test_told_apart() -> None:
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(("kind", "place", "at"), [(FullInformation, 2, 1), (Bandit, 1, 0)])
+@pytest.mark.parametrize(("kind", "place", "at"), [(FullInformationRegret, 2, 1), (Bandit, 1, 0)])
 def test_a_cell_of_the_published_page_comes_again(kind: type, place: int, at: int) -> None:
     """Other seeds of the kept settings, one horizon: four standard errors, false alarms under 1 in 1,000 each."""
     experiment = kind(small=False)

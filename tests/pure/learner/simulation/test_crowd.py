@@ -7,7 +7,7 @@ from learner.estimators.descriptions import ClassDescription
 from learner.features.text import HashingTextFeaturizer
 from learner.linear_model import LinearModel
 from learner.planning.simulation.crowd import simulate_crowd
-from learner.planning.simulation.task import Task
+from learner.planning.simulation.task import SimulationTask
 from privacy.accounting.events import KAnonymityGateEvent
 
 WORDS = {
@@ -42,7 +42,7 @@ def crowd_task(count=900, **values):
     test_texts, test_labels = utterances(300, seed=2)
     people = tuple(f"person {place}" for place in np.random.default_rng(4).integers(120, size=count))
     fields = {"contributors": people, "settings": OPEN_GATE, "label_counts": (12, 36), "seeds": 2} | values
-    return Task(texts, labels, test_texts, test_labels, CLASSES, **fields)
+    return SimulationTask(texts, labels, test_texts, test_labels, CLASSES, **fields)
 
 
 def prior():
@@ -157,6 +157,6 @@ def test_what_cannot_be_played_is_refused():
     with pytest.raises(ValueError, match="fewer than 5000 labels"):
         play(crowd_task(label_counts=(5000,)))
     rows = np.ones((4, 3))
-    task = Task((), np.array([0, 1, 0, 1]), (), np.array([0, 1, 0, 1]), CLASSES, rows=rows, test_rows=rows)
+    task = SimulationTask((), np.array([0, 1, 0, 1]), (), np.array([0, 1, 0, 1]), CLASSES, rows=rows, test_rows=rows)
     with pytest.raises(ValueError, match="only texts"):
         play(task)

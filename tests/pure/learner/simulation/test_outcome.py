@@ -5,13 +5,14 @@ import json
 import numpy as np
 import pytest
 
-from learner.planning.simulation.outcome import Account, Accuracy, Outcome, Point
+from learner.planning.simulation.outcome import MeanAccuracy, Outcome, OutcomePoint, SimulatedAccount
 
 
 def test_json_has_exactly_the_documented_shape():
-    accuracy = Accuracy(0.75, 0.01, 0.5)
+    accuracy = MeanAccuracy(0.75, 0.01, 0.5)
     outcome = Outcome(
-        (Account("pool", "record", 2.0, 1e-6),), (Point(60, accuracy, accuracy, accuracy, accuracy, accuracy),)
+        (SimulatedAccount("pool", "record", 2.0, 1e-6),),
+        (OutcomePoint(60, accuracy, accuracy, accuracy, accuracy, accuracy),),
     )
     body = json.loads(json.dumps(outcome.to_json()))
     assert body["accounts"] == [{"scope": "pool", "unit": "record", "epsilon": 2.0, "delta": 1e-6}]
@@ -25,24 +26,24 @@ def test_json_has_exactly_the_documented_shape():
 
 def test_accuracy_over_seeds():
     truth = np.array([0, 0, 0, 1])
-    found = Accuracy.over_seeds([[0, 0, 0, 0], [0, 0, 0, 1]], truth)
+    found = MeanAccuracy.over_seeds([[0, 0, 0, 0], [0, 0, 0, 1]], truth)
     assert found.accuracy == pytest.approx(0.875)
     # Two shares a quarter apart have a standard deviation of .25 / sqrt 2, their mean one of half the distance.
     assert found.accuracy_se == pytest.approx(0.125)
     assert found.macro_f1 == pytest.approx(((6 / 7) / 2 + 1) / 2)
-    assert Accuracy.over_seeds([truth], truth) == Accuracy(1.0, 0.0, 1.0)
+    assert MeanAccuracy.over_seeds([truth], truth) == MeanAccuracy(1.0, 0.0, 1.0)
 
 
 def test_a_class_that_is_only_guessed_is_no_class_of_its_own():
-    assert Accuracy.over_seeds([[0, 2]], np.array([0, 1])).macro_f1 == pytest.approx(0.5)
+    assert MeanAccuracy.over_seeds([[0, 2]], np.array([0, 1])).macro_f1 == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize("values", [(1.1, 0, 0.5), (0.5, -1, 0.5), (0.5, 0, float("nan"))])
 def test_impossible_figures_are_refused(values):
     with pytest.raises(ValueError, match="must"):
-        Accuracy(*values)
+        MeanAccuracy(*values)
 
 
 def test_predictions_of_another_length_are_refused():
     with pytest.raises(ValueError, match="shape"):
-        Accuracy.over_seeds([[0, 1, 1]], np.array([0, 1]))
+        MeanAccuracy.over_seeds([[0, 1, 1]], np.array([0, 1]))

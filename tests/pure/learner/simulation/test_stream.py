@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits
 from annotation.choices.stream_presets import STREAM_PRESETS
 from learner.estimators.descriptions import ClassDescription
 from learner.planning.simulation.stream import simulate_stream
-from learner.planning.simulation.task import Task
+from learner.planning.simulation.task import SimulationTask
 
 
 def rows_of_two_digits(**changes):
@@ -19,7 +19,7 @@ def rows_of_two_digits(**changes):
     rows, labels = X[kept], y[kept].astype(np.int64)
     values = {"texts": (), "labels": labels[:300], "test_texts": (), "test_labels": labels[300:]}
     values |= {"rows": rows[:300], "test_rows": rows[300:], "classes": ("0", "1")}
-    return Task(**(values | {"label_counts": (100, 800), "seeds": 2} | changes))
+    return SimulationTask(**(values | {"label_counts": (100, 800), "seeds": 2} | changes))
 
 
 def texts(n, seed):
@@ -32,7 +32,7 @@ def texts(n, seed):
 def text_task(**changes):
     (pool, labels), (test, test_labels) = texts(400, 1), texts(200, 2)
     values = {"texts": pool, "labels": labels, "test_texts": test, "test_labels": test_labels}
-    return Task(**(values | {"classes": ("weather", "money"), "label_counts": (50,), "seeds": 2} | changes))
+    return SimulationTask(**(values | {"classes": ("weather", "money"), "label_counts": (50,), "seeds": 2} | changes))
 
 
 @pytest.mark.parametrize("preset", [preset.key for preset in STREAM_PRESETS])

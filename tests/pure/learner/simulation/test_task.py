@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from learner.estimators.descriptions import MOST_FILLINGS, ClassDescription, fillings
-from learner.planning.simulation.task import Task, held_out
+from learner.planning.simulation.task import SimulationTask, held_out
 
 
 def task(**changes):
@@ -15,7 +15,7 @@ def task(**changes):
         "test_labels": np.array([1]),
         "classes": ("money", "music"),
     }
-    return Task(**{**values, **changes})
+    return SimulationTask(**{**values, **changes})
 
 
 def test_a_task_holds_what_fits():

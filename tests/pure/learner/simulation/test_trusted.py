@@ -15,8 +15,8 @@ from sklearn.datasets import load_digits
 from learner.estimators.descriptions import ClassDescription
 from learner.estimators.version_zero import version_zero
 from learner.planning.simulation.course import course
-from learner.planning.simulation.reading import Columns, read_descriptions, read_records, read_task
-from learner.planning.simulation.task import Task
+from learner.planning.simulation.reading import FileColumns, read_descriptions, read_records, read_task
+from learner.planning.simulation.task import SimulationTask
 from learner.planning.simulation.trusted import simulate_trusted
 from learner.planning.simulation.trusted_settings import TrustedSettings
 from privacy.mechanisms.randomness import SimulationRandom
@@ -44,7 +44,7 @@ def task_of(classes=("music", "weather", "money"), n=600, **changes):
     texts, labels = spoken(n, classes, seed=1)
     test_texts, test_labels = spoken(150, classes, seed=2)
     values = {"texts": texts, "labels": labels, "test_texts": test_texts, "test_labels": test_labels}
-    return Task(**(values | {"classes": tuple(classes), "label_counts": (60, 300), "seeds": 3} | changes))
+    return SimulationTask(**(values | {"classes": tuple(classes), "label_counts": (60, 300), "seeds": 3} | changes))
 
 
 @pytest.mark.parametrize("classes", [("music", "weather"), ("music", "weather", "money")])
@@ -187,9 +187,9 @@ def test_images_and_rows_of_numbers():
     order = np.random.default_rng(0).permutation(len(y))
     X, y = X[order], y[order]
     shape = {"texts": (), "test_texts": (), "labels": y[:1400], "test_labels": y[1400:], "classes": tuple("0123456789")}
-    rows = Task(rows=X[:1400], test_rows=X[1400:], label_counts=(1400,), seeds=3, **shape)
+    rows = SimulationTask(rows=X[:1400], test_rows=X[1400:], label_counts=(1400,), seeds=3, **shape)
     images = (X * 15.9).astype(np.uint8).reshape(-1, 8, 8)
-    pictures = Task(rows=images[:1400], test_rows=images[1400:], label_counts=(1400,), seeds=3, **shape)
+    pictures = SimulationTask(rows=images[:1400], test_rows=images[1400:], label_counts=(1400,), seeds=3, **shape)
     for task in (rows, pictures):
         assert simulate_trusted(task).points[0].project.accuracy >= 0.86
 
@@ -240,7 +240,7 @@ class TestFiles:
     def test_a_fifth_is_held_out_where_no_test_file_is_given(self, tmp_path):
         task = read_task(
             self.write(tmp_path / "all.csv", self.rows()),
-            columns=Columns(contributor="who"),
+            columns=FileColumns(contributor="who"),
             settings={},
             label_counts=[20, 10],
             seeds=1,
@@ -256,15 +256,15 @@ class TestFiles:
         lines = tmp_path / "a.jsonl"
         lines.write_text("\n".join(json.dumps({"text": text, "label": label}) for text, label, _ in rows))
         found = [
-            read_records(self.write(tmp_path / "a.csv", rows), columns=Columns())[0],
-            read_records(plain, columns=Columns("1", "2", has_header=False, quoting=False))[0],
-            read_records(lines, columns=Columns())[0],
+            read_records(self.write(tmp_path / "a.csv", rows), columns=FileColumns())[0],
+            read_records(plain, columns=FileColumns("1", "2", has_header=False, quoting=False))[0],
+            read_records(lines, columns=FileColumns())[0],
         ]
         assert found[0].texts == found[1].texts == found[2].texts
         assert found[0].labels == found[1].labels == found[2].labels
         arrays = tmp_path / "a.npz"
         np.savez(arrays, X_train=np.eye(4), y_train=np.arange(4) % 2, X_test=np.eye(4)[:2], y_test=np.array([0, 1]))
-        pool, rest = read_records(arrays, columns=Columns())
+        pool, rest = read_records(arrays, columns=FileColumns())
         assert (pool.labels, rest.labels, pool.rows.shape) == (("0", "1", "0", "1"), ("0", "1"), (4, 4))
 
     def test_descriptions(self, tmp_path):

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from privacy.audit.__main__ import main
 from privacy.audit.cosignatures import Cosigner, cosigned_at
-from privacy.audit.keys import SiteKey, decoded
+from privacy.audit.keys import SiteKey, decoded_key
 from privacy.audit.notes import Checkpoint, NoteRefused, open_checkpoint, sign_checkpoint
 from privacy.audit.witness import Witness, witness_site
 from tests.pure.privacy.audit.test_witness import ENTRIES, KEY, Ledger
@@ -36,7 +36,7 @@ def test_a_cosignature_is_laid_out_as_the_standard_says() -> None:
 
 def test_it_stands_beside_the_sites_own_signature() -> None:
     note = WITNESS.cosign(sign_checkpoint(CHECKPOINT, KEY), at=NOW)
-    assert open_checkpoint(note, public_key=decoded(KEY.public_key)) == CHECKPOINT
+    assert open_checkpoint(note, public_key=decoded_key(KEY.public_key)) == CHECKPOINT
     assert cosigned_at(note, verifier=WITNESS.verifier) == NOW
     later = WITNESS.cosign(note, at=NOW + timedelta(days=1))
     assert cosigned_at(later, verifier=WITNESS.verifier) == NOW + timedelta(days=1)
@@ -81,7 +81,7 @@ def test_a_witness_keeps_what_it_has_cosigned(tmp_path, capsys) -> None:
     witness_site(Ledger(pool=ENTRIES[:15]), seen)
     (note,) = json.loads(seen.path.read_text())["checkpoints"].values()
     assert datetime.now(UTC) - cosigned_at(note, verifier=WITNESS.verifier) < timedelta(minutes=5)
-    assert open_checkpoint(note, public_key=decoded(KEY.public_key)).size == 15
+    assert open_checkpoint(note, public_key=decoded_key(KEY.public_key)).size == 15
     # An auditor who trusts the witness takes what it cosigned alone.
     statement = tmp_path / "statement.json"
     statement.write_text("{}")

@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from privacy.audit.keys import SiteKey, decoded
+from privacy.audit.keys import SiteKey, decoded_key
 from privacy.audit.merkle import EMPTY_ROOT, leaf_hash
 from privacy.audit.notes import (
     Checkpoint,
@@ -50,7 +50,7 @@ def test_keys_are_written_as_others_write_them(known: str) -> None:
 def test_a_checkpoint_comes_back() -> None:
     note = sign_checkpoint(CHECKPOINT, KEY)
     assert note.split("\n")[1] == "12"
-    public = decoded(KEY.public_key)
+    public = decoded_key(KEY.public_key)
     assert open_checkpoint(note, public_key=public) == CHECKPOINT
     assert open_checkpoint(note, public_key=public, origin=CHECKPOINT.origin) == CHECKPOINT
     empty = Checkpoint("site/a", 0, EMPTY_ROOT)
@@ -62,14 +62,14 @@ def test_a_checkpoint_comes_back() -> None:
 def test_others_may_sign_beside_it_and_nobody_in_its_place() -> None:
     note, forged = (sign_checkpoint(CHECKPOINT, each) for each in (KEY, OTHER))
     line = forged.rsplit("\n\n", 1)[1]
-    assert open_checkpoint(note + line, public_key=decoded(KEY.public_key)) == CHECKPOINT
+    assert open_checkpoint(note + line, public_key=decoded_key(KEY.public_key)) == CHECKPOINT
     with pytest.raises(NoteRefused, match="no signature"):
-        open_checkpoint(forged, public_key=decoded(KEY.public_key))
+        open_checkpoint(forged, public_key=decoded_key(KEY.public_key))
 
 
 def test_every_changed_byte_is_refused() -> None:
     note = sign_checkpoint(CHECKPOINT, KEY)
-    public = decoded(KEY.public_key)
+    public = decoded_key(KEY.public_key)
     for place, letter in enumerate(note):
         changed = note[:place] + ("A" if letter != "A" else "B") + note[place + 1 :]
         with pytest.raises(NoteRefused):
@@ -111,7 +111,7 @@ def test_what_cannot_stand_in_a_note_is_not_signed(text: str, name: str) -> None
 )
 def test_what_is_no_note_is_refused(note: str) -> None:
     with pytest.raises(NoteRefused):
-        open_note(note, name="a", public_key=decoded(KEY.public_key))
+        open_note(note, name="a", public_key=decoded_key(KEY.public_key))
 
 
 def test_an_origin_has_no_space_and_no_plus() -> None:

@@ -56,7 +56,7 @@ def test_other_bytes_than_those_written_are_read_by_nobody():
     other = content[:40] + bytes([content[40] ^ 1]) + content[41:]
     for read_it in (
         lambda: list(columns.read_columns(other, sha256, contributors=True)),
-        lambda: columns.rows_of(other, sha256, ANNA),
+        lambda: columns.contributor_rows(other, sha256, ANNA),
         lambda: columns.emptied(other, sha256, None, io.BytesIO()),
     ):
         with pytest.raises(PoolDamaged) as refusal:
@@ -66,7 +66,7 @@ def test_other_bytes_than_those_written_are_read_by_nobody():
 
 def test_a_contributor_is_found_and_emptied_and_the_places_of_all_others_stay():
     content, sha256 = file_of(columns.pool_rows(["one", "two", "three", "four"], [ANNA, BEN, ANNA, None]))
-    rows = columns.rows_of(content, sha256, ANNA)
+    rows = columns.contributor_rows(content, sha256, ANNA)
     assert rows.tolist() == [0, 2]
     target = io.BytesIO()
     assert columns.emptied(content, sha256, rows, target) == 2

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from privacy.engines.base import wants_contributors
-from privacy.engines.spark_steps import SENT, SHARE, StepFailed, Steps, declared, versions
+from privacy.engines.spark_steps import SENT, SHARE, StepFailed, Steps, spark_schema, versions
 from privacy.engines.stores import Folder
 from tests.pure.privacy.engines.test_process import GATES, KEY, counted, in_files, pool
 
@@ -60,7 +60,7 @@ def test_everything_is_sent_in_types_that_spark_has(tmp_path):
         for batch in steps.digest(numbers(2)):
             assert set(batch.schema.types) <= known
         assert steps.texts_schema.names == ["share", *gate.counts_schema.names]
-    assert declared(pa.schema([SHARE, ("text", pa.large_string())])) == "share int, text string"
+    assert spark_schema(pa.schema([SHARE, ("text", pa.large_string())])) == "share int, text string"
 
 
 def test_an_error_is_told_by_its_class_and_quotes_nothing(tmp_path):

@@ -12,7 +12,7 @@ from privacy.sketches.cardinality import Cardinality
 from privacy.sketches.count_mean_min import CountMeanMinSketch
 from privacy.sketches.count_min import LARGEST_COUNT, CountMinSketch
 from privacy.sketches.hashing import mix
-from privacy.sketches.membership import Membership
+from privacy.sketches.membership import MembershipSketch
 from privacy.sketches.table import CountTable
 
 BATCHES = st.lists(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 9)), max_size=40), max_size=6)
@@ -22,7 +22,7 @@ MAKERS = {
     "count_mean_min": lambda: CountMeanMinSketch(16, 3),
     "table": CountTable,
     "cardinality": lambda: Cardinality(5),
-    "membership": lambda: Membership(256, 3),
+    "membership": lambda: MembershipSketch(256, 3),
 }
 ONE_SIDED = ("count_min", "wide_count_min", "table")
 
@@ -188,7 +188,7 @@ def test_cardinality_is_close(distinct):
 
 @given(batches=BATCHES)
 def test_membership_forgets_nothing(batches):
-    filled, seen = Membership(512, 4), set()
+    filled, seen = MembershipSketch(512, 4), set()
     for batch in batches:
         keys = [key for key, _ in batch]
         fresh = filled.update(words(keys))
@@ -201,10 +201,10 @@ def test_membership_forgets_nothing(batches):
 
 
 def test_membership_keeps_its_stated_error():
-    filled = Membership.for_error(20_000, 0.01)
+    filled = MembershipSketch.for_error(20_000, 0.01)
     filled.update(words(np.arange(20_000)))
     assert 0.005 < filled.contains(words(np.arange(20_000, 120_000))).mean() < 0.015
-    other = Membership(filled.bits, filled.probes)
+    other = MembershipSketch(filled.bits, filled.probes)
     other.update(words([500_000]))
     filled.merge(other)
     assert filled.contains(words([500_000])).all()
@@ -219,13 +219,13 @@ def test_membership_keeps_its_stated_error():
         lambda: CountMinSketch.for_error(10, 0),
         lambda: CountMinSketch.for_error(10, 1, failure=1),
         lambda: Cardinality(3),
-        lambda: Membership(8),
-        lambda: Membership(64, 0),
-        lambda: Membership.for_error(9, 1.0),
+        lambda: MembershipSketch(8),
+        lambda: MembershipSketch(64, 0),
+        lambda: MembershipSketch.for_error(9, 1.0),
         lambda: CountMinSketch(8, 2).merge(CountMinSketch(9, 2)),
         lambda: CountMinSketch(8, 2).merge(CountMeanMinSketch(8, 2)),
         lambda: Cardinality(4).merge(Cardinality(5)),
-        lambda: Membership(64).merge(Membership(128)),
+        lambda: MembershipSketch(64).merge(MembershipSketch(128)),
         lambda: CountTable().update(words([1]), np.array([-1])),
         lambda: CountMinSketch(8, 2).update(words([1, 2]), np.array([1])),
     ],

@@ -383,7 +383,7 @@ def test_tries_are_counted_by_window():
     rates.count_try(what="x", who="b", limit=3, seconds=60)
     rates.count_try(what="y", who="a", limit=3, seconds=-1)
     rates.count_try(what="y", who="a", limit=1, seconds=60)
-    assert rates.forget_old_counts() == 0
+    assert rates.forget_old_tries() == 0
 
 
 def test_a_refusal_speaks_the_readers_language(crowd, manager):

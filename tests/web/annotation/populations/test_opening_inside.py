@@ -12,7 +12,7 @@ from annotation.models import Project
 from annotation.people.services import tokens
 from annotation.people.services.tokens import Scope
 from annotation.populations import selectors, services
-from annotation.projects.forms.wizard import Step
+from annotation.projects.forms.wizard import WizardStep
 from annotation.projects.services import projects
 from privacy.errors import UnsoundCombination
 from privacy.models import BudgetAccount, Quota
@@ -46,7 +46,7 @@ def opened(owner, name="Patients", **terms):
 
 
 def budget_form(client, preset=EXPERTS):
-    return client.get(at(preset, Step.BUDGET)).context["membership"]
+    return client.get(at(preset, WizardStep.BUDGET)).context["membership"]
 
 
 def offered(form) -> list[str]:
@@ -59,16 +59,16 @@ def nothing_opened() -> bool:
 
 def test_the_wizard_opens_a_project_inside_a_population(owner, client):
     population = opened(owner)
-    go_on(client, EXPERTS, Step.TASK, **TASK)
-    assert OUTSIDE in client.get(at(EXPERTS, Step.CHECK)).content.decode()
+    go_on(client, EXPERTS, WizardStep.TASK, **TASK)
+    assert OUTSIDE in client.get(at(EXPERTS, WizardStep.CHECK)).content.decode()
     chosen = {"population": population.slug, "records_per_person": "2"}
-    assert go_on(client, EXPERTS, Step.BUDGET, **chosen)["Location"] == at(EXPERTS, Step.CHECK)
-    check = client.get(at(EXPERTS, Step.CHECK)).content.decode()
+    assert go_on(client, EXPERTS, WizardStep.BUDGET, **chosen)["Location"] == at(EXPERTS, WizardStep.CHECK)
+    check = client.get(at(EXPERTS, WizardStep.CHECK)).content.decode()
     assert "In the population Patients: the quota of this project is 4.000 of the common 40.000 ε" in check
     assert OUTSIDE not in check
     # Going back finds it as it was chosen.
     assert budget_form(client)["population"].value() == population.slug
-    client.post(at(EXPERTS, Step.CHECK))
+    client.post(at(EXPERTS, WizardStep.CHECK))
     project = Project.objects.get()
     quota = quota_of(project.pool_account)
     assert (quota.population, quota.records_per_person) == (population, 2)
@@ -76,9 +76,9 @@ def test_the_wizard_opens_a_project_inside_a_population(owner, client):
 
 def test_a_project_that_chooses_none_is_outside(owner, client):
     opened(owner)
-    go_on(client, EXPERTS, Step.TASK, **TASK)
-    go_on(client, EXPERTS, Step.BUDGET, population="", records_per_person="2")
-    client.post(at(EXPERTS, Step.CHECK))
+    go_on(client, EXPERTS, WizardStep.TASK, **TASK)
+    go_on(client, EXPERTS, WizardStep.BUDGET, population="", records_per_person="2")
+    client.post(at(EXPERTS, WizardStep.CHECK))
     assert quota_of(Project.objects.get().pool_account) is None
 
 
@@ -86,12 +86,12 @@ def test_only_populations_that_fit_are_offered(owner, client, settings):
     opened(owner), opened(owner, "Sums", filter="pure"), opened(owner, "Notes", unit="record")
     opened(make_user("somebody else"), "Foreign")
     assert offered(budget_form(client)) == ["", "notes", "patients", "sums"]
-    go_on(client, CROWD, Step.PROTECTION, privacy_unit="contributor")
+    go_on(client, CROWD, WizardStep.PROTECTION, privacy_unit="contributor")
     form = budget_form(client, CROWD)
     assert offered(form) == ["", "patients", "sums"]
     assert "records_per_person" not in form.fields
     assert "contributors" in form.unfitting["Notes"]
-    page = client.get(at(CROWD, Step.BUDGET)).content.decode()
+    page = client.get(at(CROWD, WizardStep.BUDGET)).content.decode()
     assert "cannot join" in page
     assert "belongs to a population of contributors" in page
     settings.PSEUDONYM_KEY = "another key of thirty-two characters, or more"
@@ -109,13 +109,13 @@ def test_an_account_of_rhos_is_offered_no_sum_of_epsilons(owner, client):
 
 def test_a_wrong_unit_is_refused_with_its_rule_and_nothing_is_opened(owner, client):
     notes = opened(owner, "Notes", unit="record")
-    go_on(client, CROWD, Step.PROTECTION, privacy_unit="contributor")
-    go_on(client, CROWD, Step.TASK, **TASK)
-    refused = go_on(client, CROWD, Step.BUDGET, population=notes.slug)
+    go_on(client, CROWD, WizardStep.PROTECTION, privacy_unit="contributor")
+    go_on(client, CROWD, WizardStep.TASK, **TASK)
+    refused = go_on(client, CROWD, WizardStep.BUDGET, population=notes.slug)
     assert refused.status_code == 422
     assert "belongs to a population of contributors" in refused.content.decode()
     # The draft keeps it, so the last step refuses it, too.
-    last = client.post(at(CROWD, Step.CHECK))
+    last = client.post(at(CROWD, WizardStep.CHECK))
     assert last.status_code == 422
     assert "belongs to a population of contributors" in last.content.decode()
     assert nothing_opened()
@@ -123,16 +123,16 @@ def test_a_wrong_unit_is_refused_with_its_rule_and_nothing_is_opened(owner, clie
 
 def test_a_number_nobody_declared_and_a_population_of_others_are_refused(owner, client):
     population, foreign = opened(owner), opened(make_user("somebody else"), "Foreign")
-    refused = go_on(client, EXPERTS, Step.BUDGET, population=population.slug, records_per_person="")
+    refused = go_on(client, EXPERTS, WizardStep.BUDGET, population=population.slug, records_per_person="")
     assert refused.status_code == 422
     assert "how many records of one person" in refused.content.decode()
-    refused = go_on(client, EXPERTS, Step.BUDGET, population=foreign.slug, records_per_person="1")
+    refused = go_on(client, EXPERTS, WizardStep.BUDGET, population=foreign.slug, records_per_person="1")
     assert refused.context["membership"].errors.keys() == {"population"}
     assert "Foreign" not in refused.content.decode()
 
 
 def test_who_manages_none_reads_what_that_means(client):
-    page = client.get(at(EXPERTS, Step.BUDGET)).content.decode()
+    page = client.get(at(EXPERTS, WizardStep.BUDGET)).content.decode()
     assert "A new project is outside any common limit" in page
     assert 'name="population"' not in page
 
@@ -163,7 +163,7 @@ def test_the_random_project_beside_one_of_a_population_begins_inside(owner, clie
         records_per_person=2,
     )
     client.post(reverse("annotation:open_beside", args=[project.slug]))
-    membership = client.get(at(EXPERTS, Step.CHECK)).context["membership"]
+    membership = client.get(at(EXPERTS, WizardStep.CHECK)).context["membership"]
     assert membership.is_valid()
     assert (membership.cleaned_data["population"], membership.cleaned_data["records_per_person"]) == (population, 2)
 

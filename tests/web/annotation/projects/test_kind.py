@@ -321,8 +321,8 @@ def test_what_was_on_its_way_meanwhile_is_refused(manager: User, monkeypatch: py
     with pytest.raises(IntegrityError, match="a stream takes no uploads"), transaction.atomic():
         Dataset.objects.create(project=project, job=job, name="late", role="pool")
     stale = Project.objects.get(pk=project.pk)
-    stream = streams.stream_of(stale)
+    stream = streams.stream_dataset(stale)
     changed(project, "pool-experts", manager)
-    monkeypatch.setattr(streams, "stream_of", lambda _project: stream)
+    monkeypatch.setattr(streams, "stream_dataset", lambda _project: stream)
     with pytest.raises(NotAStream):
         streams.post_records(project=stale, records=[{"text": "late"}])

@@ -289,13 +289,17 @@ def test_a_refused_gate_says_why_and_can_be_sent_again(crowd: Project, manager: 
         uploaded_by=manager,
     )
     datasets.import_dataset(job_id=dataset.job_id)
-    ledger.change_limit(account=crowd.pool_account, epsilon_limit=0.1, delta_limit=3e-5, actor=manager, reason="less")
+    ledger.change_account_limits(
+        account=crowd.pool_account, epsilon_limit=0.1, delta_limit=3e-5, actor=manager, reason="less"
+    )
     dataset.refresh_from_db()
     gate.run_gate(job_id=dataset.gate_job_id)
     client = client_of(manager)
     page = client.get(reverse("annotation:data", args=[crowd.slug])).content.decode()
     assert "through the gate again" in page
-    ledger.change_limit(account=crowd.pool_account, epsilon_limit=3.0, delta_limit=3e-5, actor=manager, reason="again")
+    ledger.change_account_limits(
+        account=crowd.pool_account, epsilon_limit=3.0, delta_limit=3e-5, actor=manager, reason="again"
+    )
     again = reverse("annotation:start_gate", args=[crowd.slug, dataset.pk])
     agreed = {"agreed": charges.token_of(charges.gate_charge(crowd))}
     client.post(again, agreed)

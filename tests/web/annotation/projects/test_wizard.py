@@ -8,11 +8,11 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.urls import reverse
 
-from annotation.choices.catalogue import declared
+from annotation.choices.catalogue import declaration_of
 from annotation.choices.presets import PRESETS
 from annotation.models import Project
 from annotation.models.configurations import settings_in
-from annotation.projects.forms.wizard import Step, draft_form, fields_of, step_of
+from annotation.projects.forms.wizard import WizardStep, draft_form, step_fields, step_of
 from privacy.selectors import guarantee
 from tests import learning
 from tests.factories import make_user
@@ -52,11 +52,11 @@ def go_on(client: Client, preset: str, step: str, **changes: object):
 @pytest.mark.parametrize("preset", PRESETS)
 def test_every_preset_opens_by_going_on(client: Client, preset: str) -> None:
     task = TASK | ({"columns": "amount: 0 to 9"} if PRESETS[preset].data_kinds[0] == "table" else {})
-    steps = list(Step)
+    steps = list(WizardStep)
     for step, following in pairwise(steps):
-        response = go_on(client, preset, step, **(task if step == Step.TASK else {}))
+        response = go_on(client, preset, step, **(task if step == WizardStep.TASK else {}))
         assert (response.status_code, response["Location"]) == (302, at(preset, following)), response.content.decode()
-    response = client.post(at(preset, Step.CHECK))
+    response = client.post(at(preset, WizardStep.CHECK))
     project = Project.objects.get()
     assert response["Location"] == reverse("annotation:data", args=[project.slug])
     assert (project.preset, project.classes) == (preset, ["fraud", "honest"])
@@ -64,24 +64,24 @@ def test_every_preset_opens_by_going_on(client: Client, preset: str) -> None:
         if name not in ("pool_epsilon", "pool_delta", "labels_epsilon") and hasattr(project, name) and value:
             used = name not in Project.absent or name in settings_in(project.configuration_id)
             assert getattr(project, name) == value or not used, name
-            assert used or declared(name) is not None, name
+            assert used or declaration_of(name) is not None, name
     assert guarantee(project.pool_account).epsilon_limit == PRESETS[preset].defaults["pool_epsilon"]
     # What was typed is not the start of the next project.
-    assert client.get(at(preset, Step.TASK)).context["form"].initial.get("name") is None
+    assert client.get(at(preset, WizardStep.TASK)).context["form"].initial.get("name") is None
 
 
 def test_going_back_keeps_what_was_typed_even_where_it_is_wrong(client: Client) -> None:
     typed = TASK | {"classes": "only one", "guidelines": "Look twice.", "go": "protection"}
-    response = go_on(client, "pool-experts", Step.TASK, **typed)
-    assert response["Location"] == at("pool-experts", Step.PROTECTION)
-    page = client.get(at("pool-experts", Step.TASK)).content.decode()
+    response = go_on(client, "pool-experts", WizardStep.TASK, **typed)
+    assert response["Location"] == at("pool-experts", WizardStep.PROTECTION)
+    page = client.get(at("pool-experts", WizardStep.TASK)).content.decode()
     assert "Look twice." in page
     assert "only one" in page
     assert 'role="alert"' not in page
 
 
 def test_going_on_with_a_mistake_names_it_and_keeps_what_was_typed(client: Client) -> None:
-    response = go_on(client, "pool-experts", Step.TASK, **(TASK | {"classes": "only one"}))
+    response = go_on(client, "pool-experts", WizardStep.TASK, **(TASK | {"classes": "only one"}))
     assert response.status_code == 422
     assert "Name 2 to 1,000 different classes." in response.content.decode()
     assert "Is this fraud?" in response.content.decode()
@@ -99,27 +99,27 @@ def test_going_on_with_a_mistake_names_it_and_keeps_what_was_typed(client: Clien
 def test_a_combination_without_a_proof_is_refused_with_its_rule(
     client: Client, preset: str, changes: dict[str, str], rule: str
 ) -> None:
-    response = go_on(client, preset, Step.PROTECTION, **changes)
+    response = go_on(client, preset, WizardStep.PROTECTION, **changes)
     assert response.status_code == 422
     assert rule in response.content.decode()
 
 
 def test_another_oracle_brings_its_preset_and_keeps_the_task(client: Client) -> None:
-    go_on(client, "pool-experts", Step.TASK, **TASK)
-    response = go_on(client, "pool-experts", Step.PROTECTION, oracle="crowd", privacy_unit="record")
-    assert response["Location"] == at("voice-crowd", Step.TASK)
+    go_on(client, "pool-experts", WizardStep.TASK, **TASK)
+    response = go_on(client, "pool-experts", WizardStep.PROTECTION, oracle="crowd", privacy_unit="record")
+    assert response["Location"] == at("voice-crowd", WizardStep.TASK)
     assert "Is this fraud?" in client.get(response["Location"]).content.decode()
-    crowd = client.get(at("voice-crowd", Step.QUESTIONS)).content.decode()
+    crowd = client.get(at("voice-crowd", WizardStep.QUESTIONS)).content.decode()
     assert "not all records of one person together" in crowd
 
 
 def test_a_new_choice_shows_its_settings_before_going_on(client: Client) -> None:
-    response = go_on(client, "pool-experts", Step.QUESTIONS, selection="exposure_capped_screen")
-    assert response["Location"] == at("pool-experts", Step.QUESTIONS)
+    response = go_on(client, "pool-experts", WizardStep.QUESTIONS, selection="exposure_capped_screen")
+    assert response["Location"] == at("pool-experts", WizardStep.QUESTIONS)
     page = client.get(response["Location"])
     assert {"screen_high", "exposures"} <= {bound.name for bound in page.context["fields"]}
     assert "All looks at a record together cost" in page.content.decode()
-    assert go_on(client, "pool-experts", Step.QUESTIONS)["Location"] == at("pool-experts", Step.MODEL)
+    assert go_on(client, "pool-experts", WizardStep.QUESTIONS)["Location"] == at("pool-experts", WizardStep.MODEL)
 
 
 def test_an_unticked_box_stays_unticked(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,39 +127,39 @@ def test_an_unticked_box_stays_unticked(client: Client, monkeypatch: pytest.Monk
     preset = PRESETS["voice-crowd"]
     ticked = replace(preset, defaults={**preset.defaults, **learning.PAID_EACH_TRAINING})
     monkeypatch.setitem(PRESETS, "voice-crowd", ticked)
-    sent = sent_from(client, "voice-crowd", Step.QUESTIONS)
+    sent = sent_from(client, "voice-crowd", WizardStep.QUESTIONS)
     assert sent.pop("repeat_votes") == "on"
-    client.post(at("voice-crowd", Step.QUESTIONS), sent)
-    go_on(client, "voice-crowd", Step.TASK, **TASK)
-    client.post(at("voice-crowd", Step.CHECK))
+    client.post(at("voice-crowd", WizardStep.QUESTIONS), sent)
+    go_on(client, "voice-crowd", WizardStep.TASK, **TASK)
+    client.post(at("voice-crowd", WizardStep.CHECK))
     assert Project.objects.get().repeat_votes is False
 
 
 def test_a_named_limit_is_the_limit_and_says_what_it_means(client: Client) -> None:
-    go_on(client, "pool-experts", Step.TASK, **TASK)
-    response = go_on(client, "pool-experts", Step.BUDGET, level="loose", people="1000000")
-    assert response["Location"] == at("pool-experts", Step.CHECK)
+    go_on(client, "pool-experts", WizardStep.TASK, **TASK)
+    response = go_on(client, "pool-experts", WizardStep.BUDGET, level="loose", people="1000000")
+    assert response["Location"] == at("pool-experts", WizardStep.CHECK)
     page = client.get(response["Location"]).content.decode()
     # e^10 / (1 + e^10), rounded up; and 5e-6 is more than a million to the power -1.1.
     assert "at most 100.0 %" in page
     assert "recommended for 1,000,000" in page
-    client.post(at("pool-experts", Step.CHECK))
+    client.post(at("pool-experts", WizardStep.CHECK))
     assert guarantee(Project.objects.get().pool_account).epsilon_limit == 10
 
 
 def test_a_limit_too_small_for_what_was_chosen_is_refused_at_the_limit(client: Client) -> None:
-    response = go_on(client, "confirm-or-reject", Step.BUDGET, level="strict")
+    response = go_on(client, "confirm-or-reject", WizardStep.BUDGET, level="strict")
     assert response.status_code == 422
     assert "The stream pays once" in response.content.decode()
 
 
 def test_the_last_step_shows_every_setting_with_default_and_effect_and_refuses_what_is_wrong(client: Client) -> None:
-    response = client.post(at("pool-experts", Step.CHECK))
+    response = client.post(at("pool-experts", WizardStep.CHECK))
     assert response.status_code == 422
-    assert at("pool-experts", Step.TASK) in response.content.decode()
+    assert at("pool-experts", WizardStep.TASK) in response.content.decode()
     assert not Project.objects.exists()
-    go_on(client, "pool-experts", Step.QUESTIONS, selection_rate="0.2")
-    groups = client.get(at("pool-experts", Step.CHECK)).context["groups"]
+    go_on(client, "pool-experts", WizardStep.QUESTIONS, selection_rate="0.2")
+    groups = client.get(at("pool-experts", WizardStep.CHECK)).context["groups"]
     settings = [setting for group in groups for setting in group["settings"]]
     assert all(setting.effect for setting in settings)
     rate = next(setting for setting in settings if setting.label.startswith("Secret sample: rate"))
@@ -169,17 +169,17 @@ def test_the_last_step_shows_every_setting_with_default_and_effect_and_refuses_w
 @pytest.mark.parametrize("preset", PRESETS)
 def test_the_steps_ask_for_every_setting_once(preset: str) -> None:
     form = draft_form(PRESETS[preset], {})
-    asked = [bound.name for step in Step for bound in fields_of(form, step)]
+    asked = [bound.name for step in WizardStep for bound in step_fields(form, step)]
     assert len(asked) == len(set(asked))
     assert set(form.fields) - set(asked) <= {"privacy_unit"}
     assert all(form.fields[name].help_text for name in form.fields), "every setting says what it does"
-    assert step_of("name") == Step.TASK
+    assert step_of("name") == WizardStep.TASK
 
 
 def test_forgetting_starts_again(client: Client) -> None:
-    go_on(client, "pool-experts", Step.TASK, **TASK)
-    client.post(at("pool-experts", Step.TASK), {"forget": "1"})
-    assert "Is this fraud?" not in client.get(at("pool-experts", Step.TASK)).content.decode()
+    go_on(client, "pool-experts", WizardStep.TASK, **TASK)
+    client.post(at("pool-experts", WizardStep.TASK), {"forget": "1"})
+    assert "Is this fraud?" not in client.get(at("pool-experts", WizardStep.TASK)).content.decode()
 
 
 @pytest.mark.parametrize("address", [("nothing", "task"), ("pool-experts", "nothing")])
@@ -188,8 +188,8 @@ def test_other_addresses_do_not_exist(client: Client, address: tuple[str, str]) 
 
 
 def test_a_project_named_like_the_page_that_opens_one_has_another_address(client: Client) -> None:
-    go_on(client, "pool-experts", Step.TASK, **(TASK | {"name": "New"}))
-    client.post(at("pool-experts", Step.CHECK))
+    go_on(client, "pool-experts", WizardStep.TASK, **(TASK | {"name": "New"}))
+    client.post(at("pool-experts", WizardStep.CHECK))
     assert Project.objects.get().slug == "new-2"
 
 

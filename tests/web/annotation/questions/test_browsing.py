@@ -168,7 +168,7 @@ def test_pages_follow_by_key_and_the_number_of_statements_does_not_grow(manager)
     assert (pages, len(seen), len(set(seen))) == (3, 120, 120)
     assert seen == sorted(seen, reverse=True)
     with CaptureQueriesContext(connection) as paged:
-        browsing.questions(project, browsing.Wanted(), readable=False, before=seen[40])
+        browsing.questions(project, browsing.WantedQuestions(), readable=False, before=seen[40])
     assert len(paged) == 5
     assert not any("count(" in one["sql"].lower() for one in paged)
 

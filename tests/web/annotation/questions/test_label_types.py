@@ -10,7 +10,7 @@ from django.urls import reverse
 from annotation.choices.presets import PRESETS
 from annotation.errors import ConfigurationFrozen
 from annotation.models import Assignment, AssignmentState, Consensus, Label, Project, Query, QueryState, Role
-from annotation.projects.forms.wizard import Step, draft_form, fields_of
+from annotation.projects.forms.wizard import WizardStep, draft_form, step_fields
 from annotation.projects.services.configuring import configure_project
 from annotation.questions import browsing
 from annotation.questions.answers import answer_name
@@ -122,9 +122,9 @@ def test_an_open_project_of_a_type_by_the_page_and_by_rest():
     project = make_project(owner=owner, question_kind="rating", classes=STEPS)
     open_records(project, 1)
     answer(project, [1])
-    (row,) = browsing.questions(project, browsing.Wanted(choice=1), readable=True).rows
+    (row,) = browsing.questions(project, browsing.WantedQuestions(choice=1), readable=True).rows
     assert (row.agreed, row.answers) == (answer_name(project, 1), [("bad", 1)])
-    assert not browsing.questions(project, browsing.Wanted(choice=2), readable=True).rows
+    assert not browsing.questions(project, browsing.WantedQuestions(choice=2), readable=True).rows
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_a_new_project_asks_for_ratings_and_refuses_too_many_steps(preset, steps
     form = draft_form(PRESETS[preset], {**typed, "question_kind": "rating"})
     assert set(form.errors) == ({broken} if broken else set())
     assert form.cleaned_data["question_kind"] == "rating"
-    assert "question_kind" in {bound.name for bound in fields_of(form, Step.TASK)}
+    assert "question_kind" in {bound.name for bound in step_fields(form, WizardStep.TASK)}
     unsaid = draft_form(PRESETS[preset], typed)
     assert unsaid.is_valid()
     assert unsaid.values()["question_kind"] == "choose"

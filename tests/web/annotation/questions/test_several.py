@@ -17,7 +17,7 @@ from annotation.models import Assignment, AssignmentState, Consensus, Label, Que
 from annotation.models.quality import GoldQuery
 from annotation.people.services import tokens
 from annotation.people.services.tokens import Scope
-from annotation.projects.forms.wizard import Step, draft_form, fields_of
+from annotation.projects.forms.wizard import WizardStep, draft_form, step_fields
 from annotation.questions import browsing
 from annotation.questions.services import gold, label_export, labels, queue
 from tests.factories import add_members, make_account, make_annotators, make_project, open_records
@@ -140,11 +140,11 @@ class TestSeveral:
         for places in ([0, 61], [60, 61], [0]):
             labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=number_of(places))
         found = {
-            place: len(browsing.questions(project, browsing.Wanted(choice=place), readable=True).rows)
+            place: len(browsing.questions(project, browsing.WantedQuestions(choice=place), readable=True).rows)
             for place in (0, 1, 60, 61, 69)
         }
         assert found == {0: 2, 1: 0, 60: 1, 61: 2, 69: 0}
-        (row,) = browsing.questions(project, browsing.Wanted(choice=60), readable=True).rows
+        (row,) = browsing.questions(project, browsing.WantedQuestions(choice=60), readable=True).rows
         assert row.agreed == "class 60, class 61"
 
     def test_what_is_exported_is_read_again(self):
@@ -269,5 +269,5 @@ def test_a_new_project_asks_for_several_classes():
     assert set(form.errors) == {"estimator"}
     form = draft_form(PRESETS["pool-experts"], {**typed, "estimator": "label_sets", "labels_per_record": "2"})
     assert not form.errors
-    assert {"labels_per_record", "none_allowed"} <= {bound.name for bound in fields_of(form, Step.TASK)}
+    assert {"labels_per_record", "none_allowed"} <= {bound.name for bound in step_fields(form, WizardStep.TASK)}
     assert form.values()["labels_per_record"] == 2

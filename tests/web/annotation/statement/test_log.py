@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import URLResolver, get_resolver, reverse
 from django.utils import translation
 
-from annotation.log.action_words import SENTENCES, sentence_of
+from annotation.log.action_words import SENTENCES, action_sentence
 from annotation.log.services.history import NOTED_APPS, UNNOTED, UNNOTED_ELSEWHERE
 from annotation.models import Role
 from annotation.models.history import Action
@@ -91,10 +91,10 @@ def test_what_lies_outside_the_log_is_declared_with_a_reason() -> None:
 
 def test_a_sentence_names_the_numbers_in_the_readers_language() -> None:
     action = Action(route="learner:retire", target={"version": 3})
-    assert sentence_of(action) == "Retired a release (version 3)"
+    assert action_sentence(action) == "Retired a release (version 3)"
     with translation.override("de"):
-        assert sentence_of(action) == "Zog eine Freigabe zurück (Version 3)"
-    assert sentence_of(Action(route="admin:index")) == "Used admin:index"
+        assert action_sentence(action) == "Zog eine Freigabe zurück (Version 3)"
+    assert action_sentence(Action(route="admin:index")) == "Used admin:index"
 
 
 def test_the_filters_narrow_the_page_and_the_file(client, project) -> None:

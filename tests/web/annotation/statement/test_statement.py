@@ -93,7 +93,7 @@ def test_a_line_says_what_who_what_came_of_it_and_what_it_descends_from(project:
     unread = ledger.reserve(account=account, event=SCREEN, purpose="Count the queue", key=uuid4())
     ledger.void(reservation=unread, reason="no pool was there", actor="bob")
     running = ledger.reserve(account=account, event=SCREEN, purpose="p", key=uuid4(), subject="start")
-    ledger.change_limit(account=account, epsilon_limit=120.0, delta_limit=0.0, actor=manager, reason="agreed")
+    ledger.change_account_limits(account=account, epsilon_limit=120.0, delta_limit=0.0, actor=manager, reason="agreed")
     found = [(line.what, line.reason, line.who, line.descends_from, line.state) for line in lines_of(manager, project)]
     screen = "a coin for each record, of rate 0.6 or 0.4"
     assert found == [
@@ -251,7 +251,7 @@ def spent(manager: User) -> Project:
     ledger.charge(reservation=lost, reason="gone")
     unread = ledger.reserve(account=account, event=SCREEN, purpose="p", key=uuid4())
     ledger.void(reservation=unread, reason="nothing was read")
-    ledger.change_limit(account=account, epsilon_limit=120.0, delta_limit=1e-6, actor="ada", reason="agreed")
+    ledger.change_account_limits(account=account, epsilon_limit=120.0, delta_limit=1e-6, actor="ada", reason="agreed")
     spend(answers, RandomizedAnswersEvent(0.5, 3))
     return project
 
@@ -355,13 +355,15 @@ def test_reasons_of_the_program_are_told_and_those_of_people_are_theirs(project:
     )
     # A manager's own words stay, even where the program has a sentence like them.
     for epsilon, reason in ((50.0, "project opened"), (51.0, "as agreed (approved by second)")):
-        ledger.change_limit(account=account, epsilon_limit=epsilon, delta_limit=1e-6, actor=manager, reason=reason)
+        ledger.change_account_limits(
+            account=account, epsilon_limit=epsilon, delta_limit=1e-6, actor=manager, reason=reason
+        )
     limits.demand_second_manager(project=project)
     request = limits.change_limit(
         project=project, account=account, epsilon_limit=60.0, delta_limit=1e-6, reason="more data", actor=manager
     )
     assert request is not None
-    limits.approve(request_id=request.pk, project=project, actor=second)
+    limits.approve_limit_request(request_id=request.pk, project=project, actor=second)
     with translation.override("de"):
         said = [
             reason_words(kind=kind, reason=reason, event={})

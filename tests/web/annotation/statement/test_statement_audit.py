@@ -60,7 +60,7 @@ def project():
     ledger.record_post_processing(account=pool, parent=opened, key=uuid4(), **told)
     reserve(BernoulliScreenEvent(q_hi=0.6, q_lo=0.4))
     ledger.charge_stale(older_than=timedelta(0))
-    ledger.change_limit(account=pool, epsilon_limit=200, delta_limit=2e-6, actor="ada", reason="more")
+    ledger.change_account_limits(account=pool, epsilon_limit=200, delta_limit=2e-6, actor="ada", reason="more")
     reserve(LabelTrainingEvent(GaussianEvent(sensitivity_l2=1.0, sigma=50.0)), answers)
     return made
 

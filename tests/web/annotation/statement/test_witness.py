@@ -16,7 +16,7 @@ from annotation.models import Role
 from annotation.people.services import tokens
 from annotation.people.services.tokens import Scope
 from privacy.accounting.events import BernoulliScreenEvent
-from privacy.audit.keys import decoded
+from privacy.audit.keys import decoded_key
 from privacy.audit.merkle import leaf_hash, verify_inclusion
 from privacy.audit.notes import open_checkpoint
 from privacy.services import ledger
@@ -111,7 +111,7 @@ def test_an_entry_is_proven_to_be_in_the_log(client, project, secret):
     entries = list(project.pool_account.entries.order_by("sequence"))
     for size in (3, 7, 0):
         answer = get(client, project, "inclusion", secret, sequence=3, size=size).json()
-        checkpoint = open_checkpoint(answer["checkpoint"], public_key=decoded(site_key().public_key))
+        checkpoint = open_checkpoint(answer["checkpoint"], public_key=decoded_key(site_key().public_key))
         assert checkpoint.size == answer["size"] == (size or 7)
         assert answer["hash"] == entries[2].hash
         hashes = [base64.b64decode(each) for each in answer["hashes"]]

@@ -267,7 +267,7 @@ def test_every_kind_of_job_has_a_title() -> None:
 
 def test_a_long_history_is_one_point_a_day(monkeypatch: pytest.MonkeyPatch) -> None:
     account = make_account(epsilon_limit=5.0)
-    ledger.change_limit(account=account, epsilon_limit=7.0, delta_limit=0.0, actor="ada", reason="more")
+    ledger.change_account_limits(account=account, epsilon_limit=7.0, delta_limit=0.0, actor="ada", reason="more")
     assert [limit for _, _, limit in dashboard.spending_history(account)] == [5.0, 7.0]
     monkeypatch.setattr(dashboard, "EVERY_ENTRY", 1)
     # Both are of one day but around midnight, when they are of two.

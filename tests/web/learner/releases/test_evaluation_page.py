@@ -7,7 +7,7 @@ from django.urls import reverse
 from annotation.models import Role
 from learner.releases.services.evaluation_facts import facts_of
 from learner.releases.sp800_226 import NOT_STORED, answered
-from privacy.audit.keys import decoded
+from privacy.audit.keys import decoded_key
 from privacy.audit.notes import open_checkpoint
 from privacy.services import ledger
 from privacy.services.checkpoints import site_key
@@ -51,7 +51,7 @@ def test_a_released_project_answers_from_its_ledger():
         assert f"| {name} |" in used
     # The checkpoint on the page is the one others witness.
     note = document.split("```\n")[1]
-    checkpoint = open_checkpoint(note, public_key=decoded(site_key().public_key))
+    checkpoint = open_checkpoint(note, public_key=decoded_key(site_key().public_key))
     assert checkpoint.size == account.entries.count()
     assert "accuracy (95 % interval)" in answer_to(document, "How useful is what is released?")
     assert "<h3>The guarantee</h3>" in page or "<h2>The guarantee</h2>" in page
@@ -75,7 +75,9 @@ def test_what_nobody_stored_says_so():
 def test_a_raised_limit_stands_there_with_its_reason_and_names_act_as_no_markup():
     account = make_account(epsilon_limit=1.0)
     project = make_project(pool_account=account, name="A | <b> # B")
-    ledger.change_limit(account=account, epsilon_limit=2, delta_limit=0, actor="ada", reason="more | <i>of it</i>")
+    ledger.change_account_limits(
+        account=account, epsilon_limit=2, delta_limit=0, actor="ada", reason="more | <i>of it</i>"
+    )
     page, document = page_of(project, Role.MANAGER)
     chosen = answer_to(document, "Who chose the parameters, when, and why?")
     assert "| ada | 2, 0 |" in chosen

@@ -199,7 +199,7 @@ def test_what_managers_set_going_is_told_once(project, manager, receiver):
     chosen = ["limit", "upload", "gate", "settings"]
     webhook, _ = webhooks.add_webhook(project=project, url=f"https://{receiver.name}/", events=chosen)
     dataset = learning.upload(project, [["apple saw", "anna"]], ["text", "contributor"])
-    ledger.change_limit(
+    ledger.change_account_limits(
         account=project.pool_account, epsilon_limit=25.0, delta_limit=1e-4, actor=manager, reason="agreed"
     )
     lifecycle.archive_project(project=project)

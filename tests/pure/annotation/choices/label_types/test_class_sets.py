@@ -10,9 +10,9 @@ from annotation.choices.label_types.class_sets import (
     MOST_CLASSES,
     MOST_FAR,
     NEAR,
-    members_of,
     number_of,
     places_of,
+    set_members,
 )
 
 near = st.frozensets(st.integers(0, NEAR - 1))
@@ -35,7 +35,7 @@ def test_equal_numbers_are_equal_sets(sets):
 @given(st.lists(st.frozensets(st.integers(0, 11), max_size=5), max_size=30))
 def test_members(sets):
     numbers = [number_of(places) for places in sets]
-    members = members_of(numbers, 12)
+    members = set_members(numbers, 12)
     assert [set(np.flatnonzero(row)) for row in members] == [set(places) for places in sets]
 
 
@@ -48,4 +48,4 @@ def test_what_is_no_set():
     with pytest.raises(ValueError, match="must lie in"):
         number_of([MOST_CLASSES])
     with pytest.raises(ValueError, match="of 3 there are"):
-        members_of([number_of([3])], 3)
+        set_members([number_of([3])], 3)

@@ -10,7 +10,7 @@ from nltk.metrics.agreement import AnnotationTask
 from nltk.metrics.distance import masi_distance
 
 from annotation.choices.label_types import set_agreement
-from annotation.choices.label_types.class_sets import members_of, number_of
+from annotation.choices.label_types.class_sets import number_of, set_members
 from annotation.choices.label_types.set_agreement import masi_alpha, masi_distances
 
 sets = st.frozensets(st.integers(0, 4))
@@ -27,7 +27,7 @@ def masi(left, right):
 
 @given(st.lists(sets, min_size=1, max_size=8), st.lists(sets, min_size=1, max_size=8))
 def test_distances_are_passonneaus(left, right):
-    of = [members_of([number_of(each) for each in chosen], 5).astype(np.float32) for chosen in (left, right)]
+    of = [set_members([number_of(each) for each in chosen], 5).astype(np.float32) for chosen in (left, right)]
     expected = [[masi(one, other) for other in right] for one in left]
     np.testing.assert_allclose(masi_distances(*of), expected, atol=1e-9)
 
