@@ -14,22 +14,7 @@ from annotation.models.history import Action, ProjectChange
 from annotation.models.retention import Retention
 from annotation.people.identity import person_of
 from annotation.people.services import limits, members
-
-
-class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # Django gives no generic class at run time
-    """Shows rows; changing them is a service's work, so that accounts, jobs and rules stay in step."""
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        """Nobody adds rows here."""
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Nobody changes rows here."""
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Nobody deletes rows here."""
-        return False
+from privacy.admin import ReadOnlyAdmin
 
 
 @admin.register(Membership)

@@ -5,7 +5,8 @@ Run: python -m benchmarks.gate_texts --data DIR [--seeds 20] [--out docs/results
 DIR holds slurp_dev_test_utterances.csv (SLURP's requests to a voice assistant, CC BY 4.0), which names nobody. So who
 said what how often is drawn: requests fall with their rank by a Zipf-Mandelbrot law, a third of the lines are one
 person's alone, and people say from two lines up, most of them few (`dpal_site.demo.voice_log.draw_voice_log`).
-The file as it is, each line a record of nobody, stands beside that. It is a simulation: seeded randomness and known texts.
+The file as it is, each line a record of nobody, stands beside that. It is a simulation: seeded randomness
+and known texts.
 """
 
 import argparse

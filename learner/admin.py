@@ -1,25 +1,9 @@
 """What a superuser can look at; nothing of it is edited by hand."""
 
 from django.contrib import admin
-from django.http import HttpRequest
 
 from learner.models import Evaluation, FeatureMatrix, ModelRelease, Round, TrainingRun
-
-
-class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
-    """Rows follow from services that pay for what they do, so no form may change them."""
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        """Nobody adds a row here."""
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        """Nobody changes a row here."""
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        """Nobody removes a row here."""
-        return False
+from privacy.admin import ReadOnlyAdmin
 
 
 @admin.register(Round)

@@ -10,6 +10,7 @@ from django.urls import reverse
 from ninja import Field, Query, Router, Schema
 
 from annotation import selectors as annotation_selectors
+from annotation.intervals import wilson_interval
 from annotation.models import Project, Role
 from annotation.people.services.tokens import Scope
 from annotation.rest.base import require_scope
@@ -19,7 +20,6 @@ from learner import selectors
 from learner.models import Evaluation, ModelRelease, ReleaseState, Round
 from learner.releases import selectors as release_selectors
 from learner.releases.downloads import RETIRED_WARNING, file_response
-from learner.releases.intervals import wilson_interval
 from learner.releases.services import releases
 from learner.rounds.services import predictions
 from learner.selectors import stopping

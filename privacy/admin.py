@@ -8,7 +8,7 @@ from privacy.models import BudgetAccount, LedgerEntry
 
 
 class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # Django gives no generic class at run time
-    """Rows the database itself refuses to change."""
+    """Shows rows; changing them is a service's work, and the ledger's the database itself refuses to change."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Nobody adds rows here."""

@@ -66,7 +66,6 @@ TESTED_THROUGH_OTHERS = {
     "learner/releases/evidence_api.py",
     "learner/releases/evidence_sheet.py",
     "learner/releases/front_matter.py",
-    "learner/releases/intervals.py",
     "learner/releases/licences.py",
     "learner/releases/onnx_export.py",
     "learner/releases/pipeline_export.py",

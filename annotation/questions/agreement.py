@@ -1,6 +1,5 @@
 """How far answers can be believed: intervals, agreement beyond chance, and what models of annotators make of them."""
 
-import math
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -13,42 +12,6 @@ Method = Literal["majority", "dawid_skene", "mace"]
 MACE_RESTARTS = 5
 # The answer of a model is a function of the answers alone, so that a report can be made again.
 MACE_SEED = 20_130_609
-
-
-def wilson_interval(right: int, answered: int, *, z: float = 1.959964) -> tuple[float, float]:
-    """Return the Wilson score interval of a proportion.
-
-    Parameters
-    ----------
-    right, answered : int
-        Successes and trials, 0 <= right <= answered.
-    z : float
-        Quantile of the standard normal law; the default gives 95 %.
-
-    Returns
-    -------
-    tuple of float
-        Lower and upper end in [0, 1]; (0, 1) where nothing was answered.
-
-    Raises
-    ------
-    ValueError
-        If `right` is not in [0, answered].
-
-    References
-    ----------
-    .. [1] Wilson, "Probable inference, the law of succession, and statistical inference", JASA 22, 1927.
-    """
-    if not 0 <= right <= answered:
-        raise ValueError(f"right must be in [0, {answered}], got {right}")
-    if answered == 0:
-        return 0.0, 1.0
-    share, weight = right / answered, z * z / answered
-    middle = (share + weight / 2) / (1 + weight)
-    half = z / (1 + weight) * math.sqrt(share * (1 - share) / answered + weight / (4 * answered))
-    # At the ends the exact value is 0 or 1, which the sum misses by a rounding.
-    low = 0.0 if right == 0 else middle - half
-    return low, 1.0 if right == answered else middle + half
 
 
 @dataclass(frozen=True, slots=True)

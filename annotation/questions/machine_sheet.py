@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from django.db import connection
 
 from annotation.choices.machines import machine_choice
+from annotation.intervals import wilson_interval
 from annotation.models import Project
 from annotation.models.machines import MachineAnnotator
-from annotation.questions.agreement import wilson_interval
 
 # Where most people of a question gave one answer, whether that is the machine's; ties say nothing.
 COMPARED = """

@@ -13,9 +13,9 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from annotation import selectors
+from annotation.intervals import wilson_interval
 from annotation.models import Assignment, AssignmentState, Label, Membership, Oracle, Project, Query, QueryState, Role
 from annotation.models.quality import GoldQuery, Opinion
-from annotation.questions.agreement import wilson_interval
 from annotation.questions.answers import answer_name
 from annotation.questions.machine_sheet import machine_users
 from annotation.statement.spending import Echo, safe_cell

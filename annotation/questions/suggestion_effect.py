@@ -12,8 +12,8 @@ from datetime import datetime
 
 from django.db import connection
 
+from annotation.intervals import wilson_interval
 from annotation.models import Project
-from annotation.questions.agreement import wilson_interval
 
 # Somebody who went away with a question open comes back to it; nobody thinks about one for longer.
 LONGEST_SECONDS = 600

@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.core.files import File
 
 from annotation.data.services import datasets, files
+from annotation.intervals import wilson_interval
 from annotation.models import Dataset, DatasetRole, Job, Project, ProjectState, Role, WorkState
 from annotation.people.services import members, tokens
 from annotation.projects.services import configuring, projects
@@ -17,7 +18,6 @@ from dpal_site.demo import without_privacy
 from dpal_site.demo.plans import RELEASES, ProjectPlan, UploadFile
 from learner.models import ModelRelease, Round
 from learner.next_step import Step, project_status
-from learner.releases.intervals import wilson_interval
 from learner.releases.services import releases
 from learner.selectors import guarantee_accounts
 from privacy.models import SETTLEMENTS, EntryKind, LedgerEntry

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from learner.releases.intervals import wilson_interval
+from annotation.intervals import wilson_interval
 
 BINS = 10
 RESAMPLES = 1000

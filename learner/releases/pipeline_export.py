@@ -14,14 +14,14 @@ from sklearn.pipeline import Pipeline
 TEXT_ENDINGS = (".json",)
 
 
-class PipelineFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class Features(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """The attributes of `dpal.pipeline.Features`, to be written."""
 
     def __init__(self, described: str = "{}", attached: dict[str, str] | None = None) -> None:
         self.described = described
         self.attached = attached
 
-    def fit(self, records: Any, y: Any = None) -> "PipelineFeatures":
+    def fit(self, records: Any, y: Any = None) -> "Features":
         """Learn nothing."""
         return self
 
@@ -44,5 +44,5 @@ def pipeline_bytes(classifier: ClassifierMixin, *, described: bytes, attachments
     import skops.io  # noqa: PLC0415  # slow import
 
     texts = {name: body.decode() for name, body in sorted(attachments.items()) if name.endswith(TEXT_ENDINGS)}
-    steps = [("features", PipelineFeatures(described.decode(), texts)), ("classifier", classifier)]
+    steps = [("features", Features(described.decode(), texts)), ("classifier", classifier)]
     return skops.io.dumps(Pipeline(steps), compression=zipfile.ZIP_STORED)  # type: ignore[no-any-return]

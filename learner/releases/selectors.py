@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db import connection
 
+from annotation.intervals import wilson_interval
 from annotation.models import Project
 from learner import selectors
 from learner.features.encoder import PublishedFile, published_files
@@ -14,7 +15,6 @@ from learner.linear_model import LinearModel
 from learner.models import Evaluation, ModelRelease
 from learner.pools.secret_selectors import TrainedOn
 from learner.releases.comparison import WeightsChange, changed_values, weights_change
-from learner.releases.intervals import wilson_interval
 from privacy.wording import message_from
 
 # Names and times say nothing about a model, and guidelines may quote a record.

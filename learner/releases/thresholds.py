@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from learner.releases.intervals import wilson_interval
+from annotation.intervals import wilson_interval
 
 SCHEMA = "dpal-thresholds/1"
 WANTED = (0.8, 0.9, 0.95, 0.99)

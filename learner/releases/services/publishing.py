@@ -15,6 +15,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from annotation.data.services import files
+from annotation.intervals import wilson_interval
 from annotation.models import Oracle, Project
 from annotation.work.services.work import Lease, finish_work
 from learner import selectors
@@ -26,7 +27,6 @@ from learner.linear_model import LinearModel
 from learner.models import ModelRelease, PrintedLimit, StoppingAdvice, TrainingRun
 from learner.releases.artifacts import write_artifacts
 from learner.releases.environment import environment
-from learner.releases.intervals import wilson_interval
 from learner.releases.model_card import (
     ONE_ANNOTATOR,
     ONE_ANSWER,

@@ -3,7 +3,7 @@
 import pytest
 
 from annotation.choices.label_types.choose import ChooseOne
-from annotation.questions.agreement import Answer, compare_answers, wilson_interval
+from annotation.questions.agreement import Answer, compare_answers
 
 # Krippendorff, "Computing Krippendorff's alpha-reliability" (2011): four observers, twelve units, gaps.
 KRIPPENDORFF = ("123321412...", "1233224125.3", ".3332342251.", "12332441251.")
@@ -16,15 +16,6 @@ def answers_of(rows):
         for task, value in enumerate(row)
         if value != "."
     ]
-
-
-def test_the_interval_of_wilson():
-    assert wilson_interval(8, 10) == pytest.approx((0.4902, 0.9433), abs=1e-4)
-    assert wilson_interval(0, 0) == (0.0, 1.0)
-    low, high = wilson_interval(10, 10)
-    assert (round(low, 4), high) == (0.7225, 1.0)
-    with pytest.raises(ValueError, match="11"):
-        wilson_interval(11, 10)
 
 
 def test_alpha_of_the_published_example():

@@ -1,0 +1,44 @@
+"""How sure a share is that was counted on a few examples."""
+
+import math
+from statistics import NormalDist
+
+
+def wilson_interval(part: int, whole: int, *, confidence: float = 0.95) -> tuple[float, float]:
+    r"""Return the Wilson score interval of a proportion.
+
+    Parameters
+    ----------
+    part, whole : int
+        Successes and trials, 0 <= part <= whole.
+    confidence : float
+        Coverage, 0 < confidence < 1.
+
+    Returns
+    -------
+    tuple of float
+        Lower and upper end, within [0, 1]; (0, 1) where nothing was tried. Unlike the normal interval it is never empty
+        at 0 or 1.
+
+    Raises
+    ------
+    ValueError
+        If a number is out of range.
+
+    References
+    ----------
+    .. [1] Wilson, "Probable inference, the law of succession, and statistical inference", JASA 22, 1927.
+    """
+    if not 0 <= part <= whole:
+        raise ValueError(f"part must be in [0, {whole}], got {part}")
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
+    if whole == 0:
+        return 0.0, 1.0
+    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    share, weight = part / whole, z * z / whole
+    middle = share + weight / 2
+    reach = z * math.sqrt(share * (1 - share) / whole + weight / (4 * whole))
+    # At the ends the exact value is 0 or 1, which the sum misses by a rounding.
+    low = 0.0 if part == 0 else (middle - reach) / (1 + weight)
+    return low, 1.0 if part == whole else (middle + reach) / (1 + weight)
