@@ -22,7 +22,7 @@ from privacy.wording import say
 LARGEST_AMOUNT = 1e6
 
 
-class AccountTerms(Protocol):
+class FixedTerms(Protocol):
     """The fixed terms of an account."""
 
     unit: str
@@ -42,7 +42,7 @@ class Charge:
     mi_nano: int | None
 
 
-def price(account: AccountTerms, event: Event) -> Charge:
+def price(account: FixedTerms, event: Event) -> Charge:
     """Return the charge of `event` on `account`; `UnsoundCombination` names the rule that leaves it without one."""
     charge = charge_of(event, adjacency=adjacency_of(account))
     free = (charge.epsilon_nano, charge.delta_atto, charge.rho_nano) == (0, 0, 0)
@@ -66,7 +66,7 @@ def price(account: AccountTerms, event: Event) -> Charge:
     return charge
 
 
-def adjacency_of(account: AccountTerms) -> Adjacency:
+def adjacency_of(account: FixedTerms) -> Adjacency:
     """Return the neighbouring relation of an account; a constraint admits no other word."""
     return cast(Adjacency, account.adjacency)
 

@@ -4,6 +4,7 @@ import ast
 import importlib.metadata
 import json
 import re
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,16 @@ TOO_LONG = {
     "learner/reproduce/feyisetan2019_gate.py",
     "learner/reproduce/ghassemi_designs.py",
     "learner/reproduce/rane2019.py",
+}
+# Modules through which requests, commands and the clock come in: what they define is named after what it enters, and
+# called by URLs, by Django or by Celery alone.
+ENTRANCES = re.compile(r"(^|[/_])(views|api|admin|tasks)(\.py|/)|/templatetags/|/management/|^dpal_site/operations\.py")
+# Names that several modules have to define, by whoever looks for them.
+SHARED_NAMES = {
+    "main": "a program's first function",
+    "paper": "what the list of papers asks each of them for",
+    "DatabaseWrapper": "Django looks for a database backend by this name",
+    "Features": "a file of skops names the class as the client's package does",
 }
 
 
@@ -164,6 +175,30 @@ def test_no_further_module_is_too_long():
     lengths = {name: source.count("\n") for name, source in sources().items() if "/migrations/" not in name}
     assert {name for name, length in lengths.items() if length > LONGEST_MODULE} - TOO_LONG == set()
     assert set(lengths) >= TOO_LONG
+
+
+def defined_twice(files):
+    """Return the public names that more than one module defines, with these modules."""
+    found = defaultdict(list)
+    for name, source in files.items():
+        if not ENTRANCES.search(name) and "/migrations/" not in name:
+            for node in ast.parse(source).body:
+                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name[0] != "_":
+                    found[node.name].append(name)
+    return {name: where for name, where in found.items() if len(where) > 1}
+
+
+def test_a_public_name_is_defined_once():
+    assert {name: where for name, where in defined_twice(sources()).items() if name not in SHARED_NAMES} == {}
+
+
+def test_a_name_that_is_defined_twice_is_found():
+    twin = {"annotation/planted.py": "def wilson_interval(part, whole):\n    return 0.0, 1.0\n"}
+    found = defined_twice(sources() | twin)
+    assert found["wilson_interval"] == ["annotation/intervals.py", "annotation/planted.py"]
+    assert set(found) == {"wilson_interval", *SHARED_NAMES}
+    view = {"annotation/people/views/planted.py": "def wilson_interval():\n    return None\n"}
+    assert "wilson_interval" not in defined_twice(sources() | view)
 
 
 @pytest.mark.parametrize("app", OURS)

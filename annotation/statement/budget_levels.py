@@ -41,7 +41,7 @@ LEVELS: Final = (
 )
 
 
-def plain(epsilon: float, delta: float) -> str:
+def plain_meaning(epsilon: float, delta: float) -> str:
     """Say what a limit lets anybody conclude about one record or person, whatever they know and compute."""
     bounds = reading(epsilon, delta)
     return gettext(

@@ -73,6 +73,6 @@ def send_again(request: HttpRequest, slug: str, delivery_id: str) -> HttpRespons
     delivery = WebhookDelivery.objects.filter(pk=delivery_id, webhook__project=_project(request, slug)).first()
     if delivery is None:
         raise Http404
-    webhooks.send_again(delivery=delivery)
+    webhooks.send_message_again(delivery=delivery)
     messages.success(request, _("It is sent again."))
     return redirect("learner:webhooks", slug=slug)

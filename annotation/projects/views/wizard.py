@@ -233,7 +233,7 @@ def _meaning(form: Any, draft: dict[str, Any]) -> dict[str, str]:
     epsilon, delta = form.cleaned_data["pool_epsilon"], form.cleaned_data["pool_delta"]
     people = str(draft.get("people") or "")
     return {
-        "words": budget_levels.plain(epsilon, delta),
+        "words": budget_levels.plain_meaning(epsilon, delta),
         "delta": budget_levels.delta_advice(delta, int(people)) if people.isdecimal() and int(people) else "",
     }
 

@@ -49,7 +49,7 @@ def change_limit(request: HttpRequest, slug: str, account_id: int) -> HttpRespon
         "guarantee": now,
         "form": form,
         "levels": budget_levels.described_levels(now.delta_limit),
-        "meaning": budget_levels.plain(now.epsilon_limit, now.delta_limit),
+        "meaning": budget_levels.plain_meaning(now.epsilon_limit, now.delta_limit),
         "advice": budget_levels.delta_advice(now.delta_limit, rows) if rows else "",
     }
     return render(request, "annotation/change_limit.html", context, status=422 if form.errors else 200)

@@ -191,7 +191,7 @@ def _attempt(delivery: WebhookDelivery) -> tuple[bool, str]:
     return 200 <= status < 300, f"HTTP {status}"
 
 
-def send_again(*, delivery: WebhookDelivery) -> None:
+def send_message_again(*, delivery: WebhookDelivery) -> None:
     """Send a message once more, from the first pause on; the receiver tells by its id that it is the same."""
     with transaction.atomic():
         settled = WebhookDelivery.objects.filter(pk=delivery.pk, webhook__removed_at=None)
