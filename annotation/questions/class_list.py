@@ -32,7 +32,9 @@ def is_many(names: Sequence[str]) -> bool:
 
 
 @lru_cache(maxsize=256)
-def listed_classes(names: tuple[str, ...], descriptions: tuple[str, ...], looks: tuple[Look, ...] = ()) -> tuple[Listed, ...]:
+def listed_classes(
+    names: tuple[str, ...], descriptions: tuple[str, ...], looks: tuple[Look, ...] = ()
+) -> tuple[Listed, ...]:
     """Return the classes in their order.
 
     Parameters

@@ -19,7 +19,7 @@ from PIL import Image
 from annotation.data import clamd
 from annotation.data.parsers.preview import preview_of
 from annotation.data.parsers.reading import Upload
-from annotation.data.parsers.rows import Layout, Look
+from annotation.data.parsers.rows import FirstRows, Layout
 from annotation.errors import InvalidUpload, ScannerAway
 from dpal_site.embedded.database_address import parse_database_url
 from dpal_site.embedded.errors import UnsupportedUrl
@@ -108,7 +108,7 @@ def read(data, name, layout):
             assert batch.count <= LIMIT
             assert not any("\0" in text for text in batch.texts or ())
     with contextlib.suppress(InvalidUpload):
-        seen = preview_of(Upload(io.BytesIO(data), name, layout, maximum_bytes=LIMIT, look=Look(20)), layout)
+        seen = preview_of(Upload(io.BytesIO(data), name, layout, maximum_bytes=LIMIT, look=FirstRows(20)), layout)
         assert len(seen.rows) <= 20
 
 

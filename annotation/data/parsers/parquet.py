@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from annotation.data.parsers.parquet_pages import FirstPages
-from annotation.data.parsers.rows import Layout, Look, RawBatch
+from annotation.data.parsers.rows import FirstRows, Layout, RawBatch
 from annotation.data.parsers.sources import MAXIMUM_LINE_BYTES
 from annotation.errors import InvalidUpload
 from privacy.wording import say
@@ -31,7 +31,7 @@ class ParquetReader:
         *,
         maximum_bytes: int,
         groups: tuple[int, int] | None = None,
-        look: Look | None = None,
+        look: FirstRows | None = None,
     ) -> None:
         self._layout = layout
         self._maximum_bytes = maximum_bytes

@@ -15,7 +15,7 @@ from annotation.data.parsers.image_archive import ImageArchiveReader
 from annotation.data.parsers.json_lines import JsonLinesReader
 from annotation.data.parsers.label_studio import LabelStudioReader
 from annotation.data.parsers.parquet import ParquetReader
-from annotation.data.parsers.rows import Layout, Look, RawBatch, RowBatch
+from annotation.data.parsers.rows import FirstRows, Layout, RawBatch, RowBatch
 from annotation.data.parsers.sources import BYTE_ORDER_MARK, TextSource
 from annotation.data.parsers.workbook import WorkbookReader
 from annotation.errors import InvalidUpload
@@ -76,7 +76,7 @@ class Upload:
     """
 
     def __init__(
-        self, file: BinaryIO, name: str, layout: Layout, *, maximum_bytes: int, look: Look | None = None
+        self, file: BinaryIO, name: str, layout: Layout, *, maximum_bytes: int, look: FirstRows | None = None
     ) -> None:
         self.format, self.compressed, self.encoding = detect_format(file, name, layout.encoding)
         self.layout = layout

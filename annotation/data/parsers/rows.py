@@ -16,7 +16,7 @@ Answers = Literal["majority", "ground_truth"]
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class FirstRows:
     """How much of a file is read to show its first rows: by whoever answers pages, beside many others."""
 
     rows: int

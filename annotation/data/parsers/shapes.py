@@ -14,7 +14,7 @@ from annotation.data.parsers.image_archive import FILE_NAME
 from annotation.data.parsers.json_lines import read_object
 from annotation.data.parsers.label_studio import LabelStudioReader
 from annotation.data.parsers.reading import Format, detect_format
-from annotation.data.parsers.rows import Layout, Look
+from annotation.data.parsers.rows import FirstRows, Layout
 from annotation.data.parsers.sources import TextSource
 from annotation.data.parsers.workbook import WorkbookReader
 from annotation.errors import InvalidUpload
@@ -62,7 +62,7 @@ def shape_of(
             raise InvalidUpload("file: the Parquet file is damaged or cut off") from None
     if kind is Format.WORKBOOK:
         asked = Layout(kind="text", has_header=has_header, sheet=sheet)
-        book = WorkbookReader(file, asked, maximum_bytes=maximum_bytes, look=Look(1))
+        book = WorkbookReader(file, asked, maximum_bytes=maximum_bytes, look=FirstRows(1))
         return FileShape(kind, tuple(name for name in book.header if name), sheets=book.sheets, sheet=book.sheet)
     source = TextSource(file, compressed=compressed, maximum_bytes=maximum_bytes, encoding=settled)
     if kind is Format.TASKS:

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, BinaryIO, NamedTuple
 
 from annotation.data.parsers.checks import BadCell
-from annotation.data.parsers.rows import BadRow, Layout, Look, RawBatch
+from annotation.data.parsers.rows import BadRow, FirstRows, Layout, RawBatch
 from annotation.data.parsers.sources import MAXIMUM_LINE_BYTES
 from annotation.data.parsers.workbook_cells import (
     NOT_A_CELL,
@@ -55,7 +55,7 @@ class WorkbookReader:
     bytes.
     """
 
-    def __init__(self, file: BinaryIO, layout: Layout, *, maximum_bytes: int, look: Look | None = None) -> None:
+    def __init__(self, file: BinaryIO, layout: Layout, *, maximum_bytes: int, look: FirstRows | None = None) -> None:
         self._layout = layout
         self._maximum_bytes = maximum_bytes
         self._look = look

@@ -12,7 +12,7 @@ from django.db import models, transaction
 from django.db.models.functions import Now
 
 from annotation.data.parsers.preview import PREVIEW_ROWS, Preview, preview_of
-from annotation.data.parsers.rows import Look
+from annotation.data.parsers.rows import FirstRows
 from annotation.data.parsers.shapes import FileShape
 from annotation.data.services import charged_start, datasets, mappings, uploads
 from annotation.models import Dataset, DatasetRole, Project
@@ -69,7 +69,7 @@ def preview_draft(draft: UploadDraft) -> Preview:
     """Return the first rows as they would be read; `InvalidUpload` if a column is not there or not named yet."""
     layout = mappings.layout_of(draft.project, draft.role, draft.mapping)
     with draft.upload.open() as file:
-        return preview_of(uploads.open_upload(file, draft.name, layout, look=Look(PREVIEW_ROWS)), layout)
+        return preview_of(uploads.open_upload(file, draft.name, layout, look=FirstRows(PREVIEW_ROWS)), layout)
 
 
 def map_draft(*, draft: UploadDraft, mapping: Mapping[str, Any]) -> UploadDraft:

@@ -7,7 +7,7 @@ from django.core.files import File
 from django.core.files.storage import default_storage
 
 from annotation.data.parsers.reading import Upload
-from annotation.data.parsers.rows import Layout, Look
+from annotation.data.parsers.rows import FirstRows, Layout
 from annotation.errors import InvalidUpload, StorageFull
 from annotation.models import Arrival, BadRows, DatasetRole, Estimator, Project
 from annotation.work.services import interruptions
@@ -55,6 +55,6 @@ def broken_start_rule(project: Project) -> str:
     return ""
 
 
-def open_upload(file: Any, name: str, layout: Layout, *, look: Look | None = None) -> Upload:
+def open_upload(file: Any, name: str, layout: Layout, *, look: FirstRows | None = None) -> Upload:
     """Return the reader of a file within the site's limits."""
     return Upload(cast("BinaryIO", file), name, layout, maximum_bytes=settings.UPLOAD_MAX_BYTES, look=look)

@@ -18,7 +18,7 @@ from PIL import Image, PngImagePlugin
 from annotation.data.parsers import image_archive
 from annotation.data.parsers.preview import preview_of
 from annotation.data.parsers.reading import Upload
-from annotation.data.parsers.rows import Layout, Look
+from annotation.data.parsers.rows import FirstRows, Layout
 from annotation.errors import InvalidUpload
 from dpal_site.embedded.servers import REPOSITORY
 
@@ -184,7 +184,9 @@ class TestALook:
             {"text": [f"text {n}" for n in range(50_000)], "age": list(range(50_000)), "empty": [None] * 50_000}
         )
         layout = Layout(kind="text", text="text", contributor="age")
-        upload = Upload(io.BytesIO(parquet(table, **options)), "a.parquet", layout, maximum_bytes=10**9, look=Look(20))
+        upload = Upload(
+            io.BytesIO(parquet(table, **options)), "a.parquet", layout, maximum_bytes=10**9, look=FirstRows(20)
+        )
         rows = preview_of(upload, layout).rows
         assert [row.cells[0].value for row in rows] == [f"text {n}" for n in range(20)]
         assert [row.cells[1].value for row in rows] == [str(n) for n in range(20)]
@@ -195,7 +197,7 @@ class TestALook:
         data = parquet(pa.table({"pixels": pixels}), data_page_version=version)
         layout = Layout(kind="image", pixels="pixels", height=2, width=3)
         rows = preview_of(
-            Upload(io.BytesIO(data), "a.parquet", layout, maximum_bytes=10**9, look=Look(20)), layout
+            Upload(io.BytesIO(data), "a.parquet", layout, maximum_bytes=10**9, look=FirstRows(20)), layout
         ).rows
         assert [row.reason for row in rows] == [""] * 20
 

@@ -263,7 +263,7 @@ def test_rows_kept_are_stored_once_a_lock_that_nobody_reads_under_is_gone(monkey
 
     def store_beside_a_lock(part, spool, check):
         ImportPart.objects.filter(number=0).update(held_until=None)
-        assert import_parts.read_part(dataset_id=part.dataset_id, before=part.number)
+        assert import_parts.read_free_part(dataset_id=part.dataset_id, before=part.number)
         holder.append(threading.Thread(target=hold, args=[part.pk]))
         holder[0].start()
         assert locked.wait(30)
@@ -272,7 +272,7 @@ def test_rows_kept_are_stored_once_a_lock_that_nobody_reads_under_is_gone(monkey
 
     holder = []
     monkeypatch.setattr(import_parts, "_store_spooled", store_beside_a_lock)
-    assert import_parts.read_part(dataset_id=dataset.pk)
+    assert import_parts.read_free_part(dataset_id=dataset.pk)
     holder[0].join()
     assert ImportPart.objects.get(number=1).stored
     monkeypatch.setattr(import_parts, "_store_spooled", store)

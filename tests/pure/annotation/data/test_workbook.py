@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from annotation.data.parsers import workbook, workbook_xml
 from annotation.data.parsers.preview import preview_of
 from annotation.data.parsers.reading import Format, Upload, detect_format
-from annotation.data.parsers.rows import BadRow, Layout, Look
+from annotation.data.parsers.rows import BadRow, FirstRows, Layout
 from annotation.data.parsers.shapes import shape_of
 from annotation.data.parsers.workbook_cells import MOST_STYLES
 from annotation.errors import InvalidUpload
@@ -345,7 +345,7 @@ class TestALook:
     def test_first_rows_with_their_reasons(self):
         data = made({"A": sheet([HEADER, [1, "a"], [2, ("n", 0, "<f>1</f>")], *([n, "b"] for n in range(50))])})
         layout = Layout(kind="text", text="text", contributor="id")
-        upload = Upload(io.BytesIO(data), "a.xlsx", layout, maximum_bytes=10**9, look=Look(20))
+        upload = Upload(io.BytesIO(data), "a.xlsx", layout, maximum_bytes=10**9, look=FirstRows(20))
         rows = preview_of(upload, layout).rows
         assert len(rows) == 20
         assert [cell.value for cell in rows[0].cells] == ["a", "1"]
