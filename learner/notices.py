@@ -89,17 +89,17 @@ def _remarks(project: Project, since: datetime) -> int:
     said = Report.objects.filter(project=project, resolved_at=None, created_at__gte=since).order_by("created_at")
     told = 0
     for person, when in said.filter(kind=ReportKind.REPLY).values_list("annotator", "created_at"):
-        told += notices.tell(
+        told += notices.write_notice(
             project=project,
-            people=notices.members_of(project, (Role.ANNOTATOR,)).filter(pk=person),
+            people=notices.members_in_roles(project, (Role.ANNOTATOR,)).filter(pk=person),
             kind=MailKind.REMARK,
             subject=f"to {person} at {when:%Y-%m-%d %H}",
         )
     hours = {f"{when:%Y-%m-%d %H}" for when in said.filter(kind__in=TO_MANAGERS).values_list("created_at", flat=True)}
     for hour in sorted(hours):
-        told += notices.tell(
+        told += notices.write_notice(
             project=project,
-            people=notices.members_of(project, (Role.MANAGER,)),
+            people=notices.members_in_roles(project, (Role.MANAGER,)),
             kind=MailKind.REMARK,
             subject=f"to managers at {hour}",
             facts={"to_managers": True},

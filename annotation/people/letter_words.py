@@ -98,7 +98,7 @@ def _returned(name: str, slug: str, facts: dict[str, Any]) -> Item:
         _("%(name)s: look at an answer again") % {"name": name},
         _("A manager asks you to look at an answer of yours again. What they wrote stands on the page."),
         _("See what came back"),
-        address_of("annotation:own_answers", slug) + "?only=unread",
+        page_address("annotation:own_answers", slug) + "?only=unread",
     )
 
 
@@ -106,9 +106,9 @@ def _remark(name: str, slug: str, facts: dict[str, Any]) -> Item:
     headline = _("%(name)s: somebody writes to you") % {"name": name}
     sentence = _("What they wrote stands on the page.")
     if facts.get("to_managers"):
-        link = address_of("annotation:reported", slug)
+        link = page_address("annotation:reported", slug)
     else:
-        link = address_of("annotation:own_answers", slug) + "?only=unread"
+        link = page_address("annotation:own_answers", slug) + "?only=unread"
     return Item(headline, sentence, _("Read it"), link)
 
 

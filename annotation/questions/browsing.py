@@ -205,16 +205,16 @@ def history_of(project: Project, query: Query) -> list[QuestionEvent]:
         if turn.finished_at is not None:
             events.append(QuestionEvent(turn.finished_at, turn.annotator.get_username(), "skipped", turn.skip_reason))
     for turn in turns.filter(state=AssignmentState.LEASED):
-        events.append(Event(turn.created_at, turn.annotator.get_username(), "held"))
+        events.append(QuestionEvent(turn.created_at, turn.annotator.get_username(), "held"))
     for report in Report.objects.filter(query=query).select_related("annotator", "author", "resolved_by"):
         who = report.annotator.get_username()
         if report.author is not None:
-            events.append(Event(report.created_at, report.author.get_username(), str(report.kind), who))
+            events.append(QuestionEvent(report.created_at, report.author.get_username(), str(report.kind), who))
         else:
-            events.append(Event(report.created_at, who, str(report.kind)))
+            events.append(QuestionEvent(report.created_at, who, str(report.kind)))
         if report.resolved_at is not None and report.resolved_by is not None:
             ended = ENDED.get(ReportKind(report.kind), "resolved")
-            events.append(Event(report.resolved_at, report.resolved_by.get_username(), ended))
+            events.append(QuestionEvent(report.resolved_at, report.resolved_by.get_username(), ended))
     consensus: Any = Consensus.objects.filter(query=query).select_related("settled_by").first()
     if consensus is not None and not query.emptied:
         who = consensus.settled_by.get_username() if consensus.settled_by else ""

@@ -68,7 +68,7 @@ class Thread:
         return any(one.is_unread and not one.from_manager for one in self.said)
 
 
-def refusal(project: Project) -> Message | None:
+def conversation_refusal(project: Project) -> Message | None:
     """Say why managers write to nobody in a project; None where they may."""
     if project.oracle == Oracle.CROWD:
         return say("In front of a crowd nobody writes back: what a manager writes may tell what others answered.")
@@ -129,7 +129,7 @@ def may_be_written_to(project: Project, query_id: int) -> QuerySet[Membership]:
     """Return who was asked a question and still is an annotator, of a project where managers write to them."""
     asked = Assignment.objects.filter(query=query_id).values("annotator")
     found = Membership.objects.filter(project=project, role=Role.ANNOTATOR, user__in=asked)
-    return found if refusal(project) is None else found.none()
+    return found if conversation_refusal(project) is None else found.none()
 
 
 def _of(project: Project, user_id: int) -> QuerySet[Report]:

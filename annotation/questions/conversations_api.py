@@ -21,7 +21,7 @@ from annotation.questions.services import conversing
 from annotation.questions.services.reports import MAX_COMMENT_LENGTH
 from annotation.rest.base import project_for, require_scope
 from annotation.rest.idempotency import idempotent
-from annotation.rest.responses import written
+from annotation.rest.responses import write_responses
 
 router = Router()
 
@@ -92,7 +92,7 @@ def list_comments(request: HttpRequest, slug: str, query_id: str) -> Any:
     "projects/{slug:slug}/questions/{query_id}/comments",
     response={204: None},
     summary="Write to an annotator about a question; what they commented on it counts as read",
-    openapi_extra=written(204, problems=(409,)),
+    openapi_extra=write_responses(204, problems=(409,)),
 )
 @idempotent
 def write_comment(request: HttpRequest, slug: str, query_id: str, body: CommentToIn) -> Any:
@@ -109,7 +109,7 @@ def write_comment(request: HttpRequest, slug: str, query_id: str, body: CommentT
     "projects/{slug:slug}/questions/{query_id}/comments/read",
     response={204: None},
     summary="Mark as read what an annotator commented on a question",
-    openapi_extra=written(204, problems=(409,)),
+    openapi_extra=write_responses(204, problems=(409,)),
 )
 @idempotent
 def mark_comments_heard(request: HttpRequest, slug: str, query_id: str, body: HeardIn) -> Any:
@@ -145,7 +145,7 @@ def list_own_comments(request: HttpRequest, slug: str, unread: bool = False) -> 
     "assignments/{assignment_id}/comments",
     response={204: None},
     summary="Tell the managers something about a question; what they wrote of it counts as read",
-    openapi_extra=written(204, problems=(409,)),
+    openapi_extra=write_responses(204, problems=(409,)),
 )
 @idempotent
 def comment_on_assignment(request: HttpRequest, assignment_id: UUID, body: CommentIn) -> Any:
@@ -158,7 +158,7 @@ def comment_on_assignment(request: HttpRequest, assignment_id: UUID, body: Comme
     "assignments/{assignment_id}/comments/read",
     response={204: None},
     summary="Mark as read what managers wrote about a question; what came back waits while it may be changed",
-    openapi_extra=written(204, problems=(409,)),
+    openapi_extra=write_responses(204, problems=(409,)),
 )
 @idempotent
 def mark_comments_read(request: HttpRequest, assignment_id: UUID) -> Any:

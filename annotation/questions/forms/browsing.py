@@ -71,7 +71,7 @@ class QuestionFilter(forms.Form):
             field.choices = [("", _("any")), *list(choices)]  # type: ignore[call-overload]
         if not readable:
             del self.fields["text"]
-        if assigning.refusal(project) is not None:
+        if assigning.assigning_refusal(project) is not None:
             del self.fields["assigned"]
 
     def wanted(self) -> WantedQuestions:

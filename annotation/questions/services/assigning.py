@@ -29,7 +29,7 @@ RANDOMISED = say("Where answers are randomised nothing is assigned: who is asked
 SECRET = say("Where the choice is secret nothing is assigned: one record could then wait because of another.")
 
 
-def refusal(project: Project) -> Message | None:
+def assigning_refusal(project: Project) -> Message | None:
     """Return the rule by which a project assigns nothing, None where it may."""
     if project.oracle == Oracle.CROWD:
         return IN_A_CROWD
@@ -49,7 +49,7 @@ def assign_chosen(*, project: Project, query_ids: Sequence[int], person_id: int 
 
     A question that the person has, or has answered or skipped, is left alone, and one without a free slot.
     """
-    rule = refusal(project)
+    rule = assigning_refusal(project)
     if rule is not None:
         raise InvalidConfiguration(rule)
     with transaction.atomic():

@@ -25,9 +25,9 @@ LINE_ENDS = "\n\r\t"
 def reply(*, project: Project, query_id: int, person_id: int, text: str, author: AbstractBaseUser) -> Report:
     """Write to an annotator about a question; what they commented on it counts as read. The same words wait once."""
     access.refuse_if_closed(project)
-    if (refused := conversations.refusal(project)) is not None:
+    if (refused := conversations.conversation_refusal(project)) is not None:
         raise InvalidConfiguration(refused)
-    words = plain(text)
+    words = plain_message(text)
     partners = {thread.person_id for thread in conversations.threads_of(project, query_id) if thread.may_write}
     if person_id not in partners:
         raise InvalidConfiguration(NO_PARTNER)
@@ -55,7 +55,7 @@ def mark_heard(*, project: Project, query_id: int, person_id: int, reader: Abstr
 def write_back(*, assignment: Assignment, text: str) -> Report:
     """Tell the managers something about a question one was asked; what they wrote of it counts as read."""
     access.refuse_if_closed(assignment.project)
-    words = plain(text)
+    words = plain_message(text)
     with transaction.atomic():
         _hold(assignment.project, assignment.query_id)
         mark_read(assignment=assignment)
@@ -74,7 +74,7 @@ def mark_read(*, assignment: Assignment) -> int:
     return unread.filter(kind__in=kinds).update(resolved_at=Now(), resolved_by=assignment.annotator_id)
 
 
-def plain(text: str) -> str:
+def plain_message(text: str) -> str:
     """Return words as they are kept: plain text of a bounded length, never cut and never empty."""
     words = text.strip()
     if not words:

@@ -77,7 +77,7 @@ def questions(request: HttpRequest, slug: str) -> HttpResponse:
         project, form.wanted(), readable=readable, before=int(before) if _is_number(before) else None
     )
     chosen = {name: str(value) for name in form.fields if (value := request.GET.get(name))}
-    assigns = assigning.refusal(project)
+    assigns = assigning.assigning_refusal(project)
     context = {
         "project": project,
         "form": form,
@@ -181,7 +181,7 @@ def question(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
         "disputed": query.state == QueryState.DISPUTED,
         "tags": browsing.tags_of(query),
         "waits_for": query.assigned_to if query.state == QueryState.OPEN else None,
-        "writes_nobody": conversations.refusal(project),
+        "writes_nobody": conversations.conversation_refusal(project),
         "threads": conversations.threads_of(project, query.pk),
     }
     return render(request, "annotation/question.html", context)

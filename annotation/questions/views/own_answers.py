@@ -13,7 +13,7 @@ from annotation.models import Assignment, Project, Role
 from annotation.people.identity import person_of
 from annotation.questions import conversations
 from annotation.questions import own_answers as presenters
-from annotation.questions.answers import label_type, answer_names
+from annotation.questions.answers import answer_names, label_type
 from annotation.questions.forms.labels import CommentForm, LabelForm
 from annotation.questions.services import conversing, correcting
 
@@ -44,7 +44,7 @@ def own_answers(request: HttpRequest, slug: str) -> HttpResponse:
         "choices": choices,
         "takes_several": label_type(project).takes_several,
         "only": UNREAD if unread else "",
-        "writes_back": conversations.refusal(project) is None,
+        "writes_back": conversations.conversation_refusal(project) is None,
     }
     return render(request, "annotation/own_answers.html", context)
 

@@ -18,7 +18,7 @@ from annotation.data.services import forgetting as records
 from annotation.errors import ForgettingRefused
 from annotation.models import Assignment, Consensus, Dataset, Label, Query, Record, Report
 from annotation.models.forgetting import Forgetting
-from annotation.questions.quality import people_of
+from annotation.questions.quality import annotators_work
 from annotation.questions.services import conversing, labels, queue
 from annotation.questions.services.label_export import ExportFormat, export_labels
 from annotation.selectors import undoable_assignments
