@@ -23,6 +23,7 @@ from annotation.data.parsers.pixel_file import PixelFile
 from annotation.data.parsers.reading import Upload
 from annotation.data.services import (
     charged_start,
+    check_columns,
     declared,
     files,
     import_parts,
@@ -91,6 +92,10 @@ def receive_upload(
     kept = uploads.keep_file(file, f"{uploads.FOLDER}/{project.pk}/{uuid4()}/upload{upload.suffix}")
     try:
         with transaction.atomic():
+            if role == DatasetRole.POOL:
+                # No checks are made meanwhile.
+                Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+                check_columns.refuse_telling_pool(project=project, mapping=mapping)
             return Dataset.objects.create(
                 project=project,
                 job=jobs.open_job(project=project, kind=jobs.IMPORT, owner=uploaded_by, send=send),

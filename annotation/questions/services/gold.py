@@ -12,6 +12,7 @@ from django.contrib.auth.models import User
 from django.db import connection, transaction
 from django.db.models.functions import Now
 
+from annotation.data.services import check_columns
 from annotation.errors import InvalidConfiguration
 from annotation.models import Dataset, DatasetRole, DatasetState, Membership, Oracle, Project, Query, Role
 from annotation.models.quality import GoldQuery, GoldSource, PauseReason
@@ -90,8 +91,10 @@ def add_public_checks(*, project: Project, dataset: Dataset, owner: User, most: 
     if not crowd:
         examples = examples.filter(query=None)
     with transaction.atomic():
-        # One after another, so that no text becomes two checks.
+        # One after another, so that no text becomes two checks and no upload to the pool comes between.
         Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+        if not crowd:
+            check_columns.refuse_telling_checks(project=project, dataset=dataset)
         taken = set(Query.objects.filter(project=project).values_list("text", flat=True)) if crowd else set()
         queries: list[Query] = []
         choices: list[int] = []

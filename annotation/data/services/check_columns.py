@@ -1,0 +1,79 @@
+"""The owner's columns must not tell a hidden check: beside it stand those that stand beside the pool's questions."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from annotation.errors import InvalidConfiguration, InvalidUpload
+from annotation.models import Dataset, DatasetRole, DatasetState, Project
+from annotation.models.quality import GoldQuery, GoldSource
+from privacy.wording import Message, say
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What an upload's mapping keeps for people: whether an id, and which columns, in their order."""
+
+    has_id: bool = False
+    columns: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, mapping: Mapping[str, Any]) -> Self:
+        """Return what stands beside the records of an upload with this mapping."""
+        return cls("id" in mapping, tuple(mapping.get("metadata", ())))
+
+    def told_from(self, pool: Self) -> Message | None:
+        """Say by what a check of this upload is told from a question of the pool; None where by nothing."""
+        if pool.has_id and not self.has_id:
+            return say("it lacks the id that stands beside the records of the pool")
+        if lacking := [name for name in pool.columns if name not in self.columns]:
+            return say("it lacks the column {column!r} that stands beside the records of the pool", column=lacking[0])
+        if self.has_id and not pool.has_id:
+            return say("it has an id, and no record of the pool has one beside it")
+        if further := [name for name in self.columns if name not in pool.columns]:
+            return say("it has the column {column!r}, which stands beside no record of the pool", column=further[0])
+        if self.columns != pool.columns:
+            return say("its columns must stand in the order of the pool's: {columns}", columns=", ".join(pool.columns))
+        return None
+
+
+def refuse_telling_checks(*, project: Project, dataset: Dataset) -> None:
+    """Refuse to make checks of a file that keeps other columns than each upload to the pool; a stream has none."""
+    pools = [Beside.of(mapping) for mapping in _pools(project)]
+    if (reason := _told(Beside.of(dataset.mapping), pools)) is not None:
+        raise InvalidConfiguration(
+            say(
+                "Checks of this file would be known for what they are: {reason}. Upload it anew with the same id and "
+                "columns as the pool.",
+                reason=reason,
+            )
+        )
+
+
+def refuse_telling_pool(*, project: Project, mapping: Mapping[str, Any]) -> None:
+    """Refuse an upload to the pool whose columns tell its questions from the checks in use."""
+    checks = GoldQuery.objects.filter(query__project=project, source=GoldSource.PUBLIC, retired_at=None)
+    files = Dataset.objects.filter(pk__in=checks.exclude(query__record=None).values("query__record__dataset"))
+    pools = [Beside.of(mapping), *(Beside.of(one) for one in _pools(project))]
+    for used in files.order_by("pk").values_list("mapping", flat=True):
+        if (reason := _told(Beside.of(used), pools)) is not None:
+            raise InvalidUpload(
+                say(
+                    "metadata: hidden checks are in use whose file would be told from this one: {reason}. Give both "
+                    "the same id and columns, or retire these checks first",
+                    reason=reason,
+                )
+            )
+
+
+def _pools(project: Project) -> Iterable[dict[str, Any]]:
+    """Return the mappings of all that was uploaded to the pool, newest first."""
+    uploads = Dataset.objects.filter(project=project, role=DatasetRole.POOL).exclude(state=DatasetState.REFUSED)
+    return uploads.order_by("-pk").values_list("mapping", flat=True)
+
+
+def _told(checks: Beside, pools: list[Beside]) -> Message | None:
+    """Say by what checks are told from the newest of the pool, where they look like none of it."""
+    if not pools or checks in pools:
+        return None
+    return checks.told_from(pools[0])
