@@ -35,8 +35,8 @@ STATEMENTS_LIMIT = 10
 P95_LIMIT_MS = 100.0
 PEER_FACTOR = 15.0
 SUBMIT = re.compile(rb'hx-post="(/assignments/[^"]+/submit/)"')
-TOKEN = re.compile(rb'name="csrfmiddlewaretoken" value="([^"]+)"')
-KEY = re.compile(rb'name="key" value="([^"]+)"')
+TOKEN = re.compile(rb'name="csrfmiddlewaretoken"\s+value="([^"]+)"')
+KEY = re.compile(rb'name="key"\s+value="([^"]+)"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +137,7 @@ def fill(queue_length: int, overlap: int) -> tuple[str, list[str]]:
     from annotation.models import Dataset, Job, Membership, Role
     from annotation.projects.services import projects
     from dpal_site.logins import SessionStore
+    from dpal_site.owner import as_owner
 
     run = User.objects.count()
     people = [User.objects.create_user(f"annotator-{run}-{n}") for n in range(PEOPLE)]
@@ -165,6 +166,8 @@ def fill(queue_length: int, overlap: int) -> tuple[str, list[str]]:
             " SELECT %s, id, 'open', 1, 1000000000 + row_number, %s, %s FROM annotation_record WHERE dataset_id = %s",
             [project.pk, overlap, overlap, dataset.pk],
         )
+    # The site's role makes no tables, and may gather no statistics of those it does not own.
+    with as_owner(), connection.cursor() as cursor:
         cursor.execute("CREATE TABLE IF NOT EXISTS bench_queue (id bigint PRIMARY KEY, priority bigint, done boolean)")
         cursor.execute("CREATE TABLE IF NOT EXISTS bench_label (queue_id bigint, choice smallint)")
         cursor.execute("CREATE INDEX IF NOT EXISTS bench_next ON bench_queue (priority, id) WHERE NOT done")
@@ -184,7 +187,9 @@ def fill_raw(queue_length: int) -> None:
     """Fill the raw loop's queue anew: it empties a short one within seconds."""
     from django.db import connection
 
-    with connection.cursor() as cursor:
+    from dpal_site.owner import as_owner
+
+    with as_owner(), connection.cursor() as cursor:
         cursor.execute("TRUNCATE bench_queue, bench_label")
         length = max(queue_length, RAW_ROWS)
         cursor.execute("INSERT INTO bench_queue SELECT n, n, false FROM generate_series(1, %s) n", [length])
@@ -211,10 +216,8 @@ def statements_per_cycle(page: str, session: str) -> int:
 def raw_step(_: int) -> Callable[[], bool]:
     """Return the least a queue can do for one label, on a connection of its own."""
     import psycopg
-    from django.db import connection as django_connection
 
-    parameters = django_connection.get_connection_params()
-    own = psycopg.connect(**{key: value for key, value in parameters.items() if key in PSYCOPG_KEYS})
+    own = psycopg.connect(**owners_database())
 
     def step() -> bool:
         with own.transaction(), own.cursor() as cursor:
@@ -235,6 +238,17 @@ RAW_ROWS = 100_000
 PSYCOPG_KEYS = ("dbname", "user", "password", "host", "port", "sslmode")
 
 
+def owners_database() -> dict[str, Any]:
+    """Return how the database's owner connects, who has the raw loop's tables and makes Label Studio's database."""
+    from django.db import connection
+
+    from dpal_site.owner import as_owner
+
+    with as_owner():
+        parameters = connection.get_connection_params()
+    return {key: value for key, value in parameters.items() if key in PSYCOPG_KEYS}
+
+
 def over_overlap() -> int:
     """Count questions that reached more people than they should; 0 or the queue is broken."""
     from django.db import connection
@@ -252,8 +266,6 @@ def measure(
     folder: Path, queue_length: int, seconds: float, overlap: int, studio_python: Path | None
 ) -> dict[str, Any]:
     """Fill, run every level over HTTP, raw and through Label Studio, and count what must be 0."""
-    from django.db import connection
-
     from dpal_site.embedded import host
     from dpal_site.embedded.processes import Supervisor
 
@@ -263,9 +275,7 @@ def measure(
     over_http: list[Result] = []
     raw: list[Result] = []
     peers: list[dict[str, float]] = []
-    parameters = connection.get_connection_params()
-    database = {key: value for key, value in parameters.items() if key in PSYCOPG_KEYS}
-    studio = None if studio_python is None else LabelStudio(studio_python, folder, database, host.free_port())
+    studio = None if studio_python is None else LabelStudio(studio_python, folder, owners_database(), host.free_port())
     with ExitStack() as open_things:
         if studio is not None:
             open_things.callback(studio.stop)
@@ -298,8 +308,10 @@ def warm_up(browsers: list[Annotator], studio: LabelStudio | None) -> None:
     """
     from django.db import connection
 
+    from dpal_site.owner import as_owner
+
     at_once(8, WARM_UP_SECONDS, lambda n: browsers[n].back_at_work())
-    with connection.cursor() as cursor:
+    with as_owner(), connection.cursor() as cursor:
         cursor.execute("ANALYZE")
     if studio is not None:
         at_once(8, WARM_UP_SECONDS, studio.step_of)
