@@ -42,6 +42,9 @@ HOW = {
     "secret_block": gettext_lazy("on secret block %(block)s of a series of which a record is in one at most"),
     "running_sums": gettext_lazy("noisy sums of all batches so far, released anew with every batch"),
     "gradient_steps": gettext_lazy("%(steps)s noisy gradient steps over all rows"),
+    "centered_gradient_steps": gettext_lazy(
+        "%(steps)s noisy gradient steps over all rows, taken about their noisy mean"
+    ),
     "sums": gettext_lazy("noisy sums of rows and of products of their columns"),
     "randomized_answers": gettext_lazy(
         "what a question's answers agree on, randomised among %(n_classes)s classes; paid once for all questions"
@@ -75,6 +78,7 @@ NAMES = {
     "secret_block": gettext_lazy("training on a secret block"),
     "running_sums": gettext_lazy("training from running sums"),
     "gradient_steps": gettext_lazy("training by noisy gradient steps"),
+    "centered_gradient_steps": gettext_lazy("training by noisy gradient steps about a mean"),
     "sums": gettext_lazy("training from noisy sums"),
     "randomized_answers": gettext_lazy("randomised answers"),
     "post_processing": gettext_lazy("paid outputs only"),

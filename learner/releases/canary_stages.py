@@ -30,6 +30,7 @@ from privacy.accounting.composition import gaussian_delta, gaussian_epsilon
 from privacy.accounting.event import Event
 from privacy.accounting.events import GaussianObjectiveEvent, ObjectivePerturbationEvent
 from privacy.accounting.events_running import PARTS
+from privacy.accounting.events_steps import CenteredStepsEvent
 from privacy.accounting.randomized_response import response_epsilon
 from privacy.accounting.training import records_moved
 from privacy.mechanisms.gradient_steps import NoisySteps
@@ -248,6 +249,8 @@ def steps_stage(estimator: PrivateSoftmaxSteps) -> CanaryStage:
     def output(present: bool) -> float:
         noisy = NoisySteps(rows[: records * present], made, rng=rng)
         total = noisy.count / event.count_sigma**2
+        if isinstance(made, CenteredStepsEvent) and noisy.row_sum is not None:
+            total += float(row @ noisy.row_sum) / made.center_sigma**2
         for _step in range(event.steps):
             total += float((moved * noisy.release(pulls[: records * present])).sum()) / event.sigma**2
         return float(total)

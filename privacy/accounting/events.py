@@ -28,7 +28,7 @@ from privacy.accounting.events_selection import (
     TopCEvent,
 )
 from privacy.accounting.events_series import SecretBlockEvent, SecretSeriesEvent
-from privacy.accounting.events_steps import GradientStepsEvent
+from privacy.accounting.events_steps import CenteredStepsEvent, GradientStepsEvent
 from privacy.accounting.events_sums import SumsEvent
 from privacy.accounting.events_training import (
     GaussianEvent,
@@ -70,6 +70,7 @@ class PostProcessingEvent(Event):
 __all__ = [
     "BanditOgdEvent",
     "BernoulliScreenEvent",
+    "CenteredStepsEvent",
     "Cost",
     "Event",
     "ExponentialScreenEvent",

@@ -1,7 +1,7 @@
 """The event of noisy gradient steps over all rows: one record moves each step by a bounded residual times its row."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self
 
 from privacy.accounting import checks
@@ -75,10 +75,16 @@ class GradientStepsEvent(Event):
         exact = gaussian_cost(self.gaussian_mu(adjacency=adjacency), 1.0, self.delta)
         if self.delta == 0:
             return exact
-        grids = self.steps + 1
         return Cost(
-            exact.epsilon + grids * GRID_EPSILON, min(1.0, self.delta * (1 + grids * GRID_DELTA)), rho=exact.rho
+            exact.epsilon + self.grids * GRID_EPSILON,
+            min(1.0, self.delta * (1 + self.grids * GRID_DELTA)),
+            rho=exact.rho,
         )
+
+    @property
+    def grids(self) -> int:
+        """Releases that are rounded to a grid each: all steps and the number of rows."""
+        return self.steps + 1
 
     def in_rho(self) -> Self:
         """Return the same noise without a point of its curve."""
@@ -88,6 +94,49 @@ class GradientStepsEvent(Event):
         """Return one sentence."""
         return say(
             "{steps} gradient steps of {dimension} columns for {n_classes} classes with Gaussian noise of {sigma:.4g}",
+            steps=self.steps,
+            dimension=self.dimension,
+            n_classes=self.n_classes,
+            sigma=self.sigma,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CenteredStepsEvent(GradientStepsEvent):
+    r"""Gaussian noise on :math:`\sum_i x_i` as well, before the first step: rows are then taken about their mean.
+
+    What a step reads of a record may depend on the noisy sum, as it may on earlier steps; it has at most `norm_bound`.
+    """
+
+    center_sigma: float = field(kw_only=True)
+    kind: ClassVar[str] = "centered_gradient_steps"
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        GradientStepsEvent.__post_init__(self)
+        checks.positive("center_sigma", self.center_sigma)
+
+    def gaussian_mu(self, *, adjacency: Adjacency = "null") -> float:
+        r"""Return how far, in standard deviations, one neighbour moves the sum of rows, the steps and the count.
+
+        Notes
+        -----
+        A row against an empty slot, or one more row, moves the sum by :math:`\|x\|`, another row by twice that.
+        """
+        later = GradientStepsEvent.gaussian_mu(self, adjacency=adjacency)
+        times = 2 if adjacency == "replace" else 1
+        return outward(math.hypot(later, times * self.norm_bound / self.center_sigma))
+
+    @property
+    def grids(self) -> int:
+        """Releases that are rounded to a grid each: all steps, the number of rows and their sum."""
+        return self.steps + 2
+
+    def summary(self) -> str:
+        """Return one sentence."""
+        return say(
+            "{steps} gradient steps of {dimension} columns about a noisy mean for {n_classes} classes with Gaussian "
+            "noise of {sigma:.4g}",
             steps=self.steps,
             dimension=self.dimension,
             n_classes=self.n_classes,
@@ -105,6 +154,7 @@ def gradient_steps_event(
     norm_bound: float,
     residual_bound: float,
     count_share: float = 0.01,
+    center_share: float = 0.0,
     adjacency: Adjacency = "null",
 ) -> GradientStepsEvent:
     """Return the event that costs at most (epsilon, delta) under `adjacency`, to a part in a million.
@@ -113,6 +163,8 @@ def gradient_steps_event(
     ----------
     count_share : float
         Share of the squared ratio that goes to the number of rows, in (0, 1).
+    center_share : float
+        Share of it that goes to the sum of rows, in [0, 1); 0 for none, and then no sum is released.
 
     Raises
     ------
@@ -121,22 +173,27 @@ def gradient_steps_event(
     """
     checks.delta_in_open_interval("delta", delta)
     checks.one_of("adjacency", adjacency, ADJACENCIES)
-    grids = steps + 1
+    grids = steps + (2 if center_share else 1)
     if not epsilon > 2 * grids * GRID_EPSILON:
         raise ValueError(
             say("epsilon must be > {least}, got {epsilon}", least=2 * grids * GRID_EPSILON, epsilon=epsilon)
         )
     if not 0 < count_share < 1:
         raise ValueError(say("count_share must lie in (0, 1), got {share}", share=count_share))
+    if not 0 <= center_share < 1 - count_share:
+        raise ValueError(
+            say("center_share must lie in [0, {most}), got {share}", most=1 - count_share, share=center_share)
+        )
     inside = delta / (1 + 2 * grids * GRID_DELTA)
 
     def event_of(mu: float) -> GradientStepsEvent:
         times = 2 if adjacency == "replace" else 1
-        sigma = times * residual_bound * norm_bound * math.sqrt(steps / (1 - count_share)) / mu
+        sigma = times * residual_bound * norm_bound * math.sqrt(steps / (1 - count_share - center_share)) / mu
         count = 1 / (mu * math.sqrt(count_share))
-        return GradientStepsEvent(
-            steps, dimension, n_classes, float(norm_bound), float(residual_bound), sigma, count, inside
-        )
+        told = (steps, dimension, n_classes, float(norm_bound), float(residual_bound), sigma, count, inside)
+        if not center_share:
+            return GradientStepsEvent(*told)
+        return CenteredStepsEvent(*told, center_sigma=times * norm_bound / (mu * math.sqrt(center_share)))
 
     low, high = 0.0, 1.0
     while event_of(high).cost(adjacency=adjacency).epsilon <= epsilon:

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from privacy.accounting.events_steps import GradientStepsEvent
+from privacy.accounting.events_steps import CenteredStepsEvent, GradientStepsEvent
 from privacy.mechanisms.randomness import RandomSource
 from privacy.mechanisms.second_moments import shortened_rows
 from privacy.mechanisms.sums import MOST_ROWS, STEPS, released_steps
@@ -27,6 +27,13 @@ class NoisySteps:
     rng : RandomSource
         Source of the noise; exact only if secure.
 
+    Attributes
+    ----------
+    count : float
+        Noisy number of rows.
+    row_sum : ndarray of shape (d,) or None
+        Noisy sum of the rows, where the event pays for it.
+
     Raises
     ------
     ValueError
@@ -34,15 +41,36 @@ class NoisySteps:
     """
 
     def __init__(self, rows: Matrix, event: GradientStepsEvent, *, rng: RandomSource) -> None:
-        if rows.shape[1:] != (event.dimension,):
-            raise ValueError(f"rows must have {event.dimension} columns, got {rows.shape}")
         if len(rows) > MOST_ROWS:
             raise ValueError(f"at most {MOST_ROWS} rows can be summed exactly")
-        self._rows = shortened_rows(rows, norm_bound=event.norm_bound, steps=STEPS)
         self._event, self._rng = event, rng
+        self._rows = self._whole(rows)
         self._made = 0
         counted = released_steps(np.array([len(rows)], dtype=np.int64), 1.0, event.count_sigma, rng)
         self.count = float(counted[0])
+        self.row_sum: NDArray[np.float64] | None = None
+        if isinstance(event, CenteredStepsEvent):
+            # Of whole numbers below 2**13 and at most 2**32 rows: exact in int64.
+            total = self._rows.astype(np.int64).sum(axis=0)
+            self.row_sum = released_steps(total, event.norm_bound / STEPS, event.center_sigma, rng)
+
+    def replace_rows(self, rows: Matrix) -> None:
+        """Take other rows of the same records, each made of its own record and of what was released alone.
+
+        Raises
+        ------
+        ValueError
+            If there are more or fewer of them, or a row is longer than declared.
+        """
+        if len(rows) != len(self._rows):
+            raise ValueError(f"there must be {len(self._rows)} rows as before, got {len(rows)}")
+        self._rows = self._whole(rows)
+
+    def _whole(self, rows: Matrix) -> Matrix:
+        event = self._event
+        if rows.shape[1:] != (event.dimension,):
+            raise ValueError(f"rows must have {event.dimension} columns, got {rows.shape}")
+        return shortened_rows(rows, norm_bound=event.norm_bound, steps=STEPS)
 
     def scores(self, weights: Matrix) -> Matrix:
         """Return rows times `weights`, shape (K, d): what a record gets is the same whatever others lie beside it.

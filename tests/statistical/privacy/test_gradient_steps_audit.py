@@ -24,8 +24,8 @@ NOBODY = np.zeros((0, 2))
 pytestmark = pytest.mark.statistical
 
 
-def event_of(adjacency="null"):
-    shape = {"dimension": 2, "n_classes": 2, "norm_bound": 1.0, "residual_bound": 0.3}
+def event_of(adjacency="null", *, center=0.2):
+    shape = {"dimension": 2, "n_classes": 2, "norm_bound": 1.0, "residual_bound": 0.3, "center_share": center}
     return gradient_steps_event(EPSILON, DELTA, steps=STEPS, adjacency=adjacency, **shape)
 
 
@@ -47,6 +47,11 @@ def audited(event, data, neighbour, *, claimed=None, trials=TRIALS):
         noisy = NoisySteps(rows, event, rng=rng)
         there, here = len(neighbour), len(data)
         found = ((noisy.count - there) ** 2 - (noisy.count - here) ** 2) / event.count_sigma**2
+        if noisy.row_sum is not None:
+            with_it, without = data.sum(axis=0), neighbour.sum(axis=0)
+            found += (((noisy.row_sum - without) ** 2).sum() - ((noisy.row_sum - with_it) ** 2).sum()) / (
+                event.center_sigma**2
+            )
         weights = np.zeros((2, 2))
         for _step in range(event.steps):
             moved = residual(weights, np.abs(rows)) if len(rows) else np.zeros((0, 2))
@@ -63,8 +68,9 @@ def audited(event, data, neighbour, *, claimed=None, trials=TRIALS):
 
 
 @pytest.mark.slow
-def test_one_record_against_none():
-    assert 0.2 * EPSILON < audited(event_of(), ROW, NOBODY) <= EPSILON
+@pytest.mark.parametrize("center", [0.0, 0.2])
+def test_one_record_against_none(center):
+    assert 0.2 * EPSILON < audited(event_of(center=center), ROW, NOBODY) <= EPSILON
 
 
 def test_one_record_against_another():
@@ -82,6 +88,14 @@ def test_a_twin_that_prices_one_step_of_many_is_found():
 def test_a_twin_with_a_third_of_the_noise_is_found():
     told = event_of()
     broken = replace(told, sigma=told.sigma / 3, count_sigma=told.count_sigma / 3)
+    assert audited(broken, ROW, NOBODY, claimed=told, trials=FEW) > EPSILON
+
+
+def test_a_twin_that_does_not_price_the_sum_of_rows_is_found():
+    """The broken twin has the noise that steps alone would need, and tells the sum with a fifth of it."""
+    told = event_of()
+    steps = event_of(center=0.0)
+    broken = replace(told, sigma=steps.sigma, count_sigma=steps.count_sigma, center_sigma=told.center_sigma / 5)
     assert audited(broken, ROW, NOBODY, claimed=told, trials=FEW) > EPSILON
 
 

@@ -67,6 +67,7 @@ EXAMPLES = [
     ev.SecretBlockEvent(ev.SecretSeriesEvent((0.1, 0.3), (9.0, 9.0), (1e-6, 2e-6)), TILT, 2, (1, 0)),
     ev.GradientStepsEvent(40, 129, 77, 1.05, 0.3, 4.0, 20.0, delta=1e-6),
     ev.GradientStepsEvent(1, 5, 3, 1.0, 0.5, 4.0, 20.0),
+    ev.CenteredStepsEvent(40, 129, 77, 1.05, 0.3, 4.0, 20.0, delta=1e-6, center_sigma=15.0),
     ev.SumsEvent(65, 77, 1.05, 12.0, 2.5, delta=1e-6),
     ev.SumsEvent(65, 77, 1.05, 0.0, 2.5, labels_per_record=3),
     ev.RunningSumsEvent(ev.SumsEvent(9, 3, 1.05, 40.0, 9.0, delta=1e-6), 64, (38640, 62685), (16181, 16672)),
@@ -570,6 +571,7 @@ def test_only_gaussian_noise_has_a_gaussian_ratio(event):
         "sums",
         "running_sums",
         "gradient_steps",
+        "centered_gradient_steps",
         "mutual_information_ogd",
         "bandit_ogd",
     )

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privacy.accounting.composition import gaussian_epsilon
-from privacy.accounting.events_steps import GradientStepsEvent, gradient_steps_event
+from privacy.accounting.events_steps import CenteredStepsEvent, GradientStepsEvent, gradient_steps_event
 
 
 @settings(max_examples=50, deadline=None)
@@ -18,14 +18,18 @@ from privacy.accounting.events_steps import GradientStepsEvent, gradient_steps_e
     bound=st.floats(0.1, 10),
     residual=st.floats(0.05, 2),
     adjacency=st.sampled_from(["null", "replace", "add_remove"]),
+    center=st.sampled_from([0.0, 0.02, 0.5]),
 )
-def test_solved_events_cost_what_was_asked_and_hardly_less(epsilon, exponent, steps, bound, residual, adjacency):
+def test_solved_events_cost_what_was_asked_and_hardly_less(
+    epsilon, exponent, steps, bound, residual, adjacency, center
+):
     delta = 10.0**exponent
-    shape = {"dimension": 4, "n_classes": 5, "norm_bound": bound, "residual_bound": residual}
+    shape = {"dimension": 4, "n_classes": 5, "norm_bound": bound, "residual_bound": residual, "center_share": center}
     event = gradient_steps_event(epsilon, delta, steps=steps, adjacency=adjacency, **shape)
     cost = event.cost(adjacency=adjacency)
     assert 0.9999 * epsilon <= cost.epsilon <= epsilon
     assert 0.999 * delta <= cost.delta <= delta
+    assert isinstance(event, CenteredStepsEvent) == bool(center)
 
 
 def test_price_against_a_second_implementation():
@@ -41,6 +45,34 @@ def test_price_against_a_second_implementation():
     assert event.cost().rho == pytest.approx(mu**2 / 2)
     # On top comes what each grid may differ by from the continuous law.
     assert event.cost().epsilon >= gaussian_epsilon(mu, 1e-6) + 41 * 0.99e-8
+
+
+@pytest.mark.parametrize(("adjacency", "times"), [("null", 1), ("add_remove", 1), ("replace", 2)])
+def test_a_sum_of_rows_is_one_more_release(adjacency, times):
+    from dp_accounting.pld import privacy_loss_distribution  # noqa: PLC0415  # slow import
+
+    event = CenteredStepsEvent(40, 20, 7, 1.2, 0.3, 4.0, 15.0, delta=1e-6, center_sigma=20.0)
+    whole = privacy_loss_distribution.from_gaussian_mechanism(4.0 / (times * 1.2 * 0.3)).self_compose(40)
+    whole = whole.compose(privacy_loss_distribution.from_gaussian_mechanism(20.0 / (times * 1.2)))
+    if times == 1:
+        whole = whole.compose(privacy_loss_distribution.from_gaussian_mechanism(15.0))
+    cost = event.cost(adjacency=adjacency)
+    assert cost.epsilon == pytest.approx(whole.get_epsilon_for_delta(1e-6), rel=2e-3)
+    # The twin forgets the sum.
+    steps = GradientStepsEvent(40, 20, 7, 1.2, 0.3, 4.0, 15.0, delta=1e-6)
+    assert steps.cost(adjacency=adjacency).epsilon < 0.998 * cost.epsilon
+    assert event.in_rho().cost(adjacency=adjacency).rho == pytest.approx(
+        event.gaussian_mu(adjacency=adjacency) ** 2 / 2
+    )
+
+
+def test_a_share_for_the_sum_takes_from_the_steps():
+    shape = {"steps": 40, "dimension": 4, "n_classes": 5, "norm_bound": 1.0, "residual_bound": 0.3}
+    without, half = (gradient_steps_event(1.0, 1e-6, center_share=share, **shape) for share in (0.0, 0.495))
+    assert half.sigma == pytest.approx(without.sigma * math.sqrt(2), rel=1e-4)
+    for share in (-0.1, 0.99, math.nan):
+        with pytest.raises(ValueError, match="center_share"):
+            gradient_steps_event(1.0, 1e-6, center_share=share, **shape)
 
 
 def test_more_steps_and_less_noise_cost_more():
@@ -66,3 +98,12 @@ def test_what_has_no_price_is_refused(change):
     }
     with pytest.raises(ValueError):
         GradientStepsEvent(**(values | change))
+    if "delta" not in change:
+        with pytest.raises(ValueError):
+            CenteredStepsEvent(**(values | change), center_sigma=1.0)
+
+
+@pytest.mark.parametrize("sigma", [0.0, -1.0, math.inf, math.nan])
+def test_a_sum_without_noise_is_refused(sigma):
+    with pytest.raises(ValueError, match="center_sigma"):
+        CenteredStepsEvent(4, 3, 3, 1.0, 0.3, 2.0, 9.0, center_sigma=sigma)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from privacy.accounting.events_steps import GradientStepsEvent
+from privacy.accounting.events_steps import CenteredStepsEvent, GradientStepsEvent
 from privacy.mechanisms.gradient_steps import NoisySteps
 from privacy.mechanisms.randomness import SecureRandom, SimulationRandom
 
@@ -20,7 +20,8 @@ def event_of(**changes):
         "sigma": QUIET,
         "count_sigma": 1.0,
     }
-    return GradientStepsEvent(**(values | changes))
+    kind = CenteredStepsEvent if "center_sigma" in changes else GradientStepsEvent
+    return kind(**(values | changes))
 
 
 def unit_rows(rng, count, d):
@@ -41,6 +42,35 @@ def test_empirical_sensitivity():
     bound = event.norm_bound * event.residual_bound
     assert max(moved) <= bound + 20 * QUIET
     assert max(moved) >= 0.99 * bound
+
+
+def test_no_row_moves_the_sum_by_more_than_is_charged():
+    rng, event = np.random.default_rng(20_251_206), event_of(center_sigma=QUIET)
+    rows = unit_rows(rng, 2_000, 4)
+    moved = [
+        np.linalg.norm(NoisySteps(rows[[place]], event, rng=SimulationRandom(place)).row_sum) for place in range(2_000)
+    ]
+    assert 0.99 * event.norm_bound <= max(moved) <= event.norm_bound + 20 * QUIET
+    everybody, most = (NoisySteps(part, event, rng=SimulationRandom(1)).row_sum for part in (rows, rows[:-1]))
+    last = NoisySteps(rows[-1:], event, rng=SimulationRandom(1)).row_sum
+    assert np.abs(everybody - most - last).max() < 30 * QUIET
+    assert np.abs(everybody - rows.sum(axis=0)).max() < 2_000 / 2**13
+    assert NoisySteps(rows, event_of(), rng=SimulationRandom(1)).row_sum is None
+
+
+def test_other_rows_of_the_same_records_answer_the_steps():
+    rng = np.random.default_rng(5)
+    rows, others = unit_rows(rng, 30, 4), unit_rows(rng, 30, 4)
+    noisy = NoisySteps(rows, event_of(center_sigma=1.0), rng=SimulationRandom(1))
+    noisy.replace_rows(others)
+    residuals = rng.normal(size=(30, 3)) * 0.1
+    assert np.abs(noisy.release(residuals) - residuals.T @ others).max() < 0.02
+    with pytest.raises(ValueError, match="30 rows as before"):
+        noisy.replace_rows(others[:-1])
+    with pytest.raises(ValueError, match="clip them first"):
+        noisy.replace_rows(others * 1.1)
+    with pytest.raises(ValueError, match="4 columns"):
+        noisy.replace_rows(others[:, :3])
 
 
 def test_a_record_beside_others_moves_by_its_own_part_alone():
