@@ -119,5 +119,6 @@ TASKS = {
     "CLINC 77": PublicTask(intents(77), (770, 7700)),
     "CLINC 150": PublicTask(intents(150), (1500, 15000)),
     "SLURP 18": PublicTask(requests(whole=False), (180, 2900)),
+    "SLURP 60": PublicTask(requests(whole=True), (600, 2900)),
     "SLURP 18, crowd": PublicTask(requests(whole=False), (60, 120, 180), preset="voice-crowd"),
 }
