@@ -238,6 +238,20 @@ def release_lines(stage: Stage) -> list[tuple[str, ...]]:
     return [_row(pair, version) for pair in stage.pairs for version in range(1, RELEASES + 1)]
 
 
+def verdicts(stage: Stage) -> list[str]:
+    """Return one sentence for each project: whether its last release is right more often than that of random choice."""
+    return [_verdict(pair) for pair in stage.pairs]
+
+
+def _verdict(pair: Pair) -> str:
+    chosen, random = (accuracy_of(ModelRelease.objects.get(project=project, version=RELEASES)) for project in pair.both)
+    gain = chosen.share - random.share
+    # Both are measured on one public test set; within half an interval of either, nobody can say which is better.
+    apart = abs(gain) > max(chosen.high - chosen.low, random.high - random.low) / 2
+    how = "as good as" if not apart else "better than" if gain > 0 else "worse than"
+    return f"{pair.project.name}: in this run its choice of questions is {how} random choice ({gain:+.1f} points)."
+
+
 def _row(pair: Pair, version: int) -> tuple[str, ...]:
     release = ModelRelease.objects.get(project=pair.project, version=version)
     beside = ModelRelease.objects.get(project=pair.companion, version=version)

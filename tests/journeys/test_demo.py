@@ -110,6 +110,15 @@ def test_a_small_demo_ends_with_its_table(small_demo: None) -> None:
     assert len(re.findall(r"\d+\.\d ± \d+\.\d %", voice)) == 3
     (digits,) = re.findall(r"^Digits  .*$", said.getvalue(), re.MULTILINE)
     assert len(re.findall(r"\d+\.\d ± \d+\.\d %", digits)) == 2
+    # Whether choosing helped is said of each, with the difference that the table shows.
+    for name, row in (("Voice queries", voice), ("Digits", digits)):
+        chosen, random = (float(share) for share in re.findall(r"(\d+\.\d) ± \d+\.\d %", row)[:2])
+        (gain,) = re.findall(
+            rf"^{name}: in this run .* (?:as good as|better than|worse than) .* \((.*) points\)\.$",
+            said.getvalue(),
+            re.MULTILINE,
+        )
+        assert abs(float(gain) - (chosen - random)) < 0.11
     assert re.search(r"^\d+ answers in ", said.getvalue(), re.MULTILINE)
     assert "Reservations not settled: 0." in said.getvalue()
 
