@@ -26,11 +26,12 @@ from privacy.mechanisms.randomness import SimulationRandom
 
 PRESET = PRESETS["pool-experts"].defaults
 EPSILON, DELTA, RATE = (PRESET[name] for name in ("training_epsilon", "training_delta", "selection_rate"))
+PULL, BEND = (PRESET[name] for name in ("regularization", "smoothing"))
 CANDIDATES = {
-    "logistic": {},
-    "logistic_gaussian": {},
-    "huber_svm": {"smoothing": 2.0},
-    "huber_svm_gaussian": {"smoothing": 2.0},
+    "logistic": {"regularization": PULL},
+    "logistic_gaussian": {"regularization": PULL},
+    "huber_svm": {"regularization": PULL, "smoothing": BEND},
+    "huber_svm_gaussian": {"regularization": PULL, "smoothing": BEND},
 }
 
 

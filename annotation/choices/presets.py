@@ -123,11 +123,11 @@ PRESETS: dict[str, Preset] = {
                 "features": "planned",
                 "text_columns": 128,
                 "estimator": "planned",
-                "smoothing": 2.0,
+                "smoothing": 1.0,
                 # All of the limit, `planned_settings` of these settings.
                 "training_epsilon": 2.195,
                 "training_delta": 6.249e-6,
-                "regularization": 1.0,
+                "regularization": 3.0,
                 "pool_epsilon": 2.0,
                 "pool_delta": 5e-6,
             },

@@ -138,11 +138,11 @@ class PrivateSoftmaxSteps(LinearLogisticClassifier):
         members = np.stack([labels == name for name in classes], axis=1).astype(np.float64)
         if not members.any(axis=1).all():
             raise ValueError("y holds labels that are not among the declared classes")
-        rows = rows.astype(np.float64, copy=False)
-        noisy = NoisySteps(self._with_constant(rows), event, rng=rng)
+        whole = rows.astype(np.float64, copy=False)
+        noisy = NoisySteps(self._with_constant(whole), event, rng=rng)
         center, reach = self._center(noisy, event)
         if reach != 1.0:
-            noisy.replace_rows(self._with_constant(self._about(rows, center, reach)))
+            noisy.replace_rows(self._with_constant(self._about(whole, center, reach)))
         weights = self._descend(noisy, members, self._start(event, center, reach), event)
         coef = weights[:, :-1] / reach
         intercept = weights[:, -1] * self.intercept_scaling - coef @ center
@@ -182,7 +182,8 @@ class PrivateSoftmaxSteps(LinearLogisticClassifier):
         """Return rows about the mean, in units of their reach, clipped to the norm bound."""
         moved = (rows - center) / reach
         lengths = np.linalg.norm(moved, axis=1, keepdims=True)
-        return moved * np.minimum(1.0, self.norm_bound / np.maximum(lengths, 1e-300))
+        clipped: NDArray[np.float64] = moved * np.minimum(1.0, self.norm_bound / np.maximum(lengths, 1e-300))
+        return clipped
 
     def _descend(
         self,

@@ -77,7 +77,7 @@ def test_the_preset_for_experts_labels_in_secret_and_says_what_it_costs(manager:
     assert offered == ["secret_sample", "top_c", "random"]
     client_of(manager).post(reverse("annotation:new_project", args=["pool-experts"]), form_of("pool-experts"))
     project = Project.objects.get()
-    assert (project.selection, project.selection_rate, project.regularization) == ("secret_sample", 0.1, 1.0)
+    assert (project.selection, project.selection_rate, project.regularization) == ("secret_sample", 0.1, 3.0)
 
 
 def test_a_table_project_keeps_its_declared_columns(manager: User) -> None:
