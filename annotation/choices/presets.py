@@ -101,9 +101,9 @@ PRESETS: dict[str, Preset] = {
             cost=(
                 "Secret coins put records into blocks of 10, 10, 20 and 40 % of the pool. Each block is labelled once "
                 "and gives one model; as one series the four cost epsilon 0.59, 0.37, 0.48 and 0.57, all of the limit "
-                "of 2, and delta 5 in a million. Simulated so on 5,000 records, the four models erred 2.2, 2.0, 1.6 "
-                "and 1.3 % on handwritten digits and 2.4, 2.0, 1.7 and 1.5 % on network attacks; logistic regression "
-                "with the plain tilt erred 4.7, 4.1, 3.1 and 2.1 and 4.3, 3.6, 2.5 and 2.2 %. A training that dies "
+                "of 2, and delta 5 in a million. Simulated so on 5,000 records, the four models erred 2.2, 1.8, 1.5 "
+                "and 1.2 % on handwritten digits and 2.2, 1.8, 1.5 and 1.4 % on network attacks; logistic regression "
+                "with the plain tilt erred 3.7, 3.3, 2.6 and 1.9 and 4.8, 3.6, 2.1 and 1.8 %. A training that dies "
                 "costs its model, and the next block goes on. At epsilon 2 in all and 500 labels one secret sample "
                 "erred 2.5 % on the digits, random choice in the open 5.3 % and private top-c 9.6 %: visible "
                 "selection did not beat random choice."
