@@ -244,7 +244,9 @@ def verdicts(stage: Stage) -> list[str]:
 
 
 def _verdict(pair: Pair) -> str:
-    chosen, random = (accuracy_of(ModelRelease.objects.get(project=project, version=RELEASES)) for project in pair.both)
+    chosen, random = (
+        percent_accuracy(ModelRelease.objects.get(project=project, version=RELEASES)) for project in pair.both
+    )
     gain = chosen.share - random.share
     # Both are measured on one public test set; within half an interval of either, nobody can say which is better.
     apart = abs(gain) > max(chosen.high - chosen.low, random.high - random.low) / 2
