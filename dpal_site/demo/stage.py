@@ -238,7 +238,7 @@ def release_lines(stage: Stage) -> list[tuple[str, ...]]:
     return [_row(pair, version) for pair in stage.pairs for version in range(1, RELEASES + 1)]
 
 
-def verdicts(stage: Stage) -> list[str]:
+def words_of_choices(stage: Stage) -> list[str]:
     """Return one sentence for each project: whether its last release is right more often than that of random choice."""
     return [_verdict(pair) for pair in stage.pairs]
 

@@ -152,7 +152,7 @@ class Command(BaseCommand):
         for row in rows:
             self._say("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
         self._say("")
-        for sentence in stages.verdicts(stage):
+        for sentence in stages.words_of_choices(stage):
             self._say(sentence)
         self._say("Epsilon and delta: spent when released, of the account's limit, which is the guarantee. In a crowd")
         self._say("project the pool's account comes first, then that of the answers. Random choice has the same total")
