@@ -2,7 +2,8 @@
 
 Annotators are the adversary of a crowd project, so the process that answers them holds no key to what they must not
 see: it cannot read records, contributors, the ledger's entries, uploads' rows, models or tokens. Of a record it may ask
-for what was put before annotators, by `annotation_asked_record`, and of an account whether anything is left.
+for what was put before annotators, by `annotation_asked_record` and `annotation_asked_picture`, and of an account
+whether anything is left.
 """
 
 from collections.abc import Mapping, Sequence
@@ -43,6 +44,7 @@ FUNCTIONS = (
     "dpal_site_session_ended(text)",
     "dpal_site_visitor(text, bytea, bytea)",
     "annotation_asked_record(bigint)",
+    "annotation_asked_picture(bigint)",
     "annotation_has_met(bigint, bigint, bigint)",
     "annotation_answers_cap(uuid)",
     "privacy_account_totals(bigint)",

@@ -24,7 +24,6 @@ TESTED_THROUGH_OTHERS = {
     "annotation/choices/refusals.py",
     "annotation/data/parsers/parquet.py",
     "annotation/data/parsers/parquet_pages.py",
-    "annotation/data/services/mappings.py",
     "annotation/gates/receipts.py",
     "annotation/log/history.py",
     "annotation/people/group_sheets.py",

@@ -24,6 +24,7 @@ RULES = (
     "guarantee_last",
     "emptying",
     "asked_records",
+    "pictures",
     "retention",
     "tombstones",
     "second_manager",
@@ -1316,6 +1317,32 @@ class Migration(migrations.Migration):
                 related_name="query",
                 to="annotation.record",
             ),
+        ),
+        migrations.CreateModel(
+            name="Picture",
+            fields=[
+                (
+                    "record",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="picture",
+                        serialize=False,
+                        to="annotation.record",
+                    ),
+                ),
+                ("width", models.PositiveSmallIntegerField()),
+                ("height", models.PositiveSmallIntegerField()),
+                ("content", models.BinaryField(help_text="WebP without metadata, at most a mebibyte.")),
+            ],
+            options={
+                "constraints": (
+                    models.CheckConstraint(
+                        condition=models.Q(("height__range", (1, 2048)), ("width__range", (1, 2048))),
+                        name="annotation_picture_sides",
+                    ),
+                ),
+            },
         ),
         migrations.CreateModel(
             name="RecordPost",

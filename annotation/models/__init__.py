@@ -21,7 +21,7 @@ from annotation.models import (
     retention,
 )
 from annotation.models.configurations import Configuration
-from annotation.models.data import BadRows, Dataset, DatasetRole, DatasetState, Record, RecordPost
+from annotation.models.data import BadRows, Dataset, DatasetRole, DatasetState, Picture, Record, RecordPost
 from annotation.models.gates import GateRun, GateState, Survey
 from annotation.models.jobs import STREAM_JOB, Job, WorkState
 from annotation.models.kinds import (

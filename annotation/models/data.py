@@ -118,6 +118,28 @@ class Record(models.Model):
         return f"record {self.pk}"
 
 
+class Picture(models.Model):
+    """What annotators who see records are shown of an image, in colour; it goes when its record is emptied or deleted.
+
+    Triggers refuse one behind a gate, one of an emptied record, and every change.
+    """
+
+    record = models.OneToOneField(Record, models.CASCADE, primary_key=True, related_name="picture")
+    width = models.PositiveSmallIntegerField()
+    height = models.PositiveSmallIntegerField()
+    content = models.BinaryField(help_text=_("WebP without metadata, at most a mebibyte."))
+
+    class Meta:
+        constraints = (
+            models.CheckConstraint(
+                name="annotation_picture_sides", condition=Q(width__range=(1, 2048), height__range=(1, 2048))
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"picture of record {self.pk}"
+
+
 class RecordPost(models.Model):
     """Records that arrived at a stream together, until they are examined; as private as any record.
 

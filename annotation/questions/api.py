@@ -54,7 +54,9 @@ class AssignmentOut(Schema):
     suggestion_percent: int | None = Field(None, description="How sure the model is of that.")
     text: str | None
     fields: dict[str, Any] | None
-    image_url: str | None
+    image_url: str | None = Field(
+        description="Where the image is, for who is signed in and asked: in colour as WebP, or in grey as PNG."
+    )
     class_groups: list[ClassGroupOut] = Field(
         [], description="Headings with the positions of their classes, where the project groups them."
     )

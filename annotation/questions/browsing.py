@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import BooleanField, Exists, F, Func, OuterRef, Q, QuerySet, Value
+from django.urls import reverse
 from django.utils import timezone
 
 from annotation import selectors
@@ -88,6 +89,12 @@ class QuestionEvent:
     value: str = ""
 
 
+def shown_to_manager(project: Project, query: Query) -> selectors.Question | None:
+    """Return what a question shows to a manager who may read it; nothing once it is emptied."""
+    image_url = reverse("annotation:asked_image", args=[project.slug, query.pk])
+    return None if query.emptied else selectors.shown_of(project, query, image_url=image_url)
+
+
 def questions(project: Project, wanted: WantedQuestions, *, readable: bool, before: int | None = None) -> QuestionPage:
     """Return one page of the questions that fit, in five statements however many there are."""
     found = _narrowed(project, wanted, readable=readable)
@@ -110,7 +117,7 @@ def questions(project: Project, wanted: WantedQuestions, *, readable: bool, befo
     rows = [
         Row(
             query=query,
-            shown=selectors.shown_of(project, query, image_url="") if readable and not query.emptied else None,
+            shown=shown_to_manager(project, query) if readable else None,
             answers=counted_answers(
                 project, [label.choice for label in given.get(query.pk, ()) if label.choice is not None]
             ),

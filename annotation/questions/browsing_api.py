@@ -71,6 +71,7 @@ class QuestionRowOut(Schema):
     assigned_to: str | None
     text: str | None
     fields: dict[str, Any] | None
+    image_url: str | None = Field(None, description="Where the image is, where the caller may read it.")
     owner_id: str | None = Field(None, description="The owner's id of the record, where the caller may read it.")
     metadata: dict[str, str | None] | None = Field(None, description="The owner's columns, where `owner_id` is told.")
 
@@ -212,6 +213,7 @@ def _row(row: browsing.Row) -> dict[str, Any]:
         "assigned_to": waiting and waiting.get_username(),
         "text": row.shown and row.shown.text,
         "fields": dict(row.shown.fields) if row.shown and row.shown.fields is not None else None,
+        "image_url": row.shown and row.shown.image_url,
         "owner_id": row.shown and row.shown.owner_id,
         "metadata": dict(row.shown.metadata) if row.shown and row.shown.metadata is not None else None,
     }

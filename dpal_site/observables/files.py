@@ -131,7 +131,7 @@ FILES = (
         "the numbers of the tables beside them, drawn",
     ),
     Shown(
-        "question_image.png",
+        "question_image.png question_image.webp",
         "*",
         LABELLERS,
         Basis.INSIDE,

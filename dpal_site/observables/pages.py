@@ -139,7 +139,7 @@ QUESTIONS = (
         " annotation/own_statistics.html annotation/own_answers.html annotation/guidelines.html"
         " annotation/_guidelines.html",
         "project.name project.slug project.question project.question_kind project.data_kind project.columns column"
-        " column.name column.high project.image_height project.image_width project.confirm_answers"
+        " column.name column.high project.confirm_answers"
         " project.answers_per_day project.answers_per_person project.currency project.oracle project.arrival"
         " project.selection project.gate_k project.gate_kind project.gate_floor project.gold_share"
         " project.none_allowed takes_several project.normalizer project.privacy_unit project.guidelines quiet_from"
@@ -157,8 +157,9 @@ QUESTIONS = (
         "guidelines, which managers write for annotators",
     ),
     Shown(
-        "annotation/_label_question.html",
-        "answer question question.fields question.image_url question.text shown image_source",
+        "annotation/_label_question.html annotation/_picture.html",
+        "answer question question.fields question.image_url question.text shown image_source url source image.width"
+        " image.height",
         LABELLERS,
         Basis.PAID,
         "in a crowd project gate output; in a trusted one the record itself, which its annotators may see",
@@ -291,7 +292,7 @@ FOR_MANAGERS = (
         " annotation:guidelines annotation:invitations annotation:kind annotation:label_budget"
         " annotation:labelling annotation:limit_requests annotation:log annotation:log_csv annotation:opinions"
         " annotation:payments annotation:people annotation:population annotation:preview annotation:quality"
-        " annotation:question annotation:questions annotation:reported"
+        " annotation:question annotation:questions annotation:asked_image annotation:reported"
         " annotation:retention annotation:review annotation:review_image annotation:settings annotation:survey"
         " annotation:uploads learner:closing learner:forget learner:overview learner:plan learner:plan_plot"
         " learner:channels learner:ranked_pool learner:card learner:next_step learner:retire learner:standing"

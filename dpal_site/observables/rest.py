@@ -78,8 +78,8 @@ REST = (
         "*",
         MANAGERS,
         Basis.MANAGERS,
-        "questions and answers as on their page: managers are inside; `text`, `fields`, `owner_id` and `metadata` for"
-        " those alone who may read what questions show",
+        "questions and answers as on their page: managers are inside; `text`, `fields`, `image_url`, `owner_id` and"
+        " `metadata` for those alone who may read what questions show",
     ),
     Shown(
         "CommentOut",

@@ -9,9 +9,11 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
+from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
-from annotation.models import Assignment, Label, Query, QueryState, Report
+from annotation.data.parsers.pictures import as_webp
+from annotation.models import Assignment, Label, Picture, Project, Query, QueryState, Report
 from annotation.questions.services import guidelines, queue
 from dpal_site.embedded import host
 from tests.factories import make_annotators, make_project, make_records, open_records, write_settings
@@ -403,7 +405,30 @@ def digits(settings, tmp_path):
     return project
 
 
+@pytest.fixture
+def photograph(digits):
+    """Open the same project with a picture in colour beside the first record."""
+    fade = np.linspace(0, 255, 1200, dtype=np.uint8)[None, :, None].repeat(900, axis=0)
+    image = np.concatenate([fade, fade[:, ::-1], np.full_like(fade, 90)], axis=2)
+    Query.objects.exclude(record__row_number=0).update(state="withdrawn", open_slots=0)
+    record = Query.objects.get(record__row_number=0).record
+    Picture.objects.create(record=record, width=1200, height=900, content=as_webp(Image.fromarray(image)))
+    return digits
+
+
+def until(page, holds):
+    """Wait for what a page does by itself; no string may be evaluated there."""
+    for _try in range(50):
+        if holds():
+            return
+        page.wait_for_timeout(100)
+    raise AssertionError("it never came about")
+
+
 class TestPictures:
+    def has_come(self, page):
+        until(page, lambda: page.locator("#question img").evaluate("e => e.naturalWidth") == 1200)
+
     def width(self, page):
         return page.locator("#question img").bounding_box()["width"]
 
@@ -419,9 +444,71 @@ class TestPictures:
         page.locator("#question img").click()
         assert self.width(page) > 2 * small
 
+    def test_a_photograph_is_enlarged_by_keys_buttons_and_wheel(self, photograph, enter):
+        page = enter(photograph, make_annotators(photograph, 1)[0])
+        self.has_come(page)
+        whole = self.width(page)
+        press(page, "+")
+        press(page, "+")
+        assert self.width(page) == pytest.approx(2.25 * whole, abs=2)
+        expect(page.locator("#question output")).to_have_text("225\u00a0%")
+        # What is in the middle stays there, and the arrow keys move the rest.
+        frame = page.locator(".frame")
+        middle = "e => (e.scrollLeft + e.clientWidth / 2) / e.querySelector('.zoom').offsetWidth"
+        assert frame.evaluate(middle) == pytest.approx(0.5, abs=0.02)
+        before = frame.evaluate("e => e.scrollTop")
+        page.keyboard.press("ArrowDown")
+        until(page, lambda: frame.evaluate("e => e.scrollTop") > before)
+        press(page, "-")
+        assert self.width(page) == pytest.approx(1.5 * whole, abs=2)
+        press(page, "0")
+        assert self.width(page) == whole
+        page.get_by_role("button", name="Larger").click()
+        assert self.width(page) > whole
+        page.get_by_role("button", name="Whole image").click()
+        assert self.width(page) == whole
+        page.locator("#question img").hover()
+        page.keyboard.down("Control")
+        page.mouse.wheel(0, -100)
+        page.keyboard.up("Control")
+        until(page, lambda: self.width(page) > 2 * whole)
+        assert current_choices() == []
+
+    def test_a_key_that_answers_does_nothing_else(self, photograph, enter):
+        Project.objects.filter(pk=photograph.pk).update(classes=[f"class {number}" for number in range(10)])
+        page = enter(photograph, make_annotators(photograph, 1)[0])
+        press(page, "+")
+        press(page, "0")
+        expect(page.locator("#question img")).to_have_count(0)
+        assert current_choices() == [9]
+
+    def test_two_fingers_enlarge_it_on_a_phone(self, photograph, enter):
+        phone = {"viewport": {"width": 390, "height": 800}, "has_touch": True, "is_mobile": True}
+        page = enter(photograph, make_annotators(photograph, 1)[0], **phone)
+        self.has_come(page)
+        whole = self.width(page)
+        box = page.locator("#question img").bounding_box()
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        touches = page.context.new_cdp_session(page)
+
+        def touch(kind, *apart):
+            points = [{"x": x + side * each, "y": y, "id": side + 1} for each in apart for side in (-1, 1)]
+            touches.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+        touch("touchStart", 30)
+        touch("touchMove", 45)
+        touch("touchMove", 90)
+        touch("touchEnd")
+        assert self.width(page) == pytest.approx(3 * whole, rel=0.05)
+        # The page itself is as wide as the screen, and no larger.
+        assert page.evaluate("[visualViewport.scale, document.documentElement.scrollWidth]") == [1, 390]
+        for name in ("Smaller", "Whole image", "Larger"):
+            size = page.get_by_role("button", name=name).bounding_box()
+            assert min(size["width"], size["height"]) >= 44
+
     def test_without_scripts_the_picture_opens_alone(self, digits, enter):
         page = enter(digits, make_annotators(digits, 1)[0], java_script_enabled=False)
-        with page.expect_response("**/image.png") as answer:
+        with page.expect_response("**/image") as answer:
             page.locator("#question img").click()
         assert answer.value.headers["content-type"] == "image/png"
 

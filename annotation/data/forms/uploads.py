@@ -31,8 +31,8 @@ class UploadForm(forms.Form):
     file = forms.FileField(
         label=_("File"),
         help_text=_(
-            "CSV, TSV, JSONL, Parquet, Excel (.xlsx); a Label Studio export (JSON or JSON-MIN); a zip of PNG or JPEG "
-            "for images."
+            "CSV, TSV, JSONL, Parquet, Excel (.xlsx); a Label Studio export (JSON or JSON-MIN); a zip of PNG, JPEG or "
+            "WebP for images."
         ),
     )
     role = forms.ChoiceField(choices=DatasetRole.choices, label=_("What it is"))

@@ -1,42 +1,35 @@
-"""PNG and JPEG images in a zip archive; nothing is ever unpacked to disk."""
+"""PNG, JPEG and WebP images in a zip archive; nothing is ever unpacked to disk."""
 
 import os
 import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
-from io import BytesIO
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageOps, UnidentifiedImageError
 
 from annotation.choices.label_types.several import ChooseSeveral
 from annotation.data.parsers.checks import BadCell, owners_columns, read_owner_cell, stored_label
-from annotation.data.parsers.rows import BadRow, Layout, RowBatch
+from annotation.data.parsers.pictures import NOT_AN_IMAGE, TOO_LARGE, read_image
+from annotation.data.parsers.rows import BadRow, FirstRows, KeptPicture, Layout, RowBatch
 from annotation.errors import InvalidUpload
 from privacy.wording import say
 
 BATCH_IMAGES = 512
+# Pictures to show are handed on after so many bytes, however few they are.
+BATCH_PICTURE_BYTES = 8 * 1024 * 1024
 # Half a million entries or so. All of them are read into memory before the first image is.
 MAXIMUM_DIRECTORY_BYTES = 32 * 1024 * 1024
 END_OF_DIRECTORY, END_OF_WIDE_DIRECTORY = b"PK\5\6", b"PK\6\6"
 # The record at the end, the longest comment after it, and the two records of a large archive before it.
 LAST_BYTES = 22 + 65_535 + 20 + 56
-FORMATS = ("PNG", "JPEG")
 # What the names of images are called, as if they were a column.
 FILE_NAME = "file"
-ENDINGS = (".png", ".jpg", ".jpeg")
-# One image in memory is 64 MiB then, and another quarter as grey values.
-MAXIMUM_PIXELS = 2**24
+ENDINGS = (".png", ".jpg", ".jpeg", ".webp")
 MAXIMUM_IMAGE_BYTES = 32 * 1024 * 1024
-# The others hold more than eight bits and would be cut off, not scaled.
-EIGHT_BIT_MODES = ("1", "L", "LA", "P", "RGB", "RGBA", "CMYK", "YCbCr")
-NOT_AN_IMAGE = say("is not a readable PNG or JPEG image")
-TOO_LARGE = say("is larger than an image may be")
-NOT_EIGHT_BIT = say("has more than eight bits a colour")
 ENCRYPTED = say("is encrypted")
 BAD_NAME = say("has a file name that leads out of the archive")
 NO_FOLDER = say("lies in no folder named after a class")
@@ -45,11 +38,13 @@ NO_FOLDER = say("lies in no folder named after a class")
 class ImageArchiveReader:
     """Read images in the order of the archive; the "line" of an image is its place among them, from 1.
 
-    In a test set the folder that holds an image is its label.
+    In a test set the folder that holds an image is its label. A look reads no more than its rows, and keeps no picture.
     """
 
-    def __init__(self, file: BinaryIO, layout: Layout, *, maximum_bytes: int) -> None:
+    def __init__(self, file: BinaryIO, layout: Layout, *, maximum_bytes: int, look: FirstRows | None = None) -> None:
         self._layout = layout
+        self._most = BATCH_IMAGES if look is None else min(look.rows, BATCH_IMAGES)
+        self._keeps = layout.pictures and look is None
         if layout.contributor:
             raise InvalidUpload("contributor: a zip of images names no contributors; use a Parquet file")
         if layout.owner_id not in (None, FILE_NAME) or layout.metadata:
@@ -62,7 +57,7 @@ class ImageArchiveReader:
             raise InvalidUpload("file: the zip archive is damaged or cut off") from None
         self._entries = [entry for entry in self._archive.infolist() if is_image_entry(entry)]
         if not any(entry.filename.lower().endswith(ENDINGS) for entry in self._entries):
-            raise InvalidUpload("file: the zip archive holds no PNG or JPEG images")
+            raise InvalidUpload("file: the zip archive holds no PNG, JPEG or WebP images")
         if sum(entry.file_size for entry in self._entries) > maximum_bytes:
             raise InvalidUpload(say("file: holds more than {most:,} bytes once unpacked", most=maximum_bytes))
 
@@ -70,34 +65,45 @@ class ImageArchiveReader:
         """Yield the images, already checked."""
         places = {name: place for place, name in enumerate(self._layout.classes)}
         images: list[NDArray[np.uint8]] = []
+        pictures: list[KeptPicture | None] = []
+        bytes_held = 0
         labels: list[int] = []
         names: list[str] = []
         bad: list[BadRow] = []
         for line, entry in enumerate(self._entries, start=1):
             try:
-                image = self._read_image(entry)
+                image, picture = self._read_image(entry)
                 if self._layout.label:
                     labels.append(read_folder_label(entry.filename, places, self._layout.sets))
                 if self._layout.owner_id:
                     names.append(read_owner_cell(owner_name(entry.filename, self._layout)) or "")
                 images.append(image)
+                pictures.append(picture)
+                bytes_held += len(picture.content) if picture else 0
             except BadCell as error:
                 bad.append(BadRow(line, "", str(error)))
-            if len(images) + len(bad) >= BATCH_IMAGES:
-                yield self._batch(images, labels, names, bad)
-                images, labels, names, bad = [], [], [], []
-        yield self._batch(images, labels, names, bad)
+            if len(images) + len(bad) >= self._most or bytes_held >= BATCH_PICTURE_BYTES:
+                yield self._batch(images, pictures, labels, names, bad)
+                images, pictures, labels, names, bad = [], [], [], [], []
+                bytes_held = 0
+        yield self._batch(images, pictures, labels, names, bad)
 
     def _batch(
-        self, images: list[NDArray[np.uint8]], labels: list[int], names: list[str], bad: list[BadRow]
+        self,
+        images: list[NDArray[np.uint8]],
+        pictures: list[KeptPicture | None],
+        labels: list[int],
+        names: list[str],
+        bad: list[BadRow],
     ) -> RowBatch:
         shape = (len(images), self._layout.height, self._layout.width)
         pixels = np.stack(images) if images else np.zeros(shape, dtype=np.uint8)
         kept = [owners_columns({FILE_NAME: name}, self._layout) for name in names] if self._layout.owner_id else None
         known = labels if self._layout.label else None
-        return RowBatch(len(images), labels=known, pixels=pixels, metadata=kept, bad=bad)
+        shown = pictures if self._keeps else None
+        return RowBatch(len(images), labels=known, pixels=pixels, pictures=shown, metadata=kept, bad=bad)
 
-    def _read_image(self, entry: zipfile.ZipInfo) -> NDArray[np.uint8]:
+    def _read_image(self, entry: zipfile.ZipInfo) -> tuple[NDArray[np.uint8], KeptPicture | None]:
         name = PureWindowsPath(entry.filename)  # reads both kinds of slash
         if name.anchor or ".." in name.parts:
             raise BadCell(BAD_NAME)
@@ -110,7 +116,8 @@ class ImageArchiveReader:
             raise BadCell(NOT_AN_IMAGE) from None
         if len(data) > MAXIMUM_IMAGE_BYTES:
             raise BadCell(TOO_LARGE)
-        return decode_image(data, height=self._layout.height, width=self._layout.width)
+        size = {"height": self._layout.height, "width": self._layout.width}
+        return read_image(data, **size, keep_picture=self._keeps)
 
 
 def owner_name(name: str, layout: Layout) -> str:
@@ -148,32 +155,3 @@ def read_folder_label(filename: str, places: dict[str, int], sets: ChooseSeveral
         return stored_label(PurePosixPath(filename).parent.name, places, sets)
     except BadCell:
         raise BadCell(NO_FOLDER) from None
-
-
-def decode_image(data: bytes, *, height: int, width: int) -> NDArray[np.uint8]:
-    """Return the grey values, shape (height, width), of an image of any size; colours give their brightness.
-
-    Another size is averaged over equal areas, whatever its proportions, after a camera's turn is undone. How many
-    pixels there are is checked before one is unpacked.
-    """
-    try:
-        with Image.open(BytesIO(data), formats=FORMATS) as image:
-            if image.size[0] * image.size[1] > MAXIMUM_PIXELS:
-                raise BadCell(TOO_LARGE)
-            if image.mode not in EIGHT_BIT_MODES:
-                raise BadCell(NOT_EIGHT_BIT)
-            grey = ImageOps.exif_transpose(image).convert("L")
-            fitting = grey if grey.size == (width, height) else grey.resize((width, height), Image.Resampling.BOX)
-            return np.asarray(fitting, dtype=np.uint8)
-    except BadCell:
-        raise
-    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
-        raise BadCell(TOO_LARGE) from None
-    except (
-        UnidentifiedImageError,
-        OSError,
-        SyntaxError,
-        ValueError,
-        zlib.error,
-    ):
-        raise BadCell(NOT_AN_IMAGE) from None

@@ -92,7 +92,7 @@ class Upload:
         self._images: ImageArchiveReader | None = None
         self.reader: CellReader | None = None
         if self.format is Format.IMAGES:
-            self._images = ImageArchiveReader(file, layout, maximum_bytes=maximum_bytes)
+            self._images = ImageArchiveReader(file, layout, maximum_bytes=maximum_bytes, look=look)
         elif self.format is Format.PARQUET:
             self.reader = ParquetReader(file, layout, maximum_bytes=maximum_bytes, look=look)
         elif self.format is Format.WORKBOOK:
@@ -161,8 +161,8 @@ def _detected(file: BinaryIO, name: str, declared: str | None) -> Detected:
     first_line = head.removeprefix(BYTE_ORDER_MARK).lstrip(b"\r\n").split(b"\n", 1)[0]
     if other or any(byte < 9 or 13 < byte < 32 for byte in first_line[:64]):
         raise InvalidUpload(
-            "file: is neither CSV, TSV, JSON lines, a list of tasks, an Excel workbook, Parquet nor a zip of PNG or "
-            "JPEG images"
+            "file: is neither CSV, TSV, JSON lines, a list of tasks, an Excel workbook, Parquet nor a zip of PNG, "
+            "JPEG or WebP images"
         )
     last = suffixes[-1] if suffixes else ""
     # A list of objects; without a name that says so, square brackets may begin anything.

@@ -67,6 +67,8 @@ class Layout:
         Take the answers of this person alone: an address or a number, as the export names them.
     sets : ChooseSeveral, optional
         Where a label is a set of classes: how many it may hold.
+    pictures : bool
+        Whether a picture to look at is kept of each image that its grey values do not show as it is.
     """
 
     kind: DataKind
@@ -91,6 +93,7 @@ class Layout:
     answers: Answers = "majority"
     annotator: str | None = None
     sets: ChooseSeveral | None = None
+    pictures: bool = False
 
     def source_of(self, declared: str) -> str:
         """Return the name the file gives a declared column."""
@@ -157,11 +160,21 @@ class RawBatch:
     bad: list[BadRow] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class KeptPicture:
+    """A picture to show beside the grey values: WebP of bounded sides and length, without metadata."""
+
+    width: int
+    height: int
+    content: bytes
+
+
 @dataclass(slots=True)
 class RowBatch:
     """Rows that passed every check; lists are of length `count`, None where the project takes no such column.
 
-    `pixels` is uint8 of shape (count, height, width). `metadata` has the owner's `id` and pairs of name and text.
+    `pixels` is uint8 of shape (count, height, width); `pictures` has None where those show all there is. `metadata` has
+    the owner's `id` and pairs of name and text.
     """
 
     count: int
@@ -172,3 +185,4 @@ class RowBatch:
     pixels: NDArray[np.uint8] | None = None
     metadata: list[dict[str, Any]] | None = None
     bad: list[BadRow] = field(default_factory=list)
+    pictures: Sequence[KeptPicture | None] | None = None

@@ -34,6 +34,7 @@ from annotation.data.services import (
     uploads,
 )
 from annotation.data.services.bad_rows import BadRowReport
+from annotation.data.services.picture_copy import PictureSpool
 from annotation.data.services.record_copy import RECORD_COPY, RecordWriter
 from annotation.errors import (
     InvalidUpload,
@@ -175,6 +176,7 @@ def _read(dataset: Dataset, job: Job, lease: work.Lease, report: BadRowReport, o
         file = stack.enter_context(default_storage.open(kept))
         scanning.scan_upload(cast("BinaryIO", file), lease)
         pixels = None
+        pictures = PictureSpool(cast("BinaryIO", stack.enter_context(tempfile.TemporaryFile())))
         if layout.kind == "image":
             spool = stack.enter_context(tempfile.TemporaryFile())
             pixels = PixelFile(cast("BinaryIO", spool), height=layout.height, width=layout.width)
@@ -198,7 +200,7 @@ def _read(dataset: Dataset, job: Job, lease: work.Lease, report: BadRowReport, o
             import_parts.forget_import_parts(dataset)
         else:
             told = partial(_tell, lease, file, on_progress)
-            rows = _copy(upload, dataset, lease, report, pixels, comparison, pool, told)
+            rows = _copy(upload, dataset, lease, report, pixels, pictures, comparison, pool, told)
             if pool:
                 pool_files.note_parts(dataset, pool.written)
         if report.count and dataset.bad_rows == BadRows.REFUSE_ALL:
@@ -212,6 +214,7 @@ def _read(dataset: Dataset, job: Job, lease: work.Lease, report: BadRowReport, o
             )
         if dataset.role == DatasetRole.CHARGED_START and not _has_labels(dataset):
             raise UploadRefused("No row has a label, so no first model can be learned from them.")
+        pictures.copy_beside(dataset, lease)
         if pixels:
             pixels.close()
             dataset.pixels_sha256 = hashlib.file_digest(spool, "sha256").hexdigest()
@@ -231,6 +234,7 @@ def _copy(
     lease: work.Lease,
     report: BadRowReport,
     pixels: PixelFile | None,
+    pictures: PictureSpool,
     comparison: shared_rows.ComparedRows,
     pool: pool_files.PoolWriter | None,
     tell: Callable[[int], None],
@@ -253,6 +257,7 @@ def _copy(
             comparison.add(batch)
             if pixels and batch.pixels is not None:
                 pixels.append(batch.pixels)
+            pictures.append(batch.pictures or ())
             tell(writer.rows)
             # Of the young alone, should a reader ever leave a cycle behind.
             gc.collect(0)

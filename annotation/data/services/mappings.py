@@ -135,6 +135,8 @@ def layout_of(project: Project, role: str, mapping: Mapping[str, Any]) -> Layout
         answers=mapping.get("answers", "majority"),
         annotator=mapping.get("annotator"),
         sets=kind if isinstance(kind, ChooseSeveral) else None,
+        # Behind a gate people see what it counted, which is the grey values; those who see records see the picture.
+        pictures=project.data_kind == DataKind.IMAGE and project.oracle == Oracle.TRUSTED,
     )
 
 

@@ -38,6 +38,14 @@ BEGIN
         RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = 'annotation_record_metadata',
             MESSAGE = 'behind a gate no record keeps columns of its owner';
     END IF;
+    IF NEW.oracle = 'crowd' AND EXISTS (
+        SELECT FROM annotation_dataset dataset JOIN annotation_record record ON record.dataset_id = dataset.id
+            JOIN annotation_picture picture ON picture.record_id = record.id
+        WHERE dataset.project_id = OLD.id
+    ) THEN
+        RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = 'annotation_picture_in_sight',
+            MESSAGE = 'behind a gate no record keeps a picture';
+    END IF;
     -- Strangers who were let in to see gate output would see the records.
     IF OLD.oracle = 'crowd' AND NEW.oracle <> 'crowd' AND (
         EXISTS (SELECT FROM annotation_membership WHERE project_id = OLD.id AND role = 'annotator')

@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
@@ -14,9 +14,9 @@ from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
-from annotation import selectors
 from annotation.access import managed_project
-from annotation.models import Oracle, Project, QueryState
+from annotation.data.services.pixels import ImageAhead, image_ahead, shown_image
+from annotation.models import Oracle, Project, Query, QueryState
 from annotation.models.marks import SavedView, Tag
 from annotation.people.identity import note_nothing, person_of
 from annotation.questions import browsing, conversations
@@ -171,12 +171,13 @@ def question(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
     """One question with all that happened to it."""
     project = managed_project(request, slug)
     query = get_object_or_404(browsing.asked_questions(project).select_related("record", "assigned_to"), pk=query_id)
-    readable = may_read_questions(project, request.user)
+    shown = browsing.shown_to_manager(project, query) if may_read_questions(project, request.user) else None
     events = [(event, HAPPENED[event.kind]) for event in browsing.history_of(project, query)]
     context = {
         "project": project,
         "query": query,
-        "shown": selectors.shown_of(project, query, image_url="") if readable and not query.emptied else None,
+        "shown": shown,
+        "image": shown and shown.image_url and _image_ahead(query),
         "events": events,
         "disputed": query.state == QueryState.DISPUTED,
         "tags": browsing.tags_of(query),
@@ -207,6 +208,25 @@ def reply(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
         conversing.reply(project=project, query_id=query.pk, author=person_of(request), **form.cleaned_data)
         messages.success(request, _("Sent. It stands with the person’s answers."))
     return redirect("annotation:question", slug=slug, query_id=query_id)
+
+
+@login_required
+@never_cache
+def asked_image(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
+    """The image of a question, for a manager who may read what it shows."""
+    project = managed_project(request, slug)
+    asked = browsing.asked_questions(project).filter(emptied=False).select_related("record__dataset")
+    query = get_object_or_404(asked, pk=query_id)
+    if not may_read_questions(project, request.user) or query.record is None or not query.record.dataset.pixels:
+        raise Http404
+    image = shown_image(query.record)
+    return HttpResponse(image.content, content_type=image.content_type)
+
+
+def _image_ahead(query: Query) -> ImageAhead:
+    height, width = query.project.image_height or 0, query.project.image_width or 0
+    assert query.record is not None
+    return image_ahead(query.record, height=height, width=width, most_bytes=0)
 
 
 def _may_send_back(project: Project) -> bool:

@@ -21,7 +21,7 @@ from django_htmx.http import HttpResponseClientRedirect, HttpResponseClientRefre
 
 from annotation import selectors
 from annotation.choices.suggestions import suggests
-from annotation.data.services.pixels import image_of
+from annotation.data.services.pixels import ImageAhead, image_ahead, shown_image
 from annotation.errors import NotMember
 from annotation.gates import receipts
 from annotation.models import Assignment, Project, QuestionKind, ReportKind
@@ -178,7 +178,8 @@ def question_image(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
     query = get_object_or_404(mine, pk=assignment_id).query
     if query.record_id is None or not (record := selectors.asked_record(query)).dataset.pixels:
         raise Http404
-    return HttpResponse(image_of(record), content_type="image/png")
+    image = shown_image(record)
+    return HttpResponse(image.content, content_type=image.content_type)
 
 
 def _desk(request: HttpRequest, slug: str) -> Any:
@@ -224,13 +225,15 @@ def _next_question(
         # Who comes for the first time is not told of a change.
         guidelines.mark_guidelines_seen(project=project, user=request.user)  # type: ignore[arg-type]
     question = selectors.question_of(assignment)
+    ahead = _image_ahead(assignment) if question.image_url else None
     whole = not request.htmx  # type: ignore[attr-defined]
     parts = label_parts.parts_of(assignment, token=get_token(request), earlier=earlier, last=last, with_list=whole)
     context = {
         "project": project,
         "assignment": assignment,
         "question": question,
-        "image_source": _image_in_page(assignment) if question.image_url else None,
+        "image": ahead,
+        "image_source": _image_in_page(ahead),
         "guess": selectors.guess_of(assignment),
         "suggestion": selectors.suggestion_of(assignment),
         "is_many": parts.is_many,
@@ -256,15 +259,19 @@ def _rounded(an_hour: int | None) -> int | None:
     return an_hour and (10 * round(an_hour / 10) or an_hour)
 
 
-def _image_in_page(assignment: Assignment) -> str | None:
-    """Return the picture itself where it is small, else None: then the browser fetches it."""
-    record = assignment.query.record
+def _image_ahead(assignment: Assignment) -> ImageAhead:
+    project, record = assignment.project, assignment.query.record
+    height, width = project.image_height or 0, project.image_width or 0
     if record is None or not record.dataset.pixels:
+        return ImageAhead(width, height, None)
+    return image_ahead(record, height=height, width=width, most_bytes=IMAGE_IN_PAGE_BYTES)
+
+
+def _image_in_page(ahead: ImageAhead | None) -> str | None:
+    """Return the picture itself where it is small, else None: then the browser fetches it."""
+    if ahead is None or ahead.small is None:
         return None
-    height, width = assignment.project.image_height or 0, assignment.project.image_width or 0
-    if height * width > IMAGE_IN_PAGE_BYTES:
-        return None
-    return "data:image/png;base64," + b64encode(image_of(record)).decode()
+    return f"data:{ahead.small.content_type};base64," + b64encode(ahead.small.content).decode()
 
 
 def _empty(request: HttpRequest, project: Project, notice: str = "") -> HttpResponse:

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST
 
 from annotation import selectors
 from annotation.access import managed_project
-from annotation.data.services.pixels import image_of
+from annotation.data.services.pixels import shown_image
 from annotation.models import Membership, Query, QueryState, Role
 from annotation.models.quality import GoldQuery, PauseReason
 from annotation.people.identity import note_nothing, person_of
@@ -162,7 +162,8 @@ def _image(query: Query) -> HttpResponse:
     record = query.record
     if record is None or not record.dataset.pixels:
         raise Http404
-    return HttpResponse(image_of(record), content_type="image/png")
+    image = shown_image(record)
+    return HttpResponse(image.content, content_type=image.content_type)
 
 
 @login_required

@@ -1,4 +1,4 @@
-// Keys, focus, the magnifier, and what to say when something fails. The page works without this file.
+// Keys, focus, and what to say when something fails. The page works without this file.
 "use strict";
 
 (() => {
@@ -17,7 +17,9 @@
 
   function shortcut(key) {
     const known = [...document.querySelectorAll("main [data-shortcut]")];
-    return known.find((element) => element.dataset.shortcut.split(" ").includes(key));
+    const meant = known.filter((element) => element.dataset.shortcut.split(" ").includes(key));
+    // A key that answers never does anything else.
+    return meant.find((element) => !element.dataset.zoom) || meant[0];
   }
 
   function toggle(summary) {
@@ -29,16 +31,8 @@
 
   function closeAll() {
     for (const details of document.querySelectorAll("details[open]")) details.open = false;
-    enlarge(false);
+    zoom.toggle(false);
     byId("question")?.focus();
-  }
-
-  function enlarge(large) {
-    const picture = document.querySelector("#question.picture");
-    if (!picture) return;
-    picture.classList.toggle("enlarged", large);
-    picture.tabIndex = picture.classList.contains("enlarged") ? 0 : -1;
-    picture.focus({ preventScroll: true });
   }
 
   document.addEventListener("keydown", (event) => {
@@ -58,10 +52,9 @@
   document.addEventListener(
     "click",
     (event) => {
-      const zoom = event.target.closest?.(".zoom");
-      if (zoom) {
+      if (event.target.closest?.(".zoom")) {
         event.preventDefault();
-        enlarge();
+        zoom.toggle();
         return;
       }
       const button = event.target.closest?.("#work button");
@@ -79,6 +72,7 @@
 
   function arrived(answered) {
     shownAt = performance.now();
+    zoom.start();
     byId("question").focus({ preventScroll: true });
     if (byId("work").getBoundingClientRect().top < 0) byId("work").scrollIntoView();
     const words = byId("announcement").dataset;

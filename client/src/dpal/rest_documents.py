@@ -555,6 +555,7 @@ class QuestionRowOut(TypedDict):
     assigned_to: str | None
     text: str | None
     fields: dict[str, Any] | None
+    image_url: NotRequired[str | None]
     owner_id: NotRequired[str | None]
     metadata: NotRequired[dict[str, str | None] | None]
 

@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from django.test import Client
 from psycopg import sql
 
-from annotation.models import Record
+from annotation.models import Picture, Record
 from dpal_site import label_role
 from dpal_site.embedded.servers import REPOSITORY
 from dpal_site.logins import SessionStore
@@ -323,6 +323,20 @@ def test_a_record_is_told_once_it_was_asked_about_and_without_its_contributor(ro
         told = ["id", "dataset_id", "row_number", "text", "payload", "metadata"]
         assert [column.name for column in cursor.description] == told
         assert len(cursor.fetchall()) == 1
+
+
+def test_a_picture_is_told_as_its_record_is(role):
+    project = make_project()
+    (kept,) = make_records(project, ["never asked"])
+    (query,) = open_records(project, 1)
+    for record_id in (kept.pk, query.record_id):
+        Picture.objects.create(record_id=record_id, width=3, height=2, content=b"x")
+    assert refused(role, "SELECT content FROM annotation_picture")
+    with acting_as(role) as cursor:
+        cursor.execute("SELECT * FROM annotation_asked_picture(%s)", [kept.pk])
+        assert cursor.fetchall() == []
+        cursor.execute("SELECT * FROM annotation_asked_picture(%s)", [query.record_id])
+        assert [(width, height, bytes(content)) for width, height, content in cursor.fetchall()] == [(3, 2, b"x")]
 
 
 def test_the_functions_are_for_the_role_alone(role):

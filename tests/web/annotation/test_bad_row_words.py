@@ -5,7 +5,16 @@ import csv
 import pytest
 from django.utils import translation
 
-from annotation.data.parsers import checks, delimited, image_archive, json_lines, label_studio, workbook, workbook_cells
+from annotation.data.parsers import (
+    checks,
+    delimited,
+    image_archive,
+    json_lines,
+    label_studio,
+    pictures,
+    workbook,
+    workbook_cells,
+)
 from annotation.wording import told
 from privacy.wording import say_many
 
@@ -20,8 +29,8 @@ GIVEN = [
     *(reason for _, reason in delimited.REASONS),
     delimited.UNREADABLE,
     WRONG_COUNT,
-    *(image_archive.NOT_AN_IMAGE, image_archive.TOO_LARGE),
-    *(image_archive.NOT_EIGHT_BIT, image_archive.ENCRYPTED, image_archive.BAD_NAME, image_archive.NO_FOLDER),
+    *(pictures.NOT_AN_IMAGE, pictures.TOO_LARGE),
+    *(pictures.NOT_EIGHT_BIT, image_archive.ENCRYPTED, image_archive.BAD_NAME, image_archive.NO_FOLDER),
     *(workbook.FORMULA, workbook.ERROR, workbook.MERGED, workbook_cells.NOT_A_DATE, workbook_cells.NOT_A_CELL),
     *(label_studio.NO_ANSWER, label_studio.SEVERAL, label_studio.TIE),
 ]

@@ -113,6 +113,8 @@ PAGES = {
     "annotation:drop_view": MANAGERS,
     "annotation:question": MANAGERS,
     "annotation:reply": MANAGERS,
+    # Texts have no image, whoever asks.
+    "annotation:asked_image": "L------",
     "annotation:decide": MANAGERS,
     "annotation:resolve": MANAGERS,
     "annotation:tokens": "L++++++",

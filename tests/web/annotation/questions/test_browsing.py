@@ -1,12 +1,14 @@
 """The table of questions over HTTP: what its filters find, what it does at once, who reads what, how much it asks."""
 
+import numpy as np
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from annotation.models import Label, Query, QueryState, Report, Role
+from annotation.data.services.emptying import empty_records
+from annotation.models import Label, Picture, Query, QueryState, Record, Report, Role
 from annotation.models.history import Action
 from annotation.models.marks import SavedView, Tag
 from annotation.questions import browsing
@@ -128,6 +130,35 @@ class TestWhatManagersRead:
         assert "never asked" not in content
         assert "Send back" not in content
         assert found(client, project, text="rock") == [candidates[1].pk]
+
+    def test_an_image_is_for_who_is_asked_about_records(self, settings, tmp_path):
+        settings.STORAGES = settings.STORAGES | {
+            "default": {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": tmp_path}}
+        }
+        np.save(tmp_path / "pixels.npy", np.zeros((1, 4, 5), dtype=np.uint8))
+        project = make_project(data_kind="image", image_height=4, image_width=5)
+        (record,) = make_records(project, rows=1, pixels="pixels.npy")
+        Picture.objects.create(record=record, width=60, height=40, content=b"as kept")
+        queue.open_queries(project=project, round_number=1, record_ids=[record.pk])
+        query = Query.objects.get()
+        sees, only_manages = make_user("sees"), make_user("manages")
+        add_members(project, sees, only_manages, role=Role.MANAGER)
+        add_members(project, sees, role=Role.ANNOTATOR)
+        one = [reverse(f"annotation:{name}", args=[project.slug, query.pk]) for name in ("question", "asked_image")]
+        shown, image = (browser_of(sees).get(address) for address in one)
+        assert one[1] in shown.content.decode()
+        assert "60 by 40 pixels" in shown.content.decode()
+        assert (image["Content-Type"], image.content) == ("image/webp", b"as kept")
+        assert {"no-store", "private"} <= set(image["Cache-Control"].split(", "))
+        (row,) = browsing.questions(project, browsing.WantedQuestions(), readable=True).rows
+        assert row.shown.image_url == one[1]
+        hidden, refused = (browser_of(only_manages).get(address) for address in one)
+        assert one[1] not in hidden.content.decode()
+        assert refused.status_code == 404
+        with transaction.atomic():
+            empty_records(Record.objects.filter(pk=record.pk), project=project)
+        assert browser_of(sees).get(one[1]).status_code == 404
+        assert one[1] not in browser_of(sees).get(one[0]).content.decode()
 
     def test_hidden_checks_are_not_among_them(self, project, manager, asked):
         Query.objects.filter(pk=asked[4]).update(state=QueryState.GOLD)

@@ -13,7 +13,8 @@ from django.urls import reverse
 from django.utils import timezone
 from PIL import Image
 
-from annotation.models import Assignment, AssignmentState, Consensus, Label, Project, Query, Role
+from annotation.data.parsers.pictures import as_webp
+from annotation.models import Assignment, AssignmentState, Consensus, Label, Picture, Project, Query, Role
 from annotation.questions.services import labels, queue
 from annotation.questions.views.label_parts import ASSIGNMENT, KEY, TOKEN
 from tests.factories import (
@@ -140,6 +141,29 @@ class TestWhatIsShown:
         assert response["Content-Type"] == "image/png"
         assert "no-store" in response["Cache-Control"]
         assert np.array_equal(np.asarray(Image.open(BytesIO(response.content))), pixels[1])
+        assert browser_of(other).get(url("question_image")).status_code == 404
+
+    @pytest.mark.parametrize("size", [(60, 40), (900, 600)])
+    def test_a_picture_comes_in_colour_to_its_annotator_only(self, browser_of, settings, tmp_path, size):
+        settings.STORAGES = settings.STORAGES | {
+            "default": {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": tmp_path}}
+        }
+        np.save(tmp_path / "pixels.npy", np.zeros((1, 4, 5), dtype=np.uint8))
+        project = make_project(data_kind="image", image_height=4, image_width=5)
+        (record,) = make_records(project, rows=1, pixels="pixels.npy")
+        noise = np.random.default_rng(2).integers(0, 256, (size[1], size[0], 3), dtype=np.uint8)
+        content = as_webp(Image.fromarray(noise))
+        Picture.objects.create(record=record, width=size[0], height=size[1], content=content)
+        queue.open_queries(project=project, round_number=1, record_ids=[record.pk])
+        person, other = make_annotators(project, 2)
+        html = browser_of(person).get(page(project)).content.decode()
+        assert f"{size[0]} by {size[1]} pixels" in html
+        # What is small comes with its page, what is large by itself.
+        assert ("data:image/webp;base64," in html) is (len(content) < 48 * 1024) is (size[0] < 100)
+        response = browser_of(person).get(url("question_image"))
+        assert (response["Content-Type"], response.content) == ("image/webp", content)
+        assert response["X-Content-Type-Options"] == "nosniff"
+        assert {"no-store", "private"} <= set(response["Cache-Control"].split(", "))
         assert browser_of(other).get(url("question_image")).status_code == 404
 
     def test_a_text_has_no_image(self, project, web):

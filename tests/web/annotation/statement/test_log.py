@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 # Pages that only show, so that no line ever names them.
 SHOWING = {
     "annotation": "projects choose_preset project configuration_file compare_configurations"
-    " log log_csv crowd_done own_statistics own_answers questions question checks check_image review"
+    " log log_csv crowd_done own_statistics own_answers questions question asked_image checks check_image review"
     " review_image payments opinions uploads dataset bad_rows download_labels budget statement statement_csv"
     " statement_json limit_requests reported why question_image populations population population_statement",
     "learner": "overview standing next_step card dashboard work_list dashboard_plot dashboard_csv ranked_pool closing"
