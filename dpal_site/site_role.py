@@ -34,6 +34,7 @@ LESS: Mapping[str, Sequence[str]] = {
     "annotation_projectchange": ADDED,
     "annotation_configuration": ADDED,
     "annotation_deletion": ADDED,
+    "annotation_picture": (*ADDED, "DELETE"),
     "annotation_groupmember": (*ADDED, "DELETE"),
     "annotation_grouprole": (*ADDED, "DELETE"),
     "annotation_populationmanager": ADDED,
