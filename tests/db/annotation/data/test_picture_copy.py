@@ -18,6 +18,7 @@ from annotation.models import Dataset, Picture, Project, Query, Record
 from annotation.questions.services import queue
 from tests.db.annotation.test_constraints import refused
 from tests.factories import make_project, make_records, make_user
+from tests.owning import as_owner
 from tests.pure.annotation.data.test_pictures import BLUE, RED, near, opened, saved
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -191,5 +192,5 @@ def test_the_database_bounds_a_picture(values, rule):
 def test_a_picture_never_changes():
     (record,) = make_records(make_project(), ["a"])
     Picture.objects.create(record=record, width=1, height=1, content=b"x")
-    with refused("annotation_picture_fixed"):
+    with as_owner(), refused("annotation_picture_fixed"):
         Picture.objects.update(content=b"y")
