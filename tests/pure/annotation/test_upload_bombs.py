@@ -89,12 +89,12 @@ import resource, sys
 from annotation.errors import InvalidUpload
 from annotation.data.parsers.preview import preview_of
 from annotation.data.parsers.reading import Upload
-from annotation.data.parsers.rows import Layout, Look
+from annotation.data.parsers.rows import Layout, FirstRows
 layout = Layout(**eval(sys.argv[2]))
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:
     with open(sys.argv[1], "rb") as file:
-        print(len(preview_of(Upload(file, sys.argv[1], layout, maximum_bytes=2**31, look=Look(20)), layout).rows))
+        print(len(preview_of(Upload(file, sys.argv[1], layout, maximum_bytes=2**31, look=FirstRows(20)), layout).rows))
 except InvalidUpload as refusal:
     print(refusal)
 print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)

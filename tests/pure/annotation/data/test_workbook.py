@@ -292,7 +292,7 @@ import resource, sys
 from annotation.errors import InvalidUpload
 from annotation.data.parsers.preview import preview_of
 from annotation.data.parsers.reading import Upload
-from annotation.data.parsers.rows import Layout, Look
+from annotation.data.parsers.rows import Layout, FirstRows
 from annotation.data.parsers.shapes import shape_of
 layout = Layout(kind="text", text="text")
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -300,7 +300,7 @@ try:
     with open(sys.argv[1], "rb") as file:
         shape_of(file, sys.argv[1], maximum_bytes=2**31)
         file.seek(0)
-        print(len(preview_of(Upload(file, sys.argv[1], layout, maximum_bytes=2**31, look=Look(20)), layout).rows))
+        print(len(preview_of(Upload(file, sys.argv[1], layout, maximum_bytes=2**31, look=FirstRows(20)), layout).rows))
 except InvalidUpload as refusal:
     print(refusal)
 print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
