@@ -277,7 +277,7 @@ def test_settings_and_forecasts(page: "Page", go: Callable[..., None], manager: 
     learning.run_to_release(Project.objects.get(pk=project.pk), make_user("grace"), version=1)
     assert ModelRelease.objects.filter(project=project).exists()
     go("annotation:configuration", project.slug)
-    classes = page.get_by_label("Classes")
+    classes = page.get_by_label("Classes", exact=True)
     assert classes.is_disabled()
     assert "the guarantee that was given rests on this value" in str(
         page.locator(f"#{classes.get_attribute('aria-describedby')}").inner_text()

@@ -37,7 +37,7 @@ def test_a_new_project_joins_by_keys_alone(page: Page, live_server):
     keys.submit()
     keys.type(page.get_by_label("Name", exact=True), "Notes")
     keys.type(page.get_by_label("Question", exact=True), "Is it urgent?")
-    keys.reach(page.get_by_label("Classes"))
+    keys.reach(page.get_by_label("Classes", exact=True))
     page.keyboard.type("yes\nno")
     keys.follow(page.get_by_role("button", name="6 Check and open"), back=True)
     expect(page.get_by_text("Outside any common limit")).to_be_visible(timeout=30_000)
