@@ -28,6 +28,8 @@ TEXTS = [
     "jazz " * 300,
     "play some jazz",
     "東京 jazzs!",
+    "\U000f0000",
+    "ja\ue000zz \U0010fffd lights",
 ]
 
 

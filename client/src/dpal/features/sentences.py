@@ -2,6 +2,7 @@
 
 import json
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -114,8 +115,13 @@ class Tokens:
     def _cut(self, word: bytes) -> list[int]:
         text = word.decode("utf-8", "surrogatepass")
         parts = self._at_marks.split(text) if self._at_marks else [text]
-        pieces = ([self._marks[part]] if part in self._marks else self._pieces.of_word(part) for part in parts)
+        pieces = ([self._marks[part]] if part in self._marks else self._pieces.of_word(_public(part)) for part in parts)
         return [number for cut in pieces for number in cut]
+
+
+def _public(text: str) -> str:
+    """Return a text without signs of private use, which the published tokenizer drops as it drops controls."""
+    return "".join(sign for sign in text if unicodedata.category(sign) != "Co")
 
 
 @lru_cache(maxsize=2)
