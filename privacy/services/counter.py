@@ -163,9 +163,11 @@ class CounterFile:
         if (state.st_ino, state.st_size) == self._seen:
             return
         inode, offset = self._seen
-        if state.st_ino != inode or state.st_size < offset:
-            self._marks, offset, self._identity = {}, 0, ""
         with self._path.open("rb") as file:
+            # The file that is open, which may have taken the place of the one looked at above.
+            state = os.fstat(file.fileno())
+            if state.st_ino != inode or state.st_size < offset:
+                self._marks, offset, self._identity = {}, 0, ""
             file.seek(offset)
             whole, newline, _ = file.read().rpartition(b"\n")
         for line in whole.splitlines():

@@ -132,6 +132,29 @@ def test_the_file_stays_small(path, monkeypatch):
     assert path.stat().st_size < 2000
 
 
+def test_a_file_that_is_replaced_between_a_look_and_its_opening_is_read_from_its_start(path, monkeypatch):
+    reader, writer = CounterFile(path), CounterFile(path)
+    for sequence in range(1, 4):
+        writer.advance(POOL, Mark(sequence, "c" * 64))
+    assert reader.marks() == {POOL: Mark(3, "c" * 64)}
+    writer.advance(POOL, Mark(4, "c" * 64))
+    look = type(path).stat
+    late = []
+
+    def replaced_after(looked, **options):
+        state = look(looked, **options)
+        if not late and looked == path:
+            late.append(looked)
+            monkeypatch.setattr(counter, "COMPACT_ABOVE_BYTES", -(10**6))
+            others = {AccountIdentity(f"pool:{n}", POOL.opened_at): Mark(n, "c" * 64) for n in range(20, 40)}
+            writer.close(others)
+        return state
+
+    monkeypatch.setattr(type(path), "stat", replaced_after)
+    assert reader.marks()[POOL] == Mark(4, "c" * 64)
+    assert len(reader.marks()) == 21
+
+
 ADVANCE_MANY = """
 import sys, threading
 from datetime import datetime
