@@ -187,6 +187,13 @@ def make_annotators(project: Project, number: int) -> list[User]:
     return people
 
 
+def make_manager(project: Project) -> User:
+    """Make a person who manages the project."""
+    person = make_user("manager")
+    add_members(project, person, role=Role.MANAGER)
+    return person
+
+
 def make_records(project: Project, texts: Sequence[str] = (), **fields: Any) -> list[Record]:
     """Store a pool dataset; records are texts unless `payloads` or `rows` (of a pixel file) are given."""
     payloads = fields.pop("payloads", None)

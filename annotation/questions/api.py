@@ -6,20 +6,19 @@ from uuid import UUID
 
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404
 from ninja import Field, Router, Schema, Status
 
 from annotation import selectors
 from annotation.choices.class_looks import grouped, looks_of
 from annotation.choices.label_types.class_sets import MOST_CLASSES
-from annotation.models import Assignment, Role
+from annotation.models import Role
 from annotation.people.identity import person_of
 from annotation.people.services.tokens import Scope
 from annotation.questions import answers
 from annotation.questions.downloads import labels_response
 from annotation.questions.services import labels, queue
 from annotation.questions.services.label_export import MEDIA_TYPES, ExportFormat
-from annotation.rest.base import project_for, require_scope
+from annotation.rest.base import own_assignment, project_for, require_scope
 from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import responses, write_responses
 
@@ -133,10 +132,6 @@ def claim_assignment(request: HttpRequest, slug: str) -> Any:
     )
 
 
-def _own_assignment(request: HttpRequest, assignment_id: UUID) -> Assignment:
-    return get_object_or_404(selectors.assignments_of(request.user), pk=assignment_id)
-
-
 @router.post(
     "assignments/{assignment_id}/label",
     response=LabelOut,
@@ -146,7 +141,7 @@ def _own_assignment(request: HttpRequest, assignment_id: UUID) -> Assignment:
 @idempotent
 def label_assignment(request: HttpRequest, assignment_id: UUID, body: LabelIn) -> Any:
     require_scope(request, Scope.LABELS_WRITE)
-    assignment = _own_assignment(request, assignment_id)
+    assignment = own_assignment(request, assignment_id)
     stored = labels.submit_label(
         assignment=assignment, choice=answers.stored_choice(assignment.project, body.choice, body.choices)
     )
@@ -168,7 +163,7 @@ def label_assignment(request: HttpRequest, assignment_id: UUID, body: LabelIn) -
 @idempotent
 def skip_assignment(request: HttpRequest, assignment_id: UUID, body: SkipIn) -> Any:
     require_scope(request, Scope.LABELS_WRITE)
-    labels.skip_assignment(assignment=_own_assignment(request, assignment_id), reason=body.reason)
+    labels.skip_assignment(assignment=own_assignment(request, assignment_id), reason=body.reason)
     return Status(204, None)
 
 

@@ -89,6 +89,11 @@ class QuestionEvent:
     value: str = ""
 
 
+def row_id(text: str) -> int | None:
+    """Return the number of a row from an address; None for what can be none."""
+    return int(text) if text.isdecimal() and len(text) < 19 else None
+
+
 def shown_to_manager(project: Project, query: Query) -> selectors.Question | None:
     """Return what a question shows to a manager who may read it; nothing once it is emptied."""
     image_url = reverse("annotation:asked_image", args=[project.slug, query.pk])

@@ -175,9 +175,7 @@ def keep_view(request: HttpRequest, slug: str, body: ViewIn) -> Any:
 def drop_view(request: HttpRequest, slug: str, view_id: str) -> Any:
     require_scope(request, Scope.PROJECTS_WRITE)
     own = SavedView.objects.filter(project=project_for(request, slug, Role.MANAGER), owner=person_of(request))
-    saved_views.drop_view(
-        view=get_object_or_404(own, pk=int(view_id) if view_id.isdecimal() and len(view_id) < 19 else 0)
-    )
+    saved_views.drop_view(view=get_object_or_404(own, pk=browsing.row_id(view_id)))
     return Status(204, None)
 
 

@@ -11,15 +11,14 @@ from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 from ninja import Field, Router, Schema, Status
 
-from annotation import selectors
 from annotation.errors import InvalidConfiguration
-from annotation.models import Assignment, Query, ReportKind, Role
+from annotation.models import Query, ReportKind, Role
 from annotation.people.identity import person_of
 from annotation.people.services.tokens import Scope
 from annotation.questions import browsing, conversations
 from annotation.questions.services import conversing
 from annotation.questions.services.reports import MAX_COMMENT_LENGTH
-from annotation.rest.base import project_for, require_scope
+from annotation.rest.base import own_assignment, project_for, require_scope
 from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import write_responses
 
@@ -150,7 +149,7 @@ def list_own_comments(request: HttpRequest, slug: str, unread: bool = False) -> 
 @idempotent
 def comment_on_assignment(request: HttpRequest, assignment_id: UUID, body: CommentIn) -> Any:
     require_scope(request, Scope.LABELS_WRITE)
-    conversing.write_back(assignment=_own(request, assignment_id), text=body.text)
+    conversing.write_back(assignment=own_assignment(request, assignment_id), text=body.text)
     return Status(204, None)
 
 
@@ -163,18 +162,14 @@ def comment_on_assignment(request: HttpRequest, assignment_id: UUID, body: Comme
 @idempotent
 def mark_comments_read(request: HttpRequest, assignment_id: UUID) -> Any:
     require_scope(request, Scope.LABELS_WRITE)
-    conversing.mark_read(assignment=_own(request, assignment_id))
+    conversing.mark_read(assignment=own_assignment(request, assignment_id))
     return Status(204, None)
 
 
 def _asked(request: HttpRequest, slug: str, query_id: str) -> Query:
     project = project_for(request, slug, Role.MANAGER)
-    number = int(query_id) if query_id.isdecimal() and len(query_id) < 19 else 0
-    return get_object_or_404(browsing.asked_questions(project).select_related("project"), pk=number)
-
-
-def _own(request: HttpRequest, assignment_id: UUID) -> Assignment:
-    return get_object_or_404(selectors.assignments_of(request.user), pk=assignment_id)
+    asked = browsing.asked_questions(project).select_related("project")
+    return get_object_or_404(asked, pk=browsing.row_id(query_id))
 
 
 def _named(query: Query, name: str) -> int:

@@ -1,6 +1,7 @@
 """What routes of every room share: the token that asks, its scopes, and the project it asks about."""
 
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 from django.core.exceptions import PermissionDenied
@@ -10,7 +11,7 @@ from ninja import Router, Schema
 from ninja.security import HttpBearer
 
 from annotation import access, selectors
-from annotation.models import Project, Role
+from annotation.models import Assignment, Project, Role
 from annotation.people.services import tokens
 from annotation.people.services.tokens import Scope
 
@@ -43,6 +44,11 @@ class ProjectOut(Schema):
     classes: list[str]
     state: str
     overlap: int
+
+
+def own_assignment(request: HttpRequest, assignment_id: UUID) -> Assignment:
+    """Return a turn of the token's person at a question."""
+    return get_object_or_404(selectors.assignments_of(request.user), pk=assignment_id)
 
 
 def project_for(request: HttpRequest, slug: str, *roles: Role) -> Project:

@@ -179,7 +179,10 @@ class PrivateSoftmaxSteps(LinearLogisticClassifier):
         return center, REACH * math.sqrt(1 - length**2)
 
     def _about(self, rows: NDArray[np.float64], center: NDArray[np.float64], reach: float) -> NDArray[np.float64]:
-        """Return rows about the mean, in units of their reach, clipped to the norm bound."""
+        """Return rows about the mean, in units of their reach, clipped to the norm bound.
+
+        What rounding adds lies within the slack of the event's bound, beyond which no row is summed.
+        """
         moved = (rows - center) / reach
         lengths = np.linalg.norm(moved, axis=1, keepdims=True)
         clipped: NDArray[np.float64] = moved * np.minimum(1.0, self.norm_bound / np.maximum(lengths, 1e-300))

@@ -50,8 +50,8 @@ class NoisySteps:
         self.count = float(counted[0])
         self.row_sum: NDArray[np.float64] | None = None
         if isinstance(event, CenteredStepsEvent):
-            # Of whole numbers below 2**13 and at most 2**32 rows: exact in int64.
-            total = self._rows.astype(np.int64).sum(axis=0)
+            # Whole numbers of at most 2**13, and at most 2**26 rows of them: exact in float64 in any order.
+            total = self._rows.sum(axis=0).astype(np.int64)
             self.row_sum = released_steps(total, event.norm_bound / STEPS, event.center_sigma, rng)
 
     def replace_rows(self, rows: Matrix) -> None:

@@ -8,7 +8,8 @@ from django.utils.translation import gettext_lazy as _
 from annotation.models import Membership, Project, QueryState, ReportKind, Role
 from annotation.models.marks import Tag
 from annotation.questions.answers import answer_names
-from annotation.questions.browsing import ASKED, PAGE, SHORTEST_SEARCH, WantedQuestions
+from annotation.questions.browsing import ASKED, PAGE, SHORTEST_SEARCH, WantedQuestions, row_id
+from annotation.questions.forms.labels import WordsField
 from annotation.questions.services import assigning
 from annotation.questions.services.reports import MAX_COMMENT_LENGTH
 from annotation.questions.services.saved_views import LONGEST_NAME
@@ -104,7 +105,7 @@ class ChosenForm(forms.Form):
         assert isinstance(people, forms.ChoiceField)
         people.choices = list(assigning.assignable_annotators(project).values_list("user", "user__username"))
         # Those of one page; whether they are the project's the service sees.
-        sent = [each for each in data.getlist("question")[:PAGE] if each.isdecimal() and len(each) < 19]
+        sent = [each for each in data.getlist("question")[:PAGE] if row_id(each) is not None]
         field = self.fields["question"]
         assert isinstance(field, forms.MultipleChoiceField)
         field.choices = [(each, each) for each in sent]
@@ -121,4 +122,4 @@ class ReplyForm(forms.Form):
     """What a manager writes about a question, and to whom."""
 
     person_id = forms.IntegerField(min_value=1, max_value=2**31 - 1)
-    text = forms.CharField(max_length=MAX_COMMENT_LENGTH, required=False)
+    text = WordsField(required=False)

@@ -49,7 +49,20 @@ class FlagForm(forms.Form):
     comment = forms.CharField(max_length=MAX_COMMENT_LENGTH, required=False)
 
 
+class WordsField(forms.CharField):
+    """Words of a bounded length; the end of a line is one letter, as the browser that bounds them counts it."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(
+            max_length=MAX_COMMENT_LENGTH, error_messages={"required": _("Write something first.")}, **kwargs
+        )
+
+    def to_python(self, value: Any) -> str:
+        """Return the words with ends of lines as they are kept."""
+        return (super().to_python(value) or "").replace("\r\n", "\n")
+
+
 class CommentForm(forms.Form):
     """What somebody tells the managers about a question."""
 
-    comment = forms.CharField(max_length=MAX_COMMENT_LENGTH)
+    comment = WordsField()

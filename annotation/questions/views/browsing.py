@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST
 
 from annotation.access import managed_project
 from annotation.data.services.pixels import ImageAhead, image_ahead, shown_image
-from annotation.models import Oracle, Project, Query, QueryState
+from annotation.models import Project, Query, QueryState
 from annotation.models.marks import SavedView, Tag
 from annotation.people.identity import note_nothing, person_of
 from annotation.questions import browsing, conversations
@@ -72,10 +72,8 @@ def questions(request: HttpRequest, slug: str) -> HttpResponse:
     project = managed_project(request, slug)
     readable = may_read_questions(project, request.user)
     form = QuestionFilter(request.GET, project=project, readable=readable)
-    before = request.GET.get("before", "")
-    found = browsing.questions(
-        project, form.wanted(), readable=readable, before=int(before) if _is_number(before) else None
-    )
+    before = browsing.row_id(request.GET.get("before", ""))
+    found = browsing.questions(project, form.wanted(), readable=readable, before=before)
     chosen = {name: str(value) for name in form.fields if (value := request.GET.get(name))}
     assigns = assigning.assigning_refusal(project)
     context = {
@@ -86,9 +84,9 @@ def questions(request: HttpRequest, slug: str) -> HttpResponse:
         "views": [(address, words, address == urlencode(chosen)) for address, words in VIEWS],
         "view": urlencode(chosen),
         "older": urlencode({**chosen, "before": str(found.before)}) if found.before else "",
-        "is_later": _is_number(before),
+        "is_later": before is not None,
         "may_change": not project.settings.get(Kind.RANDOMIZER.key),
-        "may_send_back": _may_send_back(project),
+        "may_send_back": conversations.conversation_refusal(project) is None,
         "saved": _saved_views(project, person_of(request), urlencode(chosen)),
         "keeping": ViewForm(),
         "may_assign": assigns is None,
@@ -227,14 +225,6 @@ def _image_ahead(query: Query) -> ImageAhead:
     height, width = query.project.image_height or 0, query.project.image_width or 0
     assert query.record is not None
     return image_ahead(query.record, height=height, width=width, most_bytes=0)
-
-
-def _may_send_back(project: Project) -> bool:
-    return project.oracle != Oracle.CROWD and not project.settings.get(Kind.RANDOMIZER.key)
-
-
-def _is_number(text: str) -> bool:
-    return text.isdecimal() and len(text) < 19
 
 
 def _back(request: HttpRequest, slug: str) -> HttpResponse:

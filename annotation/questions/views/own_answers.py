@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST
 from annotation import selectors
 from annotation.models import Assignment, Project, Role
 from annotation.people.identity import person_of
-from annotation.questions import conversations
+from annotation.questions import browsing, conversations
 from annotation.questions import own_answers as presenters
 from annotation.questions.answers import answer_names, label_type
 from annotation.questions.forms.labels import CommentForm, LabelForm
@@ -29,12 +29,11 @@ def _project(request: HttpRequest, slug: str) -> Project:
 def own_answers(request: HttpRequest, slug: str) -> HttpResponse:
     """The viewer's answers, newest first; those with something unread alone where that is asked for."""
     project = _project(request, slug)
-    before = request.GET.get("before", "")
     unread = request.GET.get("only") == UNREAD
     page = presenters.own_answers(
         project,
         person_of(request),
-        before=int(before) if before.isdecimal() and len(before) < 19 else None,
+        before=browsing.row_id(request.GET.get("before", "")),
         unread=unread,
     )
     choices = list(enumerate(answer_names(project)))
@@ -80,7 +79,7 @@ def write_back(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
         conversing.write_back(assignment=assignment, text=form.cleaned_data["comment"])
         messages.success(request, _("Your comment is with the managers."))
     else:
-        messages.error(request, _("Write something first."))
+        messages.error(request, str(next(iter(form.errors.values()))[0]))
     return _back(request, slug)
 
 

@@ -9,14 +9,14 @@ from django.db.models.functions import Now
 
 from annotation.data.services import emptying
 from annotation.errors import InvalidConfiguration, ProjectClosed
-from annotation.models import Assignment, Consensus, Project, Query, QueryState, Record, Report, ReportKind, Role
+from annotation.models import Assignment, Consensus, Project, Query, QueryState, Record, Report, ReportKind
 from annotation.questions import conversations
 from annotation.questions.services import conversing, correcting, labels, queue, reports
 from annotation.questions.services.labels import mark_labels_used
 from tests.factories import (
-    add_members,
     make_annotators,
     make_candidates,
+    make_manager,
     make_project,
     make_records,
     make_user,
@@ -56,9 +56,7 @@ def people(project):
 
 @pytest.fixture
 def manager(project):
-    person = make_user("manager")
-    add_members(project, person, role=Role.MANAGER)
-    return person
+    return make_manager(project)
 
 
 def reply(project, turn, person, author, text="why music?"):

@@ -9,7 +9,15 @@ from django.urls import reverse
 from annotation.models import Query, QueryState, Report, ReportKind, Role
 from annotation.models.history import Action
 from annotation.questions.services import conversing, labels, queue, reports
-from tests.factories import add_members, make_annotators, make_candidates, make_project, make_user, open_records
+from tests.factories import (
+    add_members,
+    make_annotators,
+    make_candidates,
+    make_manager,
+    make_project,
+    make_user,
+    open_records,
+)
 
 pytestmark = pytest.mark.django_db
 WORDS = "does a flute & a <b>drum</b> count?"
@@ -30,9 +38,7 @@ def project():
 
 @pytest.fixture
 def manager(project):
-    person = make_user("manager")
-    add_members(project, person, role=Role.MANAGER)
-    return person
+    return make_manager(project)
 
 
 @pytest.fixture
@@ -142,17 +148,35 @@ def test_a_comment_is_read_without_an_answer_and_the_log_says_who(project, peopl
     assert kinds[-3:] == ["comment", "read", "action"]
 
 
-@pytest.mark.parametrize("sent", [{"text": " "}, {"text": "x" * 1001}, {}])
-def test_nothing_and_too_much_are_refused_in_words(project, people, manager, turn, sent):
+TOO_MUCH = "at most 1000 characters"
+
+
+@pytest.mark.parametrize(
+    ("sent", "words"),
+    [
+        ({"text": " "}, "Write something first."),
+        ({}, "Write something first."),
+        ({"text": "x" * 1001}, TOO_MUCH),
+        ({"text": "x\0"}, "Null characters are not allowed."),
+    ],
+)
+def test_nothing_and_too_much_are_refused_in_words(project, people, manager, turn, sent, words):
     boss = browser_of(manager)
     told = boss.get(reply(project, boss, turn.query_id, people[0], **sent)["Location"]).content.decode()
-    assert "Write something first." in told or "at most 1000 characters" in told
+    assert words in told
     annotator = browser_of(people[0])
     comment = {"comment": sent.get("text", "")}
     told = annotator.get(write_back(project, annotator, turn.query_id, **comment)["Location"]).content.decode()
-    assert "Write something first." in told or "at most 1000 characters" in told
+    assert words in told
     assert not Report.objects.exists()
     assert not Action.objects.filter(route="annotation:reply").exists()
+
+
+def test_an_end_of_a_line_is_one_letter_as_in_the_browser_that_counts_them(project, people, manager, turn):
+    lines = "\r\n".join(["x"] * 500)
+    write_back(project, browser_of(people[0]), turn.query_id, comment=lines)
+    reply(project, browser_of(manager), turn.query_id, people[0], text=lines)
+    assert {one.comment for one in Report.objects.all()} == {"\n".join(["x"] * 500)}
 
 
 def test_who_cannot_be_written_to_is_named(project, manager, turn):

@@ -6,12 +6,12 @@ from datetime import timedelta
 import pytest
 from django.test import Client
 
-from annotation.models import Report, Role
+from annotation.models import Report
 from annotation.models.idempotency import IdempotentAnswer
 from annotation.people.services import tokens
 from annotation.people.services.tokens import Scope
 from annotation.questions.services import labels, queue
-from tests.factories import add_members, make_annotators, make_project, make_user, open_records
+from tests.factories import make_annotators, make_manager, make_project, open_records
 
 pytestmark = pytest.mark.django_db
 
@@ -48,9 +48,7 @@ def people(project):
 
 @pytest.fixture
 def manager(project):
-    person = make_user("manager")
-    add_members(project, person, role=Role.MANAGER)
-    return person
+    return make_manager(project)
 
 
 @pytest.fixture
