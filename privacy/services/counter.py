@@ -12,7 +12,8 @@ import json
 import math
 import os
 import threading
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
@@ -49,7 +50,9 @@ class CounterFile:
         self._path = path
         self._lock_path = path.with_name(path.name + ".lock")
         self._marks: dict[AccountIdentity, Mark] = {}
-        self._seen = (0, 0)  # inode, bytes read
+        self._file: int | None = None  # open for reading
+        self._close: Callable[[], object] = do_nothing
+        self._seen = (0, 0)  # inode of that file, bytes read
         self._pending: dict[AccountIdentity, Mark] = {}
         # Two locks, so that a check made while the account is locked never waits for another thread's disk.
         self._memory_lock = threading.Lock()
@@ -158,21 +161,32 @@ class CounterFile:
         try:
             state = self._path.stat()
         except FileNotFoundError:
-            self._marks, self._seen, self._identity = {}, (0, 0), ""
+            self._begin_with(None)
             return
         if (state.st_ino, state.st_size) == self._seen:
             return
-        inode, offset = self._seen
-        with self._path.open("rb") as file:
-            # The file that is open, which may have taken the place of the one looked at above.
-            state = os.fstat(file.fileno())
-            if state.st_ino != inode or state.st_size < offset:
-                self._marks, offset, self._identity = {}, 0, ""
-            file.seek(offset)
-            whole, newline, _ = file.read().rpartition(b"\n")
+        if self._file is None or state.st_ino != self._seen[0]:
+            # The file that is opened may be a later one than the one looked at.
+            self._begin_with(os.open(self._path, os.O_RDONLY))
+        assert self._file is not None
+        size = os.fstat(self._file).st_size
+        if size < self._seen[1]:
+            self._begin_with(self._file)
+        # Not by a place of the file's own, which a forked process would share.
+        read = os.pread(self._file, size - self._seen[1], self._seen[1])
+        whole, newline, _ = read.rpartition(b"\n")
         for line in whole.splitlines():
             self._take(line)
-        self._seen = (state.st_ino, offset + len(whole) + len(newline))
+        self._seen = (self._seen[0], self._seen[1] + len(whole) + len(newline))
+
+    def _begin_with(self, file: int | None) -> None:
+        """Forget what was read and begin with a file, which stays open: its number is no other file's meanwhile."""
+        if file != self._file:
+            self._close()
+            self._close = do_nothing if file is None else weakref.finalize(self, os.close, file)
+        self._file = file
+        self._marks, self._identity = {}, ""
+        self._seen = (os.fstat(file).st_ino, 0) if file is not None else (0, 0)
 
     def _take(self, line: bytes) -> None:
         try:
@@ -199,6 +213,10 @@ class CounterFile:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+def do_nothing() -> None:
+    """Close no file."""
 
 
 @cache

@@ -155,6 +155,16 @@ def test_a_file_that_is_replaced_between_a_look_and_its_opening_is_read_from_its
     assert len(reader.marks()) == 21
 
 
+def test_a_file_that_was_replaced_twice_is_not_taken_for_the_first(path, monkeypatch):
+    """A file system gives the number of a file that is gone to the next one: of two replacements the second has it."""
+    monkeypatch.setattr(counter, "COMPACT_ABOVE_BYTES", -(10**6))
+    reader, writer = CounterFile(path), CounterFile(path)
+    for sequence in range(1, 20):
+        writer.advance(POOL, Mark(sequence, "c" * 64))
+        if sequence % 2:
+            assert reader.marks() == {POOL: Mark(sequence, "c" * 64)}
+
+
 ADVANCE_MANY = """
 import sys, threading
 from datetime import datetime
