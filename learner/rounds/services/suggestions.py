@@ -56,7 +56,8 @@ def suggest_for_round(chosen: Round, asked: Examples, *, applied_to: Rows | None
     leaders, percents = _applied(model, X, asked.rows[order], applied_to)
     source = "pk" if project.oracle == Oracle.CROWD else "record_id"
     opened = Query.objects.filter(project=project, round_number=chosen.number, state=QueryState.OPEN)
-    pairs = pool_selectors.integer_table(opened.values_list("pk", source), columns=2)
+    # In an order that rests on nothing a table's rows have been through.
+    pairs = pool_selectors.integer_table(opened.order_by("pk").values_list("pk", source), columns=2)
     ids = asked.ids[order]
     by_id = np.argsort(ids)
     places = by_id[np.searchsorted(ids, pairs[:, 1], sorter=by_id)] if len(pairs) else pairs[:, 1]
