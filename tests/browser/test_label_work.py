@@ -16,6 +16,7 @@ from annotation.data.parsers.pictures import as_webp
 from annotation.models import Assignment, Label, Picture, Project, Query, QueryState, Report
 from annotation.questions.services import guidelines, queue
 from dpal_site.embedded import host
+from tests.axe import violations
 from tests.factories import make_annotators, make_project, make_records, open_records, write_settings
 from tests.keyboard import read_first
 
@@ -451,6 +452,7 @@ class TestPictures:
         press(page, "+")
         press(page, "+")
         assert self.width(page) == pytest.approx(2.25 * whole, abs=2)
+        assert violations(page) == []
         expect(page.locator("#question output")).to_have_text("225\u00a0%")
         # What is in the middle stays there, and the arrow keys move the rest.
         frame = page.locator(".frame")
