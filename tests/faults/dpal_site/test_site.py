@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import urllib.request
 from http.cookiejar import CookieJar
 from urllib.error import HTTPError
@@ -57,6 +58,12 @@ def serving(site, port):
     return [pid for pid in children_of(site) if f"--bind 127.0.0.1:{port}" in command_of(pid)]
 
 
+def address_in(said):
+    """Return where a site says that it runs, or None."""
+    found = [line for line in said if line.startswith("The site runs at")]
+    return re.search(r"http://127\.0\.0\.1:\d+", found[0]) if found else None
+
+
 def test_one_command_runs_a_site_and_ctrl_c_leaves_nothing_behind(tmp_path):
     environment = {**os.environ, "DPAL_VAR": str(tmp_path / "var"), "DPAL_NO_SERVERS": "", "PYTHONUNBUFFERED": "1"}
     port = host.free_port()
@@ -64,13 +71,18 @@ def test_one_command_runs_a_site_and_ctrl_c_leaves_nothing_behind(tmp_path):
     site = subprocess.Popen(
         command, cwd=REPOSITORY, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
-    said = ""
+    said = []
+
+    def read_on():
+        # A full pipe would hold up whoever writes to it, and what it would start again.
+        with site.stdout:
+            said.extend(site.stdout)
+
+    reader = threading.Thread(target=read_on)
+    reader.start()
     try:
-        for line in site.stdout:
-            said += line
-            if line.startswith("The site runs at"):
-                break
-        url = re.search(r"http://127\.0\.0\.1:\d+", said)
+        assert host.wait_until(lambda: site.poll() is not None or address_in(said), 120), said
+        url = address_in(said)
         assert url, said
         assert get(f"{url[0]}/healthz") == (200, "ok\n")
         # The worker shows itself within a beat of the clock.
@@ -93,9 +105,10 @@ def test_one_command_runs_a_site_and_ctrl_c_leaves_nothing_behind(tmp_path):
         assert not {pid for pid in children if pid != web and host.running_process(pid) is None}
     finally:
         site.send_signal(signal.SIGINT)
-        rest, _ = site.communicate(timeout=60)
-    assert site.returncode == 0, rest
-    assert rest.endswith("Stopped.\n")
+        site.wait(timeout=60)
+        reader.join(timeout=60)
+    assert site.returncode == 0, said
+    assert said[-1] == "Stopped.\n"
     assert not any(host.running_process(pid) for pid in children)
     assert EmbeddedPostgres(tmp_path / "var" / "postgres").status == "stopped"
     assert EmbeddedValkey(tmp_path / "var" / "valkey").status == "stopped"
