@@ -24,7 +24,8 @@ from learner.reproduce.experiment import (
     cell,
     shown,
 )
-from learner.reproduce.feyisetan2019_gate import ContributorGate, EpsilonDelta, SketchCounts, epsilon_at
+from learner.reproduce.feyisetan2019_gate import ContributorGate, EpsilonDelta, epsilon_at
+from learner.reproduce.feyisetan2019_sketches import SketchCounts
 from learner.reproduce.query_log import QueryLog, clinc_texts, draw_query_log, made_texts, shown_on
 
 RATES, KS, DELTA = (0.1, 0.3, 0.6, 0.9), (20, 100, 200, 500), 1e-6

@@ -1,6 +1,7 @@
 """A heavy-tailed log of a voice assistant with contributors: real or made-up texts, drawn frequencies and people."""
 
 import csv
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -76,6 +77,9 @@ class QueryLog:
             )
             for start in range(0, len(self.said), rows)
         ]
+
+
+LogOf = Callable[[Json, Data, int], QueryLog]
 
 
 def clinc_texts(data: Data) -> Texts:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from learner.reproduce.chaudhuri2008 import draw_points, objective_2008_epsilon, perturbed_problem
+from learner.reproduce.chaudhuri2008_methods import draw_points, objective_2008_epsilon, perturbed_problem
 from learner.reproduce.logistic_runs import gamma_noise, solve_tilted
 
 
