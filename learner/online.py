@@ -1,4 +1,4 @@
-"""Learning from each answer at once: the learner a configuration means, and the steps that answers make.
+"""Learning from each answer at once, and from confirmations: the learner, its guesses and what answers to them tell.
 
 Streams of projects and their simulations both come through here, so that a simulation is of what really runs.
 """
@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from annotation.choices.stream_rules import GRADIENT_BOUND
 from learner.estimators.bandit import BanditGradientBaseline, BanditMutualInformationOGD
 from learner.estimators.mi_ogd import MutualInformationOGD, NoisyGradientDescent, OnlineGradientBaseline
+from learner.estimators.streaming import StreamingLinearClassifier
 from learner.linear_model import LinearModel
 from learner.policies import BatchPolicy, BatchState
 from learner.streaming import examine
@@ -125,6 +126,43 @@ def learn_confirmations(
             learner.pass_over(silent)
         else:
             learner.learn_all(moved[own], confirmed[own])
+
+
+def guessed_classes(
+    learner: StreamingLinearClassifier, rows: NDArray[np.floating], *, rng: RandomSource
+) -> NDArray[np.int64]:
+    """Return the class to ask about for each row, where sums learn from the answers.
+
+    A no to one of two classes names the other. Of more classes only a yes tells one, so half of the guesses are drawn
+    evenly: otherwise a class that is never guessed would never be learned.
+
+    Parameters
+    ----------
+    learner : StreamingLinearClassifier
+        As it stands after its last release, with classes 0, 1, ...
+    rows : ndarray of shape (n, n_features)
+        The records that are asked about.
+    rng : RandomSource
+        Source of the coins.
+    """
+    n_classes = len(learner.classes_)
+    guesses = np.asarray(learner.predict(rows), dtype=np.int64) if len(rows) else np.empty(0, dtype=np.int64)
+    if n_classes == 2:
+        return guesses
+    evenly = rng.integers(n_classes, size=len(rows))
+    return np.where(rng.integers(2, size=len(rows)) == 1, guesses, evenly)
+
+
+def told_classes(
+    guesses: NDArray[np.int64], confirmed: NDArray[np.bool_], *, n_classes: int
+) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    """Return which answers name a class, and the classes of these: all of two classes, of more a yes alone.
+
+    A record whose answer names none enters no sum, as one does that nobody answered.
+    """
+    if n_classes == 2:
+        return np.ones(len(guesses), dtype=np.bool_), np.where(confirmed, guesses, 1 - guesses)
+    return confirmed, guesses[confirmed]
 
 
 def simulated_arrival(

@@ -12,7 +12,7 @@ from learner.estimators.choice import GaussianChoice, Shape
 from learner.estimators.linear import largest_norm
 from learner.estimators.logistic import NORM_SLACK
 from learner.estimators.running_total import RunningTotal
-from learner.estimators.streaming import StreamingLinearClassifier
+from learner.estimators.streaming import Array, StreamingLinearClassifier
 from learner.estimators.sums import PrivateSums
 from learner.linear_model import LinearModel
 from privacy.accounting.cost import Adjacency
@@ -66,6 +66,7 @@ class RunningSums(StreamingLinearClassifier):
     average = False
     _total: RunningTotal
     _prior: LinearModel | None
+    _model: tuple[Array, Array] | None
     radius = math.inf
     fit_intercept = True
 
@@ -128,7 +129,7 @@ class RunningSums(StreamingLinearClassifier):
             raise ValueError(f"the epoch waits for {self._total.place + 1} batches, got {len(batches)}")
         self._total = self._total.after(self._release(batches), self.privacy_event_)
         self.updates_ += 1
-        self._publish()
+        self._model = None
         return self
 
     def start_from(self, coef: ArrayLike, intercept: ArrayLike) -> Self:
@@ -161,7 +162,7 @@ class RunningSums(StreamingLinearClassifier):
         self._begin(int(state["n_features"]), np.array(state["classes"]))
         self._total = RunningTotal.from_json(state["total"], self.privacy_event_)
         self._prior = None if state["prior"] is None else LinearModel.from_json(state["prior"])
-        self.coef_, self.intercept_ = np.array(state["coef"]), np.array(state["intercept"])
+        self._model = np.array(state["coef"]), np.array(state["intercept"])
         self.updates_ = int(state["updates"])
         self.simulated_ = bool(state["simulated"]) or self._source.simulated
         return self
@@ -171,13 +172,34 @@ class RunningSums(StreamingLinearClassifier):
         super()._begin(n_features, classes)
         self._total = RunningTotal.empty(self.privacy_event_)
 
+    @property
+    def coef_(self) -> Array:  # type: ignore[override]  # nobody sets it
+        """The weights that predict, made of the sums once somebody asks for them."""
+        return self._weights()[0]
+
+    @property
+    def intercept_(self) -> Array:  # type: ignore[override]  # nobody sets it
+        """What is added to their scores."""
+        return self._weights()[1]
+
     def _publish(self) -> None:
-        """Set the weights that predict: those of the sums, before the first of them the public ones."""
+        """Have the model made anew when it is asked for."""
+        self._model = None
+
+    def _weights(self) -> tuple[Array, Array]:
+        if not hasattr(self, "_total"):
+            raise AttributeError("a model is there once sums were begun")
+        if self._model is None:
+            self._model = self._made()
+        return self._model
+
+    def _made(self) -> tuple[Array, Array]:
+        """Return the weights of the sums, before the first of them the public ones."""
         if not self.updates_:
+            if self._prior is not None:
+                return self._prior.coef, self._prior.intercept
             vectors = self._n_vectors(len(self.classes_))
-            self.coef_ = np.zeros((vectors, self.n_features_in_)) if self._prior is None else self._prior.coef
-            self.intercept_ = np.zeros(vectors) if self._prior is None else self._prior.intercept
-            return
+            return np.zeros((vectors, self.n_features_in_)), np.zeros(vectors)
         made = PrivateSums(
             self.epsilon,
             delta=self.delta,
@@ -187,7 +209,7 @@ class RunningSums(StreamingLinearClassifier):
             intercept_scaling=self.intercept_scaling,
             prior=self._prior,
         ).model_of(self._total.sums(self.privacy_event_), rng=self._source)
-        self.coef_, self.intercept_ = made.coef_, made.intercept_
+        return made.coef_, made.intercept_
 
     def _release(self, batches: Sequence[tuple[ArrayLike, ArrayLike]]) -> NoisySums:
         return release_running_sums([self._batch(*batch) for batch in batches], self.privacy_event_, rng=self._source)

@@ -13,7 +13,7 @@ from django.test import Client
 from annotation.models import Query, Role
 from annotation.people.services import members, tokens
 from annotation.people.services.tokens import Scope
-from learner.models import ModelRelease
+from learner.models import ModelRelease, StreamGuess
 from learner.next_step import Step, project_status
 from privacy.accounting.events import event_from_json
 from tests import learning, streaming
@@ -161,3 +161,17 @@ def test_confirming_or_rejecting_releases_three_models():
     assert Query.objects.filter(project=project, guess=None).count() == 0
     assert answered >= 150
     assert learning.entries(project, "commit")[0].mi_nano > 0
+
+
+@pytest.mark.parametrize("classes", [streaming.CLASSES, [*streaming.CLASSES, "odd"]])
+def test_confirming_or_rejecting_as_shipped_learns_from_sums(classes):
+    project, answered, models, promise = travel(
+        "confirm-or-reject", as_shipped=True, classes=classes, window_length=25, updates_per_release=2
+    )
+    assert answered >= 150
+    assert [model["estimator"] for model in models] == ["running_sums"] * 3
+    assert promise["questions_shown"] is True
+    assert not Query.objects.filter(project=project, guess=None).exists()
+    assert not StreamGuess.objects.exists()
+    (paid,) = learning.entries(project, "commit")
+    assert 1.99 < event_from_json(paid.parent.event).cost().epsilon <= 2.0

@@ -56,8 +56,10 @@ CREATE FUNCTION annotation_broken_rules(settings jsonb) RETURNS SETOF text LANGU
         ('quiet_hours', CASE num_nulls(settings ->> 'quiet_from', settings ->> 'quiet_until')
             WHEN 2 THEN true
             WHEN 0 THEN (settings ->> 'quiet_from')::time <> (settings ->> 'quiet_until')::time END),
-        -- What asks for confirmations learns from them, and nothing else can.
-        ('confirm_is_bandit', (settings ->> 'question_kind' = 'confirm') = (settings ->> 'estimator' = 'bandit_ogd')),
+        -- What asks for confirmations learns from them, and the bandit from nothing else.
+        ('confirm_is_learned', CASE settings ->> 'question_kind' WHEN 'confirm'
+            THEN settings ->> 'estimator' IN ('running_sums', 'bandit_ogd')
+            ELSE settings ->> 'estimator' <> 'bandit_ogd' END),
         -- Several classes a record are learned from sums alone, whose noise is proven for them, and nothing is drawn by doubt.
         ('sets_are_sums', (settings ->> 'question_kind' = 'several') = (settings ->> 'estimator' = 'label_sets')),
         ('sets_fit_classes', settings ->> 'question_kind' <> 'several'

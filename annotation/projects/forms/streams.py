@@ -7,8 +7,9 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from annotation.choices.catalogue import CATALOGUE
+from annotation.choices.label_types.confirm import ConfirmGuess
 from annotation.choices.preset import Preset
-from annotation.choices.stream_rules import BATCH_ESTIMATORS, ONLINE_ESTIMATORS, STREAM_POLICIES
+from annotation.choices.stream_rules import BATCH_ESTIMATORS, CONFIRMED_ESTIMATORS, STREAM_POLICIES
 from annotation.models import DataKind, Selection, UpdatePolicy
 from annotation.projects.forms.choosing import ChoosingForm
 from privacy.choices import Kind
@@ -22,15 +23,6 @@ OF_POOLS = (
     "regularization",
     "image_height",
     "image_width",
-)
-OF_BATCHES = (
-    "training_epsilon",
-    "selection",
-    "estimator",
-    "update_policy",
-    "step_size",
-    "drop_unselected",
-    *WINDOWS,
 )
 OF_STEPS = ("step_size", "weight_radius", "average_iterates")
 DATA_FIELDS: Mapping[str, tuple[str, ...]] = {
@@ -46,7 +38,6 @@ POLICY_FIELDS: Mapping[str, tuple[str, ...]] = {
     UpdatePolicy.FLMB: ("window_length",),
     UpdatePolicy.DOUBLING: ("window_length",),
 }
-OF_ONLINE_LEARNING = ("noise_sigma", "expected_answers", "training_delta")
 
 
 class StreamProjectForm(ChoosingForm):
@@ -93,42 +84,27 @@ class StreamProjectForm(ChoosingForm):
         label=_("Release the average of all updates"),
         help_text=_("Averaging takes noise out of the weights and costs nothing."),
     )
-    noise_sigma = forms.FloatField(
-        label=_("Noise of each coordinate"), help_text=_("What the stream costs follows from it.")
-    )
-    expected_answers = forms.IntegerField(
-        min_value=1, max_value=2**31 - 1, label=_("Answers to expect"), help_text=_("Sets the step; public.")
-    )
-    training_delta = forms.FloatField(
-        label=_("Delta of the stream"), help_text=_("At which its epsilon is stated; the pool's limit must exceed it.")
-    )
 
     def __init__(self, *args: Any, preset: Preset, **kwargs: Any) -> None:
         kwargs["initial"] = {**preset.defaults, **(kwargs.get("initial") or {})}
         super().__init__(*args, preset=preset, **kwargs)
-        online = preset.defaults["estimator"] in ONLINE_ESTIMATORS
-        elsewhere: tuple[str, ...] = OF_BATCHES if online else OF_ONLINE_LEARNING
-        for field in elsewhere:
-            self.fields.pop(field, None)
-        if not online:
-            # Of sums it is what their declaration says.
-            elsewhere = tuple(name for name in elsewhere if name != "training_delta")
-            models = self.fields["estimator"]
-            assert isinstance(models, forms.ChoiceField)
-            offered = dict(self.offered(Kind.ESTIMATOR))
-            models.choices = [(name, _(offered[name])) for name in BATCH_ESTIMATORS]
-            policies = self.fields["update_policy"]
-            assert isinstance(policies, forms.ChoiceField)
-            policies.choices = [(policy, UpdatePolicy(policy).label) for policy in STREAM_POLICIES]
-            self.fields["training_epsilon"].label = _("Epsilon of one update")
-            self.fields["training_epsilon"].help_text = _(
-                "Each record feeds one update at most, so the stream pays it once."
-            )
+        confirms = preset.defaults.get("question_kind") == ConfirmGuess.name
+        offered = dict(self.offered(Kind.ESTIMATOR))
+        models, policies = self.fields["estimator"], self.fields["update_policy"]
+        assert isinstance(models, forms.ChoiceField)
+        assert isinstance(policies, forms.ChoiceField)
+        learning = [name for name in BATCH_ESTIMATORS if not confirms or name in CONFIRMED_ESTIMATORS]
+        models.choices = [(name, _(offered[name])) for name in learning]
+        policies.choices = [(policy, UpdatePolicy(policy).label) for policy in STREAM_POLICIES]
+        self.fields["training_epsilon"].label = _("Epsilon of one update")
+        self.fields["training_epsilon"].help_text = _(
+            "Each record feeds one update at most, so the stream pays it once."
+        )
         self.offer_optional()
         self.choose()
         self.plan()
         self.ask_declared()
-        for name in (*OF_POOLS, *elsewhere, *self._unused()):
+        for name in (*OF_POOLS, *self._unused()):
             self.fields.pop(name, None)
         self.tell_defaults()
 

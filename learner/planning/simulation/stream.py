@@ -13,7 +13,7 @@ from learner.estimators.running_sums import RunningSums
 from learner.estimators.streaming import StreamingLinearClassifier
 from learner.estimators.version_zero import STREAM_SMOOTHING, huber_prior, public_examples, version_zero
 from learner.linear_model import LinearModel
-from learner.online import simulated_arrival
+from learner.online import guessed_classes, simulated_arrival, told_classes
 from learner.planning.simulation.noise_free import MOST_TUNED, clear_answers, strength_of
 from learner.planning.simulation.outcome import MeanAccuracy, Outcome, OutcomePoint, SimulatedAccount
 from learner.planning.simulation.stream_settings import StreamSettings
@@ -156,23 +156,36 @@ class _Play:
         names, answered = tuple(map(str, learner.classes_)), 0
         state, policy = BatchState(), self.settings.policy() if chosen else FixedBatches(self._batch_size())
         epoch: list[tuple[NDArray[np.float32], Answers]] = []
+        guessed: dict[int, int] = {}
+        # Of two classes either answer to a guess names one, whatever was guessed.
+        guesses_matter = self.settings.confirms and len(names) > 2
+        # Where no screen scores records the first model stands for all: making one takes longer than an update.
+        first_model = LinearModel(learner.coef_, learner.intercept_, names, "softmax")
         while answered < self.task.label_counts[-1]:
             first = state.next_slot
             order = arrival.upto(first + RECORDS_PER_STEP)[first : first + RECORDS_PER_STEP]
+            screen = self.settings.screen(learner.updates_) if chosen else None
             seen = examine(
                 self.rows[order],
                 first_slot=first,
                 state=state,
-                examiner=self.settings.screen(learner.updates_) if chosen else None,
+                examiner=screen,
                 policy=policy,
-                model=LinearModel(learner.coef_, learner.intercept_, names, "softmax"),
+                model=LinearModel(learner.coef_, learner.intercept_, names, "softmax") if screen else first_model,
                 rng=rng,
                 most_batches=self.settings.ahead,
             )
             state = seen.state
+            if guesses_matter:
+                said = guessed_classes(learner, self.rows[order[seen.selected]], rng=rng)
+                guessed |= dict(zip((first + seen.selected).tolist(), said.tolist(), strict=True))
             for batch in seen.batches:
                 own = arrival.drawn[list(batch.slots)]
-                epoch = self._update(learner, batch, (self.rows[own], self.task.labels[own]), epoch)
+                named, labels = np.ones(len(own), dtype=np.bool_), self.task.labels[own]
+                if guesses_matter:
+                    guesses = np.array([guessed.pop(slot) for slot in batch.slots])
+                    named, labels = told_classes(guesses, guesses == labels, n_classes=len(self.task.classes))
+                epoch = self._update(learner, batch, (self.rows[own[named]], labels), epoch)
                 answered += len(own)
                 yield answered, learner
 

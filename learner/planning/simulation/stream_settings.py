@@ -75,6 +75,11 @@ class StreamSettings:
         return bool(self.values["selection"] == ASKS_ALL)
 
     @property
+    def confirms(self) -> bool:
+        """Whether people confirm or reject guesses, and sums learn from that."""
+        return self.values.get("question_kind") == "confirm" and self._by_batches
+
+    @property
     def ahead(self) -> int:
         """Batches that may wait for answers."""
         return int(self.values.get("windows_ahead", 1))

@@ -37,6 +37,7 @@ class AgreedAnswer:
     record: Any
     choice: int
     query_id: int
+    guess: int | None
 
 
 def update_stream(*, project: Project, stream: Stream) -> bool:
@@ -120,8 +121,9 @@ def _answers(project: Project, numbers: list[int]) -> dict[int, list[AgreedAnswe
         "query__priority"
     )
     found: dict[int, list[AgreedAnswer]] = defaultdict(list)
-    for number, record, choice, query_id in agreed.values_list("query__round_number", content, "choice", "query_id"):
-        found[number].append(AgreedAnswer(record, choice, query_id))
+    wanted = ("query__round_number", content, "choice", "query_id", "query__guess")
+    for number, *answer in agreed.values_list(*wanted):
+        found[number].append(AgreedAnswer(*answer))
     return found
 
 
@@ -175,10 +177,19 @@ def _add_up(
     """Release the sums of an epoch with each of these batches."""
     read: dict[int, tuple[NDArray[np.float32], NDArray[np.int64]]] = {}
     for number in _read_for(learner, numbers):
-        own = answers.get(number, [])
+        own, choices = _named(answers.get(number, []), n_classes=len(learner.classes_))
         rows = featurizer.transform([answer.record for answer in own]) if own else None
         nothing = np.empty((0, featurizer.dimension), dtype=np.float32)
-        choices = np.array([answer.choice for answer in own], dtype=np.int64)
         read[number] = (nothing if rows is None else rows, choices)
     for number in numbers:
         learner.update([read[each] for each in range(learner.first_of_epoch(number - 1) + 1, number + 1)])
+
+
+def _named(answers: list[AgreedAnswer], *, n_classes: int) -> tuple[list[AgreedAnswer], NDArray[np.int64]]:
+    """Return the answers that name a class, and the class each names; a yes or a no names what was guessed, or not."""
+    choices = np.array([answer.choice for answer in answers], dtype=np.int64)
+    guesses = [answer.guess for answer in answers if answer.guess is not None]
+    if not guesses:
+        return answers, choices
+    named, classes = online.told_classes(np.array(guesses), choices == CONFIRMED, n_classes=n_classes)
+    return [answer for answer, names in zip(answers, named, strict=True) if names], classes

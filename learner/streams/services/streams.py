@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from annotation.data.services import streams as records
 from annotation.models import Project, QuestionKind
 from annotation.statement.label_budget import questions_left
+from learner import online
 from learner.configuration.pool import featurizer_of
 from learner.configuration.stream import policy_of, records_at_once, stream_event, stream_screen
 from learner.estimators.bandit import BanditMutualInformationOGD, Guess
@@ -162,14 +163,17 @@ def _ask(
     numbers = np.array([*(batch.number for batch in seen.batches), seen.state.closed + 1])
     batches = numbers[np.searchsorted(ends, slots, side="right")]
     guesses: list[Guess] = []
-    if project.question_kind == QuestionKind.CONFIRM:
-        assert isinstance(learner, BanditMutualInformationOGD)
+    places: list[int] | None = None
+    if isinstance(learner, BanditMutualInformationOGD):
         guesses = learner.guess_all(rows[seen.selected])
+        places = [guess.place for guess in guesses]
+    elif project.question_kind == QuestionKind.CONFIRM:
+        places = online.guessed_classes(learner, rows[seen.selected], rng=SecureRandom()).tolist()
     asked = records.ask_records(
         project=project,
         slots=slots.tolist(),
         batches=batches.tolist(),
-        guesses=[guess.place for guess in guesses] or None,
+        guesses=places,
     )
     StreamGuess.objects.bulk_create(
         [

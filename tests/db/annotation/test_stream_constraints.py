@@ -60,14 +60,14 @@ def test_a_stream_with_what_it_needs_is_stored(fields):
         ({"screen_low": 0.0}, "no choice declares this value of selection.screen_low"),
         ({"screen_high": 1.0}, "no choice declares this value of selection.screen_high"),
         ({"selection": "exponential_screen", "selection_epsilon": None}, "annotation_project_selection_fits_oracle"),
-        ({"question_kind": "confirm"}, "annotation_project_confirm_is_bandit"),
+        ({"question_kind": "confirm"}, "annotation_project_confirm_is_learned"),
         ({"overlap": 2}, "annotation_project_stream"),
         (
             {"selection": "exponential_screen", "selection_epsilon": 1.0, "screen_shrinks": True},
             "annotation_project_screen_shrinks",
         ),
         ({"estimator": "mi_ogd", "training_delta": None}, "annotation_project_training_delta"),
-        ({"estimator": "bandit_ogd", "training_delta": 1e-6}, "annotation_project_confirm_is_bandit"),
+        ({"estimator": "bandit_ogd", "training_delta": 1e-6}, "annotation_project_confirm_is_learned"),
         (HIDDEN | {"labels_limit": 9}, "annotation_project_limit_tells_nothing"),
     ],
 )

@@ -140,11 +140,11 @@ def test_a_form_names_the_rule_that_is_broken(manager, client):
     assert client.post(url, shown | immediate).status_code == 302
 
 
-def test_the_price_of_confirmations_is_compared_with_the_limit_in_the_form(manager, client):
+def test_the_price_of_a_stream_of_confirmations_is_compared_with_the_limit_in_the_form(manager, client):
     client.force_login(manager)
     url = reverse("annotation:new_project", args=["confirm-or-reject"])
     shown = shown_in(client.get(url)) | FORM
-    refused = client.post(url, shown | {"noise_sigma": 5.0})
+    refused = client.post(url, shown | {"training_epsilon": 3.0})
     assert refused.status_code == 422
     assert "more than the limit" in refused.context["form"].errors["pool_epsilon"][0]
     assert not Project.objects.exists()
@@ -201,7 +201,7 @@ CHOICES = {
         ("fraud-stream", {"update_policy": "flsw_hidden"}, {"window_denominator"}, set()),
         ("fraud-stream", {"update_policy": "immediate"}, {"screen_high"}, {"window_length", "window_denominator"}),
         ("fraud-stream", {"data_kind": "text"}, {"feature_dimension"}, {"columns"}),
-        ("confirm-or-reject", {}, {"columns", "noise_sigma"}, {"feature_dimension", "update_policy", "step_size"}),
+        ("confirm-or-reject", {}, {"columns", "moment_share"}, {"feature_dimension", "noise_sigma", "step_size"}),
     ],
 )
 def test_the_form_shows_the_settings_of_its_choices_without_a_script(manager, client, preset, choices, there, gone):

@@ -144,6 +144,7 @@ def test_confirmations_take_no_start():
     project = streaming.open_stream(make_user(), "confirm-or-reject")
     with pytest.raises(InvalidUpload, match="starts from zero weights"):
         start_stream(project)
+    start_stream(streaming.open_stream(make_user(), "confirm-or-reject", as_shipped=True))
 
 
 SAID = {

@@ -6,11 +6,13 @@ import pytest
 
 from annotation.choices.planned_settings import planned_settings, rounded_down
 from annotation.choices.presets import PRESETS, broken_rules
+from annotation.choices.stream_presets import STREAM_PRESETS
 from annotation.choices.stream_rules import batch_stream_epsilon
 from learner.estimators.sums import PrivateSums
 from learner.strategies.blocks import block_rates
 from privacy.accounting.events import SecretBlockEvent
 from privacy.accounting.events_series import even_training
+from tests.streaming import AS_PUBLISHED
 
 PRESET = {**PRESETS["pool-experts"].defaults, "oracle": "trusted", "data_kind": "text", "classes": ["a", "b"]}
 
@@ -65,10 +67,15 @@ def test_a_stream_spends_the_limit_once_and_no_more(changed):
         assert broken_rules(declared | planned | {name: 1.01 * price}) != {}
 
 
-def test_the_stream_of_experts_ships_what_is_planned_for_it():
-    assert planned_settings(STREAM) == {name: STREAM[name] for name in ("training_epsilon", "training_delta")}
+@pytest.mark.parametrize("preset", STREAM_PRESETS, ids=lambda preset: preset.key)
+def test_streams_ship_what_is_planned_for_them(preset):
+    shipped = STREAM | preset.defaults
+    assert planned_settings(shipped) == {name: shipped[name] for name in ("training_epsilon", "training_delta")}
+
+
+def test_learning_at_once_plans_nothing_and_neither_does_a_screen_beyond_the_limit():
     for online in ("full-information-ogd", "confirm-or-reject"):
-        assert planned_settings(STREAM | PRESETS[online].defaults) == {}
+        assert planned_settings(STREAM | AS_PUBLISHED[online]) == {}
     # A screen that costs more than the limit leaves nothing to plan.
     dear = {"screen_high": 0.9, "screen_low": 0.01, "update_policy": "flmb", "window_denominator": None}
     assert "training_epsilon" not in planned_settings(STREAM | dear)

@@ -6,7 +6,7 @@ import pytest
 
 from annotation.choices.presets import PRESETS, broken_rules
 from annotation.choices.stream_rules import batch_stream_epsilon, selection_rates
-from tests.streaming import BY_STEPS
+from tests.streaming import AS_PUBLISHED
 
 STREAMS = [preset for preset in PRESETS.values() if preset.defaults.get("arrival") == "stream"]
 
@@ -18,7 +18,7 @@ def shipped(key, **changes):
 
 
 def settings_of(key, **changes):
-    return shipped(key) | (BY_STEPS if key == "fraud-stream" else {}) | changes
+    return shipped(key) | AS_PUBLISHED.get(key, {}) | changes
 
 
 @pytest.mark.parametrize("preset", STREAMS, ids=lambda preset: preset.key)
@@ -92,7 +92,8 @@ def test_the_stream_of_experts_spends_all_of_its_limit_and_no_more():
         ("confirm-or-reject", {"text_columns": 64}, "pool_epsilon", "fewer features"),
         ("confirm-or-reject", {"classes": ["a", "b", "c"]}, "pool_epsilon", "pays once"),
         ("confirm-or-reject", {"expected_answers": 1}, "expected_answers", "at least 2"),
-        ("confirm-or-reject", {"question_kind": "choose"}, "question_kind", "bandit"),
+        ("confirm-or-reject", {"question_kind": "choose"}, "question_kind", "nothing else"),
+        ("confirm-or-reject", AS_PUBLISHED["fraud-stream"], "question_kind", "learn from a no"),
         ("pool-experts", {"update_policy": "flmb"}, "update_policy", "stream"),
         ("pool-experts", {"selection": "all"}, "selection", "stream"),
         ("pool-experts", {"estimator": "mi_ogd"}, "estimator", "stream"),

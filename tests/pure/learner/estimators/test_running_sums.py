@@ -9,6 +9,7 @@ from sklearn.datasets import load_digits
 from learner.estimators.choice import Shape
 from learner.estimators.kinds import multiclass_of
 from learner.estimators.running_sums import OfRunningSums, RunningSums
+from learner.estimators.sums import PrivateSums
 from privacy.mechanisms.randomness import SecureRandom
 
 CLASSES = list(range(10))
@@ -106,3 +107,16 @@ def test_the_choice_builds_what_it_declares():
     assert choice.event(shape=Shape([0, 1, 2], 1.0, 0.2), n_features=9) == learner.event_for(9)
     assert "arrival" not in OfRunningSums.sound.broken({"arrival": "stream"})
     assert "pool" in OfRunningSums.sound.broken({"arrival": "pool"})
+
+
+def test_a_model_is_made_once_somebody_asks_for_it(digits, monkeypatch):
+    made = []
+    real = PrivateSums.model_of
+    monkeypatch.setattr(PrivateSums, "model_of", lambda *a, **k: made.append(1) or real(*a, **k))
+    learner = RunningSums(2.0, delta=5e-6, classes=CLASSES, updates=16, random_state=1).start(64)
+    walked(learner, *digits, until=200)
+    assert (learner.updates_, made) == (4, [])
+    assert learner.coef_ is learner.coef_
+    assert learner.intercept_.shape == (10,)
+    assert made == [1]
+    assert not hasattr(RunningSums(2.0, classes=CLASSES), "coef_")

@@ -11,6 +11,7 @@ from annotation.choices.stream_presets import STREAM_PRESETS
 from learner.estimators.descriptions import ClassDescription
 from learner.planning.simulation.stream import simulate_stream
 from learner.planning.simulation.task import SimulationTask
+from tests.streaming import AS_PUBLISHED
 
 
 def rows_of_two_digits(**changes):
@@ -37,11 +38,10 @@ def text_task(**changes):
 
 @pytest.mark.parametrize("preset", [preset.key for preset in STREAM_PRESETS])
 def test_every_preset_is_played_within_its_account(preset):
-    settings = {} if preset != "confirm-or-reject" else {"pool_epsilon": "60"}
-    outcome = simulate_stream(preset)(rows_of_two_digits(settings=settings, label_counts=(20, 60), seeds=1))
+    outcome = simulate_stream(preset)(rows_of_two_digits(label_counts=(20, 60), seeds=1))
     assert [point.labels for point in outcome.points] == [20, 60]
     limit = next(each for each in STREAM_PRESETS if each.key == preset).defaults
-    assert outcome.accounts[0].epsilon == (60 if settings else limit["pool_epsilon"])
+    assert outcome.accounts[0].epsilon == limit["pool_epsilon"]
     assert all(point.no_privacy.accuracy > 0.9 for point in outcome.points)
 
 
@@ -72,6 +72,19 @@ def test_running_sums_learn_many_classes_where_steps_do_not():
     assert found[0] > found[1] + 0.2
 
 
+@pytest.mark.parametrize("preset", [preset.key for preset in STREAM_PRESETS])
+@pytest.mark.parametrize("rare", [None, 0])
+def test_no_preset_is_below_a_constant(preset, rare):
+    """Ten digits, and a zero against all others, who are nine of ten; seeded, mean of two runs."""
+    X, y = load_digits(return_X_y=True)
+    labels = (y if rare is None else y == rare).astype(np.int64)
+    classes = tuple("0123456789") if rare is None else ("another", "zero")
+    values = {"labels": labels[:1200], "test_labels": labels[1200:], "rows": X[:1200], "test_rows": X[1200:]}
+    values |= {"classes": classes, "label_counts": (500, 1200)}
+    points = simulate_stream(preset)(rows_of_two_digits(**values)).points
+    assert all(point.beats_constant for point in points)
+
+
 def test_where_everybody_is_asked_random_choice_is_the_project():
     outcome = simulate_stream("full-information-ogd")(rows_of_two_digits(label_counts=(30,)))
     assert outcome.points[0].random == outcome.points[0].project
@@ -83,8 +96,10 @@ def test_words_start_a_stream():
         "weather": ClassDescription("weather", examples=("rain please", "snow please", "storm please", "sunny please")),
         "money": ClassDescription("money", examples=("bank please", "loan please", "payment please", "credit please")),
     }
-    plain = simulate_stream("full-information-ogd")(text_task()).points[0]
-    described = simulate_stream("full-information-ogd")(text_task(descriptions=words)).points[0]
+    at_once = AS_PUBLISHED["full-information-ogd"].items()
+    settings = {name: "" if value is None else str(value).lower() for name, value in at_once}
+    plain = simulate_stream("full-information-ogd")(text_task(settings=settings)).points[0]
+    described = simulate_stream("full-information-ogd")(text_task(settings=settings, descriptions=words)).points[0]
     assert described.project.accuracy > 0.9
     assert described.project.accuracy > plain.project.accuracy + 0.1
     assert described.version_0.accuracy > 0.9

@@ -11,12 +11,14 @@ from tests import streaming
 from tests.factories import make_user
 
 # As somebody gives them to the command; nothing leaves a setting out.
-WRITTEN = {name: "" if value is None else str(value).lower() for name, value in streaming.BY_STEPS.items()}
+WRITTEN = {
+    preset: {name: "" if value is None else str(value).lower() for name, value in settings.items()}
+    for preset, settings in streaming.AS_PUBLISHED.items()
+}
 
 
 def of(preset="fraud-stream", **given):
-    if preset == "fraud-stream":
-        given = WRITTEN | given
+    given = WRITTEN[preset] | given
     return StreamSettings.of(preset, given, classes=("honest", "fraud"), data_kind="table")
 
 

@@ -148,6 +148,7 @@ def test_a_named_limit_is_the_limit_and_says_what_it_means(client: Client) -> No
 
 
 def test_a_limit_too_small_for_what_was_chosen_is_refused_at_the_limit(client: Client) -> None:
+    go_on(client, "confirm-or-reject", WizardStep.MODEL, training_epsilon="1.9")
     response = go_on(client, "confirm-or-reject", WizardStep.BUDGET, level="strict")
     assert response.status_code == 422
     assert "The stream pays once" in response.content.decode()

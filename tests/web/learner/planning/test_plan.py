@@ -12,7 +12,7 @@ from learner.models.planning import PlanSimulation
 from learner.planning import answer_hints, plan_setups
 from learner.planning.services import planning
 from privacy.models import LedgerEntry
-from tests import learning
+from tests import learning, streaming
 from tests.factories import make_user, open_preset
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -115,7 +115,8 @@ def test_a_simulation_that_failed_can_be_asked_for_again(client: Client, manager
 def test_learning_from_each_answer_is_simulated_beside_the_same_without_privacy(
     client: Client, manager: User, preset: str
 ) -> None:
-    project = open_preset(manager, preset, updates_per_release=50, feature_dimension=8)
+    published = streaming.AS_PUBLISHED[preset] | {"updates_per_release": 50, "feature_dimension": 8}
+    project = open_preset(manager, preset, **published)
     assert client.get(page_of(project)).context["purchase"].records == project.expected_answers
     client.post(page_of(project), {"records": "120"})
     job = Job.objects.get(kind="simulate")
@@ -141,7 +142,8 @@ def test_learning_from_each_answer_is_simulated_beside_the_same_without_privacy(
 
 
 def test_what_a_simulation_leaves_out_of_a_long_and_wide_stream_is_said(client: Client, manager: User) -> None:
-    project = open_preset(manager, "full-information-ogd", text_columns=256)
+    published = streaming.AS_PUBLISHED["full-information-ogd"] | {"text_columns": 256}
+    project = open_preset(manager, "full-information-ogd", **published)
     client.post(page_of(project), {"records": "1000000"})
     point = {"labels": 100_000, "mean": 0.8, "low": 0.7, "high": 0.9}
     curves = {"made_up": [point]}
