@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
 
+from _gate_report import stored_section
+
 RESULTS = Path(__file__).resolve().parents[1] / "docs" / "results"
 STAGES = {
-    "import": "Import of a CSV into a crowd project",
-    "gate": "k-anonymity gate by records",
+    "import": "Import of a CSV into a crowd project, rows in the database",
+    "gate": "k-anonymity gate by records, rows in the database",
     "features": "Features of all records, and a round of top-c",
     "score": "A round of top-c over the feature file",
 }
@@ -73,7 +75,7 @@ def write_report(report: Report) -> None:
     loads = [cell["load"] for cell in report["cells"]]
     left_out = f" Left out for want of time: {', '.join(report['left_out'])}." if report["left_out"] else ""
     parts = [
-        "# From ten thousand records to a billion",
+        "# From ten thousand records to ten billion",
         f"Made by `python benchmarks/scale.py --write` on {report['date']}: {report['seconds']} s on {report['cores']}"
         f" cores, Python {report['python']}, at a load of {min(loads):.1f} to {max(loads):.1f} before each run."
         f"{left_out} Workers, Postgres, broker and the program that measures share these cores, so more workers than"
@@ -88,8 +90,8 @@ def write_report(report: Report) -> None:
     ]
     for stage, name in STAGES.items():
         parts += [f"## {name}", f"Peer, in one process of the same run: {PEERS[stage]}.", table_of(report, stage)]
-    parts += ["## Up to a billion records", arithmetic(report)]
-    (RESULTS / "scale.md").write_text("\n\n".join(parts) + "\n")
+    parts += ["## Up to a billion records", arithmetic(report), stored_section()]
+    (RESULTS / "scale.md").write_text("\n\n".join(parts).rstrip() + "\n")
 
 
 def arithmetic(report: Report) -> str:
@@ -139,10 +141,6 @@ def arithmetic(report: Report) -> str:
         f"| uploads under the default `UPLOAD_MAX_BYTES` | {each['upload']:.0f} x 10^9 bytes / 2 GiB | {uploads} |",
         f"| parts of these uploads | {each['upload']:.0f} x 10^9 bytes / 32 MiB |"
         f" {math.ceil(each['upload'] * BILLION / 2**25):,} |",
-        f"| gate parts, and as many messages in each of two stages | 10^9 / 10^6 | {BILLION // MILLION:,} |",
-        f"| pieces gate parts hand to each other, in {uploads} uploads; in one upload 1,000^2 |"
-        f" {uploads} x ({BILLION / uploads / MILLION:.0f} parts)^2 |"
-        f" {uploads * math.ceil(BILLION / uploads / MILLION) ** 2:,} |",
         f"| feature parts | 10^9 / 262,144 | {math.ceil(BILLION / 262_144):,} |",
         f"| messages for imports and features | at most 64 helpers are called for each file | {64 * (uploads + 1):,} |",
         f"| ledger rows | {gated['ledger_rows']} for an upload's gate, {base['score']['ledger_rows']} for a round |"
@@ -153,12 +151,10 @@ def arithmetic(report: Report) -> str:
     lines += [
         f"| memory of whoever holds a round | {holder:.0f} bytes a candidate: its growth between the two"
         f" largest runs, at least {HOLDER_BYTES} | {holder * BILLION / GIB:,.0f} GiB |",
-        f"| memory of a gate worker | {gated['worker_mib']:.0f} MiB at {gated['rows']:,} records; each part a million"
-        f" rows | {gated['worker_mib']:.0f} MiB |",
+        f"| memory of a gate worker | {gated['worker_mib']:.0f} MiB at {gated['rows']:,} records, bounded |"
+        f" {gated['worker_mib']:.0f} MiB |",
         f"| distinct texts counted exactly in memory by one process, before a sketch picks candidates |"
         f" 128 MiB / {report['counted_bytes']:.0f} bytes a text | {exact / MILLION:.1f} million |",
-        f"| and by the 1,000 shares of a billion records | {exact / MILLION:.1f} million x 1,000 |"
-        f" {exact * 1000 / MILLION:,.0f} million, more than there are records: no share needs its sketch |",
         "",
         *_machines(cores),
         "",

@@ -160,14 +160,15 @@ class Site:
         from django.db import connection, transaction
 
         from annotation.models import Label
+        from dpal_site.owner import as_owner
 
         project = self.open_project(name)
         dataset = self.imported(path, project)
         values = {"project": project.pk, "dataset": dataset.pk, "person": self.owner.pk}
-        with transaction.atomic(), connection.cursor() as cursor:
+        with as_owner(), transaction.atomic(), connection.cursor() as cursor:
             for statement in ANSWERS.strip().split(";\n"):
                 cursor.execute(statement, values if "%(" in statement else None)
-        with connection.cursor() as cursor:
+        with as_owner(), connection.cursor() as cursor:
             cursor.execute("VACUUM ANALYZE")
         assert Label.objects.filter(query__project=project).count() == count
         return project

@@ -1,204 +1,319 @@
-"""Pass 5 M records through a project's gate: real Postgres, real workers, one and two of them, beside a GROUP BY.
+"""Pass a pool through a project's gate by every engine: real Postgres, a real worker, and what each costs beside peers.
 
-Run: python benchmarks/gate_service.py [--rows N] [--unit record|contributor]
+Run: python benchmarks/gate_service.py [--rows N ...] [--unit record|contributor] [--write]
 
-The queries are those of `benchmarks/gate.py`. They are copied into the records of a crowd project, once for each run,
-and the job is sent to Celery workers as an upload sends it: reservation, reading, stages, commit with the questions.
-The peer is Postgres itself, `GROUP BY text HAVING count(*) >= k` over the same records, which neither samples,
-normalises, caps nor pays. Load on the machine is printed, for it moves wall seconds; memory it does not move.
+The queries are those of `benchmarks/gate.py`. A CSV of them is imported into a crowd's project, as an upload is, and
+its columns lie in storage. Every engine then gets a project of its own whose pool is those very files, and a fresh
+Celery worker gets the job as an upload sends it: reservation, scan, commit with the questions. Engines: the worker's
+own process, and Spark with two and with four executors of one core (`local-cluster`), where the extra `spark` and Java
+are found. The coins are seeded, so that what comes out can be compared: it must be the same bytes from all of them.
 
-Limits: a worker's memory at N rows at most 1.3 times that at N / 2, and two workers not slower than one.
+Peers, over the same files in the same run, each in a process of its own: DuckDB's `GROUP BY text HAVING count(*) >= k`
+where duckdb is installed, and the same statement by Spark's own SQL on as many executors under the same settings.
+They neither sample, normalise, cap nor pay. What is not installed is left out and named. Load is printed: it moves
+wall seconds, processor seconds less, memory not.
+
+Limits: the same bytes from every engine and any number of executors; from 10 M records on at most .2 core seconds a
+million for the whole service (worker and Postgres) in process, and at most 3 times DuckDB's; the worker's memory at
+the most rows at most 1.3 times that at the fewest.
+
+`--write` puts the figures into docs/results/gate_service.json, and their tables and arithmetic into scale.md.
 """
 
 import argparse
 import json
 import os
+import secrets
+import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import pyarrow.csv as pa_csv
+from _gate_report import different, engine_table, write_section
+from _processes import Usage, processor_seconds
+from _seeded_worker import FOLDER_PREFIX
 from gate import BATCH_ROWS, CAP, RATE, VOCABULARY, Data, K
 
-CELERY = (sys.executable, "-m", "celery", "-A", "dpal_site.celery:app")
-MEMORY_LIMIT, WORKERS_LIMIT = 1.3, 1.05
-GIVE_UP_SECONDS = 1800
+SIZES = (1_000_000, 10_000_000)
+EXECUTORS = (2, 4)
+GATE_K = {"record": K, "contributor": 30}
 EPSILON = {"record": 1.0, "contributor": 0.5}
+CORE_SECONDS_LIMIT, DUCKDB_LIMIT, LIMITS_FROM_ROWS, MEMORY_LIMIT = 0.2, 3.0, 10_000_000, 1.3
+GIVE_UP_SECONDS = 1800
+MILLION = 10**6
+WITHOUT_SPARK = [
+    name for name, found in (("pyspark", find_spec("pyspark")), ("Java", shutil.which("java"))) if not found
+]
+# A cluster as the manual has it: encrypted between processes and on disk.
+SPARK_SETTINGS = """
+spark.authenticate true
+spark.authenticate.secret {secret}
+spark.network.crypto.enabled true
+spark.io.encryption.enabled true
+spark.executor.cores 1
+spark.executor.memory 640m
+spark.driver.memory 640m
+"""
+Cell = dict[str, Any]
 
 
-class Memory:
-    """The largest memory of its own that any process under one process has held, looked at every so many seconds."""
-
-    def __init__(self, root: int, *, every: float = 0.1) -> None:
-        self.largest_mib = 0.0
-        self._root, self._every, self._stop = root, every, threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-
-    def __enter__(self) -> "Memory":
-        self._thread.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._stop.set()
-        self._thread.join()
-
-    def _watch(self) -> None:
-        while not self._stop.wait(self._every):
-            for pid in under(self._root):
-                try:
-                    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-                except (FileNotFoundError, ProcessLookupError, PermissionError):
-                    continue
-                held = sum(int(line.split()[1]) for line in lines if line.startswith("Private_"))
-                self.largest_mib = max(self.largest_mib, held / 1024)
+def master_of(executors: int) -> str:
+    """Return the address of a cluster of so many executors on this machine; none is the worker's own process."""
+    return f"local-cluster[{executors},1,640]" if executors else ""
 
 
-def under(pid: int) -> list[int]:
-    """Return a process and all its descendants."""
-    found = [pid]
-    for parent in found:
-        for children in Path(f"/proc/{parent}/task").glob("*/children"):
-            try:
-                found += [int(child) for child in children.read_text().split()]
-            except (FileNotFoundError, ProcessLookupError):
-                continue
-    return found
+class Bench:
+    """One pool in columns after another, in the site of this run."""
 
+    def __init__(self, folder: Path, unit: str) -> None:
+        from django.contrib.auth.models import User
+        from django.core.files.storage import default_storage
 
-def open_upload(project: Any, data: Data, rows: int) -> Any:
-    """Copy the queries into the records of an upload, as if it had been read."""
-    from django.db import connection
+        self.folder, self.unit, self.projects = folder, unit, 0
+        self.owner = User.objects.create_user("owner")
+        self.storage = Path(default_storage.location)
+        # The first line of a cluster's pid file is its first process.
+        self.postmaster = int(next(folder.rglob("postmaster.pid")).read_text().split()[0])
+        (folder / "spark").mkdir()
+        configuration = folder / "spark" / "spark-defaults.conf"
+        configuration.touch(mode=0o600)
+        configuration.write_text(SPARK_SETTINGS.format(secret=secrets.token_hex(16)))
+        self.told = os.environ | {"SPARK_CONF_DIR": str(configuration.parent), "SPARK_LOCAL_IP": "127.0.0.1"}
+        self.told |= {"PYSPARK_PYTHON": sys.executable, "SPARK_WORKER_DIR": str(folder / "executors")}
 
-    from annotation.models import Dataset, DatasetState, Job, WorkState
+    def project(self) -> Any:
+        """Open a crowd's project with the gate that is measured."""
+        from annotation.projects.services import projects
 
-    read = Job.objects.create(project=project, kind="import", state=WorkState.DONE, finished_at=datetime.now(UTC))
-    dataset = Dataset.objects.create(
-        project=project, name="queries", role="pool", job=read, state=DatasetState.READY, row_count=rows
-    )
-    columns = "dataset_id, row_number, text, contributor"
-    with connection.cursor() as cursor, cursor.copy(f"COPY annotation_record ({columns}) FROM STDIN") as copy:
-        for number in range(rows // BATCH_ROWS):
-            batch = data.batch(number)
-            first = number * BATCH_ROWS
-            texts, people = (batch.column(name).to_pylist() for name in ("text", "contributor"))
-            lines = (
-                f"{dataset.pk}\t{first + place}\t{text}\t\\\\x{int(person):032x}\n"
-                for place, (text, person) in enumerate(zip(texts, people, strict=True))
+        self.projects += 1
+        return projects.create_project(
+            name=f"benchmark {self.projects}",
+            preset="voice-crowd",
+            owner=self.owner,
+            data_kind="text",
+            classes=["yes", "no"],
+            question="Which?",
+            privacy_unit=self.unit,
+            texts_per_contributor=CAP if self.unit == "contributor" else None,
+            gate_kind="k_anonymity",
+            gate_k=GATE_K[self.unit],
+            gate_sampling_rate=RATE,
+            gate_epsilon=EPSILON[self.unit],
+            pool_epsilon=20.0,
+            pool_delta=0.4,
+        )
+
+    def imported(self, path: Path) -> tuple[Any, Cell]:
+        """Import a CSV as a worker does, and return the pool with what that took."""
+        from django.core.files import File
+
+        from annotation.data.services import datasets
+        from dpal_site.celery import app
+
+        with path.open("rb") as stream:
+            dataset = datasets.receive_upload(
+                project=self.project(),
+                file=File(stream),
+                name=path.name,
+                mapping={"text": "text", "contributor": "contributor"},
+                send=False,
             )
-            copy.write("".join(lines))
-    with connection.cursor() as cursor:
-        cursor.execute("ANALYZE annotation_record")
-    return dataset
+        with self.costs(os.getpid()) as found:
+            datasets.import_dataset(job_id=dataset.job_id)
+        # Its own gate waits for no worker: every engine has a pool of its own.
+        app.control.purge()
+        dataset.refresh_from_db()
+        stored = sum((self.storage / part.file).stat().st_size for part in dataset.pool_parts.all())
+        return dataset, found | {"upload_bytes": path.stat().st_size, "stored_bytes": stored}
+
+    def copied(self, source: Any) -> Any:
+        """Return a pool of another project whose files are those of an earlier one, under names of their own."""
+        from annotation.data.services import pool_files
+        from annotation.models import Dataset, DatasetState, Job, WorkState
+
+        project = self.project()
+        read = Job.objects.create(project=project, kind="import", state=WorkState.DONE, finished_at=datetime.now(UTC))
+        dataset = Dataset.objects.create(project=project, name="queries", job=read, in_columns=True)
+        written = []
+        for part in source.pool_parts.order_by("number"):
+            name = f"{part.file.removesuffix('.parquet')}-{dataset.pk}.parquet"
+            os.link(self.storage / part.file, self.storage / name)
+            written.append(pool_files.WrittenFile(name, part.sha256, part.row_count, part.named))
+        pool_files.note_parts(dataset, written)
+        dataset.state, dataset.row_count = DatasetState.READY, source.row_count
+        dataset.save(update_fields=["state", "row_count"])
+        return dataset
+
+    @contextmanager
+    def costs(self, root: int, every: float = 0.1) -> Iterator[Cell]:
+        """Note what a process with all under it, and Postgres, take for one block."""
+        found: Cell = {}
+        postgres, start = processor_seconds(self.postmaster), time.perf_counter()
+        with Usage(root, every=every) as usage:
+            yield found
+            found["wall_seconds"] = round(time.perf_counter() - start, 2)
+        found |= {
+            "processor_seconds": round(usage.processor_seconds, 2),
+            "postgres_seconds": round(processor_seconds(self.postmaster) - postgres, 2),
+            "process_mib": round(usage.largest_mib, 1),
+            "together_mib": round(usage.together_mib, 1),
+        }
+
+    def gated(self, source: Any, executors: int) -> Cell:
+        """Give a pool to a fresh worker with an engine, and wait until it is done."""
+        from annotation.gates.services import gate
+
+        dataset = self.copied(source)
+        load = os.getloadavg()[0]
+        command = [sys.executable, "benchmarks/_seeded_worker.py", "worker", "--concurrency", "1"]
+        told = self.told | {"SPARK_MASTER": master_of(executors), "PYTHONPATH": "."}
+        log = self.folder / "worker.log"
+        with log.open("ab") as output:
+            options = {"stdout": output, "stderr": output, "env": told}
+            worker = subprocess.Popen([*command, "--without-gossip", "--without-mingle"], **options)
+        try:
+            # A worker that has answered once has loaded everything.
+            wait_for_worker()
+            with self.costs(worker.pid, 0.5 if executors else 0.1) as found:
+                job = gate.start_gate(dataset=dataset)
+                wait_for(job)
+        except Exception:
+            sys.stderr.write(log.read_text()[-4000:])
+            raise
+        finally:
+            worker.terminate()
+            worker.wait()
+        return found | outcome(dataset, job) | {"load": round(load, 2)}
 
 
-def grouped_seconds(dataset: Any) -> float:
-    """Time the peer."""
-    from django.db import connection
-
-    statement = (
-        "SELECT count(*) FROM (SELECT text FROM annotation_record WHERE dataset_id = %s"
-        " GROUP BY text HAVING count(*) >= %s) frequent"
-    )
-    start = time.perf_counter()
-    with connection.cursor() as cursor:
-        cursor.execute(statement, [dataset.pk, K])
-        cursor.fetchone()
-    return time.perf_counter() - start
-
-
-def gated(dataset: Any, log: Path, workers: int) -> dict[str, float]:
-    """Send the job of an upload to that many workers and wait until it is done."""
-    from annotation.gates.services import gate
+def outcome(dataset: Any, job: Any) -> Cell:
+    """Return what a gate let out, by digest, and how long it was until an engine was ready."""
     from annotation.models import GateRun
 
-    command = [*CELERY, "worker", "--concurrency", str(workers), "--without-gossip", "--without-mingle"]
-    with log.open("ab") as output:
-        worker = subprocess.Popen(command, stdout=output, stderr=output)
-    try:
-        # A worker that has answered once has loaded everything.
-        wait_for_worker()
-        with Memory(worker.pid) as memory:
-            start = time.perf_counter()
-            job = gate.start_gate(dataset=dataset)
-            assert job is not None
-            while job.finished_at is None:
-                if time.perf_counter() - start > GIVE_UP_SECONDS:
-                    raise TimeoutError("the gate did not end")
-                time.sleep(0.1)
-                job.refresh_from_db()
-            seconds = time.perf_counter() - start
-    finally:
-        worker.terminate()
-        worker.wait()
+    run = GateRun.objects.select_related("committed_entry", "reservation").get(dataset=dataset, state="committed")
+    ready = run.reservation.created_at - job.started_at
+    return {
+        "passed": run.passed_count,
+        "digest": run.committed_entry.output_digest,
+        "ready_seconds": round(ready.total_seconds(), 2),
+    }
+
+
+def wait_for(job: Any) -> None:
+    """Return once a job is done."""
+    start = time.perf_counter()
+    while job.finished_at is None:
+        if time.perf_counter() - start > GIVE_UP_SECONDS:
+            raise TimeoutError("the gate did not end")
+        time.sleep(0.1)
+        job.refresh_from_db()
     if job.state != "done":
         raise RuntimeError(job.error)
-    passed = GateRun.objects.get(dataset=dataset, state="committed").passed_count
-    return {"wall_seconds": round(seconds, 2), "worker_mib": round(memory.largest_mib, 1), "passed": passed or 0}
 
 
 def wait_for_worker() -> None:
     """Return once a worker answers."""
     from celery import current_app
 
-    end = time.monotonic() + 120
+    end = time.monotonic() + GIVE_UP_SECONDS
     while not current_app.control.ping(timeout=1.0):
         if time.monotonic() > end:
             raise TimeoutError("no worker answers")
 
 
-def measure(rows: int, unit: str, folder: Path) -> dict[str, Any]:
-    """Run N / 2 and N rows with one worker, and N rows with two."""
-    from django.contrib.auth.models import User
+def counted_by(bench: Bench, folder: Path, engine: str, executors: int = 0) -> Cell:
+    """Have a peer count the files of a folder, in a process of its own."""
+    command = [sys.executable, "-W", "ignore", "benchmarks/_gate_peers.py", engine, str(folder), str(K)]
+    command += [master_of(executors)] * bool(executors)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=bench.told)
+    with Usage(process.pid, every=0.1) as usage:
+        said, complaint = process.communicate()
+    if process.returncode:
+        raise RuntimeError(complaint[-4000:])
+    found = {name: round(value, 2) for name, value in json.loads(said.splitlines()[-1]).items()}
+    return {"processor_seconds": round(usage.processor_seconds, 2), "together_mib": round(usage.together_mib)} | found
 
-    from annotation.projects.services import projects
 
-    project = projects.create_project(
-        name="benchmark",
-        preset="voice-crowd",
-        owner=User.objects.create_user("owner"),
-        data_kind="text",
-        classes=["yes", "no"],
-        question="Which?",
-        privacy_unit=unit,
-        texts_per_contributor=CAP if unit == "contributor" else None,
-        gate_kind="k_anonymity",
-        gate_k=K if unit == "record" else 30,
-        gate_sampling_rate=RATE,
-        gate_epsilon=EPSILON[unit],
-        pool_epsilon=20.0,
-        pool_delta=0.4,
-    )
-    data = Data(VOCABULARY)
-    report: dict[str, Any] = {"rows": rows, "unit": unit, "load_before": os.getloadavg()[0]}
-    for name, size, workers in (("half", rows // 2, 1), ("one_worker", rows, 1), ("two_workers", rows, 2)):
-        dataset = open_upload(project, data, size)
-        print(f"{size:,} records are copied, {workers} worker(s) begin", file=sys.stderr, flush=True)
-        found = gated(dataset, folder / "worker.log", workers)
-        report[name] = found | {"rows_per_second": round(size / found["wall_seconds"])}
-    report["group_by_seconds"] = round(grouped_seconds(dataset), 2)
-    report["load_after"] = os.getloadavg()[0]
-    report["times_the_group_by"] = round(report["one_worker"]["wall_seconds"] / report["group_by_seconds"], 2)
-    report["memory_at_n_over_half"] = round(report["one_worker"]["worker_mib"] / report["half"]["worker_mib"], 2)
-    report["two_workers_over_one"] = round(
-        report["two_workers"]["wall_seconds"] / report["one_worker"]["wall_seconds"], 2
-    )
+def write_csv(data: Data, rows: int, path: Path) -> None:
+    """Write the upload."""
+    with pa_csv.CSVWriter(path, schema=data.batch(0).schema) as writer:
+        for number in range(-(-rows // BATCH_ROWS)):
+            writer.write_batch(data.batch(number).slice(0, min(BATCH_ROWS, rows - number * BATCH_ROWS)))
+
+
+def measure(folder: Path, sizes: list[int], unit: str) -> Cell:
+    """Run every size through every engine and past every peer."""
+    started = time.monotonic()
+    bench, data = Bench(folder, unit), Data(VOCABULARY)
+    engines = [0] if WITHOUT_SPARK else [0, *EXECUTORS]
+    report: Cell = {"unit": unit, "cores": os.cpu_count(), "date": f"{datetime.now(UTC):%Y-%m-%d}"}
+    report |= {"k": GATE_K[unit], "sampling_rate": RATE, "imports": [], "cells": [], "peers": [], "left_out": []}
+    report["text_bytes"] = len("".join(data.texts.to_pylist())) / len(data.texts)
+    if WITHOUT_SPARK:
+        report["left_out"].append(f"Spark, for want of {' and '.join(WITHOUT_SPARK)}")
+    if not find_spec("duckdb"):
+        report["left_out"].append("DuckDB, for want of duckdb")
+    for rows in sizes:
+        path = folder / "rows.csv"
+        write_csv(data, rows, path)
+        source, brought = bench.imported(path)
+        report["imports"].append(brought | {"rows": rows})
+        pool = (bench.storage / source.pool_parts.first().file).parent
+        # Links of earlier engines lie beside the files: the peers come first.
+        if find_spec("duckdb"):
+            report["peers"].append(counted_by(bench, pool, "duckdb") | {"rows": rows, "name": "duckdb", "executors": 0})
+        for executors in engines[1:]:
+            counted = counted_by(bench, pool, "spark", executors)
+            report["peers"].append(counted | {"rows": rows, "name": "spark", "executors": executors})
+        for executors in engines:
+            found = bench.gated(source, executors)
+            report["cells"].append({"rows": rows, "executors": executors} | found)
+            print(f"{rows:,} rows, {executors} executors: {json.dumps(found)}", file=sys.stderr, flush=True)
+    report["seconds"] = round(time.monotonic() - started)
     return report
 
 
+def broken_limits(report: Cell) -> list[str]:
+    """Name the limits that a report breaks."""
+    broken = [f"{rows:,} rows: engines let different texts out" for rows in different(report)]
+    found = {(peer["rows"], peer["frequent"]) for peer in report["peers"]}
+    if len(found) > len({rows for rows, _ in found}):
+        broken.append("peers count differently")
+    alone = sorted((cell for cell in report["cells"] if not cell["executors"]), key=lambda cell: cell["rows"])
+    fewest, most = alone[0], alone[-1]
+    if most["process_mib"] > MEMORY_LIMIT * fewest["process_mib"]:
+        broken.append(f"{most['process_mib']} MiB at {most['rows']:,} rows, {fewest['process_mib']} at the fewest")
+    if most["rows"] < LIMITS_FROM_ROWS or report["unit"] != "record":
+        return broken
+    used = most["processor_seconds"] + most["postgres_seconds"]
+    if (each := used / most["rows"] * MILLION) > CORE_SECONDS_LIMIT:
+        broken.append(f"{each:.2f} core seconds a million")
+    for peer in report["peers"]:
+        named = (peer["name"], peer["rows"]) == ("duckdb", most["rows"])
+        if named and used > DUCKDB_LIMIT * peer["processor_seconds"]:
+            broken.append(f"{used / peer['processor_seconds']:.1f} times DuckDB")
+    return broken
+
+
 def main() -> int:
-    """Measure, print one JSON object, and return 1 if a limit is broken."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=5_000_000)
+    """Measure, print one JSON object and a table, and return 1 if a limit is broken."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, nargs="+", default=SIZES)
     parser.add_argument("--unit", choices=("record", "contributor"), default="record")
+    parser.add_argument("--write", action="store_true", help="write docs/results/gate_service.json and scale.md")
     arguments = parser.parse_args()
-    for name in ("DATABASE_URL", "CELERY_BROKER_URL", "STORAGE_URL"):
+    for name in ("DATABASE_URL", "CELERY_BROKER_URL", "STORAGE_URL", "SPARK_MASTER", "POOLS_IN_DATABASE"):
         os.environ.pop(name, None)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dpal_site.settings")
-    with tempfile.TemporaryDirectory(prefix="dpal-gate-") as folder:
+    with tempfile.TemporaryDirectory(prefix=FOLDER_PREFIX) as folder:
         Path(folder).chmod(0o711)
         os.environ["DPAL_VAR"] = folder
         import django
@@ -210,12 +325,17 @@ def main() -> int:
         try:
             django.setup()
             call_command("prepare_database", verbosity=0, skip_checks=True)
-            report = measure(arguments.rows, arguments.unit, Path(folder))
+            report = measure(Path(folder), sorted(arguments.rows), arguments.unit)
         finally:
             connections.close_all()
             servers.stop_started()
-    print(json.dumps(report, indent=2))
-    return int(report["memory_at_n_over_half"] > MEMORY_LIMIT or report["two_workers_over_one"] > WORKERS_LIMIT)
+    print(json.dumps(report, indent=1))
+    print(engine_table(report))
+    if arguments.write:
+        write_section(report)
+    for line in (broken := broken_limits(report)):
+        print(f"Broken: {line}", file=sys.stderr)
+    return int(bool(broken))
 
 
 if __name__ == "__main__":

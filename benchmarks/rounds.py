@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from gate_service import Memory
+from _processes import Memory
 from numpy.typing import NDArray
 
 DIMENSION, ASKED, RATE = 32, 100, 0.1

@@ -34,14 +34,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pa_csv
+from _processes import Memory, processor_seconds
 from _scale_report import print_tables, write_report
 from _seeded_worker import FOLDER_PREFIX
 from gate import BATCH_ROWS, RATE, VOCABULARY, Data, K
-from gate_service import GIVE_UP_SECONDS, Memory, under, wait_for_worker
+from gate_service import GIVE_UP_SECONDS, wait_for_worker
 
 SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
 DIMENSION, ASKED, START_ROWS = 32, 100, 1000
-TICKS = os.sysconf("SC_CLK_TCK")
 Cell = dict[str, Any]
 
 
@@ -77,18 +77,6 @@ class Costs:
     def _now(self) -> tuple[float, float, float]:
         pushed = self._broker.info("commandstats").get("cmdstat_lpush", {}).get("calls", 0)
         return processor_seconds(self._worker), processor_seconds(self._postmaster), pushed
-
-
-def processor_seconds(root: int) -> float:
-    """Return what a process, its living descendants and those it has outlived have used."""
-    ticks = 0
-    for pid in under(root):
-        try:
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        ticks += sum(map(int, fields[11:13])) + (sum(map(int, fields[13:15])) if pid == root else 0)
-    return ticks / TICKS
 
 
 def write_csv(data: Data, rows: int, path: Path, ready: Path) -> None:
@@ -272,7 +260,9 @@ def hand_over(dataset: Any, project: Any) -> None:
     """Give an upload to another project: it saves reading a file again, and no rule of a site would allow it."""
     from django.db import connection, transaction
 
-    with transaction.atomic(), connection.cursor() as cursor:
+    from dpal_site.owner import as_owner
+
+    with as_owner(), transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET LOCAL session_replication_role = replica")
         type(dataset).objects.filter(pk=dataset.pk).update(project=project)
 
@@ -300,7 +290,9 @@ def forget_rows() -> None:
     """Empty what the runs have filled; the next one begins with a small database again."""
     from django.db import connection, transaction
 
-    with transaction.atomic(), connection.cursor() as cursor:
+    from dpal_site.owner import as_owner
+
+    with as_owner(), transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET LOCAL session_replication_role = replica")
         cursor.execute("TRUNCATE annotation_record, annotation_query CASCADE")
 
@@ -358,6 +350,7 @@ def peers(bench: Bench, ready: Path, data: Data, rows: int) -> Cell:
     from django.db import connection
 
     from annotation.models import Dataset, DatasetState, Job, WorkState
+    from dpal_site.owner import as_owner
     from learner.configuration.pool import featurizer_of
 
     project = bench.trusted()
@@ -367,7 +360,7 @@ def peers(bench: Bench, ready: Path, data: Data, rows: int) -> Cell:
     )
 
     def copy_in() -> None:
-        with connection.cursor() as cursor:
+        with as_owner(), connection.cursor() as cursor:
             # The dataset's number is a column's default for as long as this takes.
             cursor.execute(f"ALTER TABLE annotation_record ALTER dataset_id SET DEFAULT {dataset.pk}")
             statement = "COPY annotation_record (row_number, text, contributor) FROM STDIN (FORMAT csv)"

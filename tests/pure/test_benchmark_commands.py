@@ -1,5 +1,6 @@
 """Benchmarks start: one of them has the name of a package, which must hide it from none."""
 
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -9,8 +10,69 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize("name", ["learner", "recipes", "crowd", "selection", "utility", "running_sums"])
+@pytest.mark.parametrize(
+    "name", ["learner", "recipes", "crowd", "selection", "utility", "running_sums", "gate_service", "scale"]
+)
 def test_it_says_how_it_is_run(name):
     command = [sys.executable, f"benchmarks/{name}.py", "--help"]
     done = subprocess.run(command, cwd=ROOT, env={"PYTHONPATH": "."}, capture_output=True, text=True, check=True)
     assert "usage" in done.stdout
+
+
+def figures(rows, executors, **changed):
+    """Return what a gate of so many records took, well within the limits."""
+    told = {"rows": rows, "executors": executors, "digest": "same", "wall_seconds": 2.0, "ready_seconds": 1.0}
+    told |= {"processor_seconds": rows * 1e-7, "postgres_seconds": 0.1, "process_mib": 100.0, "together_mib": 200.0}
+    return told | {"load": 1.0} | changed
+
+
+def measured(**changed):
+    """Return the report of a gate by three engines over ten million records; `changed` is what one process took."""
+    cells = [figures(rows, count) for rows in (10**6, 10**7) for count in (0, 2, 4)]
+    cells[3] |= changed
+    peers = [
+        {"rows": 10**7, "name": name, "executors": count, "processor_seconds": 1.0, "frequent": 5}
+        | {"wall_seconds": 1.0, "together_mib": 100.0}
+        for name, count in (("duckdb", 0), ("spark", 2), ("spark", 4))
+    ]
+    imports = [figures(rows, 0, upload_bytes=31 * rows, stored_bytes=12 * rows) for rows in (10**6, 10**7)]
+    about = {"unit": "record", "k": 14, "sampling_rate": 0.25, "text_bytes": 24.0, "cores": 2, "date": "2026-11-25"}
+    return about | {"cells": cells, "peers": peers, "imports": imports, "left_out": [], "seconds": 400}
+
+
+@pytest.fixture
+def gate_service(monkeypatch):
+    # Behind everything else: one of the benchmarks has the name of a package.
+    monkeypatch.setattr(sys, "path", [*sys.path, str(ROOT / "benchmarks")])
+    return importlib.import_module("gate_service")
+
+
+@pytest.mark.parametrize(
+    ("changed", "broken"),
+    [
+        ({}, None),
+        ({"digest": "other"}, "10,000,000 rows: engines let different texts out"),
+        ({"processor_seconds": 2.0}, "0.21 core seconds a million"),
+        ({"postgres_seconds": 2.1}, "3.1 times DuckDB"),
+        ({"process_mib": 131.0}, "131.0 MiB at 10,000,000 rows, 100.0 at the fewest"),
+    ],
+)
+def test_the_gate_by_every_engine_has_limits(gate_service, changed, broken):
+    found = gate_service.broken_limits(measured(**changed))
+    assert found == [] if broken is None else broken in found
+
+
+def test_peers_that_count_differently_are_told(gate_service):
+    report = measured()
+    report["peers"][1]["frequent"] = 6
+    assert gate_service.broken_limits(report) == ["peers count differently"]
+
+
+def test_the_arithmetic_reaches_ten_billion_records(gate_service):
+    page = importlib.import_module("_gate_report").section(measured())
+    # A tenth of a second a million, and nothing for what both sizes cost alike.
+    assert "| gate in process, core time | 0.10 s a million more | 1.7 min | 16.7 min |" in page
+    assert "| columns in storage | 12.0 bytes a record | 11 GiB | 112 GiB |" in page
+    assert "| 16 | 0.0 min | 0.0 min | 0.1 min | 0.1 min |" in page
+    assert "the same to the byte" in page
+    assert "this is a defect" in importlib.import_module("_gate_report").section(measured(digest="other"))
