@@ -131,8 +131,8 @@ demand database_url '@postgres:5432/dpal$' "s#\$#$verified#"
 demand label_database_url '@postgres:5432/dpal$' "s#\$#$verified#"
 demand broker_url '^redis://.*@valkey:6379/0$' 's#^redis:#rediss:#'
 # Empty until whoever runs the site fills them in. Without the first two mail becomes files, and there is no sign-in by an
-# issuer; the others are a bucket's keys, of which the label process needs one that may only read.
-for name in email_url oidc_client_secret s3_key s3_secret label_s3_key label_s3_secret; do
+# issuer; the next are a bucket's keys, of which the label process needs one that may only read; the last is for a cluster.
+for name in email_url oidc_client_secret s3_key s3_secret label_s3_key label_s3_secret spark_defaults; do
     [ -e "$folder/$name" ] || : >"$folder/$name"
     chmod 644 "$folder/$name"
 done

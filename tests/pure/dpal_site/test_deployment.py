@@ -216,6 +216,38 @@ def test_the_scanner_is_reached_through_a_volume_and_by_nobody_else():
     assert "AlertExceedsMax yes" in told
 
 
+def test_a_cluster_is_known_to_the_worker_alone_and_reaches_it_at_the_ports_its_driver_takes():
+    told = {"SPARK_MASTER", "PYSPARK_SUBMIT_ARGS"}
+    assert {name for name in SERVICES if told & set(SERVICES[name].get("environment", ()))} == {"worker"}
+    assert [name for name in SERVICES if "spark_defaults" in SERVICES[name]["secrets"]] == ["worker"]
+    assert set(SERVICES["worker"]["secrets"]) == set(COMPOSE["x-site"]["secrets"]) | {"spark_defaults"}
+    opened = yaml.safe_load((ROOT / "deploy" / "spark.yml").read_text())["services"]
+    assert set(opened) == {"worker"}
+    assert set(opened["worker"]) == {"ports"}
+    page = (ROOT / "docs" / "operations.md").read_text()
+    first = sorted(map(int, re.findall(r"^spark\.driver\.\S*port\s+(\d+)$", page, re.MULTILINE)))
+    # A second job of the same worker finds the port taken, and takes the next.
+    jobs = int(SERVICES["worker"]["command"][SERVICES["worker"]["command"].index("--concurrency") + 1])
+    ranges = [f"{port}-{port + jobs - 1}" for port in first]
+    assert len(first) == 2
+    # Nothing is opened to everybody where nobody said to whom.
+    assert opened["worker"]["ports"][0].startswith("${SPARK_BIND:?")
+    assert all(each.startswith("${SPARK_BIND") for each in opened["worker"]["ports"])
+    assert [":".join(each.rsplit(":", 2)[1:]) for each in opened["worker"]["ports"]] == [f"{r}:{r}" for r in ranges]
+
+
+def test_the_image_has_spark_where_it_is_asked_for_by_digest():
+    (version,) = (version for name, version in pinned("requirements.spark.lock.txt") if name == "pyspark")
+    assert version.startswith("4.")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["optional-dependencies"]["spark"] == ["pyspark>=4,<5"]
+    assert not {"pyspark"} & {name for name, _ in pinned("requirements.runtime.lock.txt")}
+    dockerfile = (ROOT / "Dockerfile").read_text()
+    assert dockerfile.count("\nARG SPARK=\n") == 2
+    assert "--require-hashes" in dockerfile
+    assert COMPOSE["x-site"]["build"]["args"] == {"SPARK": "${SPARK:-}"}
+
+
 def test_the_image_holds_the_same_versions_and_no_tools():
     everything, runtime = pinned("requirements.lock.txt"), pinned("requirements.runtime.lock.txt")
     assert runtime <= everything
@@ -289,7 +321,15 @@ def test_secrets_are_made_once(tmp_path):
     assert make() == first
     assert {path.name for path in tmp_path.iterdir() if path.stat().st_mode & 0o777 == 0o600} == {"authority_key"}
     # Mail, issuer and bucket are somebody else's, who makes the keys.
-    theirs = ("email_url", "oidc_client_secret", "s3_key", "s3_secret", "label_s3_key", "label_s3_secret")
+    theirs = (
+        "email_url",
+        "oidc_client_secret",
+        "s3_key",
+        "s3_secret",
+        "label_s3_key",
+        "label_s3_secret",
+        "spark_defaults",
+    )
     assert {first.pop(name) for name in theirs} == {""}
     assert first["postgres_password"] in first["database_owner_url"]
     roles = ("database_owner_url", "database_url", "label_database_url")
