@@ -25,7 +25,7 @@ ABSENT = [
     if found is None
 ]
 needs_spark = pytest.mark.skipif(bool(ABSENT), reason=" and ".join(ABSENT) or "never")
-PATIENCE_SECONDS = 120
+PATIENCE_SECONDS = 300
 EXECUTOR = b"CoarseGrainedExecutorBackend"
 
 
