@@ -75,7 +75,7 @@ def write_report(report: Report) -> None:
     loads = [cell["load"] for cell in report["cells"]]
     left_out = f" Left out for want of time: {', '.join(report['left_out'])}." if report["left_out"] else ""
     parts = [
-        "# From ten thousand records to ten billion",
+        "# From ten thousand records up",
         f"Made by `python benchmarks/scale.py --write` on {report['date']}: {report['seconds']} s on {report['cores']}"
         f" cores, Python {report['python']}, at a load of {min(loads):.1f} to {max(loads):.1f} before each run."
         f"{left_out} Workers, Postgres, broker and the program that measures share these cores, so more workers than"
