@@ -203,7 +203,8 @@ def outcome(dataset: Any, job: Any) -> Cell:
     return {
         "passed": run.passed_count,
         "digest": run.committed_entry.output_digest,
-        "ready_seconds": round(ready.total_seconds(), 2),
+        # Two clocks: of the worker, and of the database.
+        "ready_seconds": max(0.0, round(ready.total_seconds(), 2)),
     }
 
 
