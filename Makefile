@@ -23,14 +23,14 @@ demo: setup ## a trusted and a crowd project with simulated annotators, then the
 	@$(PYTHON) manage.py demo $(ARGS)
 
 test: setup ## all tests but the slow ones; ARGS="tests/db -k ledger"
-	@$(PYTHON) -m pytest -m "not slow" -n $(JOBS) $(ARGS)
+	@$(PYTHON) -m pytest -m "not slow" -n $(JOBS) --dist worksteal $(ARGS)
 
 coverage: setup ## which lines of the product no test runs, with one process of tests; ARGS="tests/db -k ledger"
 	@mkdir -p var && $(PYTHON) -m coverage run -m pytest -m "not slow" $(ARGS); status=$$?; \
 		$(PYTHON) -m coverage combine --quiet && $(PYTHON) -m coverage report; exit $$status
 
 test-slow: setup ## all tests, the slow ones too, but those of `make test-brokers`, `make test-hosts` and `make evidence`
-	@$(PYTHON) -m pytest -m "not brokers and not hosts and not mutants" -n $(JOBS) $(ARGS)
+	@$(PYTHON) -m pytest -m "not brokers and not hosts and not mutants" -n $(JOBS) --dist worksteal $(ARGS)
 
 faults: setup ## ten minutes of kill -9 under load; DPAL_STORM_SEED=1
 	@DPAL_STORM_SECONDS=$${DPAL_STORM_SECONDS:-600} $(PYTHON) -m pytest -s tests/faults/test_storm.py $(ARGS)

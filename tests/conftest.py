@@ -62,7 +62,7 @@ from hypothesis import settings as drawn  # noqa: E402
 from dpal_site.celery import app as celery_app  # noqa: E402
 from tests.again import try_again  # noqa: E402
 from tests.counting import begin_over, know_the_counter  # noqa: E402
-from tests.emptying import empty_after  # noqa: E402
+from tests.emptying import empty_after, needs_new_sessions  # noqa: E402
 from tests.owning import site_url  # noqa: E402
 from tests.shuffling import shuffled  # noqa: E402
 from tests.template import drop_others, make_template, template_name  # noqa: E402
@@ -230,6 +230,7 @@ def emptying_what_was_written() -> Iterator[None]:
     """Empty the tables after a test that commits, the append-only ones too, without what Django does on top."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TransactionTestCase, "_fixture_teardown", empty_after)
+        patch.setattr(TransactionTestCase, "_should_reload_connections", needs_new_sessions)
         yield
 
 

@@ -7,7 +7,8 @@ a small test's rows do.
 from functools import cache
 from typing import TYPE_CHECKING
 
-from django.db import connections
+from django.db import DatabaseError, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from tests.counting import begin_over
 
@@ -58,6 +59,12 @@ BEGIN
 END $$
 """
 
+# What a pooler does before it gives a session to somebody else, but for what was compiled, planned and looked up there.
+AS_NEW = """
+    CLOSE ALL; UNLISTEN *; RESET SESSION AUTHORIZATION; RESET ROLE; RESET ALL; DISCARD TEMP; DISCARD SEQUENCES;
+    SELECT pg_advisory_unlock_all()
+"""
+
 
 def empty_tables(alias: str = "default") -> None:
     """Delete every row of every table but those that migrations fill."""
@@ -79,3 +86,23 @@ def empty_after(test: "TransactionTestCase") -> None:
     for alias in test._databases_names(include_mirrors=False):
         empty_tables(alias)
     begin_over()
+
+
+def needs_new_sessions(test: "TransactionTestCase") -> bool:
+    """Stand in for `TransactionTestCase._should_reload_connections`: a session that can be made as new goes on.
+
+    Another one would compile every trigger and look up every table again, which takes longer than most tests.
+    """
+    opened = connections.all(initialized_only=True)
+    return not all(database.connection is None or _made_as_new(database) for database in opened)
+
+
+def _made_as_new(database: BaseDatabaseWrapper) -> bool:
+    if database.in_atomic_block or not database.get_autocommit() or not database.is_usable():
+        return False
+    try:
+        with database.cursor() as cursor:
+            cursor.execute(AS_NEW)
+    except DatabaseError:
+        return False
+    return True

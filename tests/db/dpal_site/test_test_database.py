@@ -3,13 +3,13 @@
 import psycopg
 import pytest
 from django.contrib.auth.models import User
-from django.db import DatabaseError, IntegrityError, connection
+from django.db import DatabaseError, IntegrityError, connection, transaction
 
 from annotation.models import Membership
 from dpal_site.embedded.postgres import EmbeddedPostgres
 from privacy.models import LedgerEntry
 from tests.conftest import SHARED
-from tests.emptying import KEPT, empty_tables
+from tests.emptying import KEPT, empty_tables, needs_new_sessions
 from tests.factories import make_account, make_project, open_records
 from tests.owning import as_owner
 from tests.template import make_template, template_name
@@ -49,6 +49,53 @@ def test_emptying_takes_every_row_and_leaves_every_rule_as_it_was(people):
     make_account()
     with as_owner(), pytest.raises(DatabaseError, match="the ledger only grows"):
         LedgerEntry.objects.update(purpose="another")
+
+
+SESSION = """
+    SELECT pg_backend_pid(), current_user, session_user, current_setting('lock_timeout'),
+           current_setting('session_replication_role'), current_setting('dpal.actor', true),
+           to_regclass('left_behind')::text,
+           (SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND locktype = 'advisory')
+"""
+LEFT_BEHIND = """
+    SET ROLE none; SET session_replication_role = replica;
+    SET lock_timeout = 1; SET dpal.actor = 'somebody'; CREATE TEMP TABLE left_behind (a int); SELECT pg_advisory_lock(1)
+"""
+
+
+def session():
+    with connection.cursor() as cursor:
+        cursor.execute(SESSION)
+        return cursor.fetchone()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_session_that_goes_on_is_as_a_new_one():
+    connection.close()
+    new = session()
+    with connection.cursor() as cursor:
+        cursor.execute(LEFT_BEHIND.format(role=new[1]))
+    assert [after == before for before, after in zip(new, session(), strict=True)].count(False) == 6
+    assert not needs_new_sessions(None)
+    again = session()
+    assert again[0] == new[0]
+    # A setting of a name that nobody else knows stays known, and is empty.
+    assert (*again[1:5], again[5] or None, *again[6:]) == new[1:]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_session_in_a_transaction_or_lost_does_not_go_on():
+    with transaction.atomic():
+        assert needs_new_sessions(None)
+    transaction.set_autocommit(False)
+    assert needs_new_sessions(None)
+    transaction.set_autocommit(True)
+    assert not needs_new_sessions(None)
+    pid = session()[0]
+    with psycopg.connect(EmbeddedPostgres(SHARED / "postgres", durable=False).url(), autocommit=True) as other:
+        other.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
+    assert needs_new_sessions(None)
+    connection.close()
 
 
 @pytest.mark.django_db
