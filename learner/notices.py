@@ -13,7 +13,7 @@ from annotation.models.letters import MailKind, Notice
 from annotation.people.services import notices
 from learner.models import ModelRelease, ReleaseState, Round
 from learner.next_step import Step, project_status
-from learner.releases.services.webhooks import BUDGET_SHARE
+from learner.releases.services.webhooks import BUDGET_SHARE, TO_MANAGERS
 from learner.selectors import guarantee_accounts
 from privacy.selectors import guarantee
 
@@ -21,7 +21,6 @@ from privacy.selectors import guarantee
 NEWS = timedelta(days=3)
 # Whoever answers anyway, or was told yesterday, needs no mail about more questions.
 QUIET = timedelta(days=1)
-TO_MANAGERS = (ReportKind.COMMENT, ReportKind.BROKEN, ReportKind.SENSITIVE)
 FOR_MODELS = (Role.ENGINEER, Role.MANAGER)
 # Where the project goes on once a manager does something.
 DECISIONS = frozenset({Step.FEW_LABELS, Step.LABELS_SPENT, Step.CANNOT_PAY, Step.STUCK})

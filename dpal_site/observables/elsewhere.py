@@ -52,6 +52,14 @@ WEBHOOKS = (
         "that an upload was read or refused or went through the gate, and the names of settings that changed: to the"
         " address a manager chose",
     ),
+    Shown(
+        "webhook",
+        "question",
+        MANAGERS,
+        Basis.MANAGERS,
+        "the number of a question that an annotator reported or commented on, to the address a manager chose; never"
+        " where the choice of questions is secret",
+    ),
 )
 MAILS = (
     Shown(

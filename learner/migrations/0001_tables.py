@@ -519,6 +519,7 @@ class Migration(migrations.Migration):
                             ("upload", "upload read or refused"),
                             ("gate", "upload through the gate"),
                             ("settings", "settings or state changed"),
+                            ("report", "question reported"),
                         ],
                         max_length=10,
                     ),

@@ -21,6 +21,7 @@ class WebhookEvent(models.TextChoices):
     UPLOAD = "upload", _("upload read or refused")
     GATE = "gate", _("upload through the gate")
     SETTINGS = "settings", _("settings or state changed")
+    REPORT = "report", _("question reported")
 
 
 class DeliveryState(models.TextChoices):

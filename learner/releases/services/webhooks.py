@@ -15,7 +15,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models.functions import Now
 
-from annotation.models import Dataset, DatasetState, GateRun, Project, WorkState
+from annotation.models import Dataset, DatasetState, GateRun, Project, Report, ReportKind, WorkState
 from annotation.models.history import ProjectChange
 from learner.errors import WebhookRefused
 from learner.models import ModelRelease, ReleaseState, Round
@@ -27,6 +27,8 @@ from privacy.models import EntryKind, LedgerEntry
 from privacy.selectors import guarantee
 
 BUDGET_SHARE = 0.8
+# What annotators say about questions, for managers to look at.
+TO_MANAGERS = (ReportKind.COMMENT, ReportKind.BROKEN, ReportKind.SENSITIVE)
 FIRST_PAUSE = timedelta(seconds=30)
 MAX_ATTEMPTS = 8
 # Longer than an attempt can take: whose worker died is tried again after it.
@@ -41,6 +43,11 @@ def add_webhook(*, project: Project, url: str, events: Sequence[str]) -> tuple[W
     parse_target(url, allowed=settings.WEBHOOK_HOSTS)
     if not events or set(events) - set(WebhookEvent.values):
         raise WebhookRefused("Choose at least one of the events.")
+    if WebhookEvent.REPORT in events and project.hides_selection:
+        raise WebhookRefused(
+            "Which questions are asked is secret in this project, and a message about a report would tell it. "
+            "Leave that event out."
+        )
     webhook = Webhook.objects.create(project=project, url=url, events=sorted(set(events)), salt=secrets.token_bytes(32))
     return webhook, secret_of(webhook)
 
@@ -114,6 +121,11 @@ def _happened(webhook: Webhook) -> Iterator[tuple[str, str, dict[str, Any]]]:
         for entry in changed.select_related("account").order_by("pk"):
             yield WebhookEvent.LIMIT, f"entry {entry.pk}", {"account": entry.account.scope}
     yield from _done_by_managers(project, since, webhook.events)
+    if WebhookEvent.REPORT in webhook.events and not project.hides_selection:
+        # By the question's number alone: what was said about it, and by whom, stays on the managers' page.
+        said = Report.objects.filter(project=project, kind__in=TO_MANAGERS, created_at__gte=since)
+        for number, question in said.order_by("pk").values_list("pk", "query"):
+            yield WebhookEvent.REPORT, f"report {number}", {"question": question}
 
 
 def _done_by_managers(

@@ -20,15 +20,17 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.models import Role
+from annotation.models import Report, ReportKind, Role
 from annotation.people.services import members
 from annotation.projects.services import lifecycle
+from annotation.questions.services import queue, reports
+from learner.errors import WebhookRefused
 from learner.models.webhooks import DeliveryState, Webhook, WebhookDelivery
 from learner.releases import webhook_address
 from learner.releases.services import webhooks
 from privacy.services import ledger
 from tests import documented, learning
-from tests.factories import make_user
+from tests.factories import make_annotators, make_project, make_user, open_records, write_settings
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -221,6 +223,49 @@ def test_an_upload_that_went_through_the_gate_is_told(manager, receiver):
     assert webhooks.record_events() == 1
     (delivery,) = WebhookDelivery.objects.filter(webhook=webhook)
     assert json.loads(delivery.body)["dataset"] == dataset.pk
+
+
+class TestReports:
+    def report(self, project):
+        """Say something about each of three questions."""
+        (person,) = make_annotators(project, 1)
+        asked = open_records(project, 3)
+        for kind in (ReportKind.BROKEN, ReportKind.SENSITIVE):
+            reports.flag_question(
+                assignment=queue.claim_next(project=project, user=person), kind=kind, comment="secret"
+            )
+        reports.comment_on(assignment=queue.claim_next(project=project, user=person), comment="secret, too")
+        return [query.pk for query in asked]
+
+    def test_a_report_is_told_once_by_the_number_of_its_question(self, receiver):
+        project = make_project()
+        webhook, secret = webhooks.add_webhook(project=project, url=f"https://{receiver.name}/", events=["report"])
+        asked = self.report(project)
+        assert webhooks.record_events() == 3
+        assert webhooks.record_events() == 0
+        told = WebhookDelivery.objects.filter(webhook=webhook)
+        common = {"schema": "dpal-event/1", "event": "report", "project": project.slug}
+        bodies = sorted((json.loads(one.body) for one in told), key=lambda body: body["question"])
+        assert bodies == [common | {"question": number} for number in sorted(asked)]
+        webhooks.send_delivery(delivery_id=str(told[0].pk))
+        ((headers, body),) = receiver.taken
+        assert standardwebhooks.Webhook(secret).verify(body, headers) in bodies
+
+    def test_what_a_manager_writes_is_no_report(self, receiver):
+        project = make_project()
+        webhooks.add_webhook(project=project, url=f"https://{receiver.name}/", events=["report"])
+        self.report(project)
+        Report.objects.update(kind=ReportKind.RETURNED, comment="look again")
+        assert webhooks.record_events() == 0
+
+    def test_where_the_choice_is_secret_nobody_is_told(self, receiver):
+        project = make_project()
+        webhooks.add_webhook(project=project, url=f"https://{receiver.name}/", events=["report"])
+        self.report(project)
+        write_settings(project, selection="secret_sample", selection_rate=0.1)
+        with pytest.raises(WebhookRefused, match="a message about a report would tell it"):
+            webhooks.add_webhook(project=project, url=f"https://{receiver.name}/", events=["report", "round"])
+        assert webhooks.record_events() == 0
 
 
 def waiting(project, receiver) -> WebhookDelivery:
