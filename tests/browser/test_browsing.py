@@ -71,6 +71,10 @@ def test_pages_are_sound(page, live_server, project, people, scheme):
     page.get_by_role("link", name=str(Query.objects.earliest("priority").pk), exact=True).click()
     expect(page.get_by_role("heading", name="What happened")).to_be_visible()
     sound(page, f"question-{scheme}")
+    # What happened is read by scrolling down alone.
+    events = page.get_by_role("region", name="What happened")
+    assert events.evaluate("e => e.scrollWidth <= e.clientWidth")
+    assert page.locator("td[data-label=When] time").first.is_visible()
     page.goto(live_server.url + reverse("annotation:own_answers", args=[project.slug]))
     sound(page, f"own-answers-{scheme}")
 
