@@ -137,7 +137,7 @@ QUESTIONS = (
         "annotation/label.html annotation/_label.html annotation/_label_empty.html annotation/_label_others.html"
         " annotation/_label_question.html annotation/_why.html annotation/_promise.html annotation/why.html"
         " annotation/own_statistics.html annotation/own_answers.html annotation/guidelines.html"
-        " annotation/_guidelines.html",
+        " annotation/_guidelines.html annotation/_label_guidelines.html",
         "project.name project.slug project.question project.question_kind project.data_kind project.columns column"
         " column.name column.high project.confirm_answers"
         " project.answers_per_day project.answers_per_person project.currency project.oracle project.arrival"
@@ -149,17 +149,18 @@ QUESTIONS = (
         "declared by the project's managers",
     ),
     Shown(
-        "annotation/_label.html annotation/_label_others.html annotation/_guidelines.html",
+        "annotation/_label.html annotation/_label_others.html annotation/_label_guidelines.html"
+        " annotation/_guidelines.html annotation/guidelines.html",
         "guidelines_changed guidelines_open with_guidelines guidelines.examples guidelines.created_at"
-        " guidelines.text guidelines.version examples example.*",
+        " guidelines.text guidelines.version guidelines_shown examples example.*",
         LABELLERS,
         Basis.PUBLIC,
         "guidelines, which managers write for annotators",
     ),
     Shown(
-        "annotation/_label_question.html annotation/_picture.html",
+        "annotation/_label_question.html annotation/_picture.html annotation/_listed_image.html",
         "answer question question.fields question.image_url question.text shown image_source url source image.width"
-        " image.height",
+        " image.height number",
         LABELLERS,
         Basis.PAID,
         "in a crowd project gate output; in a trusted one the record itself, which its annotators may see",

@@ -382,9 +382,52 @@ class TestGuidelines:
         page.reload()
         expect(page.get_by_text("The guidelines changed")).to_be_hidden()
 
+    def test_they_stand_beside_the_question_and_the_answers_keep_their_place(self, project, enter):
+        open_records(project, 3)
+        page = enter(project, make_annotators(project, 1)[0])
+        panel, words = page.locator("#guidelines"), page.get_by_text("Answer what the person asked for.")
+        answers = page.locator(".choices")
+        expect(words).to_be_visible()
+        at = answers.bounding_box()
+        beside = panel.bounding_box()
+        assert beside["x"] >= at["x"] + at["width"]
+        assert beside["y"] < at["y"]
+        page.keyboard.press("g")
+        expect(words).to_be_hidden()
+        assert answers.bounding_box() == at
+        page.reload()
+        expect(words).to_be_hidden()
+        page.locator("#guidelines > summary").click()
+        expect(words).to_be_visible()
+        page.reload()
+        expect(words).to_be_visible()
+        read_first(page)
+        press(page, "1")
+        shows(page, "record 1")
+        expect(words).to_be_visible()
+
+    def test_on_a_phone_they_open_above_the_answers_and_take_no_more_than_their_part(self, project, enter):
+        open_records(project, 1)
+        guidelines.save_guidelines(
+            project=project, text="\n\n".join(["Read *twice*."] * 40), examples=[], author=project.created_by
+        )
+        page = enter(project, make_annotators(project, 1)[0], viewport={"width": 390, "height": 780})
+        words = page.locator(".guidelines")
+        expect(words).to_be_hidden()
+        page.locator("#guidelines > summary").click()
+        expect(words).to_be_visible()
+        box = words.bounding_box()
+        assert box["y"] + box["height"] <= page.locator(".choices").bounding_box()["y"]
+        assert box["height"] < 780 / 2
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        assert not violations(page)
+
     def test_without_scripts(self, project, enter):
         open_records(project, 2)
         page = enter(project, make_annotators(project, 1)[0], java_script_enabled=False)
+        expect(page.get_by_text("Answer what the person asked for.")).to_be_hidden()
+        page.locator("#guidelines > summary").click()
+        expect(page.get_by_text("Answer what the person asked for.")).to_be_visible()
         self.change(project)
         page.reload()
         page.get_by_role("button", name="Read them").click()

@@ -49,7 +49,7 @@ class ProjectForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 4}),
         required=False,
         label=_("Guidelines"),
-        help_text=_("Shown one key away."),
+        help_text=_("Markdown, shown beside each question."),
     )
     data_kind = forms.ChoiceField(
         choices=DataKind.choices,

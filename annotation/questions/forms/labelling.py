@@ -34,7 +34,14 @@ class LabellingForm(DeclaredForm):
 class GuidelinesForm(forms.Form):
     """What annotators are told, with made-up examples."""
 
-    text = forms.CharField(required=False, widget=forms.Textarea(attrs={"rows": 8}), label=_("Guidelines"))
+    text = forms.CharField(
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 12}),
+        label=_("Guidelines"),
+        help_text=_(
+            "Markdown: # heading, - list, **bold**, `as it is written`, | tables |. It stands beside each question."
+        ),
+    )
     examples = forms.CharField(
         required=False,
         widget=forms.Textarea(attrs={"rows": 6}),

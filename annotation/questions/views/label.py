@@ -301,8 +301,7 @@ def _page(request: HttpRequest, context: dict[str, Any], status: int) -> HttpRes
     part = bool(request.htmx)  # type: ignore[attr-defined]
     if not part or context.get("with_guidelines"):
         project = context["project"]
-        context["guidelines"] = told = guidelines.current_guidelines(project)
-        context["examples"] = [example | {"class": project.classes[example["choice"]]} for example in told.examples]
+        context |= label_parts.guidelines_parts(project, guidelines.current_guidelines(project))
         if sent_back := getattr(project, "sent_back", 0):
             context["sent_back"] = sent_back
         finds_classes = answers.label_type(project).finds_classes

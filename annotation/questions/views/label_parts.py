@@ -20,10 +20,11 @@ from django.utils.translation import gettext as _
 
 from annotation import selectors
 from annotation.choices.class_looks import NO_LOOK, Look, grouped, looks_of
-from annotation.models import Project, QuestionKind
+from annotation.models import Guidelines, Project, QuestionKind
 from annotation.questions.answers import answer_names, label_type, places_in
 from annotation.questions.class_list import is_many, listed_classes
 from annotation.questions.forms.labels import FLAGS, SKIP_REASONS
+from annotation.questions.guideline_text import guidelines_html
 
 # The last is for the eleventh step of a scale.
 KEYS = "1234567890-"
@@ -154,6 +155,15 @@ def list_of(project: Project) -> dict[str, Any]:
         return {}
     groups = [(heading, [classes[place] for place in places]) for heading, places in grouped(looks)]
     return {"class_list": groups, "classes_mark": mark_of(project.classes, looks)}
+
+
+def guidelines_parts(project: Project, shown: Guidelines) -> dict[str, Any]:
+    """Return what the part of a page needs that shows a version, stored or not."""
+    return {
+        "guidelines": shown,
+        "guidelines_shown": guidelines_html(shown.text, _("Guidelines")),
+        "examples": [example | {"class": project.classes[example["choice"]]} for example in shown.examples],
+    }
 
 
 def mark_of(answers: Sequence[str], looks: Sequence[Look]) -> str:

@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from annotation.access import managed_project
-from annotation.models import Query
+from annotation.models import Guidelines, Query
 from annotation.people.identity import person_of
 from annotation.questions import report_selectors
 from annotation.questions.forms.labelling import GuidelinesForm, LabellingForm
@@ -16,6 +16,7 @@ from annotation.questions.forms.labels import FLAGS, SKIP_REASONS
 from annotation.questions.services import guidelines as guidelines_service
 from annotation.questions.services import reports, setting_aside
 from annotation.questions.services.labelling import set_labelling
+from annotation.questions.views.label_parts import guidelines_parts
 
 
 @login_required
@@ -38,12 +39,16 @@ def guidelines(request: HttpRequest, slug: str) -> HttpResponse:
     current = guidelines_service.current_guidelines(project)
     initial = {"text": current.text, "examples": GuidelinesForm.written(current.examples, project.classes)}
     form = GuidelinesForm(request.POST or None, project=project, initial=initial)
+    preview = current
     if request.method == "POST" and form.is_valid():
+        preview = Guidelines(version=current.version, **form.cleaned_data)
+    if request.method == "POST" and form.is_valid() and "preview" not in request.POST:
         saved = guidelines_service.save_guidelines(project=project, author=person_of(request), **form.cleaned_data)
         messages.success(request, _("Saved as version %(version)d.") % {"version": saved.version})
         return redirect("annotation:guidelines", slug=slug)
     earlier = project.guideline_versions.exclude(version=current.version).select_related("author").order_by("-version")
     context = {"project": project, "form": form, "current": current, "earlier": earlier}
+    context |= guidelines_parts(project, preview)
     return render(request, "annotation/guidelines.html", context, status=422 if form.errors else 200)
 
 

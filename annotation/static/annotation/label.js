@@ -24,13 +24,16 @@
 
   function toggle(summary) {
     const details = summary.parentElement;
-    details.open = !details.open;
+    // A click, so that whoever listens for one hears of the key, too.
+    summary.click();
     const inside = details.open && (details.querySelector("[data-first]") || details.querySelector("button"));
     (inside || summary).focus();
   }
 
   function closeAll() {
-    for (const details of document.querySelectorAll("details[open]")) details.open = false;
+    for (const details of document.querySelectorAll("details[open]")) {
+      if (!told.standing(details)) details.open = false;
+    }
     zoom.toggle(false);
     byId("question")?.focus();
   }
@@ -141,6 +144,7 @@
   function somebodyElse() {
     byId("work").replaceWith(byId("somebody-else").content.cloneNode(true));
     byId("others").replaceChildren();
+    byId("told").replaceChildren();
     // It bears the name of who was here before, and its buttons would act for who is here now.
     document.querySelector(".menu")?.remove();
     byId("question").focus({ preventScroll: true });

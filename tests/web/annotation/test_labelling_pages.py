@@ -128,6 +128,15 @@ class TestGuidelines:
             {"text": "goal", "choice": 0, "reason": ""},
         ]
 
+    def test_a_preview_shows_them_and_stores_nothing(self, project, web):
+        address = reverse("annotation:guidelines", args=(project.slug,))
+        sent = {"text": "# Songs\n\n- *all* of them <b>", "examples": "rain? | music | no, a song", "preview": "1"}
+        html = web.post(address, sent).content.decode()
+        assert '<h2 dir="auto">Songs</h2>' in html
+        assert "<em>all</em> of them &lt;b&gt;" in html
+        assert "no, a song</span>" in html
+        assert not Guidelines.objects.exists()
+
     @pytest.mark.parametrize("examples", ["rain?", "rain? | weather", "| music"])
     def test_an_example_that_cannot_be_read_is_named(self, project, web, examples):
         address = reverse("annotation:guidelines", args=(project.slug,))

@@ -254,8 +254,11 @@ class TestReports:
     def test_what_a_manager_writes_is_no_report(self, receiver):
         project = make_project()
         webhooks.add_webhook(project=project, url=f"https://{receiver.name}/", events=["report"])
-        self.report(project)
-        Report.objects.update(kind=ReportKind.RETURNED, comment="look again")
+        (person,), (query,) = make_annotators(project, 1), open_records(project, 1)
+        queue.claim_next(project=project, user=person)
+        said = {"project": project, "query": query, "annotator": person, "comment": "look again"}
+        Report.objects.create(kind=ReportKind.RETURNED, **said)
+        Report.objects.create(kind=ReportKind.REPLY, author=project.created_by, **said)
         assert webhooks.record_events() == 0
 
     def test_where_the_choice_is_secret_nobody_is_told(self, receiver):
