@@ -75,9 +75,16 @@ class ConfigurationFrozen(AnnotationError):
 
 
 class InvalidConfiguration(AnnotationError):
-    """The project's configuration names a combination that is refused; the message says which rule."""
+    """The project's configuration names a combination that is refused; the message says which rule.
+
+    `broken` has the rule of each field, where fields are to blame.
+    """
 
     status = 422
+
+    def __init__(self, message: str, *, broken: Mapping[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.broken = broken or {}
 
 
 class WorkLost(AnnotationError):

@@ -5,3 +5,6 @@ from django.dispatch import Signal
 # Before a limit changes, in the same transaction: `project`, `account`, `epsilon_limit_nano`, `delta_limit_atto`.
 # Whoever printed a lower limit issues it anew; what a receiver raises keeps the limit as it is.
 limit_changing = Signal()
+# Where the classes of a project changed, in the same transaction: `project` as it is now, and its classes `before`.
+# What a receiver raises keeps them as they were.
+classes_changed = Signal()

@@ -6,7 +6,7 @@ from annotation.data.views import data, retention, uploads
 from annotation.gates.views import gate
 from annotation.people.views import crowd, groups, joining, mails, members, tokens
 from annotation.populations import views as populations
-from annotation.projects.views import configuration_files, kind, projects, settings, wizard
+from annotation.projects.views import classes, configuration_files, kind, projects, settings, wizard
 from annotation.questions.views import browsing, label, label_files, labelling, own_answers, participations, quality
 from annotation.questions.views import label_budget as label_budget_views
 from annotation.statement.views import budget, limits, log, statement
@@ -31,6 +31,7 @@ urlpatterns = [
     path("projects/<slug:slug>/settings/configuration.json", configuration_files.download, name="configuration_file"),
     path("projects/<slug:slug>/settings/copy/", configuration_files.copy, name="copy_project"),
     path("projects/<slug:slug>/settings/compare/", configuration_files.compare, name="compare_configurations"),
+    path("projects/<slug:slug>/settings/classes/", classes.classes, name="classes"),
     path("projects/<slug:slug>/settings/kind/", kind.kind, name="kind"),
     path("projects/<slug:slug>/people/", members.people, name="people"),
     path("projects/<slug:slug>/people/<int:membership_id>/remove/", members.remove_member, name="remove_member"),

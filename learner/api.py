@@ -62,7 +62,8 @@ class RecallOut(MeasureOut):
 
 class MeasuresOut(Schema):
     """Macro-F1, the expected calibration error and the bins behind it, the confusion matrix (rows are true classes, in
-    the order of the weights) and the recall of each class; empty of releases from before there were measures.
+    the order of the weights, classes added since behind them) and the recall of each class; empty of releases from
+    before there were measures.
 
     Where a record may have several classes: micro-F1 and each class's precision in place of the matrix.
     """

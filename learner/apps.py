@@ -18,11 +18,12 @@ class LearnerConfig(AppConfig):
     name = "learner"
 
     def ready(self) -> None:
-        """Have cards issued anew before a limit rises; add the learner's choices and models once somebody asks."""
+        """Answer what annotation tells, and add the learner's choices and models once somebody asks."""
         from annotation.projects.selectors import MODEL_SOURCES  # noqa: PLC0415  # settings are loaded by now
-        from annotation.signals import limit_changing  # noqa: PLC0415  # settings are loaded by now
+        from annotation.signals import classes_changed, limit_changing  # noqa: PLC0415  # settings are loaded by now
 
         limit_changing.connect(issue_cards, dispatch_uid="learner.cards")
+        classes_changed.connect(keep_series, dispatch_uid="learner.series")
         CATALOGUE.add_source(learner_choices)
         MODEL_SOURCES.append(newest_models)
 
@@ -32,6 +33,13 @@ def issue_cards(**changing: object) -> None:
     from learner.releases.services import card_issues  # noqa: PLC0415  # loads what only a release needs
 
     card_issues.issue_for_higher_limit(**changing)  # type: ignore[arg-type]  # a signal says nothing of its arguments
+
+
+def keep_series(**changed: object) -> None:
+    """Refuse classes with which trainings leave the series that was paid for."""
+    from learner.pools import series_classes  # noqa: PLC0415  # tables are known by now
+
+    series_classes.refuse_leaving_series(**changed)  # type: ignore[arg-type]  # a signal says nothing of its arguments
 
 
 def newest_models(projects: Collection[int]) -> "Mapping[int, CardModel]":

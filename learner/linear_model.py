@@ -1,5 +1,6 @@
 """The linear model that is released, scored with and written to files: plain numbers and class names."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self, get_args
 
@@ -114,6 +115,32 @@ class LinearModel:
             return (decision_values > 0).astype(np.intp)
         leaders: NDArray[np.intp] = decision_values.argmax(axis=1)
         return leaders
+
+    def knowing(self, classes: Sequence[str]) -> "LinearModel":
+        """Return the model beside further classes, of which it says nothing: their weights are zero.
+
+        Raises
+        ------
+        ValueError
+            If `classes` do not begin with those of the model.
+        """
+        names, known = tuple(classes), len(self.classes)
+        if names[:known] != self.classes:
+            raise ValueError(f"further classes come behind the {known} of the model")
+        if names == self.classes:
+            return self
+        coef, intercept = self.coef, self.intercept
+        if len(coef) == 1:
+            # One decision value speaks for the second class and against the first; under softmax each has half of it.
+            half = 0.5 if self.multiclass == "softmax" else 1.0
+            coef, intercept = (
+                np.vstack([-half * coef, half * coef]),
+                np.concatenate([-half * intercept, half * intercept]),
+            )
+        further = len(names) - known
+        return LinearModel(
+            np.pad(coef, ((0, further), (0, 0))), np.pad(intercept, (0, further)), names, self.multiclass
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return the content of weights.json; Python's shortest float notation keeps every bit."""

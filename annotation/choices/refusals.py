@@ -9,4 +9,4 @@ from privacy.wording import rules_together
 def refuse_broken(broken: Mapping[str, str]) -> None:
     """Refuse settings, naming each field with the rule that it breaks; nothing where none is broken."""
     if broken:
-        raise InvalidConfiguration(rules_together(broken))
+        raise InvalidConfiguration(rules_together(broken), broken=broken)

@@ -9,7 +9,10 @@ from ninja.errors import HttpError
 
 from annotation import access, selectors
 from annotation.choices.catalogue import CATALOGUE, declaration_of
+from annotation.choices.class_changes import FurtherClass
+from annotation.choices.class_looks import LONGEST_GROUP
 from annotation.choices.configuration import frozen_settings
+from annotation.choices.presets import LONGEST_CLASS
 from annotation.choices.services import configurations
 from annotation.errors import InvalidConfiguration
 from annotation.models import Project, Role
@@ -17,7 +20,7 @@ from annotation.people.identity import note_about, person_of
 from annotation.people.services.tokens import Scope
 from annotation.populations.selectors import populations_of
 from annotation.projects.configuration_file import checked_form, file_of, read_file, setting_differences
-from annotation.projects.services import configuring, projects
+from annotation.projects.services import classes, configuring, projects
 from annotation.rest.base import ProjectOut, require_scope
 from annotation.rest.base import router as projects_router
 from annotation.rest.idempotency import idempotent
@@ -101,6 +104,39 @@ def change_configuration(request: HttpRequest, slug: str, body: SettingsIn) -> A
         raise InvalidConfiguration(rules_together(broken))
     stored = configuring.configure_project(project=project, changes=body.settings, actor=person_of(request))
     return _configuration(stored)
+
+
+class ClassIn(Schema):
+    """A class for a project that people work in; it comes behind all others."""
+
+    name: str = Field(max_length=LONGEST_CLASS)
+    words: list[str] = Field([], max_length=100, description="Sentences or example phrases of what belongs to it.")
+    group: str = Field("", max_length=LONGEST_GROUP, description="Heading it stands under.")
+    colour: str = Field("", max_length=20, description="One of the ten names of colours.")
+    known_beforehand: bool = Field(
+        False, description="Whether it is known without the records; names of classes are public, so it must be."
+    )
+
+
+@router.post(
+    "projects/{slug:slug}/configuration/classes",
+    response={201: ProjectOut},
+    summary="Add a class while people work",
+    openapi_extra=write_responses(201, problems=(409,)),
+)
+@idempotent
+def add_class(request: HttpRequest, slug: str, body: ClassIn) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    further = FurtherClass(body.name.strip(), tuple(body.words), body.group.strip(), body.colour)
+    return Status(
+        201,
+        classes.add_class(
+            project=_project(request, slug),
+            further=further,
+            known_beforehand=body.known_beforehand,
+            actor=person_of(request),
+        ),
+    )
 
 
 class ConfigurationFileIO(Schema):

@@ -91,6 +91,10 @@ random_state
         named: NDArray[np.bool_] = self.decision_function(X) > 0
         return named
 
+    def with_further_classes(self, class_sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return released sums with zeros for further classes; the sum of all rows stays the last."""
+        return np.vstack([super().with_further_classes(class_sums[:-1]), class_sums[-1:]])
+
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the probability of each class by itself, shape (n, n_classes); rows do not add up to one."""
         shares: NDArray[np.float64] = expit(self.decision_function(X))

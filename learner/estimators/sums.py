@@ -158,6 +158,10 @@ class PrivateSums(LinearLogisticClassifier):
         self._make_model(rng)
         return self
 
+    def with_further_classes(self, class_sums: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return released class sums of the first of the classes with zeros for those behind them."""
+        return np.pad(class_sums, ((0, len(self._declared_classes()) - len(class_sums)), (0, 0)))
+
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return class probabilities, shape (n, n_classes)."""
         values = self.decision_function(X)

@@ -107,6 +107,11 @@ def coming_events(project: Project, blocks: Sequence[int], *, anew: bool = False
     return events
 
 
+def has_series(project: Project) -> bool:
+    """Say whether a series of secret blocks was opened and goes on."""
+    return _standing(project) is not None
+
+
 def n_blocks(project: Project) -> int:
     """Return how many blocks a pool is divided into; its last part belongs to none."""
     return len(block_rates(first_block_rate(project)))

@@ -91,7 +91,8 @@ def _compared(request: HttpRequest, release: ModelRelease) -> ModelRelease | Non
 def _measured(evaluation: Evaluation, release: ModelRelease) -> dict[str, Any]:
     """Return an evaluation as the page shows it; one made before there were measures has its accuracy alone."""
     found = evaluation.measures
-    classes = release.project.classes
+    # A class that was added since stands behind those that were measured.
+    classes = release.project.classes[: len(found.get("recall", ()))]
     sets = "precision" in found
     matrix = bool(found) and not sets
     return {
@@ -200,7 +201,7 @@ def measure_plot(request: HttpRequest, slug: str, version: int, kind: str, datas
     words = _("Examples by true and predicted class; the page has the numbers.")
     drawn = plots.confusion_plot(
         evaluation.measures["confusion"],
-        found.project.classes,
+        found.project.classes[: len(evaluation.measures["confusion"])],
         title=_("Confusion matrix"),
         words=words,
         axis_names=(_("predicted"), _("true")),

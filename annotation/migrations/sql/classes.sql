@@ -2,3 +2,43 @@
 ALTER TABLE annotation_project ADD CONSTRAINT annotation_project_classes CHECK (
     CASE WHEN jsonb_typeof(classes) = 'array' THEN jsonb_array_length(classes) BETWEEN 2 AND 1000 ELSE false END
 );
+
+-- Once people were asked with them or something was paid for, classes are never another and never in another place: a
+-- stored answer is a place. Further ones may come behind where answers are neither randomised among a declared number of
+-- them nor steps of a scale, and where no stream has paid for its learner.
+CREATE FUNCTION annotation_check_classes() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    asked CONSTANT text := annotation_settings(NEW.configuration_id) ->> 'question_kind';
+BEGIN
+    IF NOT (
+        EXISTS (SELECT FROM annotation_query WHERE project_id = OLD.id)
+        OR EXISTS (
+            SELECT FROM privacy_ledgerentry
+            WHERE account_id IN (OLD.pool_account_id, OLD.labels_account_id) AND kind = 'reserve'
+        )
+    ) THEN
+        RETURN NEW;
+    END IF;
+    IF OLD.oracle <> 'trusted' OR OLD.arrival <> 'pool' OR asked IS NULL OR asked NOT IN ('choose', 'several') THEN
+        RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = TG_NAME,
+            MESSAGE = 'the number of classes never changes after the first charge or question: it is what has a proof';
+    END IF;
+    IF EXISTS (
+        SELECT FROM jsonb_array_elements(OLD.classes) WITH ORDINALITY AS was (name, place)
+        WHERE was.name IS DISTINCT FROM NEW.classes -> (was.place::int - 1)
+    ) THEN
+        RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = TG_NAME,
+            MESSAGE = 'the place of a class never changes after the first charge or question: further ones come behind';
+    END IF;
+    IF EXISTS (
+        SELECT FROM jsonb_array_elements(NEW.classes) name
+        GROUP BY lower(name #>> '{}') HAVING count(*) > 1 OR coalesce(lower(name #>> '{}'), '') !~ '\S'
+    ) THEN
+        RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = TG_NAME,
+            MESSAGE = 'classes have names of their own';
+    END IF;
+    RETURN NEW;
+END $$;
+
+CREATE TRIGGER annotation_project_classes_stay BEFORE UPDATE OF classes ON annotation_project
+    FOR EACH ROW WHEN (OLD.classes IS DISTINCT FROM NEW.classes) EXECUTE FUNCTION annotation_check_classes();

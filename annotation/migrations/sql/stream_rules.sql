@@ -1,5 +1,5 @@
--- A stream pays once, for its whole life, so what it paid for must stay what it does; the same of its document holds
--- `annotation_project_successor`.
+-- A stream pays once, for its whole life, so what it paid for must stay what it does; the same of its classes and document
+-- hold `annotation_project_classes_stay` and `annotation_project_successor`.
 CREATE FUNCTION annotation_check_stream_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF EXISTS (SELECT FROM privacy_ledgerentry WHERE account_id = OLD.pool_account_id AND kind = 'reserve') THEN
@@ -10,8 +10,6 @@ BEGIN
 END $$;
 
 CREATE TRIGGER annotation_project_stream_fixed
-    BEFORE UPDATE OF classes, columns ON annotation_project
-    FOR EACH ROW WHEN (
-        OLD.arrival = 'stream' AND (OLD.classes, OLD.columns) IS DISTINCT FROM (NEW.classes, NEW.columns)
-    )
+    BEFORE UPDATE OF columns ON annotation_project
+    FOR EACH ROW WHEN (OLD.arrival = 'stream' AND OLD.columns IS DISTINCT FROM NEW.columns)
     EXECUTE FUNCTION annotation_check_stream_change();

@@ -9,21 +9,24 @@ from django.db import IntegrityError, transaction
 
 from annotation.choices.account_kind import DELTA_SHARE, broken_on, filter_of
 from annotation.choices.catalogue import default_of
+from annotation.choices.class_changes import growth_hindrance, only_grows
 from annotation.choices.configuration import frozen_settings
 from annotation.choices.gates import ALL_GATE_FIELDS, GATE_FIELDS
 from annotation.choices.presets import PRESETS, broken_rules
+from annotation.choices.refusals import refuse_broken
 from annotation.choices.services import configurations
-from annotation.errors import ConfigurationFrozen, InvalidConfiguration
+from annotation.errors import ConfigurationFrozen
 from annotation.log.history import is_charged
 from annotation.models import Project
 from annotation.projects.services import answers_accounts
 from annotation.questions.services import labelling
+from annotation.signals import classes_changed
 from annotation.work.services import jobs
 from privacy.accounting.units import ATTO, NANO, delta_limit_to_atto, epsilon_limit_to_nano
 from privacy.models import BudgetAccount
 from privacy.selectors import quota_of
 from privacy.services import ledger, populations
-from privacy.wording import rules_together, say
+from privacy.wording import say
 
 
 def limits_of(project: Project) -> dict[str, float | None]:
@@ -56,10 +59,7 @@ def configure_project(*, project: Project, changes: Mapping[str, Any], actor: Ab
             wanted = {name: value for name, value in changes.items() if standing.get(name, default_of(name)) != value}
             if wanted.get("gate_kind"):
                 wanted |= dict.fromkeys(name for name in _other_gate_fields(wanted["gate_kind"]))
-            if stuck := frozen_settings(locked).keys() & wanted.keys():
-                raise ConfigurationFrozen(
-                    say("These settings are fixed by now: {stuck}.", stuck=", ".join(sorted(stuck)))
-                )
+            _refuse_frozen(locked, wanted)
             settings = configurations.settings_with(locked, wanted) | limits_of(locked) | wanted
             if settings["labels_epsilon"] is None:
                 settings["labels_epsilon"] = _limit_of_answers(locked)
@@ -67,8 +67,7 @@ def configure_project(*, project: Project, changes: Mapping[str, Any], actor: Ab
             broken = broken_rules(settings)
             if charged:
                 broken |= broken_on(settings, locked.pool_account.filter)
-            if broken:
-                raise InvalidConfiguration(rules_together(broken))
+            refuse_broken(broken)
             kind = kind_of_account(locked, settings)
             if "privacy_unit" in wanted or kind != locked.pool_account.filter:
                 wanted["pool_account"] = account_of_terms(locked, settings["privacy_unit"], kind, actor)
@@ -87,6 +86,8 @@ def configure_project(*, project: Project, changes: Mapping[str, Any], actor: Ab
                 wanted["labels_account"] = labels
             if wanted:
                 locked.save(update_fields=configurations.set_settings(project=locked, changes=wanted, actor=actor))
+                if "classes" in wanted:
+                    classes_changed.send(sender=Project, project=locked, before=standing["classes"])
                 jobs.send_project_changed(locked.pk)
     except IntegrityError as error:
         raise ConfigurationFrozen("Something was paid for under these settings meanwhile, so they stay.") from error
@@ -94,6 +95,16 @@ def configure_project(*, project: Project, changes: Mapping[str, Any], actor: Ab
     if standing["encounter_limit"] is None and locked.encounter_limit is not None:
         labelling.note_encounters(locked)
     return locked
+
+
+def _refuse_frozen(project: Project, wanted: Mapping[str, Any]) -> None:
+    """Refuse what is fixed by now; classes that people are asked with may get further ones behind them."""
+    stuck = frozen_settings(project).keys() & wanted.keys()
+    if "classes" in stuck and only_grows(project.classes, wanted["classes"]):
+        refuse_broken({"classes": rule} if (rule := growth_hindrance(project.settings)) else {})
+        stuck -= {"classes"}
+    if stuck:
+        raise ConfigurationFrozen(say("These settings are fixed by now: {stuck}.", stuck=", ".join(sorted(stuck))))
 
 
 def _other_gate_fields(kind: str) -> set[str]:

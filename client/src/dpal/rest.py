@@ -14,6 +14,7 @@ from dpal.rest_documents import (
     ChannelOut,
     CheckpointOut,
     ChoiceOut,
+    ClassIn,
     CommentIn,
     CommentOut,
     CommentToIn,
@@ -229,6 +230,13 @@ class Rest:
         return cast(
             "ConfigurationOut",
             self.site.call("PATCH", f"projects/{quoted(str(slug))}/configuration", body=body, key=key),
+        )
+
+    def add_class(self, slug: str, body: ClassIn, *, key: str = "") -> ProjectOut:
+        """Add a class while people work."""
+        return cast(
+            "ProjectOut",
+            self.site.call("POST", f"projects/{quoted(str(slug))}/configuration/classes", body=body, key=key),
         )
 
     def get_configuration_file(self, slug: str) -> ConfigurationFileIO:

@@ -155,6 +155,14 @@ class ClassGroupOut(TypedDict):
     classes: list[int]
 
 
+class ClassIn(TypedDict):
+    name: str
+    words: NotRequired[list[str]]
+    group: NotRequired[str]
+    colour: NotRequired[str]
+    known_beforehand: NotRequired[bool]
+
+
 class CommentIn(TypedDict):
     text: str
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 from django.conf import settings
@@ -39,6 +39,7 @@ from privacy.wording import say
 
 logger = logging.getLogger(__name__)
 KEPT_DIGESTS = 10_000
+Scalar = TypeVar("Scalar", np.float64, np.bool_)
 _digested: dict[tuple[int, ...], str] = {}
 
 
@@ -170,7 +171,7 @@ def score_model(model: LinearModel, dataset: Dataset) -> Score:
     described = version_zero.described_model(dataset.project)
     if model.names_sets:
         return _score_sets(model, dataset, values, truth, None if described is None else described.decision_function(X))
-    counts = count_outcomes(model.probabilities(values), model.leaders(values), truth)
+    counts = count_outcomes(_beside_added(model.probabilities(values), dataset), model.leaders(values), truth)
     found = measures(counts)
     if described is not None:
         right = int((described.leaders(described.decision_function(X)) == truth).sum())
@@ -186,12 +187,12 @@ def _score_sets(
     described: NDArray[np.float64] | None,
 ) -> Score:
     """Measure a model of sets: right is whoever is given all its classes and no other; words alone name one class."""
-    truth = set_members(numbers, len(model.classes))
-    members = model.members(values)
-    found = set_measures(members, model.probabilities(values), truth)
+    members = _beside_added(model.members(values), dataset)
+    truth = set_members(numbers, members.shape[1])
+    found = set_measures(members, _beside_added(model.probabilities(values), dataset), truth)
     if described is not None:
         leaders = described.argmax(axis=1) if described.ndim == 2 else (described > 0).astype(np.intp)
-        named = np.eye(len(model.classes), dtype=np.bool_)[leaders]
+        named = np.eye(members.shape[1], dtype=np.bool_)[leaders]
         right = sets_right(named, truth)
         micro, macro = f1_scores((named & truth).sum(axis=0), named.sum(axis=0) + truth.sum(axis=0))
         found["version_0"] = {
@@ -211,7 +212,13 @@ def public_outcomes(model: LinearModel, datasets: Sequence[Dataset]) -> Outcomes
     probabilities = np.concatenate([model.probabilities(model.decision_function(X)) for X, _truth in found])
     truth = np.concatenate([truth for _X, truth in found])
     names = tuple(dataset.name for dataset in datasets)
-    return Outcomes(probabilities, set_members(truth, len(model.classes)) if model.names_sets else truth, names)
+    there_are = max(len(dataset.project.classes) for dataset in datasets)
+    return Outcomes(probabilities, set_members(truth, there_are) if model.names_sets else truth, names)
+
+
+def _beside_added(said: NDArray[Scalar], dataset: Dataset) -> NDArray[Scalar]:
+    """Return what a model says of each class, shape (n, n_classes), with nothing for those that were added after it."""
+    return np.pad(said, ((0, 0), (0, len(dataset.project.classes) - said.shape[1])))
 
 
 def _labelled(dataset: Dataset) -> tuple[NDArray[Any], NDArray[np.int64]]:

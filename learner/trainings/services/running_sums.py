@@ -2,9 +2,11 @@
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from django.db.models import QuerySet
 from numpy.typing import NDArray
 
 from annotation.models import Project
@@ -30,14 +32,13 @@ class Earlier:
 def earlier_sums(run: TrainingRun, estimator: PrivateEstimator, featurizer: Featurizer) -> Earlier | None:
     """Return the released sums of all blocks before, None where there are none of this shape.
 
-    Another featuriser, other classes or another constant column begin anew: such sums do not add up. Each block has the
-    same noise, so a block counts by its public rate.
+    Another featuriser or another constant column begin anew: such sums do not add up. A class that was added since has
+    none in the blocks before: zeros take its place, which is computing with what was released. Each block has the same
+    noise, so a block counts by its public rate.
     """
     if run.block is None or not isinstance(estimator, PrivateSums):
         return None
-    known = ReleasedSums.objects.filter(
-        run__project=run.project, shape=_shape(run.project, estimator, featurizer)
-    ).order_by("-run__version")
+    known = _that_add_up(run.project, estimator, featurizer)
     stored = known.first()
     if stored is None:
         return None
@@ -46,10 +47,18 @@ def earlier_sums(run: TrainingRun, estimator: PrivateEstimator, featurizer: Feat
     own = every[(run.block.block or 1) - 1]
     of_earlier, of_own = weights_of_block(before, own)
     moments = None if stored.moments is None else _matrix(stored.moments, stored.dimension)
-    sums = NoisySums(
-        moments, _matrix(stored.class_sums, stored.dimension), stored.moment_variance, stored.class_variance
-    )
+    class_sums = estimator.with_further_classes(_matrix(stored.class_sums, stored.dimension))
+    sums = NoisySums(moments, class_sums, stored.moment_variance, stored.class_variance)
     return Earlier(sums.times(of_earlier), of_own)
+
+
+def _that_add_up(project: Project, estimator: PrivateSums, featurizer: Featurizer) -> QuerySet[ReleasedSums]:
+    """Return the sums of the project's classes, or of the first of them, the newest first."""
+    stored = ReleasedSums.objects.filter(run__project=project).order_by("-run__version")
+    shapes = set(stored.order_by().values_list("shape", flat=True).distinct())
+    numbers = range(len(project.classes), 1, -1)
+    wanted = [shape for n in numbers if (shape := _shape(project.classes[:n], estimator, featurizer)) in shapes]
+    return stored.filter(shape__in=wanted)
 
 
 def store_sums(run: TrainingRun, estimator: PrivateEstimator, featurizer: Featurizer, entry: LedgerEntry) -> None:
@@ -60,7 +69,7 @@ def store_sums(run: TrainingRun, estimator: PrivateEstimator, featurizer: Featur
     ReleasedSums.objects.create(
         run=run,
         entry=entry,
-        shape=_shape(run.project, estimator, featurizer),
+        shape=_shape(run.project.classes, estimator, featurizer),
         moments=None if sums.moments is None else sums.moments.tobytes(),
         class_sums=sums.class_sums.tobytes(),
         dimension=sums.class_sums.shape[1],
@@ -73,10 +82,10 @@ def _matrix(stored: bytes | memoryview, dimension: int) -> NDArray[np.float64]:
     return np.frombuffer(bytes(stored), dtype=np.float64).reshape(-1, dimension).copy()
 
 
-def _shape(project: Project, estimator: PrivateSums, featurizer: Featurizer) -> str:
+def _shape(classes: Sequence[str], estimator: PrivateSums, featurizer: Featurizer) -> str:
     said = {
         "features": [featurizer.kind, featurizer.parameters()],
-        "classes": list(project.classes),
+        "classes": list(classes),
         "constant": estimator.intercept_scaling,
         "norm_bound": estimator.norm_bound,
         "moments": estimator.moment_share > 0,

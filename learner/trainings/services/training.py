@@ -50,7 +50,7 @@ def train_model(*, run_id: str) -> None:
         featurizer = features.ready_featurizer(run.project)
         # A secret block builds on the release before it, which is public: disjoint blocks share no record.
         prior = selectors.newest_release(run.project) if run.block else None
-        start = LinearModel.from_json(prior.weights) if prior else _start(run.project)
+        start = _leaning(LinearModel.from_json(prior.weights), run.project) if prior else _start(run.project)
         estimator = estimator_of(run.project, featurizer, prior=start)
         earlier = running_sums.earlier_sums(run, estimator, featurizer)
         if earlier is not None:
@@ -97,7 +97,13 @@ def _free_use(run: TrainingRun, gates: list[LedgerEntry], staged: StagedRelease)
 
 def _start(project: Project) -> LinearModel | None:
     """Return what a first training leans on: a model of examples, else one of the words about the classes."""
-    return warm_start.start_model(project) or version_zero.described_prior(project)
+    start = warm_start.start_model(project)
+    return version_zero.described_prior(project) if start is None else _leaning(start, project)
+
+
+def _leaning(model: LinearModel, project: Project) -> LinearModel:
+    """Return a model made of fewer classes as a training of all of today's leans on it."""
+    return model.knowing(tuple(project.classes))
 
 
 def _event(run: TrainingRun, estimator: PrivateEstimator, featurizer: Featurizer) -> Event:

@@ -94,7 +94,7 @@ def test_what_a_stream_paid_for_never_changes():
     write_settings(project, screen_high=0.4)
     ledger.reserve(account=project.pool_account, event=RandomChoiceEvent(1), purpose="test", key=uuid4())
     write_settings(project, windows_ahead=3, updates_per_release=2)
-    fixed, goes_on = "annotation_project_stream_fixed", "annotation_project_successor"
+    fixed, goes_on = "annotation_project_classes_stay", "annotation_project_successor"
     for change, rule in (
         ({"screen_high": 0.5}, goes_on),
         ({"screen_low": 0.2}, goes_on),

@@ -82,3 +82,20 @@ def test_impossible_models_are_refused(coef, intercept, classes, multiclass):
 def test_incomplete_weights_are_refused(body):
     with pytest.raises(ValueError):
         LinearModel.from_json(body)
+
+
+@pytest.mark.parametrize("multiclass", ["one_vs_rest", "softmax"])
+@pytest.mark.parametrize("known", [2, 3])
+def test_beside_further_classes_a_model_says_of_its_own_what_it_said(known, multiclass):
+    rng = np.random.default_rng(5)
+    outputs, names = 1 if known == 2 else known, tuple("abc"[:known])
+    model = LinearModel(rng.normal(size=(outputs, 4)), rng.normal(size=outputs), names, multiclass)
+    beside = model.knowing([*names, "further"])
+    X = rng.normal(size=(50, 4))
+    own = beside.probabilities(beside.decision_function(X))[:, :known]
+    np.testing.assert_allclose(own / own.sum(axis=1, keepdims=True), model.predict_proba(X), rtol=1e-9)
+    assert not beside.coef[known:].any()
+    assert beside.classes == (*names, "further")
+    assert model.knowing(names) is model
+    with pytest.raises(ValueError, match="come behind"):
+        model.knowing(["further", *names])

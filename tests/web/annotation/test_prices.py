@@ -33,6 +33,7 @@ ROWS = b"text,who\n" + b"".join(b"nobody says this %d,p%d\n" % (n, n) for n in r
 # that costs stands where it is declared.
 FREE = """
     annotation:add_checks annotation:change_limit annotation:change_questions annotation:comment
+    annotation:classes api:add_class
     annotation:compare_answers annotation:configuration annotation:copy_project annotation:correct_answer
     annotation:crowd_done annotation:crowd_links annotation:drop_view
     annotation:keep_view api:change_questions api:drop_view api:keep_view

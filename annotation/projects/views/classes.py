@@ -1,0 +1,68 @@
+"""The classes of a project as they stand, and a further one while people work."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+
+from annotation.access import managed_project
+from annotation.choices.class_looks import looks_of
+from annotation.errors import ConfigurationFrozen, InvalidConfiguration
+from annotation.models import Project
+from annotation.people.identity import person_of
+from annotation.projects.forms.classes import COLOUR_NAMES, FurtherClassForm
+from annotation.projects.services import classes as project_classes
+from annotation.questions.class_list import listed_classes
+from annotation.wording import told
+
+
+@login_required
+def classes(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show the classes; add one, as far as the answers so far still mean what they meant."""
+    project = managed_project(request, slug)
+    form = FurtherClassForm(request.POST or None, project=project)
+    if request.method == "POST" and form.is_valid() and _added(request, project, form):
+        messages.success(request, _("Added. Annotators see it from their next question on."))
+        return redirect("annotation:classes", slug=slug)
+    rule = project_classes.hindrance_of(project)
+    context = {
+        "project": project,
+        "form": form,
+        "rows": _rows(project),
+        "hindrance": told(rule) if rule else "",
+    }
+    return render(request, "annotation/classes.html", context, status=422 if form.errors else 200)
+
+
+def _added(request: HttpRequest, project: Project, form: FurtherClassForm) -> bool:
+    """Store the class and say so, or show in the form what it breaks."""
+    try:
+        project_classes.add_class(
+            project=project,
+            further=form.further(),
+            known_beforehand=form.cleaned_data["known_beforehand"],
+            actor=person_of(request),
+        )
+    except InvalidConfiguration as error:
+        form.blame(error)
+    except ConfigurationFrozen as error:
+        form.add_error(None, told(str(error)))
+    return not form.errors
+
+
+def _rows(project: Project) -> list[dict[str, Any]]:
+    names = tuple(str(name) for name in project.classes)
+    looks = looks_of(project.settings, names)
+    listed = listed_classes(names, tuple(project.settings.get("class_descriptions") or ()), looks)
+    return [
+        {
+            "name": one.name,
+            "group": one.look.group,
+            "colour": COLOUR_NAMES.get(one.look.colour, ""),
+            "words": one.words,
+        }
+        for one in listed
+    ]

@@ -1,0 +1,128 @@
+"""After a class was added trainings learn one more, at the price they had; what was released keeps its list."""
+
+import numpy as np
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from annotation.choices.class_changes import FurtherClass
+from annotation.models import Consensus, Membership, Role
+from annotation.projects.services.classes import add_class
+from annotation.questions.services import labels, queue
+from learner.models import Evaluation, ModelRelease
+from learner.models.sums import ReleasedSums
+from learner.releases.services import releases
+from learner.rounds.services import secret_rounds
+from learner.selectors import training_event
+from tests import learning
+from tests.factories import make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+CONSTANT = 0.3
+# So little noise that counts can be read off the sums.
+QUIET = {"training_epsilon": 60.0, "training_delta": 1e-6, "pool_epsilon": 400.0, "pool_delta": 1e-3}
+SECRET = [
+    {"estimator": "sums", "features": "planned", "text_columns": 16},
+    {"estimator": "planned", "features": "planned", "text_columns": 16, "smoothing": 1.0},
+    {"estimator": "softmax_steps", "features": "planned", "text_columns": 16},
+]
+OPEN = [
+    {"estimator": "logistic", "training_delta": 0.0},
+    {"estimator": "huber_svm_gaussian"},
+    {"estimator": "sums"},
+]
+
+
+def add(project, name="spare part"):
+    return add_class(project=project, further=FurtherClass(name), known_beforehand=True, actor=project.created_by)
+
+
+def label_all(project, *, most=10**9):
+    """Answer what is open; of the classes in turn, so that the further one has answers."""
+    person = make_user()
+    Membership.objects.get_or_create(project=project, user=person, role=Role.ANNOTATOR)
+    answered = 0
+    while answered < most and (held := queue.claim_next(project=project, user=person)) is not None:
+        labels.submit_label(assignment=held, choice=answered % len(project.classes))
+        answered += 1
+    return answered
+
+
+def pages_of(project):
+    client = Client()
+    client.force_login(project.created_by)
+    for version in (1, 2):
+        page = client.get(reverse("learner:release", args=[project.slug, version]))
+        assert page.status_code == 200
+        yield page.content.decode()
+
+
+def checked(project):
+    """The two releases know the classes of their times and were measured on sets of before and after."""
+    rows = [[text, "spare part" if place % 2 else "tool"] for place, text in enumerate(learning.sentences(10, seed=4))]
+    learning.upload(project, rows, ["text", "label"], role="public_test")
+    for release in ModelRelease.objects.all():
+        releases.evaluate_release(release=release)
+    first, second = ModelRelease.objects.order_by("version")
+    assert first.weights["classes"] == ["fruit", "tool"]
+    assert second.weights["classes"] == ["fruit", "tool", "spare part"]
+    assert Evaluation.objects.count() == 4
+    late = first.evaluations.get(dataset__project=project, examples=10)
+    # Half of the examples are of a class that the first never names.
+    assert [sum(row) for row in late.measures["confusion"]] == [0, 5, 5]
+    assert all(row[2] == 0 for row in late.measures["confusion"])
+    _one, other = pages_of(project)
+    assert "spare part" in other
+    return first, second
+
+
+@pytest.mark.parametrize("chosen", SECRET, ids=lambda each: each["estimator"])
+def test_the_next_secret_block_learns_one_class_more_within_its_series(chosen):
+    project = learning.open_secret(make_user(), maximum_releases=None, **(QUIET | chosen))
+    learning.fill_trusted(project, number=200)
+    learning.run_to_release(project, make_user(), version=1)
+    before = training_event(project)
+    project = add(project)
+    after = training_event(project)
+    assert (before.kind, after.kind) == ("secret_block", "secret_block")
+    assert after.cost().epsilon == pytest.approx(before.cost().epsilon, rel=1e-6)
+    learning.work_off(project)
+    n = label_all(project)
+    assert n > 10
+    secret_rounds.close_block(project=project)
+    learning.work_off(project, version=2)
+    checked(project)
+
+
+def test_sums_of_blocks_before_have_none_of_the_further_class():
+    project = learning.open_secret(make_user(), maximum_releases=None, **(QUIET | SECRET[0]))
+    learning.fill_trusted(project, number=200)
+    learning.run_to_release(project, make_user(), version=1)
+    project = add(project)
+    learning.work_off(project)
+    label_all(project)
+    secret_rounds.close_block(project=project)
+    learning.work_off(project, version=2)
+    second = ReleasedSums.objects.get(run__version=2)
+    counts = np.frombuffer(bytes(second.class_sums)).reshape(-1, second.dimension)[:, -1] / CONSTANT
+    truth = np.bincount(Consensus.objects.values_list("choice", flat=True), minlength=3)
+    assert counts == pytest.approx(truth, abs=3)
+    settled = Consensus.objects.filter(query__round_number=2)
+    assert counts[2] == pytest.approx(settled.filter(choice=2).count(), abs=3)
+    assert counts.sum() > settled.count() + 20
+
+
+@pytest.mark.parametrize("chosen", OPEN, ids=lambda each: each["estimator"])
+def test_the_next_training_on_all_answers_learns_one_class_more(chosen):
+    project = learning.open_trusted(
+        make_user(), selection="random", maximum_releases=None, round_size=20, labels_per_release=20, **(QUIET | chosen)
+    )
+    learning.fill_trusted(project, number=80)
+    learning.run_to_release(project, make_user(), version=1)
+    price = training_event(project).cost()
+    project = add(project)
+    assert training_event(project).cost().epsilon == pytest.approx(price.epsilon, rel=1e-6)
+    learning.work_off(project)
+    label_all(project)
+    learning.work_off(project, version=2)
+    checked(project)

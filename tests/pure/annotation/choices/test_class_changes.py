@@ -1,0 +1,74 @@
+"""A further class: what it breaks by itself, what is stored with it, and where none may come."""
+
+import pytest
+
+from annotation.choices.class_changes import (
+    CROWD,
+    FIXED_ANSWERS,
+    STREAM,
+    FurtherClass,
+    broken_class,
+    grown_settings,
+    growth_hindrance,
+    only_grows,
+)
+
+CLASSES = ["Sport", "music"]
+
+
+@pytest.mark.parametrize(
+    ("further", "field", "rule"),
+    [
+        (FurtherClass(" "), "name", "needs a name"),
+        (FurtherClass("n" * 201), "name", "at most 200 letters"),
+        (FurtherClass("sport"), "name", "of this name already"),
+        (FurtherClass("a\nb"), "name", "control characters"),
+        (FurtherClass("a", ("one\x00",)), "words", "control characters"),
+        (FurtherClass("a: b", ("one",)), "words", "colon in its name"),
+        (FurtherClass("a", group="g" * 61), "group", "at most 60 letters"),
+        (FurtherClass("a", group="\x07"), "group", "control characters"),
+        (FurtherClass("a", colour="gold"), "colour", "one of red"),
+    ],
+)
+def test_a_class_is_refused_at_its_field_with_the_rule(further: FurtherClass, field: str, rule: str) -> None:
+    broken = broken_class(CLASSES, further)
+    assert list(broken) == [field]
+    assert rule in broken[field]
+
+
+def test_the_thousandth_class_is_the_last() -> None:
+    names = [f"class {place}" for place in range(1000)]
+    assert broken_class(names[:999], FurtherClass("one more")) == {}
+    assert "at most 1,000" in broken_class(names, FurtherClass("one more"))["name"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "rule"),
+    [
+        ({"oracle": "crowd", "arrival": "pool", "question_kind": "choose"}, CROWD),
+        ({"oracle": "trusted", "arrival": "stream", "question_kind": "choose"}, STREAM),
+        ({"oracle": "trusted", "arrival": "pool", "question_kind": "rating"}, FIXED_ANSWERS),
+        ({"oracle": "trusted", "arrival": "pool", "question_kind": "confirm"}, FIXED_ANSWERS),
+        ({"oracle": "trusted", "arrival": "pool", "question_kind": "choose"}, ""),
+        ({"oracle": "trusted", "arrival": "pool", "question_kind": "several"}, ""),
+    ],
+)
+def test_where_classes_may_grow(settings: dict[str, str], rule: str) -> None:
+    assert growth_hindrance(settings) == rule
+
+
+def test_only_what_comes_behind_grows() -> None:
+    assert only_grows(["a", "b"], ["a", "b", "c"])
+    for after in (["a", "b"], ["b", "a", "c"], ["a", "c", "b"], ["c", "a", "b"], ["a"]):
+        assert not only_grows(["a", "b"], after)
+
+
+def test_what_stands_about_a_class_comes_behind_what_stands_there() -> None:
+    settings = {"classes": CLASSES, "class_groups": ["Sport: Free time"], "class_colours": None}
+    assert grown_settings(settings, FurtherClass("film", ("a film", "a cinema"), "Free time", "red")) == {
+        "classes": ["Sport", "music", "film"],
+        "class_descriptions": ["film: a film", "film: a cinema"],
+        "class_groups": ["Sport: Free time", "film: Free time"],
+        "class_colours": ["film: red"],
+    }
+    assert grown_settings(settings, FurtherClass("film")) == {"classes": ["Sport", "music", "film"]}

@@ -1,0 +1,139 @@
+"""The page of a project's classes and its route: who may add one, what is refused at which field, what is told."""
+
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from annotation.choices.class_changes import CROWD
+from annotation.models import Project, Role
+from annotation.people.services import tokens
+from annotation.people.services.tokens import Scope
+from tests.factories import add_members, make_candidates, make_project, make_user, open_preset, open_records
+
+pytestmark = pytest.mark.django_db
+TYPED = {"name": "film", "words": "a cinema\n\n the pictures ", "group": "Free time", "colour": "red"}
+
+
+@pytest.fixture
+def manager():
+    return make_user("manager")
+
+
+@pytest.fixture
+def client(manager):
+    browser = Client()
+    browser.force_login(manager)
+    return browser
+
+
+@pytest.fixture
+def project(manager):
+    opened = open_preset(manager, "pool-experts", selection="random")
+    open_records(opened, 3)
+    return opened
+
+
+def page_of(project):
+    return reverse("annotation:classes", args=[project.slug])
+
+
+def test_a_class_with_all_that_stands_about_it_is_added_and_told(client, project):
+    assert client.post(page_of(project), TYPED | {"known_beforehand": "on"}).status_code == 302
+    project.refresh_from_db()
+    assert project.classes == ["yes", "no", "film"]
+    assert project.settings["class_descriptions"] == ["film: a cinema", "film: the pictures"]
+    page = client.get(page_of(project))
+    assert page.context["rows"][2] == {
+        "name": "film",
+        "group": "Free time",
+        "colour": "red",
+        "words": ("a cinema", "the pictures"),
+    }
+    settings = client.get(reverse("annotation:settings", args=[project.slug])).content.decode()
+    assert page_of(project) in settings
+    assert "yes, no, film" in settings
+    assert "Added a class" in settings
+
+
+@pytest.mark.parametrize(
+    ("typed", "field", "rule"),
+    [
+        ({"name": ""}, "name", "required"),
+        ({"name": "YES"}, "name", "of this name already"),
+        ({"name": "a: b"}, "words", "colon"),
+        ({"words": "w" * 500}, "words", "500 letters"),
+        ({"colour": "gold"}, "colour", "not one of"),
+        ({"known_beforehand": ""}, "known_beforehand", "required"),
+    ],
+)
+def test_what_is_wrong_is_said_at_its_field(client, project, typed, field, rule):
+    page = client.post(page_of(project), TYPED | {"known_beforehand": "on"} | typed)
+    assert page.status_code == 422
+    assert list(page.context["form"].errors) == [field]
+    assert rule in page.context["form"].errors[field][0]
+    assert Project.objects.get(pk=project.pk).classes == ["yes", "no"]
+
+
+def test_where_none_may_come_the_page_says_the_rule_and_has_no_form(client, manager):
+    crowd = make_project(oracle="crowd")
+    add_members(crowd, manager, role=Role.MANAGER)
+    make_candidates(crowd, ["passed"])
+    page = client.get(page_of(crowd))
+    assert page.context["hindrance"] == CROWD
+    assert 'name="known_beforehand"' not in page.content.decode()
+    assert client.post(page_of(crowd), TYPED | {"known_beforehand": "on"}).status_code == 422
+
+
+def test_annotators_see_it_from_the_next_question_on(client, project):
+    person, browser = make_user(), Client()
+    add_members(project, person, role=Role.ANNOTATOR)
+    browser.force_login(person)
+    label = reverse("annotation:label", args=[project.slug])
+    assert "film" not in browser.get(label).content.decode()
+    client.post(page_of(project), TYPED | {"known_beforehand": "on"})
+    assert "film" in browser.get(label).content.decode()
+
+
+def rest(user, *scopes):
+    _, secret = tokens.create_token(user=user, name="test", scopes=list(scopes), lifetime=timedelta(days=1))
+    return Client(headers={"Authorization": f"Bearer {secret}"})
+
+
+def sent(caller, project, **changes):
+    body = {"name": "film", "words": ["a cinema"], "known_beforehand": True} | changes
+    address = f"/api/v1/projects/{project.slug}/configuration/classes"
+    return caller.post(address, body, content_type="application/json", headers={"Idempotency-Key": str(uuid4())})
+
+
+def test_a_program_adds_a_class_as_the_page_does(manager, project):
+    caller = rest(manager, Scope.PROJECTS_WRITE, Scope.PROJECTS_READ)
+    reply = sent(caller, project, group="Free time", colour="red")
+    assert (reply.status_code, reply.json()["classes"]) == (201, ["yes", "no", "film"])
+    document = caller.get(f"/api/v1/projects/{project.slug}/configuration").json()["document"]
+    assert document["labelling"]["class_descriptions"] == ["film: a cinema"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"known_beforehand": False}, "known_beforehand"),
+        ({"name": "no"}, "name"),
+        ({"name": "two\nlines"}, "name"),
+        ({"colour": "gold"}, "colour"),
+    ],
+)
+def test_a_program_is_told_the_field_and_the_rule(manager, project, changes, field):
+    reply = sent(rest(manager, Scope.PROJECTS_WRITE), project, **changes)
+    assert reply.status_code == 422
+    assert field in reply.json()["detail"]
+    assert Project.objects.get(pk=project.pk).classes == ["yes", "no"]
+
+
+def test_nobody_else_adds_one(project):
+    engineer = make_user()
+    add_members(project, engineer, role=Role.ENGINEER)
+    assert sent(rest(engineer, Scope.PROJECTS_WRITE), project).status_code == 404
+    assert sent(rest(project.created_by, Scope.PROJECTS_READ), project).status_code == 403
