@@ -10,6 +10,12 @@ class AnnotationError(Exception):
     status = 409
 
 
+class AddressRefused(AnnotationError):
+    """An address is none that the site may send to."""
+
+    status = 422
+
+
 class InvalidUpload(AnnotationError):
     """The file or its mapping cannot be read at all; nothing was stored."""
 
@@ -68,6 +74,16 @@ class RoleRefused(AnnotationError):
 
 class LimitRequestRefused(AnnotationError):
     """A request for a higher limit cannot be made, or not be decided on like this."""
+
+
+class StudyRefused(AnnotationError):
+    """A study on a crowd platform cannot be opened, moved, decided on or paid like this; `field` is what is wrong."""
+
+    status = 422
+
+    def __init__(self, message: str, *, field: str = "") -> None:
+        super().__init__(message)
+        self.field = field
 
 
 class ConfigurationFrozen(AnnotationError):

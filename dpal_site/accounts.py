@@ -1,7 +1,5 @@
 """How allauth behaves here: who may sign up, whose email must be confirmed, how second factors are stored."""
 
-import base64
-import hashlib
 import secrets
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +12,6 @@ from allauth.account.utils import get_next_redirect_url
 from allauth.core.internal import ratelimit
 from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
-from cryptography.fernet import Fernet
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.hashers import make_password
@@ -23,6 +20,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import Resolver404, resolve, reverse
 from django.utils.translation import gettext as _
 
+from annotation.digests import sealer
 from annotation.errors import GroupRefused, LinkEnded, RoleRefused, TooOften
 from annotation.log.services import history
 from annotation.people.services import invitations
@@ -30,6 +28,7 @@ from dpal_site import guessing
 from dpal_site.first_account import may_make_first
 from dpal_site.monitoring import security
 
+SECOND_FACTORS = b"second factors"
 FAILURES_OF_ONE_ADDRESS = "10/m/ip"
 
 
@@ -183,14 +182,8 @@ class SecondFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
 
     def encrypt(self, text: str) -> str:
         """Seal a secret."""
-        return _sealer().encrypt(text.encode()).decode()
+        return sealer(SECOND_FACTORS).encrypt(text.encode()).decode()
 
     def decrypt(self, encrypted_text: str) -> str:
         """Open a secret."""
-        return _sealer().decrypt(encrypted_text.encode()).decode()
-
-
-def _sealer() -> Fernet:
-    # A key of its own, drawn from the one that never changes.
-    key = hashlib.blake2b(b"second factors", key=settings.PSEUDONYM_KEY.encode()[:64], digest_size=32).digest()
-    return Fernet(base64.urlsafe_b64encode(key))
+        return sealer(SECOND_FACTORS).decrypt(encrypted_text.encode()).decode()

@@ -371,6 +371,11 @@ WEBHOOK_CA_FILE = env.str("WEBHOOK_CA_FILE", "")
 # The one host:port of this machine that tests may send to; nothing in the environment can set it.
 WEBHOOK_LOOPBACK_IN_TESTS = ""
 
+# Prolific's interface, https://api.prolific.com, where an administrator lets projects open studies there; else empty.
+PROLIFIC_URL = env.str("PROLIFIC_URL", "")
+# The one host:port of this machine that tests ask instead, in plain HTTP; nothing in the environment can set it.
+PROLIFIC_LOOPBACK_IN_TESTS = ""
+
 # Language models that may answer behind a gate, with their keys, and the hosts they may be asked at.
 LANGUAGE_MODELS = language_models.named()
 LANGUAGE_MODEL_HOSTS = language_models.hosts("LANGUAGE_MODEL_HOSTS")

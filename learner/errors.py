@@ -66,7 +66,7 @@ class ChannelRefused(LearnerError):
 
 
 class WebhookRefused(LearnerError):
-    """An address is none that the site may send to."""
+    """A webhook is told of nothing."""
 
     status = 422
 

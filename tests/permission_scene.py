@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from annotation.data.services import drafts
 from annotation.models import Assignment, DatasetRole, Membership, Project, Query, Role
+from annotation.models.crowds import CrowdStudy
 from annotation.models.joining import CrowdLink
 from annotation.people.services import crowd_links, groups, invitations, members, tokens
 from annotation.people.services.tokens import Scope
@@ -98,6 +99,10 @@ class Scene:
             expires_at=invitation.expires_at,
             created_by=manager,
         )
+        study = CrowdStudy.objects.create(
+            project=crowd, link=link, name="n", places=1, reward_cents=1, minutes=1, fee_percent=0, created_by=manager
+        )
+        study.bonus_sheets.create(created_by=manager, state="unclear", external_id="sheet", paying_at=timezone.now())
         self.participant = crowd_links.join(link=link, pid="somebody")
         self.people["participant"] = self.participant.user
         candidates = make_candidates(crowd, ["play jazz", "play rock"])
@@ -157,6 +162,7 @@ class Scene:
             "membership_id": self.lease_membership.pk,
             "invitation_id": invitation.pk,
             "link_id": link.pk,
+            "study_id": study.pk,
             "check_id": 0,
             "view_id": saved_views.keep_view(
                 project=self.project, owner=manager, name="open", chosen={"state": "open"}, shared=True
@@ -180,6 +186,13 @@ class Scene:
         crowd_pages = (
             "annotation:crowd_links",
             "annotation:revoke_crowd_link",
+            "annotation:studies",
+            "annotation:connect_platform",
+            "annotation:study",
+            "annotation:change_study",
+            "annotation:judge_submission",
+            "annotation:give_bonuses",
+            "annotation:settle_bonuses",
             "learner:ranked_pool",
             "annotation:gate",
         )

@@ -29,7 +29,9 @@ REACHES_OUT = {
     "botocore",
 }
 MAY_REACH_OUT = {
-    "learner/releases/webhook_address.py": "to hosts an administrator listed, at addresses that were checked",
+    "annotation/outgoing.py": "to hosts an administrator listed, at addresses that were checked",
+    "annotation/crowds/prolific.py": "to the one host that PROLIFIC_URL names, at an address that was checked",
+    "learner/releases/webhook_address.py": "to the same",
     "learner/releases/services/webhooks.py": "names the errors of the former",
     "learner/machines/endpoint.py": "to language models an administrator named, at addresses that were checked",
     "annotation/data/object_storage.py": "to the bucket that STORAGE_URL names",

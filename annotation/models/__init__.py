@@ -3,6 +3,7 @@
 # Django finds what this module imports.
 from annotation.models import (
     configurations,
+    crowds,
     deletions,
     drafts,
     forgetting,

@@ -149,6 +149,14 @@ METRICS = (
     Shown("metrics", "django_* python_* process_*", OPERATORS, Basis.OPERATORS, "requests by page, the processes"),
 )
 OTHER = (
+    Shown(
+        "api.prolific.com",
+        "name description address completion_code places reward minutes message category amounts",
+        EVERYBODY,
+        Basis.PUBLIC,
+        "what a manager writes for participants of a study, and decides about them, told to the platform; nothing of a"
+        " record, a question or an answer; that a submission is approved follows from its being complete",
+    ),
     Shown("/healthz /readyz", "*", EVERYBODY, Basis.PUBLIC, "whether the site's parts answer; no project is named"),
     Shown("project.log", "*", MANAGERS, Basis.MANAGERS, "who did what in a project"),
 )

@@ -5,19 +5,16 @@ listed, is resolved once, and the connection goes to that address; redirects are
 that are not public are for hosts that are listed as local.
 """
 
-import contextlib
 import http.client
 import json
-import socket
 import ssl
-import threading
-import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from learner.errors import LearnerError, WebhookRefused
-from learner.releases.webhook_address import Target, addresses_of, parse_target, pinned_address
+from annotation.errors import AddressRefused
+from annotation.outgoing import ReplyTooLong, Target, addresses_of, exchange, parse_target, pinned_address
+from learner.errors import LearnerError
 
 REQUEST_SECONDS = 30.0
 LARGEST_REPLY_BYTES = 64 * 1024
@@ -56,7 +53,7 @@ def target_of(endpoint: Endpoint, *, hosts: Collection[str], local: Collection[s
 
     Raises
     ------
-    WebhookRefused
+    AddressRefused
         If the host is not listed, or its address is not public and the host is not listed as local.
     """
     parts = urlsplit(endpoint.url)
@@ -64,7 +61,7 @@ def target_of(endpoint: Endpoint, *, hosts: Collection[str], local: Collection[s
         target = parse_target(endpoint.url, allowed=hosts)
         return target, pinned_address(target), True
     if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc or parts.fragment:
-        raise WebhookRefused("The address of the language model cannot be read.")
+        raise AddressRefused("The address of the language model cannot be read.")
     encrypted = parts.scheme == "https"
     target = Target(parts.hostname, parts.port or (443 if encrypted else HTTP_PORT), parts.path or "/")
     return target, addresses_of(target)[0], encrypted
@@ -93,63 +90,26 @@ def ask_model(
         headers["Authorization"] = f"Bearer {endpoint.key}"
     try:
         target, address, encrypted = target_of(endpoint, hosts=hosts, local=local)
-        status, after, content = _exchange(target, address, encrypted, body, headers, seconds)
-    except WebhookRefused as error:
+        status, after, content = exchange(
+            "POST",
+            target,
+            address=address,
+            body=body,
+            headers=headers,
+            seconds=seconds,
+            most_bytes=LARGEST_REPLY_BYTES,
+            context=ssl.create_default_context() if encrypted else None,
+        )
+    except AddressRefused as error:
         raise EndpointFault(str(error), again=False) from error
+    except ReplyTooLong as error:
+        raise EndpointFault("the reply is too long", again=False) from error
     except (OSError, http.client.HTTPException) as error:
         raise EndpointFault(type(error).__name__, again=True) from error
     if status != http.HTTPStatus.OK:
         again = status == http.HTTPStatus.TOO_MANY_REQUESTS or status >= http.HTTPStatus.INTERNAL_SERVER_ERROR
         raise EndpointFault(f"HTTP {status}", again=again, after=after)
     return _read(content)
-
-
-def _exchange(
-    target: Target, address: str, encrypted: bool, body: bytes, headers: dict[str, str], seconds: float
-) -> tuple[int, float, bytes]:
-    """Return status, seconds to wait and content; the whole exchange ends in time, however slowly bytes come."""
-    ends = time.monotonic() + seconds
-    context = ssl.create_default_context() if encrypted else None
-    connection = _PinnedConnection(target, address, context, seconds)
-    # A timeout of the socket alone starts anew with every byte.
-    alarm = threading.Timer(seconds, connection.cut)
-    alarm.daemon = True
-    alarm.start()
-    try:
-        connection.request("POST", target.path, body=body, headers=headers)
-        answer = connection.getresponse()
-        content = b""
-        while piece := answer.read1(4096):
-            content += piece
-            if len(content) > LARGEST_REPLY_BYTES:
-                raise EndpointFault("the reply is too long", again=False)
-            if time.monotonic() > ends:
-                raise TimeoutError
-        wait = answer.headers.get("Retry-After", "")
-        return answer.status, float(wait) if wait.isdecimal() else 0.0, content
-    finally:
-        alarm.cancel()
-        connection.close()
-
-
-class _PinnedConnection(http.client.HTTPConnection):
-    """A connection to an address that was checked, with the certificate of the name it was resolved from."""
-
-    def __init__(self, target: Target, address: str, context: ssl.SSLContext | None, seconds: float) -> None:
-        super().__init__(target.host, target.port, timeout=seconds)
-        self.address, self.context, self.seconds = address, context, seconds
-
-    def connect(self) -> None:
-        """Connect to the pinned address; the name is not looked up again."""
-        self.sock = socket.create_connection((self.address, self.port), timeout=self.seconds)
-        if self.context is not None:
-            self.sock = self.context.wrap_socket(self.sock, server_hostname=self.host)
-
-    def cut(self) -> None:
-        """End the exchange now, whatever either side is at."""
-        if self.sock is not None:
-            with contextlib.suppress(OSError):
-                self.sock.shutdown(socket.SHUT_RDWR)
 
 
 def _read(content: bytes) -> Reply:

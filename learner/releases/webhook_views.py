@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from annotation.access import managed_project
+from annotation.errors import AddressRefused
 from annotation.models import Project
 from annotation.wording import told
 from learner.errors import WebhookRefused
@@ -50,7 +51,7 @@ def webhook_page(request: HttpRequest, slug: str) -> HttpResponse:
     chosen = request.POST.getlist("events")
     try:
         _webhook, secret = webhooks.add_webhook(project=project, url=url, events=chosen)
-    except WebhookRefused as refusal:
+    except (AddressRefused, WebhookRefused) as refusal:
         return _page(request, project, status=422, refusal=told(str(refusal)), url=url, chosen=chosen)
     messages.success(request, _("The webhook is added."))
     return _page(request, project, secret=secret)

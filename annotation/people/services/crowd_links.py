@@ -32,11 +32,12 @@ def create_link(
     maximum_participants: int,
     lifetime: timedelta,
     owner: User,
+    token: str = "",
 ) -> tuple[CrowdLink, str]:
     """Make a link, and return it with its token, which is kept nowhere; whoever comes by it is a stranger."""
     if project.oracle != Oracle.CROWD:
         raise InvalidConfiguration("Only a crowd project is opened to a crowd: this one shows private records.")
-    token = secrets.token_urlsafe(24)
+    token = token or secrets.token_urlsafe(24)
     link = CrowdLink.objects.create(
         project=project,
         digest=secret_digest(token),

@@ -28,6 +28,15 @@ from annotation.models import (
     Role,
     Survey,
 )
+from annotation.models.crowds import (
+    BUSY,
+    BonusLine,
+    BonusSheet,
+    CrowdStudy,
+    CrowdSubmission,
+    PlatformAccount,
+    Verdict,
+)
 from annotation.models.deletions import Deletion
 from annotation.models.imports import ImportPart
 from annotation.models.joining import CrowdLink, CrowdParticipant, Invitation
@@ -73,10 +82,14 @@ def request_deletion(*, project: Project, typed: str, keep_releases: bool, actor
     with transaction.atomic():
         locked = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
         refuse_if_deleted(locked)
+        if CrowdStudy.objects.filter(project=locked, state__in=BUSY).exists():
+            raise InvalidConfiguration("People are in a study of this project. Stop it on its page first.")
         # In one statement: a deleted project's row never changes again.
         locked.state, locked.question, locked.guidelines = ProjectState.DELETED, "", ""
         locked.save(update_fields=["state", "question", "guidelines"])
         Invitation.objects.filter(project=project).delete()
+        # Nothing further is asked of a platform.
+        PlatformAccount.objects.filter(project=project).delete()
         CrowdLink.objects.filter(project=project, revoked_at=None).update(revoked_at=Now())
         groups.take_all_roles(project=project, role=Role.ANNOTATOR)
         Membership.objects.filter(project=project, role=Role.ANNOTATOR).delete()
@@ -122,6 +135,11 @@ def erase_content(*, project: Project) -> None:
         Guidelines.objects.filter(project=project),
         SlotMark.objects.filter(project=project),
         CrowdParticipant.objects.filter(link__project=project),
+        BonusLine.objects.filter(sheet__study__project=project),
+        BonusSheet.objects.filter(study__project=project),
+        Verdict.objects.filter(submission__study__project=project),
+        CrowdSubmission.objects.filter(study__project=project),
+        CrowdStudy.objects.filter(project=project),
         CrowdLink.objects.filter(project=project),
     ):
         _delete(rows)

@@ -15,12 +15,14 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models.functions import Now
 
+from annotation.errors import AddressRefused
 from annotation.models import Dataset, DatasetState, GateRun, Project, Report, ReportKind, WorkState
 from annotation.models.history import ProjectChange
+from annotation.outgoing import parse_target, pinned_address
 from learner.errors import WebhookRefused
 from learner.models import ModelRelease, ReleaseState, Round
 from learner.models.webhooks import DeliveryState, Webhook, WebhookDelivery, WebhookEvent
-from learner.releases.webhook_address import parse_target, pinned_address, post
+from learner.releases.webhook_address import post
 from learner.selectors import guarantee_accounts
 from learner.work.services.dispatch import SEND_WEBHOOK_TASK, send_on_commit
 from privacy.models import EntryKind, LedgerEntry
@@ -196,7 +198,7 @@ def _attempt(delivery: WebhookDelivery) -> tuple[bool, str]:
         target = parse_target(webhook.url, allowed=settings.WEBHOOK_HOSTS)
         address = pinned_address(target, loopback=settings.WEBHOOK_LOOPBACK_IN_TESTS)
         status = post(target, address=address, body=body, headers=headers, ca_file=settings.WEBHOOK_CA_FILE)
-    except WebhookRefused as error:
+    except AddressRefused as error:
         return False, str(error)[:200]
     except (OSError, http.client.HTTPException) as error:
         return False, type(error).__name__

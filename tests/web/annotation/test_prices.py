@@ -36,6 +36,8 @@ FREE = """
     annotation:classes api:add_class
     annotation:compare_answers annotation:configuration annotation:copy_project annotation:correct_answer
     annotation:crowd_done annotation:crowd_links annotation:drop_view
+    annotation:change_study annotation:connect_platform annotation:give_bonuses annotation:judge_submission
+    annotation:settle_bonuses annotation:studies
     annotation:keep_view api:change_questions api:drop_view api:keep_view
     annotation:reply annotation:write_back api:comment_on_assignment api:mark_comments_heard api:mark_comments_read
     api:write_comment

@@ -67,6 +67,13 @@ PAGES = {
     "annotation:revoke_group_invitation": "Lxxxx+x",
     "annotation:crowd_links": MANAGERS,
     "annotation:revoke_crowd_link": MANAGERS,
+    **dict.fromkeys(
+        (
+            *("annotation:studies", "annotation:connect_platform", "annotation:study", "annotation:change_study"),
+            *("annotation:judge_submission", "annotation:give_bonuses", "annotation:settle_bonuses"),
+        ),
+        MANAGERS,
+    ),
     "annotation:own_statistics": ANNOTATORS,
     "annotation:own_answers": ANNOTATORS,
     # Whoever was asked the question.

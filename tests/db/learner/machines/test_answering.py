@@ -8,7 +8,7 @@ from django.conf import settings as site
 from django.db import IntegrityError, transaction
 
 from annotation.choices.machines import LanguageModelAnswers
-from annotation.errors import InvalidConfiguration
+from annotation.errors import AddressRefused, InvalidConfiguration
 from annotation.models import Assignment, AssignmentState, Consensus, Label, Membership, Query, QueryState
 from annotation.models.machines import MachineAnnotator
 from annotation.projects.services import configuring
@@ -16,7 +16,6 @@ from annotation.questions.machine_sheet import machine_sheet
 from annotation.questions.quality import payments_csv
 from annotation.questions.services import labels, queue
 from annotation.questions.services.label_export import export_labels
-from learner.errors import WebhookRefused
 from learner.machines import endpoint as endpoints
 from learner.machines.endpoint import Endpoint, EndpointFault, ask_model, target_of
 from learner.machines.services import answering
@@ -245,7 +244,7 @@ def test_a_site_that_names_none_offers_none(settings):
 )
 def test_only_listed_hosts_at_public_addresses_are_asked(url, rule):
     hosts = ["models.example", "localhost"]
-    with pytest.raises(WebhookRefused, match=rule):
+    with pytest.raises(AddressRefused, match=rule):
         target_of(Endpoint(url, "m"), hosts=hosts, local=[])
 
 

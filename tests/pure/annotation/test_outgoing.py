@@ -1,12 +1,13 @@
-"""Where a webhook may be sent to: only listed hosts, only public addresses, whatever way they are written."""
+"""Where this site may ask outside: only listed hosts, only public addresses, whatever way they are written."""
 
 import socket
 
 import pytest
 
-from learner.errors import WebhookRefused
+from annotation import outgoing
+from annotation.errors import AddressRefused
+from annotation.outgoing import Target, is_public, parse_target, pinned_address
 from learner.releases import webhook_address
-from learner.releases.webhook_address import Target, is_public, parse_target, pinned_address
 
 ALLOWED = ["hooks.example.org", "other.example.org:8443", "127.0.0.1"]
 
@@ -44,7 +45,7 @@ def test_a_listed_host_is_read():
     ],
 )
 def test_everything_else_is_refused(url):
-    with pytest.raises(WebhookRefused):
+    with pytest.raises(AddressRefused):
         parse_target(url, allowed=ALLOWED)
 
 
@@ -87,7 +88,7 @@ def test_the_networks_behind_the_site_are_not(address):
 
 def resolving(monkeypatch, *addresses):
     found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 443)) for address in addresses]
-    monkeypatch.setattr(webhook_address.socket, "getaddrinfo", lambda *_, **__: found)
+    monkeypatch.setattr(outgoing.socket, "getaddrinfo", lambda *_, **__: found)
 
 
 def test_the_address_that_was_checked_is_the_one_used(monkeypatch):
@@ -98,7 +99,7 @@ def test_the_address_that_was_checked_is_the_one_used(monkeypatch):
 @pytest.mark.parametrize("addresses", [(), ("10.0.0.1",), ("93.184.216.34", "127.0.0.1")])
 def test_a_name_that_leads_inside_is_refused(monkeypatch, addresses):
     resolving(monkeypatch, *addresses)
-    with pytest.raises(WebhookRefused, match="not public"):
+    with pytest.raises(AddressRefused, match="not public"):
         pinned_address(Target("hooks.example.org", 443, "/"))
 
 
@@ -106,10 +107,10 @@ def test_the_allowance_of_tests_is_for_one_port_of_this_machine_alone(monkeypatc
     resolving(monkeypatch, "127.0.0.1")
     assert pinned_address(Target("localhost", 8443, "/"), loopback="localhost:8443") == "127.0.0.1"
     for target, loopback in ((Target("localhost", 8444, "/"), "localhost:8443"), (Target("localhost", 8443, "/"), "")):
-        with pytest.raises(WebhookRefused):
+        with pytest.raises(AddressRefused):
             pinned_address(target, loopback=loopback)
     resolving(monkeypatch, "10.0.0.1")
-    with pytest.raises(WebhookRefused):
+    with pytest.raises(AddressRefused):
         pinned_address(Target("localhost", 8443, "/"), loopback="localhost:8443")
 
 
@@ -117,8 +118,8 @@ def test_a_name_that_does_not_resolve_is_refused(monkeypatch):
     def fail(*_, **__):
         raise socket.gaierror
 
-    monkeypatch.setattr(webhook_address.socket, "getaddrinfo", fail)
-    with pytest.raises(WebhookRefused, match="resolve"):
+    monkeypatch.setattr(outgoing.socket, "getaddrinfo", fail)
+    with pytest.raises(AddressRefused, match="resolve"):
         pinned_address(Target("hooks.example.org", 443, "/"))
 
 
@@ -154,7 +155,7 @@ def test_a_name_that_does_not_resolve_is_refused(monkeypatch):
 )
 def test_an_inside_address_is_refused_however_it_is_written_even_if_somebody_listed_it(host):
     """The system itself reads these, as a connection would: decimal, hexadecimal, octal, shortened, mapped."""
-    with pytest.raises(WebhookRefused):
+    with pytest.raises(AddressRefused):
         pinned_address(parse_target(f"https://{host}/", allowed=[host, host.strip("[]")]))
 
 
@@ -171,12 +172,12 @@ def test_a_name_that_is_moved_inside_after_it_was_checked_is_not_asked_again(mon
         connected.append(address)
         raise ConnectionRefusedError
 
-    monkeypatch.setattr(webhook_address.socket, "getaddrinfo", resolve)
+    monkeypatch.setattr(outgoing.socket, "getaddrinfo", resolve)
     monkeypatch.setattr(webhook_address.socket, "create_connection", connect)
     target = Target("hooks.example.org", 443, "/")
     with pytest.raises(ConnectionRefusedError):
         webhook_address.post(target, address=pinned_address(target), body=b"{}", headers={})
     assert (len(asked), connected) == (1, [("93.184.216.34", 443)])
     # The next message looks anew, and the name leads inside by then.
-    with pytest.raises(WebhookRefused, match="not public"):
+    with pytest.raises(AddressRefused, match="not public"):
         pinned_address(target)

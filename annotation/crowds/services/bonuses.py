@@ -1,0 +1,142 @@
+"""Bonuses: an amount a participant, set up, then paid once.
+
+The platform pays a sheet as often as it is asked, says its own document. So a sheet becomes "being paid" in a
+transaction of its own before it is asked for, what each submission had on top before is kept, and after an answer that
+was lost the sheet is never asked for again by itself: the platform's submissions show what came, or a manager says.
+"""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Final
+from uuid import UUID
+
+from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from annotation.crowds.costs import money
+from annotation.crowds.prolific import PlatformFault, Prolific
+from annotation.crowds.services.studies import follow_soon, refuse_beyond_money
+from annotation.errors import StudyRefused
+from annotation.models import Project
+from annotation.models.crowds import BonusLine, BonusSheet, BonusState, CrowdStudy, CrowdSubmission, PlatformAccount
+from annotation.models.joining import CrowdParticipant
+from privacy.wording import say
+
+MOST_LINES: Final = 1000
+# Payments come "in the following minutes", says the platform's document.
+COME_WITHIN: Final = timedelta(hours=1)
+
+
+def give_bonuses(*, study: CrowdStudy, key: UUID, cents_by_name: Mapping[str, int], actor: User) -> BonusSheet:
+    """Write down bonuses by the names that participants have here; a key that was used gives its sheet back."""
+    if not 1 <= len(cents_by_name) <= MOST_LINES or min(cents_by_name.values()) < 1:
+        raise StudyRefused(say("Give 1 to {most:,} participants more than nothing.", most=MOST_LINES), field="amounts")
+    with transaction.atomic():
+        project = Project.objects.select_for_update(no_key=True).get(pk=study.project_id)
+        known = BonusSheet.objects.filter(pk=key).first()
+        if known is not None:
+            if known.study_id != study.pk:
+                raise StudyRefused("This sheet was given in another study.")
+            return known
+        account = PlatformAccount.objects.filter(project=project).first()
+        if account is None:
+            raise StudyRefused("Connect the project to Prolific first.")
+        submissions = _submissions(study, cents_by_name)
+        refuse_beyond_money(project, cents=sum(cents_by_name.values()), account=account, field="amounts")
+        try:
+            with transaction.atomic():
+                sheet = BonusSheet.objects.create(id=key, study=study, created_by=actor)
+        except IntegrityError as error:
+            raise StudyRefused("Bonuses of this study are not settled yet.") from error
+        BonusLine.objects.bulk_create(
+            BonusLine(sheet=sheet, submission=submissions[name], amount_cents=cents)
+            for name, cents in cents_by_name.items()
+        )
+        follow_soon(study)
+    return sheet
+
+
+def _submissions(study: CrowdStudy, names: Mapping[str, int]) -> dict[str, CrowdSubmission]:
+    """Return the latest submission of each person; approved ones before others."""
+    came = CrowdParticipant.objects.filter(link=study.link_id, user__username__in=names).select_related("user")
+    name_of = {bytes(each.pid_digest): each.user.username for each in came}
+    found: dict[str, CrowdSubmission] = {}
+    for submission in study.submissions.order_by("pk"):
+        name = name_of.get(bytes(submission.pid_digest))
+        if name is not None and (name not in found or found[name].state != "APPROVED"):
+            found[name] = submission
+    missing = sorted(set(names) - set(found))
+    if missing:
+        told = say("Nobody of this name came to the study: {name}.", name=missing[0])
+        raise StudyRefused(told, field="amounts")
+    return found
+
+
+def settle_unclear(*, sheet: BonusSheet, came: bool) -> None:
+    """Let a manager, who looked on the platform itself, say whether an unclear sheet was paid."""
+    state = BonusState.PAID if came else BonusState.REFUSED
+    if not BonusSheet.objects.filter(pk=sheet.pk, state=BonusState.UNCLEAR).update(state=state, fault=""):
+        raise StudyRefused("This sheet is not unclear.")
+
+
+def carry_out_bonuses(*, study: CrowdStudy, interface: Prolific) -> None:
+    """Pay the sheet that waits, or find out what became of one that was being paid."""
+    sheet = study.bonus_sheets.filter(state__in=("wanted", "paying", "unclear")).first()
+    if sheet is None:
+        return
+    if sheet.state != BonusState.WANTED:
+        _look(sheet)
+        return
+    lines = list(sheet.lines.select_related("submission").order_by("pk"))
+    try:
+        number = interface.set_up_bonuses(
+            study.external_id, [(line.submission.external_id, f"{money(line.amount_cents):.2f}") for line in lines]
+        )
+    except PlatformFault as fault:
+        if fault.again or fault.is_token:
+            raise
+        _move(sheet, BonusState.REFUSED, fault=fault.told)
+        return
+    for line in lines:
+        line.before_cents = line.submission.bonus_cents
+    with transaction.atomic():
+        BonusLine.objects.bulk_update(lines, ["before_cents"])
+        if not _move(sheet, BonusState.PAYING, external_id=number, paying_at=Now()):
+            return
+    _pay(sheet, number, interface)
+
+
+def _pay(sheet: BonusSheet, number: str, interface: Prolific) -> None:
+    """Ask once for the payment; only an answer that says that nothing was taken lets it be asked for again."""
+    try:
+        interface.pay_bonuses(number)
+    except PlatformFault as fault:
+        if fault.unclear:
+            return
+        sheet.state = BonusState.PAYING
+        if fault.again or fault.is_token:
+            _move(sheet, BonusState.WANTED, external_id="", paying_at=None)
+            raise
+        _move(sheet, BonusState.REFUSED, fault=fault.told)
+        return
+    sheet.state = BonusState.PAYING
+    _move(sheet, BonusState.PAID)
+
+
+def _look(sheet: BonusSheet) -> None:
+    """Find out by what submissions show whether a sheet was paid; one that does not show in time is unclear."""
+    lines = sheet.lines.select_related("submission")
+    came = all(line.submission.bonus_cents >= (line.before_cents or 0) + line.amount_cents for line in lines)
+    if came:
+        _move(sheet, BonusState.PAID)
+    elif sheet.state == BonusState.PAYING and sheet.paying_at and sheet.paying_at < timezone.now() - COME_WITHIN:
+        told = say("Prolific's answer was lost, and not every bonus shows. Look there before you give it again.")
+        _move(sheet, BonusState.UNCLEAR, fault=told)
+
+
+def _move(sheet: BonusSheet, state: BonusState, *, fault: str = "", **more: object) -> bool:
+    """Move a sheet on, from where it was read, once."""
+    moved = BonusSheet.objects.filter(pk=sheet.pk, state=sheet.state).update(state=state, fault=fault, **more)
+    return bool(moved)

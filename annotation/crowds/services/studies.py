@@ -1,0 +1,220 @@
+"""What a manager does with a study: open it, move it on, decide on submissions, forget who came.
+
+Nothing here asks the platform. What is wanted is written down, and a worker carries it out (`following.py`).
+"""
+
+import hashlib
+import hmac
+import secrets
+from base64 import urlsafe_b64encode
+from datetime import timedelta
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
+from django.db.models import Sum
+from django.db.models.functions import Now
+
+from annotation import access
+from annotation.crowds import selectors
+from annotation.crowds.services.accounts import refuse_without_platform
+from annotation.crowds.services.sending import FOLLOW_TASK, tell_worker
+from annotation.errors import StudyRefused
+from annotation.models import Project
+from annotation.models.crowds import (
+    BonusLine,
+    BonusState,
+    CrowdStudy,
+    CrowdSubmission,
+    DeedState,
+    PlatformAccount,
+    StudyState,
+    StudyStep,
+    Verdict,
+    VerdictKind,
+)
+from annotation.models.joining import Platform
+from annotation.people.services import crowd_links
+from privacy.wording import say
+
+# Whoever returns a place leaves it to another, so that more come than there are places.
+COMERS_PER_PLACE = 5
+LEAST_MESSAGE = 100
+MOST_MESSAGE = 1000
+CATEGORIES = (
+    "TOO_QUICKLY",
+    "TOO_SLOWLY",
+    "FAILED_INSTRUCTIONS",
+    "INCOMP_LONGITUDINAL",
+    "FAILED_CHECK",
+    "LOW_EFFORT",
+    "MALINGERING",
+    "NO_CODE",
+    "BAD_CODE",
+    "NO_DATA",
+    "UNSUPP_DEVICE",
+    "OTHER",
+)
+
+
+def open_study(
+    *,
+    project: Project,
+    name: str,
+    description: str,
+    places: int,
+    reward_cents: int,
+    minutes: int,
+    answers_wanted: int,
+    lifetime: timedelta,
+    owner: User,
+) -> CrowdStudy:
+    """Write down a study and its link, within the project's money; a worker opens the draft."""
+    refuse_without_platform(project)
+    salt = secrets.token_bytes(32)
+    with transaction.atomic():
+        # Two studies of one project count with each other.
+        locked = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+        access.refuse_if_closed(locked)
+        account = PlatformAccount.objects.filter(project=locked).first()
+        if account is None:
+            raise StudyRefused("Connect the project to Prolific first.")
+        refuse_beyond_money(locked, cents=places * reward_cents, account=account, field="places")
+        link, _token = crowd_links.create_link(
+            project=locked,
+            platform=Platform.PROLIFIC,
+            study="",
+            answers_wanted=answers_wanted,
+            maximum_participants=places * COMERS_PER_PLACE,
+            lifetime=lifetime,
+            owner=owner,
+            token=link_secret(salt),
+        )
+        study = CrowdStudy.objects.create(
+            project=locked,
+            link=link,
+            salt=salt,
+            name=name,
+            description=description,
+            places=places,
+            reward_cents=reward_cents,
+            minutes=minutes,
+            fee_percent=account.fee_percent,
+            next_at=Now(),
+            created_by=owner,
+        )
+        tell_worker(FOLLOW_TASK, study_id=study.pk)
+    return study
+
+
+def refuse_beyond_money(project: Project, *, cents: int, account: PlatformAccount, field: str) -> None:
+    """Refuse what would cost more than the project's money limit leaves, or is in another currency than it."""
+    if account.currency and project.currency and account.currency != project.currency.upper():
+        raise StudyRefused(
+            say(
+                "The account on Prolific pays in {theirs}, and the project counts in {ours}.",
+                theirs=account.currency,
+                ours=project.currency.upper(),
+            ),
+            field="reward",
+        )
+    left = selectors.exceeds(project, cents=cents, fee_percent=account.fee_percent)
+    if left is not None:
+        raise StudyRefused(
+            say("With the fee it costs more than the {left} that the project's limit in money leaves.", left=str(left)),
+            field=field,
+        )
+
+
+def link_secret(salt: bytes) -> str:
+    """Derive the secret of a study's link: no row holds it, and a worker can send it all the same."""
+    key = hmac.new(settings.SECRET_KEY.encode(), b"dpal study link\0" + salt, hashlib.sha256)
+    return urlsafe_b64encode(key.digest()).decode().rstrip("=")[:32]
+
+
+def want_step(*, study: CrowdStudy, step: StudyStep) -> None:
+    """Write down what is wanted of a study next."""
+    with transaction.atomic():
+        locked = _locked(study)
+        if step not in selectors.STEPS.get(StudyState(locked.state), ()) or locked.wanted:
+            raise StudyRefused("The study does not stand where this can be done.")
+        if step in (StudyStep.STOP, StudyStep.DISCARD):
+            crowd_links.revoke_link(link=locked.link)
+        unknown_there = not locked.external_id and locked.tried_at is None and locked.leased_until is None
+        if step == StudyStep.DISCARD and unknown_there:
+            CrowdStudy.objects.filter(pk=locked.pk).update(state=StudyState.DISCARDED, salt=None, next_at=None)
+            return
+        CrowdStudy.objects.filter(pk=locked.pk).update(wanted=step)
+        follow_soon(locked)
+
+
+def approve_complete(*, study: CrowdStudy, actor: User) -> int:
+    """Write down the approval of every submission that is complete and whose person nothing paused; count them."""
+    with transaction.atomic():
+        locked = _locked(study)
+        rows = [row for row in selectors.rows_of(locked) if row.may_be_approved]
+        Verdict.objects.bulk_create(
+            Verdict(submission=row.submission, kind=VerdictKind.APPROVE, decided_by=actor) for row in rows
+        )
+        if rows:
+            follow_soon(locked)
+    return len(rows)
+
+
+def judge(*, submission: CrowdSubmission, kind: VerdictKind, message: str, category: str, actor: User) -> Verdict:
+    """Write down that a submission is rejected, or asked to be returned, and what its participant is told."""
+    message = " ".join(message.split())
+    if kind == VerdictKind.APPROVE:
+        raise StudyRefused("Submissions are approved together.")
+    least = LEAST_MESSAGE if kind == VerdictKind.REJECT else 1
+    if not least <= len(message) <= MOST_MESSAGE:
+        raise StudyRefused(
+            say("The message has {least} to {most} letters.", least=least, most=MOST_MESSAGE), field="message"
+        )
+    if kind == VerdictKind.REJECT and category not in CATEGORIES:
+        raise StudyRefused("Choose a reason that Prolific knows.", field="category")
+    with transaction.atomic():
+        locked = _locked(submission.study)
+        current = CrowdSubmission.objects.get(pk=submission.pk)
+        if current.state != selectors.REVIEWED:
+            raise StudyRefused("The submission does not wait for a decision.")
+        try:
+            with transaction.atomic():
+                verdict = Verdict.objects.create(
+                    submission=current,
+                    kind=kind,
+                    category=category if kind == VerdictKind.REJECT else "",
+                    message=message,
+                    decided_by=actor,
+                )
+        except IntegrityError as error:
+            raise StudyRefused("This was decided before.") from error
+        follow_soon(locked)
+    return verdict
+
+
+def forget_people(*, study: CrowdStudy) -> None:
+    """Forget who came to a study that is over: its submissions, decisions and bonuses; sums of money stay."""
+    with transaction.atomic():
+        locked = _locked(study)
+        waiting = Verdict.objects.filter(submission__study=locked, state=DeedState.WANTED).exists()
+        unpaid = locked.bonus_sheets.filter(state__in=(BonusState.WANTED, BonusState.PAYING, BonusState.UNCLEAR))
+        if locked.state not in selectors.OVER or waiting or unpaid.exists():
+            raise StudyRefused("Something of the study is not settled yet.")
+        paid = BonusLine.objects.filter(sheet__study=locked).exclude(sheet__state=BonusState.REFUSED)
+        cents = paid.aggregate(cents=Sum("amount_cents", default=0))["cents"]
+        CrowdStudy.objects.filter(pk=locked.pk).update(
+            forgotten_bonus_cents=locked.forgotten_bonus_cents + cents, next_at=None
+        )
+        locked.bonus_sheets.all().delete()
+        locked.submissions.all().delete()
+
+
+def follow_soon(study: CrowdStudy) -> None:
+    """Let a worker look at a study now."""
+    CrowdStudy.objects.filter(pk=study.pk).update(next_at=Now(), attempts=0)
+    tell_worker(FOLLOW_TASK, study_id=study.pk)
+
+
+def _locked(study: CrowdStudy) -> CrowdStudy:
+    return CrowdStudy.objects.select_for_update(of=("self",)).select_related("link", "project").get(pk=study.pk)
