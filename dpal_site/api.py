@@ -11,6 +11,7 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 from ninja.openapi.schema import OpenAPISchema
 
 from annotation.api import router as annotation_router
+from annotation.crowds.api import router as crowds_router
 from annotation.data.api import router as data_router
 from annotation.errors import AnnotationError, InvalidRecords
 from annotation.populations.api import router as populations_router
@@ -83,6 +84,7 @@ api.add_router("", conversations_router)
 api.add_router("", configuration_router)
 api.add_router("", ledger_router)
 api.add_router("", populations_router)
+api.add_router("", crowds_router)
 api.add_router("", learner_router)
 api.add_router("", versions_router)
 api.add_router("", forgetting_router)

@@ -72,6 +72,7 @@ REST = (
         "columns the owner declared to be shown beside a record, in trusted projects alone",
     ),
     Shown("AssignmentOut.metadata", "*", TRUSTED, Basis.INSIDE, "the same columns, by their names"),
+    Shown("StudyOut", "*", MANAGERS, Basis.MANAGERS, "a study that managers opened, and what it costs"),
     Shown("AssignmentOut", "guess", LABELLERS, Basis.DERIVED, "the last released model's guess"),
     Shown(
         "QuestionsOut QuestionRowOut QuestionRowOut.metadata CountOut ChangedOut ViewOut ViewOut.chosen",

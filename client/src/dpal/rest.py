@@ -55,6 +55,7 @@ from dpal.rest_documents import (
     RoundOut,
     SettingsIn,
     SkipIn,
+    StudyOut,
     TracesOut,
     ViewIn,
     ViewOut,
@@ -343,6 +344,10 @@ class Rest:
         return cast(
             "CommonLimitOut", self.site.call("POST", f"populations/{quoted(str(population))}/limit", body=body, key=key)
         )
+
+    def list_studies(self, slug: str) -> list[StudyOut]:
+        """The project's studies on Prolific."""
+        return cast("list[StudyOut]", self.site.call("GET", f"projects/{quoted(str(slug))}/studies"))
 
     def list_models(self, slug: str) -> Iterator[ModelOut]:
         """Released models, newest first."""

@@ -667,6 +667,24 @@ class StoppingOut(TypedDict):
     said_as_code: SaidOut | None
 
 
+class StudyOut(TypedDict):
+    study: int
+    name: str
+    state: str
+    wanted: str
+    places: int
+    places_taken: int
+    approved: int
+    minutes: int
+    pay_per_place: str
+    pay_per_hour: str
+    cost_so_far: str
+    promised_at_most: str
+    fault: str
+    fault_as_code: SaidOut | None
+    followed_at: str | None
+
+
 class TermsOut(TypedDict):
     protects: str
     filter: str

@@ -35,7 +35,7 @@ from tests.fuzzing import TIMES, fuzz
 
 pytestmark = pytest.mark.django_db(transaction=True)
 REQUESTS_PER_ROUTE = 4
-ROUTES = 57
+ROUTES = 58
 # Routes that the scope for reading projects opens.
 READ_WITH_PROJECTS = tuple(
     f"/api/v1/{path}"
@@ -43,6 +43,7 @@ READ_WITH_PROJECTS = tuple(
         "projects",
         "projects/{slug}",
         "projects/{slug}/next-step",
+        "projects/{slug}/studies",
         "projects/{slug}/configuration",
         "projects/{slug}/configuration/file",
         "projects/{slug}/configuration/differences/{other}",

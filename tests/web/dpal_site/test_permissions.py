@@ -266,6 +266,7 @@ ROUTES: dict[str, tuple[str, Scope]] = {
     "list_checkpoints": (INSIDE, Scope.LEDGER_READ),
     "get_consistency": (INSIDE, Scope.LEDGER_READ),
     "get_inclusion": (INSIDE, Scope.LEDGER_READ),
+    "list_studies": (MANAGERS, Scope.PROJECTS_READ),
     "list_populations": ("L++++++", Scope.LEDGER_READ),
     "get_population": (MANAGERS, Scope.LEDGER_READ),
     "list_population_checkpoints": (MANAGERS, Scope.LEDGER_READ),
