@@ -35,9 +35,7 @@ class StudyOut(Schema):
     followed_at: datetime | None
 
 
-@router.get(
-    "projects/{slug:slug}/studies", response=list[StudyOut], summary="The project's studies on Prolific"
-)
+@router.get("projects/{slug:slug}/studies", response=list[StudyOut], summary="The project's studies on Prolific")
 def list_studies(request: HttpRequest, slug: str) -> Any:
     require_scope(request, Scope.PROJECTS_READ)
     return [_study(sheet) for sheet in selectors.studies_of(project_for(request, slug, Role.MANAGER))]

@@ -84,7 +84,7 @@ class StudyForm(forms.Form):
 class VerdictForm(forms.Form):
     """A submission that is rejected, or asked to be returned."""
 
-    submission = forms.IntegerField(min_value=1, widget=forms.Select, label=_("Submission"))
+    submission = forms.IntegerField(min_value=1, widget=forms.Select, label=_("Participation"))
     kind = forms.ChoiceField(
         choices=[(VerdictKind.RETURN, _("ask to return it")), (VerdictKind.REJECT, _("reject"))], label=_("Decision")
     )
@@ -107,7 +107,7 @@ class VerdictForm(forms.Form):
         """Take one of those that wait."""
         chosen: int = self.cleaned_data["submission"]
         if chosen not in self.known:
-            raise forms.ValidationError(_("This submission does not wait for a decision."))
+            raise forms.ValidationError(_("This participation does not wait for a decision."))
         return chosen
 
     def clean(self) -> dict[str, Any]:

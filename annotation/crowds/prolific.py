@@ -57,7 +57,7 @@ class PlatformFault(AnnotationError):
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class StudyDraft:
     """What a study is opened with."""
 
     name: str
@@ -121,7 +121,7 @@ class Prolific:
         found = self._ask("GET", "/api/v1/users/me/")
         return _text(found, "currency_code")[:3].upper()
 
-    def open_draft(self, draft: Draft) -> StudyThere:
+    def open_draft(self, draft: StudyDraft) -> StudyThere:
         """Open a draft, which costs nothing and is shown to nobody."""
         return _study(self._ask("POST", "/api/v1/studies/", draft.as_document()))
 
@@ -193,7 +193,7 @@ class Prolific:
         if body is not None:
             headers["Content-Type"] = "application/json"
         try:
-            target, address, encrypted = target_of(settings.PROLIFIC_URL.rstrip("/") + path)
+            target, address, encrypted = platform_target(settings.PROLIFIC_URL.rstrip("/") + path)
         except AddressRefused as error:
             raise PlatformFault(say("Prolific cannot be asked: {reason}", reason=error.args[0]), again=True) from error
         try:
@@ -221,7 +221,7 @@ class Prolific:
             raise _unreadable() from error
 
 
-def target_of(url: str) -> tuple[Target, str, bool]:
+def platform_target(url: str) -> tuple[Target, str, bool]:
     """Return where to connect, the checked address, and whether the connection is encrypted.
 
     Plain HTTP is for one host and port of this machine, which a test names and nothing in the environment can.

@@ -7,7 +7,15 @@ from django.db.models import Sum
 
 from annotation.crowds.costs import StudyCost, cost_of, hourly_cents, in_cents, money, together, with_fee
 from annotation.models import Project
-from annotation.models.crowds import BonusLine, BonusState, CrowdStudy, CrowdSubmission, StudyState, StudyStep, Verdict
+from annotation.models.crowds import (
+    BonusLine,
+    BonusState,
+    CrowdStudy,
+    CrowdSubmission,
+    CrowdVerdict,
+    StudyState,
+    StudyStep,
+)
 from annotation.models.joining import CrowdParticipant
 from annotation.questions.quality import PersonSheet, annotators_work
 
@@ -77,7 +85,7 @@ class SubmissionRow:
     submission: CrowdSubmission
     participant: CrowdParticipant | None
     person: PersonSheet | None
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[CrowdVerdict, ...]
 
     @property
     def is_complete(self) -> bool:

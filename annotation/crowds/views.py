@@ -81,7 +81,7 @@ def change_study(request: HttpRequest, slug: str, study_id: int) -> HttpResponse
         messages.success(request, _("It is being done."))
     elif do == "approve":
         number = service.approve_complete(study=found, actor=person_of(request))
-        words = ngettext("%(n)d submission is being approved.", "%(n)d submissions are being approved.", number)
+        words = ngettext("%(n)d participation is being approved.", "%(n)d participations are being approved.", number)
         messages.success(request, words % {"n": number})
     elif do == "look":
         service.follow_soon(found)

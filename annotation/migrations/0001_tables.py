@@ -2982,7 +2982,7 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
-            name="Verdict",
+            name="CrowdVerdict",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 (
@@ -3100,7 +3100,7 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.AddConstraint(
-            model_name="verdict",
+            model_name="crowdverdict",
             constraint=models.UniqueConstraint(
                 condition=models.Q(("kind__in", ("APPROVE", "REJECT")), models.Q(("state", "refused"), _negated=True)),
                 fields=("submission",),
@@ -3108,7 +3108,7 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.AddConstraint(
-            model_name="verdict",
+            model_name="crowdverdict",
             constraint=models.UniqueConstraint(
                 condition=models.Q(("kind", "RETURN"), models.Q(("state", "refused"), _negated=True)),
                 fields=("submission",),
@@ -3116,7 +3116,7 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.AddConstraint(
-            model_name="verdict",
+            model_name="crowdverdict",
             constraint=models.CheckConstraint(
                 condition=models.Q(
                     models.Q(("category", ""), ("kind", "APPROVE"), ("message", "")),

@@ -154,7 +154,7 @@ class DeedState(models.TextChoices):
     REFUSED = "refused", _("refused")
 
 
-class Verdict(models.Model):
+class CrowdVerdict(models.Model):
     """A decision about a submission, written down before the platform is told."""
 
     submission = models.ForeignKey(CrowdSubmission, models.CASCADE, related_name="verdicts")

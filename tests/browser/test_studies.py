@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import expect
 
-from annotation.models.crowds import BonusSheet, CrowdStudy, Verdict
+from annotation.models.crowds import BonusSheet, CrowdStudy, CrowdVerdict
 from tests import learning
 from tests.axe import violations
 from tests.factories import make_user
@@ -83,8 +83,8 @@ def test_a_study_by_keys_alone(page, live_server, server, crowd, manager):
     come(server, study, "bob", done=False)
     turn(study)
     page.reload()
-    keys.follow(page.get_by_role("button", name="Approve 1 complete submission"))
-    expect(page.get_by_text("1 submission is being approved.")).to_be_visible(timeout=30_000)
+    keys.follow(page.get_by_role("button", name="Approve 1 complete participation"))
+    expect(page.get_by_text("1 participation is being approved.")).to_be_visible(timeout=30_000)
     turn(study)
     page.reload()
     keys.type(page.get_by_label("Message"), "Please return it: no answer came.")
@@ -94,7 +94,7 @@ def test_a_study_by_keys_alone(page, live_server, server, crowd, manager):
     keys.follow(page.get_by_role("button", name="Give the bonuses"))
     expect(page.get_by_text("The bonuses are being paid.")).to_be_visible(timeout=30_000)
     turn(study)
-    assert sorted(Verdict.objects.values_list("kind", "state")) == [("APPROVE", "done"), ("RETURN", "done")]
+    assert sorted(CrowdVerdict.objects.values_list("kind", "state")) == [("APPROVE", "done"), ("RETURN", "done")]
     assert BonusSheet.objects.get().state == "paid"
     assert server.wallet == 100_000 - 200 - 150
     page.reload()

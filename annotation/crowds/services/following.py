@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from annotation import access
 from annotation.crowds import selectors
-from annotation.crowds.prolific import Draft, PlatformFault, Prolific, StudyThere, SubmissionThere
+from annotation.crowds.prolific import PlatformFault, Prolific, StudyDraft, StudyThere, SubmissionThere
 from annotation.crowds.services.accounts import interface_of
 from annotation.crowds.services.bonuses import carry_out_bonuses
 from annotation.crowds.services.sending import FOLLOW_TASK, tell_worker
@@ -27,11 +27,11 @@ from annotation.models.crowds import (
     BUSY,
     CrowdStudy,
     CrowdSubmission,
+    CrowdVerdict,
     DeedState,
     PlatformAccount,
     StudyState,
     StudyStep,
-    Verdict,
     VerdictKind,
 )
 from annotation.models.joining import CrowdLink, Platform
@@ -113,7 +113,7 @@ def _after_fault(study: CrowdStudy, account: PlatformAccount, fault: PlatformFau
 
 
 def _next_time(study: CrowdStudy, *, is_whole: bool) -> object:
-    waiting = Verdict.objects.filter(submission__study=study, state=DeedState.WANTED).exists() or study.wanted
+    waiting = CrowdVerdict.objects.filter(submission__study=study, state=DeedState.WANTED).exists() or study.wanted
     if not is_whole or waiting:
         return Now()
     if study.bonus_sheets.filter(state__in=("wanted", "paying", "unclear")).exists():
@@ -173,11 +173,11 @@ def _opened(study: CrowdStudy, account: PlatformAccount, interface: Prolific) ->
     return there
 
 
-def _draft(study: CrowdStudy, internal_name: str) -> Draft:
+def _draft(study: CrowdStudy, internal_name: str) -> StudyDraft:
     if study.salt is None:
         raise PlatformFault(say("The study was discarded."), again=False)
     path = reverse("annotation:crowd_start", args=[link_secret(bytes(study.salt))])
-    return Draft(
+    return StudyDraft(
         name=study.name,
         internal_name=internal_name,
         description=study.description,
@@ -247,7 +247,7 @@ def _keep_submissions(study: CrowdStudy, found: list[SubmissionThere]) -> None:
 
 def _carry_out_verdicts(study: CrowdStudy, interface: Prolific, ends: float) -> bool:
     """Tell the platform what was decided, one after another; say whether all of it was in time."""
-    waiting = Verdict.objects.filter(submission__study=study, state=DeedState.WANTED).select_related("submission")
+    waiting = CrowdVerdict.objects.filter(submission__study=study, state=DeedState.WANTED).select_related("submission")
     for verdict in waiting.order_by("pk")[:MOST_VERDICTS]:
         if time.monotonic() > ends:
             return False
@@ -265,7 +265,7 @@ def _carry_out_verdicts(study: CrowdStudy, interface: Prolific, ends: float) -> 
     return not waiting.exists()
 
 
-def _carry_out(verdict: Verdict, interface: Prolific) -> None:
+def _carry_out(verdict: CrowdVerdict, interface: Prolific) -> None:
     """Tell one verdict; what the platform shows as done, from an earlier try, is not told again."""
     submission = verdict.submission
     if verdict.kind == VerdictKind.APPROVE:
@@ -278,13 +278,13 @@ def _carry_out(verdict: Verdict, interface: Prolific) -> None:
         interface.ask_return(submission.external_id, message=verdict.message)
 
 
-def _settle(verdict: Verdict, state: DeedState, fault: PlatformFault | None = None) -> None:
-    Verdict.objects.filter(pk=verdict.pk, state=DeedState.WANTED).update(
+def _settle(verdict: CrowdVerdict, state: DeedState, fault: PlatformFault | None = None) -> None:
+    CrowdVerdict.objects.filter(pk=verdict.pk, state=DeedState.WANTED).update(
         state=state, message="", fault="" if fault is None else fault.told
     )
 
 
-def _count_approval(verdict: Verdict) -> None:
+def _count_approval(verdict: CrowdVerdict) -> None:
     changed = CrowdSubmission.objects.filter(~Q(state="APPROVED"), pk=verdict.submission_id).update(state="APPROVED")
     if changed:
         CrowdStudy.objects.filter(pk=verdict.submission.study_id).update(approved=F("approved") + 1)

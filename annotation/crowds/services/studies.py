@@ -26,11 +26,11 @@ from annotation.models.crowds import (
     BonusState,
     CrowdStudy,
     CrowdSubmission,
+    CrowdVerdict,
     DeedState,
     PlatformAccount,
     StudyState,
     StudyStep,
-    Verdict,
     VerdictKind,
 )
 from annotation.models.joining import Platform
@@ -153,19 +153,19 @@ def approve_complete(*, study: CrowdStudy, actor: User) -> int:
     with transaction.atomic():
         locked = _locked(study)
         rows = [row for row in selectors.rows_of(locked) if row.may_be_approved]
-        Verdict.objects.bulk_create(
-            Verdict(submission=row.submission, kind=VerdictKind.APPROVE, decided_by=actor) for row in rows
+        CrowdVerdict.objects.bulk_create(
+            CrowdVerdict(submission=row.submission, kind=VerdictKind.APPROVE, decided_by=actor) for row in rows
         )
         if rows:
             follow_soon(locked)
     return len(rows)
 
 
-def judge(*, submission: CrowdSubmission, kind: VerdictKind, message: str, category: str, actor: User) -> Verdict:
+def judge(*, submission: CrowdSubmission, kind: VerdictKind, message: str, category: str, actor: User) -> CrowdVerdict:
     """Write down that a submission is rejected, or asked to be returned, and what its participant is told."""
     message = " ".join(message.split())
     if kind == VerdictKind.APPROVE:
-        raise StudyRefused("Submissions are approved together.")
+        raise StudyRefused("Participations are approved together.")
     least = LEAST_MESSAGE if kind == VerdictKind.REJECT else 1
     if not least <= len(message) <= MOST_MESSAGE:
         raise StudyRefused(
@@ -177,10 +177,10 @@ def judge(*, submission: CrowdSubmission, kind: VerdictKind, message: str, categ
         locked = _locked(submission.study)
         current = CrowdSubmission.objects.get(pk=submission.pk)
         if current.state != selectors.REVIEWED:
-            raise StudyRefused("The submission does not wait for a decision.")
+            raise StudyRefused("The participation does not wait for a decision.")
         try:
             with transaction.atomic():
-                verdict = Verdict.objects.create(
+                verdict = CrowdVerdict.objects.create(
                     submission=current,
                     kind=kind,
                     category=category if kind == VerdictKind.REJECT else "",
@@ -197,7 +197,7 @@ def forget_people(*, study: CrowdStudy) -> None:
     """Forget who came to a study that is over: its submissions, decisions and bonuses; sums of money stay."""
     with transaction.atomic():
         locked = _locked(study)
-        waiting = Verdict.objects.filter(submission__study=locked, state=DeedState.WANTED).exists()
+        waiting = CrowdVerdict.objects.filter(submission__study=locked, state=DeedState.WANTED).exists()
         unpaid = locked.bonus_sheets.filter(state__in=(BonusState.WANTED, BonusState.PAYING, BonusState.UNCLEAR))
         if locked.state not in selectors.OVER or waiting or unpaid.exists():
             raise StudyRefused("Something of the study is not settled yet.")

@@ -57,5 +57,5 @@ BEGIN
         MESSAGE = 'a verdict that is settled stays so';
 END $$;
 
-CREATE TRIGGER annotation_verdict_settled_once BEFORE UPDATE OF state ON annotation_verdict
+CREATE TRIGGER annotation_verdict_settled_once BEFORE UPDATE OF state ON annotation_crowdverdict
     FOR EACH ROW EXECUTE FUNCTION annotation_check_verdict_order();

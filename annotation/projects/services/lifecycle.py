@@ -34,8 +34,8 @@ from annotation.models.crowds import (
     BonusSheet,
     CrowdStudy,
     CrowdSubmission,
+    CrowdVerdict,
     PlatformAccount,
-    Verdict,
 )
 from annotation.models.deletions import Deletion
 from annotation.models.imports import ImportPart
@@ -137,7 +137,7 @@ def erase_content(*, project: Project) -> None:
         CrowdParticipant.objects.filter(link__project=project),
         BonusLine.objects.filter(sheet__study__project=project),
         BonusSheet.objects.filter(study__project=project),
-        Verdict.objects.filter(submission__study__project=project),
+        CrowdVerdict.objects.filter(submission__study__project=project),
         CrowdSubmission.objects.filter(study__project=project),
         CrowdStudy.objects.filter(project=project),
         CrowdLink.objects.filter(project=project),

@@ -9,7 +9,7 @@ from django.utils import timezone
 from annotation.crowds.services import accounts, following, studies
 from annotation.errors import StudyRefused
 from annotation.models import Membership
-from annotation.models.crowds import CrowdStudy, CrowdSubmission, PlatformAccount, StudyStep, Verdict, VerdictKind
+from annotation.models.crowds import CrowdStudy, CrowdSubmission, CrowdVerdict, PlatformAccount, StudyStep, VerdictKind
 from annotation.models.joining import CrowdLink
 from annotation.people.services import crowd_links
 from tests.prolific_server import TOKEN
@@ -178,7 +178,7 @@ def test_complete_ones_are_approved_once_and_no_others(server, published, manage
     assert sorted(each["status"] for each in server.submissions.values()) == ["APPROVED"] + ["AWAITING REVIEW"] * 3
     assert server.wallet == 100_000 - 200
     assert published.approved == 1
-    assert Verdict.objects.get().state == "done"
+    assert CrowdVerdict.objects.get().state == "done"
 
 
 @pytest.mark.parametrize("fault", ["lost", "dead", 500, 429])
@@ -188,9 +188,9 @@ def test_an_approval_that_got_lost_pays_once(server, published, manager, fault):
     studies.approve_complete(study=published, actor=manager)
     server.faults.append(("POST", "/api/v1/submissions/.*", fault))
     turn(published)
-    assert Verdict.objects.get().state == "wanted"
+    assert CrowdVerdict.objects.get().state == "wanted"
     turn(published)
-    assert Verdict.objects.get().state == "done"
+    assert CrowdVerdict.objects.get().state == "done"
     assert server.wallet == 100_000 - 200
     asked = server.requests("POST", "/api/v1/submissions/.*/transition/")
     assert len(asked) == 1
@@ -204,7 +204,7 @@ def test_one_refused_approval_does_not_hold_up_the_others(server, published, man
     first = next(iter(server.submissions.values()))
     first["status"] = "TIMED-OUT"
     turn(published)
-    states = {verdict.state: verdict.fault for verdict in Verdict.objects.all()}
+    states = {verdict.state: verdict.fault for verdict in CrowdVerdict.objects.all()}
     assert states["refused"] == "Prolific refuses it: A submission that is TIMED-OUT cannot be decided on."
     assert states["done"] == ""
 
@@ -226,7 +226,7 @@ def test_a_rejection_says_why_at_length_and_the_words_are_forgotten(server, publ
     turn(published)
     (sent,) = server.requests("POST", "/api/v1/submissions/.*/transition/")
     assert sent == {"action": "REJECT", "rejection_category": "FAILED_CHECK", "message": REASON}
-    assert (Verdict.objects.get().message, Verdict.objects.get().state) == ("", "done")
+    assert (CrowdVerdict.objects.get().message, CrowdVerdict.objects.get().state) == ("", "done")
 
 
 @pytest.mark.parametrize("fault", ["lost", "dead"])
@@ -241,7 +241,7 @@ def test_a_return_is_asked_for_once(server, published, manager, fault):
     turn(published)
     turn(published)
     assert server.requests("POST", ".*/request-return/") == [{"request_return_reasons": ["Please return it."]}]
-    assert Verdict.objects.get().state == "done"
+    assert CrowdVerdict.objects.get().state == "done"
 
 
 def test_two_workers_do_not_have_one_study(server, study):
@@ -289,4 +289,4 @@ def test_who_came_is_forgotten_and_sums_stay(server, published, manager):
     turn(published)
     studies.forget_people(study=published)
     published.refresh_from_db()
-    assert (published.approved, CrowdSubmission.objects.count(), Verdict.objects.count()) == (1, 0, 0)
+    assert (published.approved, CrowdSubmission.objects.count(), CrowdVerdict.objects.count()) == (1, 0, 0)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from annotation.crowds.prolific import Draft, PlatformFault, Prolific, fault_of, target_of
+from annotation.crowds.prolific import PlatformFault, Prolific, StudyDraft, fault_of, platform_target
 from annotation.errors import AddressRefused
 from tests.prolific_server import TOKEN
 
@@ -14,7 +14,7 @@ def interface(server):
     return Prolific(token=TOKEN)
 
 
-def draft(**changes) -> Draft:
+def draft(**changes) -> StudyDraft:
     values = {
         "name": "Voice queries",
         "internal_name": "dpal-1",
@@ -25,7 +25,7 @@ def draft(**changes) -> Draft:
         "places": 4,
         "minutes": 6,
     }
-    return Draft(**(values | changes))
+    return StudyDraft(**(values | changes))
 
 
 def test_a_study_is_opened_found_moved_and_discarded(interface, server):
@@ -139,14 +139,14 @@ def test_no_id_leads_anywhere_else(interface, server):
 def test_only_the_named_host_at_a_public_address_is_asked(settings, url, rule):
     settings.PROLIFIC_URL = "https://localhost" if "localhost" in url else "https://api.prolific.com"
     with pytest.raises(AddressRefused, match=rule):
-        target_of(url)
+        platform_target(url)
 
 
 def test_plain_http_is_for_the_one_port_a_test_names(server, settings):
-    assert target_of(settings.PROLIFIC_URL + "/")[2] is False
+    assert platform_target(settings.PROLIFIC_URL + "/")[2] is False
     settings.PROLIFIC_LOOPBACK_IN_TESTS = ""
     with pytest.raises(AddressRefused, match="https"):
-        target_of(settings.PROLIFIC_URL + "/")
+        platform_target(settings.PROLIFIC_URL + "/")
 
 
 def test_the_token_is_in_no_representation():

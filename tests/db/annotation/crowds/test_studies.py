@@ -12,8 +12,8 @@ from annotation.models.crowds import (
     BonusSheet,
     CrowdStudy,
     CrowdSubmission,
+    CrowdVerdict,
     PlatformAccount,
-    Verdict,
 )
 from annotation.projects.services import lifecycle
 from tests.factories import add_members, make_project, write_settings
@@ -120,20 +120,20 @@ def test_the_database_keeps_amounts_and_what_was_promised(study, crowd, manager)
 def test_the_database_lets_nobody_be_decided_on_or_paid_twice(study, submission, manager):
     again = {"study": study, "external_id": "a", "pid_digest": b"q" * 16, "state": "ACTIVE"}
     breaks("annotation_crowdsubmission_once", lambda: CrowdSubmission.objects.create(**again))
-    verdict = Verdict.objects.create(submission=submission, kind="APPROVE", decided_by=manager)
+    verdict = CrowdVerdict.objects.create(submission=submission, kind="APPROVE", decided_by=manager)
     for kind, message in (("APPROVE", ""), ("REJECT", "because")):
         breaks(
             "annotation_verdict_final_once",
-            lambda kind=kind, message=message: Verdict.objects.create(
+            lambda kind=kind, message=message: CrowdVerdict.objects.create(
                 submission=submission, kind=kind, message=message, decided_by=manager
             ),
         )
-    Verdict.objects.create(submission=submission, kind="RETURN", message="please", decided_by=manager)
+    CrowdVerdict.objects.create(submission=submission, kind="RETURN", message="please", decided_by=manager)
     breaks(
         "annotation_verdict_return_once",
-        lambda: Verdict.objects.create(submission=submission, kind="RETURN", message="please", decided_by=manager),
+        lambda: CrowdVerdict.objects.create(submission=submission, kind="RETURN", message="please", decided_by=manager),
     )
-    mine = Verdict.objects.filter(pk=verdict.pk)
+    mine = CrowdVerdict.objects.filter(pk=verdict.pk)
     breaks("annotation_verdict_says_why", lambda: mine.update(message="kept"))
     mine.update(state="done")
     breaks("annotation_verdict_settled_once", lambda: mine.update(state="wanted"))

@@ -8,7 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.crowds.services import studies as service
-from annotation.models.crowds import BonusSheet, CrowdStudy, PlatformAccount, Verdict
+from annotation.models.crowds import BonusSheet, CrowdStudy, CrowdVerdict, PlatformAccount
 from tests.factories import make_project
 from tests.prolific_server import TOKEN
 from tests.studies import come, connect, turn
@@ -70,7 +70,7 @@ def test_a_study_is_opened_published_and_followed(server, crowd, client, manager
     come(server, study, "ann")
     turn(study)
     page = client.get(at("study", study)).content.decode()
-    assert "Approve 1 complete submission" in " ".join(page.split())
+    assert "Approve 1 complete participation" in " ".join(page.split())
     assert "pid-of-ann" not in page
     client.post(at("change_study", study), {"do": "approve"})
     turn(study)
@@ -108,7 +108,7 @@ def test_a_rejection_and_a_return_are_told(server, published, client):
     assert set(refused.context["verdict_form"].errors) == {"category", "message"}
     client.post(at("judge_submission", published), values | {"category": "NO_DATA", "message": "No answers came. " * 8})
     client.post(at("judge_submission", published), values | {"submission": second.pk, "kind": "RETURN"})
-    assert set(Verdict.objects.values_list("kind", flat=True)) == {"REJECT", "RETURN"}
+    assert set(CrowdVerdict.objects.values_list("kind", flat=True)) == {"REJECT", "RETURN"}
     foreign = client.post(at("judge_submission", published), values | {"submission": first.pk})
     assert "does not wait" in str(foreign.context["verdict_form"].errors)
 
