@@ -8,7 +8,16 @@ from annotation.gates.views import gate
 from annotation.people.views import crowd, groups, joining, mails, members, tokens
 from annotation.populations import views as populations
 from annotation.projects.views import classes, configuration_files, kind, projects, settings, wizard
-from annotation.questions.views import browsing, label, label_files, labelling, own_answers, participations, quality
+from annotation.questions.views import (
+    browsing,
+    label,
+    label_files,
+    labelling,
+    own_answers,
+    participations,
+    quality,
+    review,
+)
 from annotation.questions.views import label_budget as label_budget_views
 from annotation.statement.views import budget, limits, log, statement
 
@@ -88,9 +97,10 @@ urlpatterns = [
     path("projects/<slug:slug>/quality/checks/<int:query_id>/image", quality.check_image, name="check_image"),
     path("projects/<slug:slug>/quality/compare/", quality.compare, name="compare_answers"),
     path("projects/<slug:slug>/quality/people/<int:membership_id>/", quality.set_pause, name="set_pause"),
-    path("projects/<slug:slug>/quality/review/", quality.review_queue, name="review"),
-    path("projects/<slug:slug>/quality/review/<int:query_id>/", quality.settle, name="settle"),
-    path("projects/<slug:slug>/quality/review/<int:query_id>/image", quality.review_image, name="review_image"),
+    path("projects/<slug:slug>/quality/review/", review.review_queue, name="review"),
+    path("projects/<slug:slug>/quality/review/undo/", review.undo_review, name="undo_review"),
+    path("projects/<slug:slug>/quality/review/<int:query_id>/", review.settle, name="settle"),
+    path("projects/<slug:slug>/quality/review/<int:query_id>/image", review.review_image, name="review_image"),
     path("projects/<slug:slug>/quality/payments.csv", quality.payments, name="payments"),
     path("projects/<slug:slug>/quality/opinions.csv", quality.opinions, name="opinions"),
     path("join/<str:secret>/", joining.join, name="join"),

@@ -19,6 +19,7 @@ from annotation.projects.api import router as configuration_router
 from annotation.questions.api import router as questions_router
 from annotation.questions.browsing_api import router as browsing_router
 from annotation.questions.conversations_api import router as conversations_router
+from annotation.questions.review_api import router as review_router
 from annotation.rest.base import BearerToken
 from annotation.rest.responses import as_code, problem_reference
 from annotation.statement.api import router as ledger_router
@@ -81,6 +82,7 @@ api.add_router("", data_router)
 api.add_router("", questions_router)
 api.add_router("", browsing_router)
 api.add_router("", conversations_router)
+api.add_router("", review_router)
 api.add_router("", configuration_router)
 api.add_router("", ledger_router)
 api.add_router("", populations_router)

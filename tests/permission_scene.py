@@ -27,7 +27,7 @@ from tests import learning
 from tests.factories import make_candidates, make_records, make_user, open_records
 
 # Whoever came by a crowd link is asked for what belongs to the crowd project they came to.
-PEOPLE = ("anonymous", "outsider", "annotator", "engineer", "manager", "administrator", "participant")
+PEOPLE = ("anonymous", "outsider", "annotator", "engineer", "manager", "administrator", "participant", "reviewer")
 
 
 def named_patterns(patterns: list[Any], prefix: str = "") -> Iterator[tuple[str, URLPattern]]:
@@ -64,7 +64,8 @@ class Scene:
         self.project: Project = learning.open_trusted(manager)
         learning.fill_trusted(self.project)
         release = learning.run_to_release(self.project, make_user(), version=1)
-        for name in ("annotator", "engineer"):
+        self.people["reviewer"] = make_user(f"reviewer{named}")
+        for name in ("annotator", "engineer", "reviewer"):
             members.add_member(project=self.project, user=self.people[name], role=Role(name))
         open_records(self.project, 3, round_number=9)
         self.lease: Assignment = queue.claim_next(project=self.project, user=annotator)

@@ -27,6 +27,7 @@ ROLES = {
     "manager": Reader.MANAGER,
     "administrator": Reader.OPERATOR,
     "participant": Reader.PARTICIPANT,
+    "reviewer": Reader.REVIEWER,
 }
 OTHERS = [person for person in PEOPLE if person not in ("manager", "administrator")]
 # What says nothing: a field that is for others is there, and empty.

@@ -85,6 +85,13 @@ def hindrances(project: Project, *, oracle: str, arrival: str, preset: str) -> l
         )
     if RecordPost.objects.filter(project=project).exists():
         found.append(_("Records were posted: each has its slot in the stream, which no pool has."))
+    if oracle == Oracle.CROWD and _somebody_may(project, Role.REVIEWER):
+        found.append(
+            _(
+                "In front of a crowd nobody reviews but managers. Take the reviewers' roles away first and revoke "
+                "their invitations."
+            )
+        )
     if project.oracle == Oracle.CROWD and oracle != Oracle.CROWD and _lets_strangers_in(project):
         found.append(
             _(
@@ -136,10 +143,15 @@ def _private_uploads(project: Project) -> int:
 
 def _lets_strangers_in(project: Project) -> bool:
     """Say whether anybody labels, or could begin to."""
-    live = {"project": project, "revoked_at": None, "expires_at__gt": Now()}
+    links = CrowdLink.objects.filter(project=project, revoked_at=None, expires_at__gt=Now())
+    return links.exists() or _somebody_may(project, Role.ANNOTATOR)
+
+
+def _somebody_may(project: Project, role: Role) -> bool:
+    """Say whether anybody has a role, or is invited to it."""
+    invited = Invitation.objects.filter(project=project, revoked_at=None, expires_at__gt=Now())
     return (
-        Membership.objects.filter(project=project, role=Role.ANNOTATOR).exists()
-        or GroupRole.objects.filter(project=project, role=Role.ANNOTATOR).exists()
-        or CrowdLink.objects.filter(**live).exists()
-        or Invitation.objects.filter(**live, role=Role.ANNOTATOR, uses__lt=F("maximum_uses")).exists()
+        Membership.objects.filter(project=project, role=role).exists()
+        or GroupRole.objects.filter(project=project, role=role).exists()
+        or invited.filter(role=role, uses__lt=F("maximum_uses")).exists()
     )

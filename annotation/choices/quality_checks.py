@@ -58,9 +58,21 @@ class QualityChecks(Choice):
             "model one answer would move many labels, and the privacy budget pays for one."
         ),
     )
+    reviewed: str = parameter(
+        "disputed",
+        options={
+            "disputed": _("answers without a majority"),
+            "differing": _("answers that are not all alike"),
+            "all": _("all answers"),
+        },
+        label=_("What is reviewed"),
+        help=_("Until a training begins, which takes what is agreed on as it stands."),
+    )
 
     def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
-        """Refuse a pause that comes before the warning."""
+        """Refuse a pause that comes before the warning, and more review of a crowd's answers than it needs."""
+        if self.reviewed != "disputed" and settings.get("oracle") == "crowd":
+            return {"reviewed": _("Not in front of a crowd: its answers stand, but where they have no majority.")}
         warn, pause = self.gold_warn_below, self.gold_pause_below
         if warn is not None and pause is not None and pause > warn:
             return {"gold_pause_below": _("Pause below the share that warns, or at it.")}

@@ -31,6 +31,7 @@ RULES = (
     "kinds",
     "groups",
     "kinds_and_groups",
+    "reviewers",
     "record_dataset",
     "strangers",
     "configurations",
@@ -481,7 +482,12 @@ class Migration(migrations.Migration):
                 (
                     "role",
                     models.CharField(
-                        choices=[("annotator", "annotator"), ("manager", "manager"), ("engineer", "engineer")],
+                        choices=[
+                            ("annotator", "annotator"),
+                            ("manager", "manager"),
+                            ("engineer", "engineer"),
+                            ("reviewer", "reviewer"),
+                        ],
                         max_length=10,
                     ),
                 ),
@@ -1852,7 +1858,7 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="grouprole",
             constraint=models.CheckConstraint(
-                condition=models.Q(("role__in", ("annotator", "manager", "engineer"))),
+                condition=models.Q(("role__in", ("annotator", "manager", "engineer", "reviewer"))),
                 name="annotation_grouprole_known",
             ),
         ),
@@ -3131,6 +3137,85 @@ class Migration(migrations.Migration):
                     _connector="OR",
                 ),
                 name="annotation_verdict_says_why",
+            ),
+        ),
+        migrations.CreateModel(
+            name="Review",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("leased", "leased"),
+                            ("settled", "decided"),
+                            ("returned", "sent back"),
+                            ("set_aside", "set aside"),
+                            ("skipped", "skipped"),
+                            ("ended", "ended without a decision"),
+                        ],
+                        default="leased",
+                        max_length=9,
+                    ),
+                ),
+                ("leased_until", models.DateTimeField()),
+                ("finished_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "project",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="reviews",
+                        to="annotation.project",
+                    ),
+                ),
+                (
+                    "query",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="reviews", to="annotation.query"
+                    ),
+                ),
+                (
+                    "reviewer",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+        ),
+        migrations.AddIndex(
+            model_name="review",
+            index=models.Index(fields=["project", "reviewer", "finished_at"], name="annotation_review_done"),
+        ),
+        migrations.AddConstraint(
+            model_name="review",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("state", "leased")), fields=("query",), name="annotation_review_one_reads"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="review",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("state", "leased")),
+                fields=("reviewer", "project"),
+                name="annotation_review_one_lease",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="review",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("state", "leased"), ("finished_at__isnull", False), _connector="XOR"),
+                name="annotation_review_finished",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="membership",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("role__in", ("annotator", "manager", "engineer", "reviewer"))),
+                name="annotation_membership_known",
             ),
         ),
         migrations.RunSQL(

@@ -20,6 +20,7 @@ from annotation.models import (
     populations,
     quality,
     retention,
+    reviews,
 )
 from annotation.models.configurations import Configuration
 from annotation.models.data import BadRows, Dataset, DatasetRole, DatasetState, Picture, Record, RecordPost

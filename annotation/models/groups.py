@@ -54,7 +54,8 @@ class GroupRole(models.Model):
         constraints = (
             models.UniqueConstraint(fields=("group", "project", "role"), name="annotation_grouprole_once"),
             models.CheckConstraint(
-                name="annotation_grouprole_known", condition=Q(role__in=("annotator", "manager", "engineer"))
+                name="annotation_grouprole_known",
+                condition=Q(role__in=("annotator", "manager", "engineer", "reviewer")),
             ),
         )
 

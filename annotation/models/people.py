@@ -2,6 +2,7 @@
 
 from django.conf import settings
 from django.db import models
+from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models.projects import Project
@@ -14,6 +15,7 @@ class Role(models.TextChoices):
     ANNOTATOR = "annotator", _("annotator")
     MANAGER = "manager", _("manager")
     ENGINEER = "engineer", _("engineer")
+    REVIEWER = "reviewer", _("reviewer")
 
 
 class Membership(models.Model):
@@ -34,7 +36,13 @@ class Membership(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
-        constraints = (models.UniqueConstraint(fields=("project", "user", "role"), name="annotation_membership_once"),)
+        constraints = (
+            models.UniqueConstraint(fields=("project", "user", "role"), name="annotation_membership_once"),
+            models.CheckConstraint(
+                name="annotation_membership_known",
+                condition=Q(role__in=("annotator", "manager", "engineer", "reviewer")),
+            ),
+        )
 
     def __str__(self) -> str:
         return f"{self.user} is {self.role} of {self.project}"

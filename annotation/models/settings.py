@@ -126,6 +126,7 @@ class Settings:
     gold_warn_below = Setting[float | None](None)
     gold_pause_below = Setting[float | None](None)
     aggregation = Setting(Aggregation.MAJORITY.value)
+    reviewed = Setting("disputed")
 
     labels_limit = Setting[int | None](None)
     price_per_label = Setting[Decimal | None](None, Decimal)

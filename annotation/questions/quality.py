@@ -263,11 +263,6 @@ def opinions_csv(project: Project) -> Iterator[str]:
         yield writer.writerow([opinion.query_id, name, f"{opinion.probability:.6f}", opinion.report.method])
 
 
-def disputed_queries(project: Project) -> QuerySet[Query]:
-    """Return the questions whose answers have no majority, in the order they were asked."""
-    return Query.objects.filter(project=project, state=QueryState.DISPUTED).order_by("priority", "pk")
-
-
 def counted_votes(query: Query) -> list[tuple[str, int]]:
     """Return how many named each class, by name, most first."""
     rows = Label.objects.filter(query=query, superseded_at=None).values_list("choice").annotate(n=Count("pk"))

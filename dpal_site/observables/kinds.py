@@ -12,6 +12,7 @@ class Reader(StrEnum):
     PARTICIPANT = "crowd participant"
     ENGINEER = "engineer"
     MANAGER = "manager"
+    REVIEWER = "reviewer"
     OPERATOR = "operator"
 
 
@@ -30,13 +31,15 @@ class Basis(StrEnum):
 
 EVERYBODY = frozenset(Reader)
 LABELLERS = frozenset({Reader.ANNOTATOR, Reader.PARTICIPANT})
-MEMBERS = frozenset({*LABELLERS, Reader.ENGINEER, Reader.MANAGER})
+MEMBERS = frozenset({*LABELLERS, Reader.ENGINEER, Reader.MANAGER, Reader.REVIEWER})
 # Who comes for models.
 MODELS = frozenset({Reader.ENGINEER, Reader.MANAGER})
 MANAGERS = frozenset({Reader.MANAGER})
 OPERATORS = frozenset({Reader.OPERATOR})
 # Annotators of a trusted project; a manager may be one, too.
 TRUSTED = frozenset({Reader.ANNOTATOR, Reader.MANAGER})
+# Whoever reviews in a trusted project; the database gives nobody the role in front of a crowd.
+REVIEWERS = frozenset({Reader.MANAGER, Reader.REVIEWER})
 
 # In a row's names: any name, or any that begins so.
 ANY = "*"

@@ -7,6 +7,7 @@ from dpal_site.observables.kinds import (
     MEMBERS,
     MODELS,
     OPERATORS,
+    REVIEWERS,
     TRUSTED,
     Basis,
     Shown,
@@ -168,7 +169,7 @@ QUESTIONS = (
     Shown(
         "annotation/_beside.html",
         "beside.owner_id beside.metadata beside.metadata.items name value",
-        TRUSTED,
+        TRUSTED | REVIEWERS,
         Basis.INSIDE,
         "columns the owner declared to be shown beside a record, in trusted projects alone",
     ),
@@ -273,6 +274,37 @@ QUESTIONS = (
         "which answers became labels: in trusted projects alone, whose annotators are inside",
     ),
     Shown(
+        "annotation/review.html annotation/_listed_image.html",
+        "query query.pk url number question question.fields.items question.fields question.image_url question.text name value"
+        " votes n agreed accepted is_disputed guess",
+        REVIEWERS,
+        Basis.INSIDE,
+        "the record, and how many gave which answer to it, without their names: whoever reviews is inside, and in front"
+        " of a crowd there are managers alone",
+    ),
+    Shown(
+        "annotation/review.html",
+        "progress.reviewed progress.together",
+        REVIEWERS,
+        Basis.INSIDE,
+        "how many questions somebody decided, and how many wait for it: by what was answered, so for reviewers alone",
+    ),
+    Shown(
+        "annotation/review.html annotation/_guidelines.html",
+        "project.name project.slug guidelines.created_at guidelines.text guidelines.version guidelines_shown"
+        " examples example.*",
+        REVIEWERS,
+        Basis.PUBLIC,
+        "declared and written by the project's managers",
+    ),
+    Shown(
+        "annotation/review.html",
+        "undoable form comment_form manages trusted",
+        REVIEWERS,
+        Basis.OWN,
+        "what the viewer decided last, and what their role lets them do",
+    ),
+    Shown(
         "annotation/guidelines.html",
         "current.version earlier form one.*",
         MANAGERS,
@@ -294,7 +326,7 @@ FOR_MANAGERS = (
         " annotation:labelling annotation:limit_requests annotation:log annotation:log_csv annotation:opinions"
         " annotation:payments annotation:people annotation:population annotation:preview annotation:quality"
         " annotation:question annotation:questions annotation:asked_image annotation:reported"
-        " annotation:retention annotation:review annotation:review_image annotation:settings annotation:survey"
+        " annotation:retention annotation:settings annotation:survey"
         " annotation:uploads learner:closing learner:forget learner:overview learner:plan learner:plan_plot"
         " learner:channels learner:ranked_pool learner:card learner:next_step learner:retire learner:standing"
         " learner:webhooks learner:work_list",

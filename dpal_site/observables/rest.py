@@ -7,6 +7,7 @@ from dpal_site.observables.kinds import (
     MEMBERS,
     MODELS,
     OPERATORS,
+    REVIEWERS,
     TRUSTED,
     Basis,
     Shown,
@@ -74,6 +75,14 @@ REST = (
     Shown("AssignmentOut.metadata", "*", TRUSTED, Basis.INSIDE, "the same columns, by their names"),
     Shown("StudyOut", "*", MANAGERS, Basis.MANAGERS, "a study that managers opened, and what it costs"),
     Shown("AssignmentOut", "guess", LABELLERS, Basis.DERIVED, "the last released model's guess"),
+    Shown(
+        "ReviewOut ReviewOut.metadata ReviewOut.fields VotesOut ProgressOut",
+        "*",
+        REVIEWERS,
+        Basis.INSIDE,
+        "what waits for review: the record and how many gave which answer, without names; who reviews is inside, and"
+        " in front of a crowd there are managers alone",
+    ),
     Shown(
         "QuestionsOut QuestionRowOut QuestionRowOut.metadata CountOut ChangedOut ViewOut ViewOut.chosen",
         "*",

@@ -98,11 +98,11 @@ def test_answers_are_compared_and_paid(page, live_server, project, annotators, a
 
 def test_a_dispute_is_settled_and_becomes_a_check(page, live_server, project, annotators, answered, keys):
     enter(page, live_server, project.created_by, "quality", project.slug)
-    keys.follow(page.get_by_role("link", name="1 disputed question"))
+    keys.follow(page.get_by_role("link", name="1 question to review"))
     keys.choose(page.get_by_label("Class"), "other")
     keys.tick(page.get_by_label("Use it as a hidden check from now on"))
     keys.follow(page.get_by_role("button", name="Decide"))
-    expect(page.get_by_text("Nothing is disputed.")).to_be_visible(timeout=WAIT)
+    expect(page.get_by_text("Nothing waits for review.")).to_be_visible(timeout=WAIT)
     check = GoldQuery.objects.get()
     assert (check.query.state, check.choice) == (QueryState.GOLD, 2)
     keys.follow(page.get_by_role("link", name="Back to the quality page"))

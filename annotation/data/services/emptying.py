@@ -9,11 +9,12 @@ import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from django.core.files.storage import default_storage
 from django.db import connection
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 from numpy.typing import NDArray
 
@@ -35,6 +36,7 @@ from annotation.models import (
 from annotation.models.idempotency import IdempotentAnswer
 from annotation.models.marks import Tag, Tagged
 from annotation.models.quality import GoldQuery, Opinion
+from annotation.models.reviews import Review
 
 ZEROED_AT_ONCE = 4096
 # What a pixel file's name says of emptied rows, after the attempt that wrote it.
@@ -80,7 +82,7 @@ def empty_questions(questions: QuerySet[Query], *, project: Project) -> int:
     ids = [query.pk for query in locked.order_by("pk").only("pk")]
     about = {"query__in": ids}
     held = Assignment.objects.filter(**about)
-    forget_shown(held)
+    forget_shown(**about)
     GoldQuery.objects.filter(**about).delete()
     Query.objects.filter(pk__in=ids).update(
         state=QueryState.WITHDRAWN,
@@ -99,13 +101,15 @@ def empty_questions(questions: QuerySet[Query], *, project: Project) -> int:
     Consensus.objects.filter(**about).update(choice=0, votes=0, agreeing=0, settled_by=None)
     Report.objects.filter(**about).delete()
     Opinion.objects.filter(**about).delete()
+    Review.objects.filter(**about).delete()
     return len(ids)
 
 
-def forget_shown(held: QuerySet[Assignment]) -> None:
-    """Erase what people with these assignments were last answered over the REST interface."""
-    readers = held.order_by().values("annotator").distinct()
-    IdempotentAnswer.objects.filter(user__in=readers, body__contains=SHOWS_A_QUESTION).delete()
+def forget_shown(**about: Any) -> None:
+    """Erase what people who were asked some questions, or reviewed them, were last answered over the REST interface."""
+    asked = Assignment.objects.filter(**about).order_by().values("annotator")
+    reviewed = Review.objects.filter(**about).order_by().values("reviewer")
+    IdempotentAnswer.objects.filter(Q(user__in=asked) | Q(user__in=reviewed), body__contains=SHOWS_A_QUESTION).delete()
 
 
 def forget_encounters(*, project: Project, contributor: bytes) -> None:

@@ -53,6 +53,8 @@ CREATE FUNCTION annotation_broken_rules(settings jsonb) RETURNS SETOF text LANGU
             settings ->> 'gold_minimum', settings ->> 'aggregation') = 0),
         -- Who is asked about a question sees it, and a further person would show that the first ones disagree.
         ('crowd_fixed_overlap', NOT crowd OR settings ->> 'overlap_limit' IS NULL),
+        -- What a crowd or a coin agreed on is corrected by nobody.
+        ('crowd_keeps_answers', NOT crowd OR coalesce(settings ->> 'reviewed', 'disputed') = 'disputed'),
         ('quiet_hours', CASE num_nulls(settings ->> 'quiet_from', settings ->> 'quiet_until')
             WHEN 2 THEN true
             WHEN 0 THEN (settings ->> 'quiet_from')::time <> (settings ->> 'quiet_until')::time END),

@@ -1,15 +1,20 @@
-"""Who becomes a manager where one does not decide alone: else a second account of one's own would be enough."""
+"""Who becomes a manager where one does not decide alone, and a reviewer: else a second account would be enough."""
 
 from django.contrib.auth.models import User
 from django.db.models.functions import Now
 
 from annotation.errors import RoleRefused
-from annotation.models import Membership, Project, Role
+from annotation.models import Membership, Oracle, Project, Role
 from annotation.models.limits import LimitRequest, RequestKind, RequestState
 
 ALONE = (
     "Another manager has to agree to a further manager of this project: give the role to a person on the page People, "
     "where it waits for that."
+)
+
+ONLY_MANAGERS_REVIEW = (
+    "In front of a crowd nobody reviews but managers: who sees what was answered could tell the annotators, who are "
+    "strangers, that answers differ."
 )
 
 
@@ -25,6 +30,12 @@ def refuse_alone(*, project: Project, role: str, user: User | None = None) -> No
     if user is not None and (_is_manager(project, user) or _is_agreed(project, user)):
         return
     raise RoleRefused(ALONE)
+
+
+def refuse_reviewer(*, project: Project, role: str) -> None:
+    """Refuse to make somebody a reviewer where strangers answer."""
+    if role == Role.REVIEWER and project.oracle == Oracle.CROWD:
+        raise RoleRefused(ONLY_MANAGERS_REVIEW)
 
 
 def _is_manager(project: Project, user: User) -> bool:

@@ -100,6 +100,7 @@ def give_role(*, group: PeopleGroup, project: Project, role: str) -> GroupRole:
         if Project.objects.select_for_update(no_key=True).get(pk=project.pk).state == ProjectState.DELETED:
             raise GroupRefused("This project is deleted; what is left of it can only be read.")
         appointing.refuse_alone(project=project, role=role)
+        appointing.refuse_reviewer(project=project, role=role)
         given, _created = GroupRole.objects.get_or_create(group=group, project=project, role=role)
         _give(group, given=given.pk)
     return given
@@ -163,6 +164,8 @@ def _take_back(concerned: QuerySet[Membership]) -> None:
         leases.give_back(Assignment.objects.filter(held, state=AssignmentState.LEASED))
     for each in at_work:
         leases.free_assigned(project_id=each.project_id, user_id=each.user_id)
+    for each in ended:
+        leases.end_reviews(project_id=each.project_id, user_id=each.user_id)
 
 
 def _note(group: PeopleGroup, *, actor: str, route: str, people: int) -> None:

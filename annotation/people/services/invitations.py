@@ -36,6 +36,7 @@ def create_invitation(
         raise ValueError(f"lifetime must be above 0 and at most 90 days, got {lifetime}")
     if project is not None:
         appointing.refuse_alone(project=project, role=role)
+        appointing.refuse_reviewer(project=project, role=role)
     secret = secret or secrets.token_urlsafe(32)
     invitation = Invitation.objects.create(
         project=project,

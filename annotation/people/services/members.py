@@ -24,6 +24,7 @@ def add_member(*, project: Project, user: User, role: str) -> Membership:
     if not selectors.may_take_role(user, project, role):
         raise RoleRefused(STRANGER)
     appointing.refuse_alone(project=project, user=user, role=role)
+    appointing.refuse_reviewer(project=project, role=role)
     membership, _ = Membership.objects.update_or_create(
         project=project, user=user, role=role, defaults={"is_direct": True}
     )
@@ -46,3 +47,4 @@ def remove_member(*, project: Project, user: User, role: str) -> None:
             held = Assignment.objects.filter(project=project, annotator=user, state=AssignmentState.LEASED)
             leases.give_back(held)
             leases.free_assigned(project_id=project.pk, user_id=user.pk)
+        leases.end_reviews(project_id=project.pk, user_id=user.pk)

@@ -44,6 +44,7 @@ from annotation.models.letters import Notice
 from annotation.models.marks import SavedView, Tag, Tagged
 from annotation.models.quality import GoldQuery, Opinion, QualityReport
 from annotation.models.retention import SlotMark
+from annotation.models.reviews import Review
 from annotation.people.services import groups
 from annotation.work.services import jobs
 
@@ -91,8 +92,9 @@ def request_deletion(*, project: Project, typed: str, keep_releases: bool, actor
         # Nothing further is asked of a platform.
         PlatformAccount.objects.filter(project=project).delete()
         CrowdLink.objects.filter(project=project, revoked_at=None).update(revoked_at=Now())
-        groups.take_all_roles(project=project, role=Role.ANNOTATOR)
-        Membership.objects.filter(project=project, role=Role.ANNOTATOR).delete()
+        for role in (Role.ANNOTATOR, Role.REVIEWER):
+            groups.take_all_roles(project=project, role=role)
+            Membership.objects.filter(project=project, role=role).delete()
         return Deletion.objects.create(
             project=locked,
             job=jobs.open_job(project=locked, kind=jobs.DELETE, send=send),
@@ -113,7 +115,7 @@ def erase_content(*, project: Project) -> None:
     In an order in which nothing is left that refers to what went.
     """
     asked = Query.objects.filter(project=project)
-    emptying.forget_shown(Assignment.objects.filter(project=project))
+    emptying.forget_shown(project=project)
     for rows in (
         Opinion.objects.filter(report__project=project),
         QualityReport.objects.filter(project=project),
@@ -122,6 +124,7 @@ def erase_content(*, project: Project) -> None:
         Label.objects.filter(query__project=project),
         Report.objects.filter(project=project),
         Assignment.objects.filter(project=project),
+        Review.objects.filter(project=project),
         Encounter.objects.filter(project=project),
         Tagged.objects.filter(tag__project=project),
         Tag.objects.filter(project=project),

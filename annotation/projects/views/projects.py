@@ -36,6 +36,8 @@ def project(request: HttpRequest, slug: str) -> HttpResponse:
     found = get_object_or_404(selectors.projects_of(request.user), slug=slug)
     if selectors.projects_of(request.user, roles=(Role.MANAGER, Role.ENGINEER)).filter(pk=found.pk).exists():
         return redirect("learner:overview", slug=slug)
+    if not selectors.projects_of(request.user, roles=(Role.ANNOTATOR,)).filter(pk=found.pk).exists():
+        return redirect("annotation:review", slug=slug)
     return redirect("annotation:label", slug=slug)
 
 

@@ -10,7 +10,7 @@ from annotation.choices.quality_checks import QualityChecks
 from annotation.choices.question_plan import QuestionPlan
 from annotation.models import Dataset, DatasetRole, DatasetState, Oracle, Project
 from annotation.models.quality import Aggregation
-from annotation.questions.answers import label_type
+from annotation.questions.answers import answer_names, label_type
 from annotation.questions.forms.answers import answer_field
 
 PERCENT = 100
@@ -38,6 +38,7 @@ class QualityForm(forms.Form):
     )
     overlap_limit = named_field(QuestionPlan, "overlap_limit")
     aggregation = named_field(QualityChecks, "aggregation")
+    reviewed = named_field(QualityChecks, "reviewed")
 
     def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
         kwargs.setdefault("initial", {name: _shown(getattr(project, name)) for name in self.base_fields})
@@ -50,6 +51,8 @@ class QualityForm(forms.Form):
         if project.oracle == Oracle.CROWD:
             # Whoever is asked as one more would know that the others disagreed.
             del self.fields["overlap_limit"]
+            # Nor are a crowd's answers corrected where they agree.
+            del self.fields["reviewed"]
 
     def clean(self) -> dict[str, Any]:
         """Refuse a pause that comes before the warning."""
@@ -84,14 +87,14 @@ class ChecksForm(forms.Form):
 
 
 class SettleForm(forms.Form):
-    """A manager's decision about a disputed question."""
+    """A decision about a question that is reviewed."""
 
     keep_as_check = forms.BooleanField(required=False, label=_("Use it as a hidden check from now on"))
 
-    def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, project: Project, may_keep: bool, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields = {"choice": self._answer(project), **self.fields}
-        if project.oracle == Oracle.CROWD:
+        if project.oracle == Oracle.CROWD or not may_keep:
             # Seen once more, it would tell whoever compares notes that it was disputed.
             del self.fields["keep_as_check"]
 
@@ -99,4 +102,5 @@ class SettleForm(forms.Form):
     def _answer(project: Project) -> forms.Field:
         if label_type(project).takes_several:
             return answer_field(project, label=_("Classes"))
-        return forms.TypedChoiceField(coerce=int, choices=list(enumerate(project.classes)), label=_("Class"))
+        names: list[tuple[Any, Any]] = [("", _("choose a class")), *enumerate(answer_names(project))]
+        return forms.TypedChoiceField(coerce=int, choices=names, label=_("Class"))

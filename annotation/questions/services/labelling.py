@@ -31,6 +31,7 @@ QUALITY_FIELDS = {
     "gold_pause_below",
     "overlap_limit",
     "aggregation",
+    "reviewed",
 }
 
 

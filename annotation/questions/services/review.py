@@ -1,11 +1,15 @@
-"""Questions whose answers disagree: one more person is asked, and at last a manager decides."""
+"""Questions whose answers disagree: one more person is asked, and at last somebody decides.
+
+Locks are taken project first, then question, as everywhere.
+"""
 
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import F
 
+from annotation import access
 from annotation.choices.answers_unit import randomizes
-from annotation.errors import InvalidConfiguration
+from annotation.errors import InvalidConfiguration, UndoRefused
 from annotation.models import Consensus, Label, Oracle, Project, Query, QueryState
 from annotation.questions.answers import refuse_no_answer
 from annotation.questions.services import gold
@@ -24,14 +28,15 @@ def ask_one_more(*, project: Project, query: Query) -> bool:
     return True
 
 
-def settle(*, project: Project, query_id: int, choice: int, manager: User, keep_as_check: bool = False) -> Consensus:
-    """Decide a disputed question; the consensus says who did."""
+def settle(*, project: Project, query_id: int, choice: int, person: User, keep_as_check: bool = False) -> Consensus:
+    """Decide a question that is disputed, or agreed on and not used yet; the consensus says who did."""
     if keep_as_check:
         _refuse_in_front_of_a_crowd(project)
     _refuse_where_chance_settles(project)
     refuse_no_answer(project, choice)
     with transaction.atomic():
-        query = _locked(project, query_id)
+        query = lock_reviewed(project, query_id)
+        Consensus.objects.filter(query=query).delete()
         votes = list(Label.objects.filter(query=query, superseded_at=None).values_list("choice", flat=True))
         consensus = Consensus.objects.create(
             project=project,
@@ -39,12 +44,12 @@ def settle(*, project: Project, query_id: int, choice: int, manager: User, keep_
             choice=choice,
             votes=len(votes),
             agreeing=votes.count(choice),
-            settled_by=manager,
+            settled_by=person,
         )
         query.state = QueryState.CLOSED
         query.save(update_fields=["state"])
         if keep_as_check:
-            gold.keep_as_check(query=query, choice=choice, owner=manager, answered=len(votes))
+            gold.keep_as_check(query=query, choice=choice, owner=person, answered=len(votes))
         jobs.send_project_changed(project.pk)
     return consensus
 
@@ -67,6 +72,35 @@ def leave_out_disputed(*, project: Project, query_id: int) -> Query:
         query.state, query.open_slots = QueryState.WITHDRAWN, 0
         query.save(update_fields=["state", "open_slots"])
         jobs.send_project_changed(project.pk)
+    return query
+
+
+def set_aside_reviewed(*, project: Project, query_id: int) -> Query:
+    """Take a question with its answers out of what is learned from, for a manager to look at."""
+    _refuse_in_front_of_a_crowd(project)
+    with transaction.atomic():
+        query = lock_reviewed(project, query_id)
+        Consensus.objects.filter(query=query).delete()
+        query.state, query.open_slots = QueryState.SET_ASIDE, 0
+        query.save(update_fields=["state", "open_slots"])
+        jobs.send_project_changed(project.pk)
+    return query
+
+
+def lock_reviewed(project: Project, query_id: int) -> Query:
+    """Lock a question that somebody may decide: a disputed one, or one whose answers agree and no training has used."""
+    # Whoever starts a training locks this row first, too, so what is used cannot move under us.
+    locked = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+    access.refuse_if_closed(locked)
+    query = Query.objects.select_for_update(no_key=True).filter(pk=query_id, project=project).first()
+    if query is None or query.state not in (QueryState.DISPUTED, QueryState.CLOSED):
+        raise InvalidConfiguration("This question is not disputed any more.")
+    if query.state == QueryState.CLOSED:
+        agreed = Consensus.objects.filter(query=query, settled_by=None).first()
+        if agreed is None:
+            raise InvalidConfiguration("This question is not disputed any more.")
+        if agreed.pk <= locked.labels_used_through:
+            raise UndoRefused("This answer stays: a training may have used it.")
     return query
 
 

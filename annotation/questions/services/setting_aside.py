@@ -73,8 +73,10 @@ def ask_set_aside_again(*, project: Project, query_id: int, user: AbstractBaseUs
         query = _locked_set_aside(project, query_id)
         Assignment.objects.filter(query=query.pk, state=AssignmentState.SKIPPED).update(state=AssignmentState.EXPIRED)
         taken = Assignment.objects.filter(query=query.pk, state__in=HOLDING_A_SLOT).count()
-        query.state, query.open_slots = QueryState.OPEN, max(0, query.overlap - taken)
-        query.save(update_fields=["state", "open_slots"])
+        # Whoever reviewed it set it aside with all its answers: one more person is asked.
+        query.overlap = max(query.overlap, taken + 1)
+        query.state, query.open_slots = QueryState.OPEN, query.overlap - taken
+        query.save(update_fields=["state", "overlap", "open_slots"])
         _resolve(query, user)
     return query
 

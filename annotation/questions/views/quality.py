@@ -2,7 +2,7 @@
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -12,20 +12,18 @@ from django.views.decorators.http import require_POST
 
 from annotation import selectors
 from annotation.access import managed_project
-from annotation.data.services.pixels import shown_image
 from annotation.models import Membership, Query, QueryState, Role
 from annotation.models.quality import GoldQuery, PauseReason
 from annotation.people.identity import note_nothing, person_of
 from annotation.questions import quality as presenters
 from annotation.questions.answers import answer_name, label_type
-from annotation.questions.forms.quality import ChecksForm, QualityForm, SettleForm
+from annotation.questions.forms.quality import ChecksForm, QualityForm
 from annotation.questions.machine_sheet import machine_sheet
-from annotation.questions.services import comparing, gold, labelling, review
+from annotation.questions.reviewing import waiting_for_review
+from annotation.questions.services import comparing, gold, labelling
 from annotation.questions.suggestion_effect import effect_of
+from annotation.questions.views.review import image_of
 
-REVIEWED_AT_ONCE = 20
-# Each comes with the whole list of classes.
-REVIEWED_OPTIONS = 2000
 CHECKS_AT_ONCE = 50
 
 
@@ -47,7 +45,7 @@ def quality(request: HttpRequest, slug: str) -> HttpResponse:
         "checks": GoldQuery.objects.filter(query__project=project, retired_at=None).count(),
         "coefficient": _(label_type(project).coefficient),
         "report": getattr(project, "quality_report", None),
-        "disputed": presenters.disputed_queries(project).count(),
+        "waiting": waiting_for_review(project).count(),
         "effect": effect_of(project),
         "machine": machine_sheet(project),
     }
@@ -95,7 +93,7 @@ def checks(request: HttpRequest, slug: str) -> HttpResponse:
 def check_image(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
     """The image a hidden check is about."""
     found = Query.objects.filter(project=managed_project(request, slug), state=QueryState.GOLD)
-    return _image(get_object_or_404(found.select_related("record__dataset"), pk=query_id))
+    return image_of(get_object_or_404(found.select_related("record__dataset"), pk=query_id))
 
 
 @login_required
@@ -126,64 +124,6 @@ def set_pause(request: HttpRequest, slug: str, membership_id: int) -> HttpRespon
     else:
         gold.resume_member(membership=membership)
     return redirect("annotation:quality", slug=slug)
-
-
-@login_required
-@never_cache
-def review_queue(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show questions without a majority, with what was answered."""
-    project = managed_project(request, slug)
-    disputed = presenters.disputed_queries(project)
-    most = max(1, min(REVIEWED_AT_ONCE, REVIEWED_OPTIONS // len(project.classes)))
-    rows = [
-        {
-            "query": query,
-            "question": selectors.shown_of(
-                project, query, image_url=reverse("annotation:review_image", args=[slug, query.pk])
-            ),
-            "votes": presenters.counted_votes(query),
-            "form": SettleForm(project=project, auto_id=f"id_{query.pk}_%s"),
-        }
-        for query in disputed.select_related("project", "record")[:most]
-    ]
-    context = {"project": project, "rows": rows, "left": max(0, disputed.count() - most)}
-    return render(request, "annotation/review.html", context)
-
-
-@login_required
-@never_cache
-def review_image(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
-    """The image a disputed question is about."""
-    disputed = presenters.disputed_queries(managed_project(request, slug)).select_related("record__dataset")
-    return _image(get_object_or_404(disputed, pk=query_id))
-
-
-def _image(query: Query) -> HttpResponse:
-    record = query.record
-    if record is None or not record.dataset.pixels:
-        raise Http404
-    image = shown_image(record)
-    return HttpResponse(image.content, content_type=image.content_type)
-
-
-@login_required
-@require_POST
-def settle(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
-    """Decide, ask one more person, or give the question up."""
-    project = managed_project(request, slug)
-    get_object_or_404(Query, pk=query_id, project=project)
-    action, form = request.POST.get("action"), SettleForm(request.POST, project=project)
-    if action == "ask":
-        review.ask_beyond_overlap(project=project, query_id=query_id)
-    elif action == "leave":
-        review.leave_out_disputed(project=project, query_id=query_id)
-    elif form.is_valid():
-        review.settle(project=project, query_id=query_id, manager=person_of(request), **form.cleaned_data)
-    else:
-        several = label_type(project).takes_several
-        messages.error(request, str(form.errors["choice"][0]) if several else _("Choose one of the classes."))
-        note_nothing(request)
-    return redirect("annotation:review", slug=slug)
 
 
 @login_required

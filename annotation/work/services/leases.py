@@ -6,6 +6,7 @@ from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 
 from annotation.models import Assignment, AssignmentState, Query
+from annotation.models.reviews import Review, ReviewState
 
 
 def lease_held_by(assignment: Assignment) -> QuerySet[Assignment]:
@@ -44,6 +45,12 @@ def free_assigned(*, project_id: int, user_id: int) -> None:
     waiting = Query.objects.filter(project=project_id, assigned_to=user_id)
     locked = waiting.select_for_update(no_key=True).order_by("pk")
     waiting.filter(pk__in=list(locked.values_list("pk", flat=True))).update(assigned_to=None)
+
+
+def end_reviews(*, project_id: int, user_id: int) -> None:
+    """Offer what somebody reviews to others, since they may decide no more, or look anew."""
+    held = Review.objects.filter(project=project_id, reviewer=user_id, state=ReviewState.LEASED)
+    held.update(state=ReviewState.ENDED, finished_at=Now())
 
 
 def lease_again(assignment: Assignment, *, seconds: int) -> None:

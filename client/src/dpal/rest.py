@@ -25,6 +25,7 @@ from dpal.rest_documents import (
     ConsistencyOut,
     ContributorIn,
     DatasetOut,
+    DecisionIn,
     DifferenceOut,
     EntryOut,
     EvidenceOut,
@@ -46,12 +47,14 @@ from dpal.rest_documents import (
     PopulationOut,
     PredictIn,
     PredictOut,
+    ProgressOut,
     ProjectIn,
     ProjectOut,
     QuestionsOut,
     ReasonIn,
     RecordsOut,
     RetiredOut,
+    ReviewOut,
     RoundOut,
     SettingsIn,
     SkipIn,
@@ -217,6 +220,22 @@ class Rest:
     def mark_comments_read(self, assignment_id: str, *, key: str = "") -> None:
         """Mark as read what managers wrote about a question; what came back waits while it may be changed."""
         self.site.call("POST", f"assignments/{quoted(str(assignment_id))}/comments/read", key=key)
+
+    def get_review(self, slug: str) -> ProgressOut:
+        """How far the review is."""
+        return cast("ProgressOut", self.site.call("GET", f"projects/{quoted(str(slug))}/reviews"))
+
+    def claim_review(self, slug: str, *, key: str = "") -> ReviewOut | None:
+        """Claim the next question to review; 204 when none waits."""
+        return cast("ReviewOut | None", self.site.call("POST", f"projects/{quoted(str(slug))}/reviews", key=key))
+
+    def undo_review(self, slug: str, *, key: str = "") -> None:
+        """Take the caller's last decision back; its question is what they claim next."""
+        self.site.call("POST", f"projects/{quoted(str(slug))}/reviews/undo", key=key)
+
+    def decide_review(self, slug: str, query_id: str, body: DecisionIn, *, key: str = "") -> None:
+        """Decide about a question."""
+        self.site.call("POST", f"projects/{quoted(str(slug))}/reviews/{quoted(str(query_id))}", body=body, key=key)
 
     def list_choices(self, *, kind: Kind | None | None = None) -> list[ChoiceOut]:
         """What projects may choose, with parameters and proofs."""

@@ -236,6 +236,14 @@ class DatasetOut(TypedDict):
 
 
 DatasetRole = Literal["pool", "public_test", "public_start", "charged_start"]
+Decision = Literal["settle", "return", "set_aside", "skip"]
+
+
+class DecisionIn(TypedDict):
+    decision: Decision
+    choice: NotRequired[int | None]
+    choices: NotRequired[list[int] | None]
+    comment: NotRequired[str]
 
 
 class DifferenceOut(TypedDict):
@@ -528,6 +536,11 @@ class PredictOut(TypedDict):
     probabilities: list[list[float]]
 
 
+class ProgressOut(TypedDict):
+    reviewed: int
+    waiting: int
+
+
 class ProjectIn(TypedDict):
     format: str
     format_version: int
@@ -611,6 +624,22 @@ class RetiredOut(TypedDict):
     version: int
     state: str
     retired_reason: str
+
+
+class ReviewOut(TypedDict):
+    id: int
+    leased_until: str
+    question: str
+    classes: list[str]
+    text: str | None
+    fields: dict[str, Any] | None
+    image_url: str | None
+    owner_id: str | None
+    metadata: dict[str, str | None] | None
+    guess: str | None
+    votes: list[VotesOut]
+    is_disputed: bool
+    agreed: list[int] | None
 
 
 class RoundOut(TypedDict):
@@ -732,3 +761,8 @@ class ViewOut(TypedDict):
     owner: str
     shared: bool
     chosen: dict[str, str]
+
+
+class VotesOut(TypedDict):
+    answer: str
+    people: int

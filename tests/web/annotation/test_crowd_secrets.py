@@ -131,8 +131,8 @@ def test_in_front_of_a_crowd_nobody_is_asked_because_others_disagreed(crowd):
     with pytest.raises(InvalidConfiguration, match="would know that answers differ"):
         review.ask_beyond_overlap(project=crowd, query_id=disputed.pk)
     with pytest.raises(InvalidConfiguration, match="would know that answers differ"):
-        review.settle(project=crowd, query_id=disputed.pk, choice=0, manager=crowd.created_by, keep_as_check=True)
-    review.settle(project=crowd, query_id=disputed.pk, choice=0, manager=crowd.created_by)
+        review.settle(project=crowd, query_id=disputed.pk, choice=0, person=crowd.created_by, keep_as_check=True)
+    review.settle(project=crowd, query_id=disputed.pk, choice=0, person=crowd.created_by)
     assert queue.claim_next(project=crowd, user=people[2]) is None
 
 

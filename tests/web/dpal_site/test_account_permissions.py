@@ -20,14 +20,14 @@ pytestmark = pytest.mark.django_db(transaction=True)
 KINDS = (*PEOPLE, "staff")
 OWN_ACCOUNT = ("account_", "mfa_", "socialaccount_", "openid_connect_", "usersessions_")
 # Whoever comes sees a form, a sentence, or is sent to one; nobody is told about somebody else.
-EVERYBODY, LOGGED_IN, NOBODY = "++++++++", "L+++++++", "--------"
+EVERYBODY, LOGGED_IN, NOBODY = "+++++++++", "L++++++++", "---------"
 # Nothing of it is there for the person: no second factor to take away, nothing to sign in with again.
-NOTHING_YET, NO_WAY = "L-------", "Lxxxxxxx"
-TO_LOGIN = "LLLLLLLL"
+NOTHING_YET, NO_WAY = "L--------", "Lxxxxxxxx"
+TO_LOGIN = "LLLLLLLLL"
 ACCOUNT = {
     "account_login": EVERYBODY,
     # The page asks whether one means it, and then leads to the login; visitors are there already.
-    "account_logout": "L +L +L +L +L +L +L +L",
+    "account_logout": "L +L +L +L +L +L +L +L +L",
     "account_inactive": EVERYBODY,
     "account_signup": EVERYBODY,
     "account_reauthenticate": NO_WAY,
@@ -38,7 +38,7 @@ ACCOUNT = {
     "account_reset_password": EVERYBODY,
     "account_confirm_login_code": LOGGED_IN,
     # A wrong key is told to whoever looks, and opens nothing.
-    "account_confirm_email": "+- +- +- +- +- +- +- +-",
+    "account_confirm_email": "+- +- +- +- +- +- +- +- +-",
     "account_reset_password_from_key_done": EVERYBODY,
     "account_reset_password_from_key": EVERYBODY,
     "account_reset_password_done": EVERYBODY,
@@ -74,17 +74,17 @@ NAMELESS = {
     "/accounts/social/connections/": EVERYBODY,
 }
 ADMINISTRATION = {
-    "admin:index": "LLLLL+L+",
+    "admin:index": "LLLLL+LL+",
     # Who is logged in without a right to it is refused; staff are led on.
-    "admin:login": "L x x x x -+ x -+",
-    "admin:logout": "-----L-L",
-    "admin:password_change": "LLLLL+L+",
-    "admin:password_change_done": "LLLLL+L+",
-    "admin:autocomplete": "LLLLLxLx",
-    "admin:jsi18n": "LLLLL+L+",
-    "admin:view_on_site": "LLLLL-L-",
-    "admin:app_list": "LLLLL+L-",
-    "admin:auth_user_password_change": "LLLLL+Lx",
+    "admin:login": "L x x x x -+ x x -+",
+    "admin:logout": "-----L--L",
+    "admin:password_change": "LLLLL+LL+",
+    "admin:password_change_done": "LLLLL+LL+",
+    "admin:autocomplete": "LLLLLxLLx",
+    "admin:jsi18n": "LLLLL+LL+",
+    "admin:view_on_site": "LLLLL-LL-",
+    "admin:app_list": "LLLLL+LL-",
+    "admin:auth_user_password_change": "LLLLL+LLx",
 }
 # What an administrator may do with a model: list it, add to it, change, delete and look up the history of a row that is
 # not there (those that are: `test_admin.py`); looking and sending differ where a row may be seen and not changed.
@@ -185,7 +185,7 @@ def model_rows() -> dict[str, str]:
         for name in names.split():
             for suffix, right in zip(SUFFIXES, rights, strict=True):
                 others = {"history": "-"}.get(suffix, "x")
-                letters = [*["L"] * 5, right, "L", others]
+                letters = [*["L"] * 5, right, "L", "L", others]
                 page = f"admin:{app}_{name}_{suffix}"
                 found[page] = "".join(letters) if len(right) == 1 else " ".join(letters)
     return found

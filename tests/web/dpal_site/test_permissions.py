@@ -1,7 +1,7 @@
 """Who may do what: every address and API route of the site against every kind of person, row by row.
 
 A row says what anonymous visitors, people outside the project, its annotators, its engineers, its managers, an
-administrator who is no member, and a participant whom a crowd platform sent get, whether they look or send something:
+administrator who is no member, a participant whom a crowd platform sent, and its reviewers get, when they look or send:
 `L` asked to log in, `-` it does not exist, `x` refused, `+` let in. A route without a row, or a row without a route,
 fails. The pages of the sign-in library and of the administration are in `test_account_permissions.py`.
 """
@@ -22,15 +22,16 @@ from tests.permission_scene import PEOPLE, Scene, api_routes, letter, named_patt
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-MEMBERS, MANAGERS, INSIDE, ANNOTATORS = "L-+++-+", "L---+--", "L--++--", "L-+---+"
+MEMBERS, MANAGERS, INSIDE, ANNOTATORS = "L-+++-++", "L---+---", "L--++---", "L-+---+-"
+REVIEWERS = "L---+--+"
 # The same people, where a member in another role is told so.
-ONLY_ANNOTATORS, ONLY_MANAGERS = "L-+xx-+", "L--x+--"
+ONLY_ANNOTATORS, ONLY_MANAGERS = "L-+xx-+x", "L--x+---"
 PAGES = {
-    "annotation:projects": "L++++++",
-    "annotation:choose_preset": "Lxxxx+x",
-    "annotation:new_project": "Lxxxx+x",
-    "annotation:wizard": "Lxxxx+x",
-    "annotation:open_beside": "Lxxxx-x",
+    "annotation:projects": "L+++++++",
+    "annotation:choose_preset": "Lxxxx+xx",
+    "annotation:new_project": "Lxxxx+xx",
+    "annotation:wizard": "Lxxxx+xx",
+    "annotation:open_beside": "Lxxxx-xx",
     "annotation:project": MEMBERS,
     "annotation:set_state": MANAGERS,
     "annotation:settings": MANAGERS,
@@ -39,9 +40,9 @@ PAGES = {
     "annotation:retention": MANAGERS,
     "annotation:configuration": MANAGERS,
     "annotation:configuration_file": MANAGERS,
-    "annotation:copy_project": "Lxxxx-x",
+    "annotation:copy_project": "Lxxxx-xx",
     "annotation:compare_configurations": MANAGERS,
-    "annotation:from_file": "Lxxxx+x",
+    "annotation:from_file": "Lxxxx+xx",
     "annotation:classes": MANAGERS,
     "annotation:kind": MANAGERS,
     "annotation:people": MANAGERS,
@@ -50,21 +51,21 @@ PAGES = {
     "annotation:revoke_invitation": MANAGERS,
     "annotation:give_group_role": MANAGERS,
     "annotation:take_group_role": MANAGERS,
-    "annotation:populations": "L++++++",
-    "annotation:new_population": "Lxxxx+x",
+    "annotation:populations": "L+++++++",
+    "annotation:new_population": "Lxxxx+xx",
     "annotation:population": MANAGERS,
     "annotation:population_statement": MANAGERS,
     "annotation:join_population": MANAGERS,
     "annotation:population_limit": MANAGERS,
     "annotation:population_managers": MANAGERS,
     "annotation:decide_population": MANAGERS,
-    "annotation:groups": "Lxxxx+x",
-    "annotation:group": "Lxxxx+x",
-    "annotation:rename_group": "Lxxxx+x",
-    "annotation:delete_group": "Lxxxx+x",
-    "annotation:remove_from_group": "Lxxxx+x",
-    "annotation:group_invitations": "Lxxxx+x",
-    "annotation:revoke_group_invitation": "Lxxxx+x",
+    "annotation:groups": "Lxxxx+xx",
+    "annotation:group": "Lxxxx+xx",
+    "annotation:rename_group": "Lxxxx+xx",
+    "annotation:delete_group": "Lxxxx+xx",
+    "annotation:remove_from_group": "Lxxxx+xx",
+    "annotation:group_invitations": "Lxxxx+xx",
+    "annotation:revoke_group_invitation": "Lxxxx+xx",
     "annotation:crowd_links": MANAGERS,
     "annotation:revoke_crowd_link": MANAGERS,
     **dict.fromkeys(
@@ -77,19 +78,21 @@ PAGES = {
     "annotation:own_statistics": ANNOTATORS,
     "annotation:own_answers": ANNOTATORS,
     # Whoever was asked the question.
-    "annotation:correct_answer": "L-+----",
-    "annotation:write_back": "L-+----",
+    "annotation:correct_answer": "L-+-----",
+    "annotation:write_back": "L-+-----",
     "annotation:quality": MANAGERS,
     "annotation:add_checks": MANAGERS,
     "annotation:checks": MANAGERS,
     # Nothing is a check in the project.
-    "annotation:check_image": "L------",
-    "annotation:retire_check": "L------",
+    "annotation:check_image": "L-------",
+    "annotation:retire_check": "L-------",
     "annotation:compare_answers": MANAGERS,
     "annotation:set_pause": MANAGERS,
-    "annotation:review": MANAGERS,
-    "annotation:settle": MANAGERS,
-    "annotation:review_image": "L------",
+    "annotation:review": REVIEWERS,
+    "annotation:settle": REVIEWERS,
+    # Nobody has decided anything, which whoever may is told.
+    "annotation:undo_review": REVIEWERS,
+    "annotation:review_image": "L-------",
     "annotation:payments": MANAGERS,
     "annotation:opinions": MANAGERS,
     "annotation:data": MANAGERS,
@@ -122,11 +125,11 @@ PAGES = {
     "annotation:question": MANAGERS,
     "annotation:reply": MANAGERS,
     # Texts have no image, whoever asks.
-    "annotation:asked_image": "L------",
+    "annotation:asked_image": "L-------",
     "annotation:decide": MANAGERS,
     "annotation:resolve": MANAGERS,
-    "annotation:tokens": "L++++++",
-    "annotation:mails": "L++++++",
+    "annotation:tokens": "L+++++++",
+    "annotation:mails": "L+++++++",
     # The token belongs to the manager.
     "annotation:revoke_token": MANAGERS,
     "annotation:label": ONLY_ANNOTATORS,
@@ -138,7 +141,7 @@ PAGES = {
     "annotation:flag": ANNOTATORS,
     "annotation:comment": ANNOTATORS,
     # Texts have no image, whoever asks.
-    "annotation:question_image": "L------",
+    "annotation:question_image": "L-------",
     "learner:overview": INSIDE,
     "learner:dashboard": INSIDE,
     "learner:dashboard_plot": INSIDE,
@@ -151,7 +154,7 @@ PAGES = {
     "learner:next_step": MANAGERS,
     "learner:card": MANAGERS,
     # No block is open in the project, which a manager is told like this.
-    "learner:close_block": "L--x---",
+    "learner:close_block": "L--x----",
     "learner:train_on_few": ONLY_MANAGERS,
     "learner:ranked_pool": MANAGERS,
     "learner:closing": MANAGERS,
@@ -164,11 +167,11 @@ PAGES = {
     "learner:evaluation": INSIDE,
     "learner:evidence": INSIDE,
     "learner:download_evaluation": INSIDE,
-    "learner:draft_plan": "Lxxxx+x",
-    "learner:draft_plan_plot": "Lxxxx-x",
+    "learner:draft_plan": "Lxxxx+xx",
+    "learner:draft_plan_plot": "Lxxxx-xx",
     "learner:plan": MANAGERS,
     # Nobody has simulated under this name.
-    "learner:plan_plot": "L------",
+    "learner:plan_plot": "L-------",
     "learner:release": INSIDE,
     "learner:check_again": ONLY_MANAGERS,
     "learner:endorse": ONLY_MANAGERS,
@@ -180,12 +183,12 @@ PAGES = {
     "learner:webhooks": MANAGERS,
     "learner:remove_webhook": MANAGERS,
     "learner:send_webhook_again": MANAGERS,
-    "preferences": "+++++++",
+    "preferences": "++++++++",
     # Leads on whoever has a second factor or needs none.
-    "second_factor": "L++++++",
-    "operations:work": "Lxxxx+x",
-    "operations:send_again": "Lxxxx+x",
-    "operations:cancel": "Lxxxx+x",
+    "second_factor": "L+++++++",
+    "operations:work": "Lxxxx+xx",
+    "operations:send_again": "Lxxxx+xx",
+    "operations:cancel": "Lxxxx+xx",
 }
 # Open to whoever holds the address or knows a secret; each has tests of its own.
 OPEN = {
@@ -232,13 +235,13 @@ OPEN_ANSWERS = {
 }
 # What the roles get with a token of every scope, and the scope without which everybody is refused.
 ROUTES: dict[str, tuple[str, Scope]] = {
-    "list_projects": ("L++++++", Scope.PROJECTS_READ),
+    "list_projects": ("L+++++++", Scope.PROJECTS_READ),
     "get_project": (MEMBERS, Scope.PROJECTS_READ),
-    "list_choices": ("L++++++", Scope.PROJECTS_READ),
+    "list_choices": ("L+++++++", Scope.PROJECTS_READ),
     "get_configuration": (MANAGERS, Scope.PROJECTS_READ),
     "get_configuration_file": (MANAGERS, Scope.PROJECTS_READ),
     "get_differences": (MANAGERS, Scope.PROJECTS_READ),
-    "open_project": ("Lxxxx+x", Scope.PROJECTS_WRITE),
+    "open_project": ("Lxxxx+xx", Scope.PROJECTS_WRITE),
     "change_configuration": (MANAGERS, Scope.PROJECTS_WRITE),
     "add_class": (MANAGERS, Scope.PROJECTS_WRITE),
     "upload_dataset": (MANAGERS, Scope.DATASETS_WRITE),
@@ -248,6 +251,10 @@ ROUTES: dict[str, tuple[str, Scope]] = {
     "claim_assignment": (ANNOTATORS, Scope.LABELS_WRITE),
     "label_assignment": (ANNOTATORS, Scope.LABELS_WRITE),
     "skip_assignment": (ANNOTATORS, Scope.LABELS_WRITE),
+    "get_review": (REVIEWERS, Scope.LABELS_WRITE),
+    "claim_review": (REVIEWERS, Scope.LABELS_WRITE),
+    "undo_review": (REVIEWERS, Scope.LABELS_WRITE),
+    "decide_review": (REVIEWERS, Scope.LABELS_WRITE),
     "list_questions": (MANAGERS, Scope.LABELS_READ),
     "change_questions": (MANAGERS, Scope.PROJECTS_WRITE),
     "list_views": (MANAGERS, Scope.LABELS_READ),
@@ -267,12 +274,12 @@ ROUTES: dict[str, tuple[str, Scope]] = {
     "get_consistency": (INSIDE, Scope.LEDGER_READ),
     "get_inclusion": (INSIDE, Scope.LEDGER_READ),
     "list_studies": (MANAGERS, Scope.PROJECTS_READ),
-    "list_populations": ("L++++++", Scope.LEDGER_READ),
+    "list_populations": ("L+++++++", Scope.LEDGER_READ),
     "get_population": (MANAGERS, Scope.LEDGER_READ),
     "list_population_checkpoints": (MANAGERS, Scope.LEDGER_READ),
     "get_population_consistency": (MANAGERS, Scope.LEDGER_READ),
     "get_population_statement": (MANAGERS, Scope.LEDGER_READ),
-    "open_population": ("Lxxxx+x", Scope.PROJECTS_WRITE),
+    "open_population": ("Lxxxx+xx", Scope.PROJECTS_WRITE),
     "join_population": (MANAGERS, Scope.PROJECTS_WRITE),
     "change_common_limit": (MANAGERS, Scope.PROJECTS_WRITE),
     "list_models": (INSIDE, Scope.MODELS_READ),
@@ -296,6 +303,7 @@ BODIES: dict[str, Any] = {
     "post_records": {"records": [{"text": "hello"}]},
     "label_assignment": {"choice": 0},
     "skip_assignment": {},
+    "decide_review": {"decision": "settle", "choice": 0},
     "write_comment": {"annotator": "annotator", "text": "hello"},
     "mark_comments_heard": {"annotator": "annotator"},
     "comment_on_assignment": {"text": "hello"},

@@ -91,7 +91,7 @@ def test_a_managers_decision_stands_and_nobody_can_tell_it_was_made():
     people = make_annotators(project, 2)
     query_id = answer(project, people[0], 0)
     answer(project, people[1], 1)
-    review.settle(project=project, query_id=query_id, choice=2, manager=project.created_by)
+    review.settle(project=project, query_id=query_id, choice=2, person=project.created_by)
     correct(project, people[0], query_id, 1)
     assert Consensus.objects.get().choice == 2
     assert Label.objects.get(annotator=people[0], superseded_at=None).choice == 1

@@ -223,18 +223,18 @@ def disputed():
 class TestReview:
     def test_a_manager_settles_for_a_class_nobody_named(self, disputed):
         manager = make_user()
-        review.settle(project=disputed.project, query_id=disputed.pk, choice=2, manager=manager)
+        review.settle(project=disputed.project, query_id=disputed.pk, choice=2, person=manager)
         consensus = Consensus.objects.get()
         assert (consensus.choice, consensus.votes, consensus.agreeing) == (2, 2, 0)
         assert consensus.settled_by == manager
         with pytest.raises(InvalidConfiguration):
-            review.settle(project=disputed.project, query_id=disputed.pk, choice=1, manager=manager)
+            review.settle(project=disputed.project, query_id=disputed.pk, choice=1, person=manager)
         with pytest.raises(IntegrityError, match="annotation_consensus_majority"), transaction.atomic():
             Consensus.objects.update(settled_by=None)
 
     def test_a_settled_question_may_become_a_check(self, disputed):
         project = disputed.project
-        review.settle(project=project, query_id=disputed.pk, choice=0, manager=make_user(), keep_as_check=True)
+        review.settle(project=project, query_id=disputed.pk, choice=0, person=make_user(), keep_as_check=True)
         assert GoldQuery.objects.get().source == "asked"
         open_records(project, 1)
         labelling.set_quality(project=project, gold_share=1.0)
@@ -287,7 +287,7 @@ def test_payment_counts_accepted_answers_and_disarms_formulas(disputed):
     write_settings(project, price_per_label="0.05", currency="EUR")
     first = Label.objects.order_by("pk")[0].annotator
     type(first).objects.filter(pk=first.pk).update(username="=cmd()")
-    review.settle(project=project, query_id=disputed.pk, choice=0, manager=make_user())
+    review.settle(project=project, query_id=disputed.pk, choice=0, person=make_user())
     project.refresh_from_db()
     lines = [line.strip().split(",") for line in quality.payments_csv(project)]
     assert lines[1][:5] == ["'=cmd()", "1", "1", "0", "0"]

@@ -107,7 +107,7 @@ def test_a_manager_settles_what_people_disagree_about_since_no_response_is_drawn
         while (held := queue.claim_next(project=project, user=person)) is not None:
             labels.submit_label(assignment=held, choice=place)
     disputed = Query.objects.filter(project=project, state="disputed").first()
-    settled = review.settle(project=project, query_id=disputed.pk, choice=1, manager=project.created_by)
+    settled = review.settle(project=project, query_id=disputed.pk, choice=1, person=project.created_by)
     assert settled.choice == 1
 
 

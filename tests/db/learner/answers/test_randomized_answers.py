@@ -204,7 +204,7 @@ def test_a_manager_settles_nothing_where_chance_does(crowd):
     Query.objects.filter(pk=asked.pk).update(overlap=4, open_slots=4)
     answer_all(crowd, {asked.pk: (0, 0, 1, 1)})
     for decide in (
-        lambda: review.settle(project=crowd, query_id=asked.pk, choice=0, manager=crowd.created_by),
+        lambda: review.settle(project=crowd, query_id=asked.pk, choice=0, person=crowd.created_by),
         lambda: review.leave_out_disputed(project=crowd, query_id=asked.pk),
     ):
         with pytest.raises(InvalidConfiguration, match="a coin decides"):

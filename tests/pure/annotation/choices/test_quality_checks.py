@@ -13,6 +13,12 @@ def test_a_pause_comes_after_the_warning(warn, pause, refused):
     assert bool(QualityChecks(gold_warn_below=warn, gold_pause_below=pause).rules({})) == refused
 
 
+@pytest.mark.parametrize(("oracle", "refused"), [("crowd", True), ("trusted", False)])
+def test_a_crowds_answers_stand_where_they_agree(oracle, refused):
+    assert bool(QualityChecks(reviewed="all").rules({"oracle": oracle})) == refused
+    assert not QualityChecks().rules({"oracle": oracle})
+
+
 @pytest.mark.parametrize(
     "numbers", [{"gold_share": 1.1}, {"gold_share": -0.1}, {"gold_minimum": 0}, {"aggregation": "guess"}]
 )

@@ -87,11 +87,12 @@ def test_settings_are_kept_in_shares(project, manager):
         "gold_pause_below": 60,
         "overlap_limit": 5,
         "aggregation": "dawid_skene",
+        "reviewed": "differing",
     }
     assert web(manager).post(address, sent).status_code == 302
     project.refresh_from_db()
     assert (project.gold_share, project.gold_warn_below, project.gold_pause_below) == (0.1, 0.8, 0.6)
-    assert (project.overlap_limit, project.aggregation) == (5, "dawid_skene")
+    assert (project.overlap_limit, project.aggregation, project.reviewed) == (5, "dawid_skene", "differing")
     refused = web(manager).post(address, sent | {"gold_pause_below": 90})
     assert refused.status_code == 422
     assert "gold_pause_below" in refused.context["form"].errors

@@ -1,0 +1,155 @@
+"""REST routes of reviewing: the next question that waits, what is decided about it, and how far the review is."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any
+
+from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from ninja import Field, Router, Schema, Status
+
+from annotation import selectors
+from annotation.choices.label_types.class_sets import MOST_CLASSES
+from annotation.models import Query, QueryState
+from annotation.people.identity import person_of
+from annotation.people.services.tokens import Scope
+from annotation.questions import answers, browsing, quality, reviewing
+from annotation.questions.services import reviewing as decisions
+from annotation.questions.services.reports import MAX_COMMENT_LENGTH
+from annotation.rest.base import project_for, require_scope
+from annotation.rest.idempotency import idempotent
+from annotation.rest.responses import write_responses
+
+router = Router()
+
+
+class VotesOut(Schema):
+    """How many gave one answer to the question."""
+
+    answer: str
+    people: int
+
+
+class ReviewOut(Schema):
+    """A question leased to the caller to review, with what was answered, and by nobody named."""
+
+    id: int
+    leased_until: datetime
+    question: str
+    classes: list[str]
+    text: str | None
+    fields: dict[str, Any] | None
+    image_url: str | None = Field(description="Where the image is, for who is signed in and reviews.")
+    owner_id: str | None
+    metadata: dict[str, str | None] | None
+    guess: str | None
+    votes: list[VotesOut]
+    is_disputed: bool
+    agreed: list[int] | None = Field(
+        description="Positions of what the answers agree on: sent as the choice, they are accepted; null without a "
+        "majority."
+    )
+
+
+class ProgressOut(Schema):
+    """How many questions somebody decided, and how many wait."""
+
+    reviewed: int
+    waiting: int
+
+
+class Decision(StrEnum):
+    """What is decided about a question."""
+
+    SETTLE = "settle"
+    RETURN = "return"
+    SET_ASIDE = "set_aside"
+    SKIP = "skip"
+
+
+class DecisionIn(Schema):
+    """A decision: to settle takes an answer as a label does, to return takes a comment for whoever answered."""
+
+    decision: Decision
+    choice: int | None = Field(None, ge=0)
+    choices: list[Annotated[int, Field(ge=0, lt=MOST_CLASSES)]] | None = None
+    comment: str = Field("", max_length=MAX_COMMENT_LENGTH)
+
+
+@router.get("projects/{slug:slug}/reviews", response=ProgressOut, summary="How far the review is")
+def get_review(request: HttpRequest, slug: str) -> Any:
+    require_scope(request, Scope.LABELS_WRITE)
+    return reviewing.progress_of(project_for(request, slug, *reviewing.REVIEWERS))
+
+
+@router.post(
+    "projects/{slug:slug}/reviews",
+    response={200: ReviewOut, 204: None},
+    summary="Claim the next question to review; 204 when none waits",
+    openapi_extra=write_responses(200, 204, problems=(409,)),
+)
+@idempotent
+def claim_review(request: HttpRequest, slug: str) -> Any:
+    require_scope(request, Scope.LABELS_WRITE)
+    project = project_for(request, slug, *reviewing.REVIEWERS)
+    held = decisions.claim_review(project=project, person=person_of(request))
+    if held is None:
+        return Status(204, None)
+    query = held.query
+    shown = selectors.shown_of(
+        project, query, image_url=reverse("annotation:review_image", args=[project.slug, query.pk])
+    )
+    agreed = reviewing.agreed_choice(query)
+    return {
+        "id": query.pk,
+        "leased_until": held.leased_until,
+        "question": project.question,
+        "classes": answers.answer_names(project),
+        "text": shown.text,
+        "fields": None if shown.fields is None else dict(shown.fields),
+        "image_url": shown.image_url,
+        "owner_id": shown.owner_id,
+        "metadata": None if shown.metadata is None else dict(shown.metadata),
+        "guess": None if query.guess is None else str(project.classes[query.guess]),
+        "votes": [{"answer": name, "people": people} for name, people in quality.counted_votes(query)],
+        "is_disputed": query.state == QueryState.DISPUTED,
+        "agreed": None if agreed is None else list(answers.places_in(project, agreed)),
+    }
+
+
+@router.post(
+    "projects/{slug:slug}/reviews/undo",
+    response={204: None},
+    summary="Take the caller's last decision back; its question is what they claim next",
+    openapi_extra=write_responses(204, problems=(409,)),
+)
+@idempotent
+def undo_review(request: HttpRequest, slug: str) -> Any:
+    require_scope(request, Scope.LABELS_WRITE)
+    project = project_for(request, slug, *reviewing.REVIEWERS)
+    decisions.undo_review(project=project, person=person_of(request))
+    return Status(204, None)
+
+
+@router.post(
+    "projects/{slug:slug}/reviews/{query_id}",
+    response={204: None},
+    summary="Decide about a question",
+    openapi_extra=write_responses(204, problems=(409,)),
+)
+@idempotent
+def decide_review(request: HttpRequest, slug: str, query_id: str, body: DecisionIn) -> Any:
+    require_scope(request, Scope.LABELS_WRITE)
+    project = project_for(request, slug, *reviewing.REVIEWERS)
+    query = get_object_or_404(Query, project=project, pk=browsing.row_id(query_id))
+    about: dict[str, Any] = {"project": project, "person": person_of(request), "query_id": query.pk}
+    if body.decision == Decision.SKIP:
+        decisions.skip_review(**about)
+    elif body.decision == Decision.SET_ASIDE:
+        decisions.set_aside_reviewed(**about)
+    elif body.decision == Decision.RETURN:
+        decisions.return_reviewed(**about, comment=body.comment)
+    else:
+        decisions.settle_reviewed(**about, choice=answers.stored_choice(project, body.choice, body.choices))
+    return Status(204, None)

@@ -1,0 +1,149 @@
+"""One question after the other for whoever reviews: managers, and reviewers in front of experts."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST
+
+from annotation import selectors
+from annotation.access import READING, refuse_if_closed
+from annotation.data.services.pixels import shown_image
+from annotation.models import Oracle, Project, Query, QueryState
+from annotation.people.identity import note_nothing, person_of
+from annotation.questions import quality, reviewing
+from annotation.questions.answers import answer_name, label_type, places_in
+from annotation.questions.forms.answers import NONE_BOX
+from annotation.questions.forms.labels import CommentForm
+from annotation.questions.forms.quality import SettleForm
+from annotation.questions.services import guidelines, review
+from annotation.questions.services import reviewing as decisions
+from annotation.questions.views import label_parts
+
+
+def _project(request: HttpRequest, slug: str) -> Project:
+    project = get_object_or_404(selectors.projects_of(request.user, roles=reviewing.REVIEWERS), slug=slug)
+    if request.method not in READING:
+        refuse_if_closed(project)
+    return project
+
+
+@login_required
+@never_cache
+def review_queue(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show the next question that waits for review, with what was answered."""
+    project = _project(request, slug)
+    person = person_of(request)
+    manages = reviewing.is_manager(project, person)
+    held = decisions.claim_review(project=project, person=person)
+    undoable = reviewing.undoable_review(project, person)
+    context: dict[str, Any] = {
+        "project": project,
+        "manages": manages,
+        "trusted": project.oracle == Oracle.TRUSTED,
+        "progress": reviewing.progress_of(project),
+        "undoable": undoable and undoable.get_state_display(),
+        **label_parts.guidelines_parts(project, guidelines.current_guidelines(project)),
+    }
+    if held is not None:
+        context |= _sheet(project, held.query, manages=manages)
+    return render(request, "annotation/review.html", context)
+
+
+def _sheet(project: Project, query: Query, *, manages: bool) -> Mapping[str, Any]:
+    """Return what the page shows of a question, and what it offers to decide."""
+    agreed = reviewing.agreed_choice(query)
+    accepted = [] if agreed is None else _sent(project, agreed)
+    several = label_type(project).takes_several
+    initial = {"choice": accepted if several or not accepted else accepted[0]}
+    image_url = reverse("annotation:review_image", args=[project.slug, query.pk])
+    return {
+        "query": query,
+        "question": selectors.shown_of(project, query, image_url=image_url),
+        "guess": None if query.guess is None else str(project.classes[query.guess]),
+        "votes": quality.counted_votes(query),
+        "is_disputed": query.state == QueryState.DISPUTED,
+        "agreed": None if agreed is None else answer_name(project, agreed),
+        "accepted": accepted,
+        "form": SettleForm(project=project, may_keep=manages, initial=initial),
+        "comment_form": CommentForm(),
+    }
+
+
+def _sent(project: Project, choice: int) -> list[Any]:
+    """Return what a form sends for an answer."""
+    return list(places_in(project, choice)) or [NONE_BOX]
+
+
+@login_required
+@never_cache
+def review_image(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
+    """The image a question that waits for review is about."""
+    found = reviewing.queue_of(_project(request, slug), person_of(request)).select_related("record__dataset")
+    return image_of(get_object_or_404(found, pk=query_id))
+
+
+def image_of(query: Query) -> HttpResponse:
+    """Return the image a question is about, where it is about one."""
+    record = query.record
+    if record is None or not record.dataset.pixels:
+        raise Http404
+    image = shown_image(record)
+    return HttpResponse(image.content, content_type=image.content_type)
+
+
+@login_required
+@require_POST
+def settle(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
+    """Decide, send back, set aside or skip; a manager may also ask one more person, or give the question up."""
+    project, person = _project(request, slug), person_of(request)
+    get_object_or_404(Query, pk=query_id, project=project)
+    action = request.POST.get("action")
+    if action == "ask" and reviewing.is_manager(project, person):
+        review.ask_beyond_overlap(project=project, query_id=query_id)
+    elif action == "leave" and reviewing.is_manager(project, person):
+        review.leave_out_disputed(project=project, query_id=query_id)
+    elif action == "skip":
+        decisions.skip_review(project=project, person=person, query_id=query_id)
+    elif action == "set_aside":
+        decisions.set_aside_reviewed(project=project, person=person, query_id=query_id)
+    elif action == "return":
+        _send_back(request, project, query_id)
+    else:
+        _decide(request, project, query_id)
+    return redirect("annotation:review", slug=slug)
+
+
+def _send_back(request: HttpRequest, project: Project, query_id: int) -> None:
+    form = CommentForm(request.POST)
+    if form.is_valid():
+        comment = form.cleaned_data["comment"]
+        decisions.return_reviewed(project=project, person=person_of(request), query_id=query_id, comment=comment)
+    else:
+        messages.error(request, str(form.errors["comment"][0]))
+        note_nothing(request)
+
+
+def _decide(request: HttpRequest, project: Project, query_id: int) -> None:
+    person = person_of(request)
+    form = SettleForm(request.POST, project=project, may_keep=reviewing.is_manager(project, person))
+    if form.is_valid():
+        decisions.settle_reviewed(project=project, person=person, query_id=query_id, **form.cleaned_data)
+    else:
+        several = label_type(project).takes_several
+        messages.error(request, str(form.errors["choice"][0]) if several else _("Choose one of the classes."))
+        note_nothing(request)
+
+
+@login_required
+@require_POST
+def undo_review(request: HttpRequest, slug: str) -> HttpResponse:
+    """Take the last decision back and show its question again."""
+    decisions.undo_review(project=_project(request, slug), person=person_of(request))
+    return redirect("annotation:review", slug=slug)

@@ -1,0 +1,119 @@
+"""Reviewing by keys alone, on a desk and on a phone, in light and dark: axe finds nothing, nothing scrolls sideways."""
+
+import pytest
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+from playwright.sync_api import Page, expect
+
+from annotation.models import Consensus, Project, Query, QueryState, Report, Role
+from annotation.models.reviews import Review, ReviewState
+from annotation.questions.services import guidelines, labels, queue
+from tests import axe
+from tests.factories import add_members, make_annotators, make_project, make_user, open_records
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+WAIT = 30_000
+
+
+@pytest.fixture
+def project() -> Project:
+    manager = make_user("manager")
+    made = make_project(owner=manager, name="Voice queries", overlap=2, reviewed="all")
+    add_members(made, manager, role=Role.MANAGER)
+    guidelines.save_guidelines(project=made, text="Sport is what people play.", examples=[], author=manager)
+    return made
+
+
+@pytest.fixture
+def reviewer(project) -> User:
+    person = make_user("reviewer")
+    add_members(project, person, role=Role.REVIEWER)
+    return person
+
+
+def answered(project: Project, *pairs: tuple[int, int]) -> list[Query]:
+    """Ask questions and have two people answer each."""
+    asked = open_records(project, len(pairs))
+    for person, choices in zip(make_annotators(project, 2), zip(*pairs, strict=True), strict=True):
+        for choice in choices:
+            labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=choice)
+    return asked
+
+
+def enter(page: Page, live_server, person: User, project: Project) -> None:
+    """Open the review page as the person."""
+    client = Client()
+    client.force_login(person)
+    cookie = client.cookies[settings.SESSION_COOKIE_NAME]
+    page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_server.url}])
+    page.goto(live_server.url + reverse("annotation:project", args=[project.slug]))
+    expect(page.get_by_role("heading", name="Review", exact=True)).to_be_visible(timeout=WAIT)
+
+
+def press(page: Page, key: str, *, then: str) -> None:
+    """Press a key and wait for the page that it leads to."""
+    page.keyboard.press(key)
+    expect(page.locator("#shown, .empty")).to_contain_text(then, timeout=WAIT)
+    # What takes the next key is there once the page is.
+    page.wait_for_load_state()
+
+
+def test_a_reviewer_goes_through_the_queue_by_keys(page, live_server, project, reviewer):
+    alike, disputed, other = answered(project, (1, 1), (0, 1), (1, 1))
+    enter(page, live_server, reviewer, project)
+    expect(page.locator("#shown")).to_contain_text("record 1")
+    expect(page.get_by_text("0 of 3 reviewed.")).to_be_visible()
+    page.keyboard.press("3")
+    expect(page.get_by_label("Class")).to_have_value("2")
+    press(page, "Enter", then="record 0")
+    assert (Consensus.objects.get(query=disputed).choice, Consensus.objects.get(query=disputed).settled_by) == (
+        2,
+        reviewer,
+    )
+    press(page, "u", then="record 1")
+    press(page, "s", then="record 0")
+    press(page, "a", then="record 2")
+    assert Consensus.objects.get(query=alike).settled_by == reviewer
+    page.keyboard.press("g")
+    expect(page.get_by_text("Sport is what people play.")).to_be_visible(timeout=WAIT)
+    page.keyboard.press("Escape")
+    expect(page.get_by_text("Sport is what people play.")).to_be_hidden(timeout=WAIT)
+    press(page, "x", then="record 1")
+    other.refresh_from_db()
+    assert other.state == QueryState.SET_ASIDE
+    page.keyboard.press("b")
+    expect(page.get_by_role("textbox")).to_be_focused(timeout=WAIT)
+    page.keyboard.type("Look at the end again.")
+    page.keyboard.press("Tab")
+    press(page, "Enter", then="Nothing waits for review.")
+    assert {report.comment for report in Report.objects.all()} == {"Look at the end again."}
+    assert not Review.objects.filter(state=ReviewState.LEASED).exists()
+
+
+def test_a_disputed_question_is_decided_by_nobody_who_chose_nothing(page, live_server, project, reviewer):
+    answered(project, (0, 1))
+    enter(page, live_server, reviewer, project)
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("Class")).to_be_focused(timeout=WAIT)
+    assert not Consensus.objects.exists()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [(1280, 800), (390, 844), (320, 640)])
+def test_the_page_is_sound(page, live_server, project, reviewer, size, scheme):
+    answered(project, (1, 1), (0, 1))
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    enter(page, live_server, reviewer, project)
+    for then in ("record 0", "record 1"):
+        assert axe.violations(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
+        press(page, "s", then=then)
+    for key in ("b", "g"):
+        page.locator("h1").click()
+        page.evaluate("document.activeElement.blur()")
+        page.keyboard.press(key)
+    expect(page.get_by_text("Sport is what people play.")).to_be_visible(timeout=WAIT)
+    assert axe.violations(page) == []

@@ -1,0 +1,341 @@
+"""Reviewing: who meets which question, one at a time, what a decision does, and what stays for a training used it."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+from django.utils import timezone
+
+from annotation.choices import kinds
+from annotation.data.services import emptying
+from annotation.errors import InvalidConfiguration, LeaseExpired, RoleRefused, UndoRefused
+from annotation.models import Consensus, Membership, Query, QueryState, Report, Role
+from annotation.models.groups import GroupRole
+from annotation.models.joining import Invitation
+from annotation.models.reviews import Review, ReviewState
+from annotation.people.services import groups, invitations, members
+from annotation.questions import reviewing as selectors
+from annotation.questions.services import correcting, labelling, labels, queue, reviewing, setting_aside, undoing
+from tests.factories import add_members, make_annotators, make_project, make_user, open_records, write_settings
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def project():
+    return make_project(overlap=2)
+
+
+@pytest.fixture
+def people(project):
+    return make_annotators(project, 2)
+
+
+@pytest.fixture
+def reviewer(project):
+    person = make_user("reviewer")
+    members.add_member(project=project, user=person, role=Role.REVIEWER)
+    return person
+
+
+def answered(project, people, *choices):
+    """Ask a question and have each of the people answer it."""
+    (query,) = open_records(project, 1)
+    for person, choice in zip(people, choices, strict=True):
+        assignment = queue.claim_next(project=project, user=person)
+        labels.submit_label(assignment=assignment, choice=choice)
+    query.refresh_from_db()
+    return query
+
+
+def claimed(project, person):
+    held = reviewing.claim_review(project=project, person=person)
+    return held and held.query_id
+
+
+class TestRole:
+    @pytest.fixture
+    def crowd(self):
+        return make_project(oracle="crowd")
+
+    def test_in_front_of_a_crowd_there_is_none(self, crowd):
+        group = groups.create_group(name="Night shift", owner=make_user(is_superuser=True))
+        lifetime = timedelta(days=1)
+        for give in (
+            lambda: members.add_member(project=crowd, user=make_user(), role=Role.REVIEWER),
+            lambda: groups.give_role(group=group, project=crowd, role=Role.REVIEWER),
+            lambda: invitations.create_invitation(
+                project=crowd, owner=crowd.created_by, role=Role.REVIEWER, maximum_uses=1, lifetime=lifetime
+            ),
+        ):
+            with pytest.raises(RoleRefused, match="nobody reviews but managers"):
+                give()
+
+    def test_the_database_refuses_it_there(self, crowd, project):
+        group = groups.create_group(name="Night shift", owner=make_user(is_superuser=True))
+        row = {"project": crowd, "role": "reviewer"}
+        invited = {"digest": "d", "expires_at": timezone.now(), "created_by": crowd.created_by}
+        for rule, create in (
+            ("annotation_membership_reviewer", lambda: Membership.objects.create(**row, user=make_user())),
+            ("annotation_grouprole_reviewer", lambda: GroupRole.objects.create(**row, group=group)),
+            ("annotation_invitation_reviewer", lambda: Invitation.objects.create(**row, **invited)),
+        ):
+            with pytest.raises(IntegrityError, match="nobody reviews but managers") as refused, transaction.atomic():
+                create()
+            assert refused.value.__cause__.diag.constraint_name == rule
+        with pytest.raises(IntegrityError, match="annotation_membership_known"), transaction.atomic():
+            Membership.objects.create(project=project, user=make_user(), role="owner")
+
+    def test_a_project_with_reviewers_becomes_none_of_a_crowd(self, project, reviewer):
+        with pytest.raises(IntegrityError, match="nobody reviews but managers"), transaction.atomic():
+            type(project).objects.filter(pk=project.pk).update(oracle="crowd")
+        stuck = kinds.hindrances(project, oracle="crowd", arrival="pool", preset="voice-crowd")
+        assert [said for said in stuck if "nobody reviews but managers" in said]
+        members.remove_member(project=project, user=reviewer, role=Role.REVIEWER)
+        assert kinds.hindrances(project, oracle="crowd", arrival="pool", preset="voice-crowd") == []
+
+    def test_who_is_removed_gives_back_what_they_review(self, project, people, reviewer):
+        query = answered(project, people, 0, 1)
+        assert claimed(project, reviewer) == query.pk
+        members.remove_member(project=project, user=reviewer, role=Role.REVIEWER)
+        assert Review.objects.get().state == ReviewState.ENDED
+
+
+class TestQueue:
+    def test_disputed_questions_come_first_then_as_the_project_says(self, project, people, reviewer):
+        labelling.set_quality(project=project, overlap_limit=None)
+        alike = answered(project, people, 1, 1)
+        disputed = answered(project, people, 0, 1)
+        assert claimed(project, reviewer) == disputed.pk
+        assert list(selectors.queue_of(project, reviewer)) == [disputed]
+        labelling.set_quality(project=project, reviewed="all")
+        assert list(selectors.queue_of(project, reviewer)) == [disputed, alike]
+        labelling.set_quality(project=project, reviewed="differing")
+        assert list(selectors.queue_of(project, reviewer)) == [disputed]
+
+    def test_answers_that_differ_have_a_majority(self, reviewer, project):
+        wide = make_project(overlap=3, reviewed="differing")
+        add_members(wide, reviewer, role=Role.REVIEWER)
+        three = make_annotators(wide, 3)
+        answered(wide, three, 1, 1, 1)
+        differing = answered(wide, three, 1, 1, 2)
+        assert list(selectors.queue_of(wide, reviewer)) == [differing]
+        assert selectors.progress_of(wide) == selectors.Progress(reviewed=0, waiting=1)
+
+    def test_a_crowds_answers_stand(self):
+        crowd = make_project(oracle="crowd")
+        with pytest.raises(InvalidConfiguration):
+            labelling.set_quality(project=crowd, reviewed="all")
+        with pytest.raises(IntegrityError, match="annotation_project_crowd_keeps_answers"), transaction.atomic():
+            write_settings(crowd, reviewed="all")
+
+    def test_nobody_meets_their_own_answers(self, project, people, reviewer):
+        members.add_member(project=project, user=people[0], role=Role.REVIEWER)
+        query = answered(project, people, 0, 1)
+        assert claimed(project, people[0]) is None
+        with pytest.raises(RoleRefused, match="own answers"):
+            reviewing.settle_reviewed(project=project, person=people[0], query_id=query.pk, choice=0)
+        assert claimed(project, reviewer) == query.pk
+
+    def test_a_manager_decides_about_everything(self, project, people):
+        add_members(project, people[0], role=Role.MANAGER)
+        query = answered(project, people, 0, 1)
+        assert claimed(project, people[0]) == query.pk
+
+    def test_what_is_skipped_comes_again_last(self, project, people, reviewer):
+        first, second = (answered(project, people, 0, 1) for _ in range(2))
+        assert claimed(project, reviewer) == first.pk
+        reviewing.skip_review(project=project, person=reviewer, query_id=first.pk)
+        assert claimed(project, reviewer) == second.pk
+        reviewing.skip_review(project=project, person=reviewer, query_id=second.pk)
+        assert claimed(project, reviewer) == first.pk
+
+    def test_a_lease_is_kept_and_ends(self, project, people, reviewer):
+        query = answered(project, people, 0, 1)
+        other = make_user()
+        add_members(project, other, role=Role.REVIEWER)
+        assert [claimed(project, reviewer) for _ in range(2)] == [query.pk, query.pk]
+        assert claimed(project, other) is None
+        with pytest.raises(LeaseExpired):
+            reviewing.settle_reviewed(project=project, person=other, query_id=query.pk, choice=0)
+        Review.objects.update(leased_until=timezone.now() - timedelta(seconds=1))
+        assert claimed(project, other) == query.pk
+        assert Review.objects.filter(state=ReviewState.LEASED).count() == 1
+
+    def test_the_database_leases_a_question_once(self, project, people, reviewer):
+        query = answered(project, people, 0, 1)
+        assert claimed(project, reviewer) == query.pk
+        row = {"project": project, "leased_until": timezone.now()}
+        for rule, taken in (
+            ("annotation_review_one_reads", {"query": query, "reviewer": make_user()}),
+            ("annotation_review_one_lease", {"query": open_records(project, 1)[0], "reviewer": reviewer}),
+            ("annotation_review_finished", {"query": query, "reviewer": make_user(), "state": "settled"}),
+        ):
+            with pytest.raises(IntegrityError, match=rule), transaction.atomic():
+                Review.objects.create(**row, **taken)
+
+    def test_reviewers_at_once_get_different_questions(self, project, people):
+        asked = {answered(project, people, 0, 1).pk for _ in range(4)}
+        reviewers = [make_user() for _ in range(4)]
+        add_members(project, *reviewers, role=Role.REVIEWER)
+
+        def take(person):
+            try:
+                return claimed(project, person)
+            finally:
+                connection.close()
+
+        with ThreadPoolExecutor(4) as threads:
+            assert set(threads.map(take, reviewers)) == asked
+
+    def test_one_question_is_decided_once(self, project, people):
+        query = answered(project, people, 0, 1)
+        reviewers = [make_user() for _ in range(2)]
+        add_members(project, *reviewers, role=Role.REVIEWER)
+
+        def decide(person):
+            try:
+                reviewing.settle_reviewed(project=project, person=person, query_id=query.pk, choice=person.pk % 3)
+                return person
+            except InvalidConfiguration:
+                return None
+            finally:
+                connection.close()
+
+        with ThreadPoolExecutor(2) as threads:
+            decided = list(threads.map(decide, reviewers))
+        (by,) = [person for person in decided if person]
+        assert Consensus.objects.get().settled_by == by
+
+
+class TestDecisions:
+    def test_another_class_counts_and_says_who_decided(self, reviewer):
+        project = make_project(reviewed="all")
+        add_members(project, reviewer, role=Role.REVIEWER)
+        query = answered(project, make_annotators(project, 1), 1)
+        assert claimed(project, reviewer) == query.pk
+        before = Consensus.objects.get()
+        reviewing.settle_reviewed(project=project, person=reviewer, query_id=query.pk, choice=2)
+        consensus = Consensus.objects.get()
+        assert (consensus.choice, consensus.votes, consensus.agreeing, consensus.settled_by) == (2, 1, 0, reviewer)
+        assert consensus.created_at > before.created_at
+        query.refresh_from_db()
+        assert query.state == QueryState.CLOSED
+        assert claimed(project, reviewer) is None
+        assert selectors.progress_of(project) == selectors.Progress(reviewed=1, waiting=0)
+        # Whoever answered may change their mind; the decision stands.
+        correcting.correct_answer(project=project, user=query.labels.get().annotator, query_id=query.pk, choice=0)
+        assert Consensus.objects.get() == consensus
+
+    def test_what_a_training_used_stays(self, reviewer):
+        project = make_project(reviewed="all")
+        add_members(project, reviewer, role=Role.REVIEWER)
+        query = answered(project, make_annotators(project, 1), 1)
+        labels.mark_labels_used(project=project, last_consensus_id=Consensus.objects.get().pk)
+        project.refresh_from_db()
+        assert claimed(project, reviewer) is None
+        with pytest.raises(InvalidConfiguration):
+            reviewing.settle_reviewed(project=project, person=reviewer, query_id=query.pk, choice=2)
+        project.labels_used_through = 0  # as a page read it before
+        with pytest.raises(UndoRefused, match="a training may have used it"):
+            reviewing.settle_reviewed(project=project, person=reviewer, query_id=query.pk, choice=2)
+        assert Consensus.objects.get().choice == 1
+
+    def test_what_does_not_wait_is_not_decided(self, project, people, reviewer):
+        alike = answered(project, people, 1, 1)
+        with pytest.raises(InvalidConfiguration):
+            reviewing.settle_reviewed(project=project, person=reviewer, query_id=alike.pk, choice=2)
+        assert Consensus.objects.get().settled_by is None
+
+    def test_sent_back_it_waits_for_its_annotators(self, project, people, reviewer):
+        query = answered(project, people, 0, 1)
+        reviewing.return_reviewed(project=project, person=reviewer, query_id=query.pk, comment="Look at the end.")
+        assert {report.annotator for report in Report.objects.filter(kind="returned")} == set(people)
+        assert claimed(project, reviewer) is None
+        add_members(project, manager := make_user(), role=Role.MANAGER)
+        assert claimed(project, manager) == query.pk
+        reviewing.skip_review(project=project, person=manager, query_id=query.pk)
+        for person in people:
+            correcting.correct_answer(project=project, user=person, query_id=query.pk, choice=person is people[1])
+        assert claimed(project, reviewer) == query.pk
+
+    def test_set_aside_a_manager_has_it_asked_again(self, reviewer):
+        project = make_project(reviewed="all")
+        add_members(project, reviewer, role=Role.REVIEWER)
+        query = answered(project, make_annotators(project, 1), 1)
+        reviewing.set_aside_reviewed(project=project, person=reviewer, query_id=query.pk)
+        assert not Consensus.objects.exists()
+        assert claimed(project, reviewer) is None
+        asked = setting_aside.ask_set_aside_again(project=project, query_id=query.pk, user=make_user())
+        assert (asked.state, asked.overlap, asked.open_slots) == (QueryState.OPEN, 2, 1)
+        (eve,) = make_annotators(project, 1)
+        labels.submit_label(assignment=queue.claim_next(project=project, user=eve), choice=1)
+        assert (Consensus.objects.get().votes, Consensus.objects.get().choice) == (2, 1)
+
+    def test_a_crowds_question_is_not_set_aside(self):
+        crowd = make_project(oracle="crowd", overlap=2)
+        add_members(crowd, manager := make_user(), role=Role.MANAGER)
+        with pytest.raises(InvalidConfiguration):
+            reviewing.set_aside_reviewed(project=crowd, person=manager, query_id=0)
+
+    def test_an_emptied_question_leaves_nothing(self, project, people, reviewer):
+        query = answered(project, people, 0, 1)
+        assert claimed(project, reviewer) == query.pk
+        with transaction.atomic():
+            emptying.empty_questions(Query.objects.filter(pk=query.pk), project=project)
+        assert not Review.objects.exists()
+        assert claimed(project, reviewer) is None
+
+
+class TestUndo:
+    @pytest.mark.parametrize("choices", [(0, 1), (1, 1)])
+    def test_a_decision(self, project, people, reviewer, choices):
+        labelling.set_quality(project=project, reviewed="all")
+        query = answered(project, people, *choices)
+        before = (query.state, list(Consensus.objects.values_list("choice", "votes", "agreeing", "settled_by")))
+        reviewing.settle_reviewed(project=project, person=reviewer, query_id=query.pk, choice=2)
+        assert reviewing.undo_review(project=project, person=reviewer).query_id == query.pk
+        query.refresh_from_db()
+        after = list(Consensus.objects.values_list("choice", "votes", "agreeing", "settled_by"))
+        assert (query.state, after) == before
+        assert claimed(project, reviewer) == query.pk
+        with pytest.raises(UndoRefused, match="no decision"):
+            reviewing.undo_review(project=project, person=reviewer)
+
+    def test_a_comment_an_aside_and_a_skip(self, project, people, reviewer):
+        query = answered(project, people, 0, 1)
+        about = {"project": project, "person": reviewer, "query_id": query.pk}
+        for decide in (
+            lambda: reviewing.return_reviewed(**about, comment="Look again."),
+            lambda: reviewing.set_aside_reviewed(**about),
+            lambda: reviewing.skip_review(**about),
+        ):
+            decide()
+            reviewing.undo_review(project=project, person=reviewer)
+            query.refresh_from_db()
+            assert query.state == QueryState.DISPUTED
+            assert claimed(project, reviewer) == query.pk
+        assert not Report.objects.filter(resolved_at=None).exists()
+
+    def test_what_a_training_used_stays(self, project, people, reviewer):
+        query = answered(project, people, 0, 1)
+        reviewing.settle_reviewed(project=project, person=reviewer, query_id=query.pk, choice=2)
+        labels.mark_labels_used(project=project, last_consensus_id=Consensus.objects.get().pk)
+        with pytest.raises(UndoRefused, match="A training has used this answer"):
+            reviewing.undo_review(project=project, person=reviewer)
+        assert Consensus.objects.get().choice == 2
+
+    def test_what_went_on_meanwhile_stays(self, project, people, reviewer):
+        query = answered(project, people, 0, 1)
+        reviewing.settle_reviewed(project=project, person=reviewer, query_id=query.pk, choice=2)
+        undoing.undo_label(project=project, user=people[0])
+        with pytest.raises(UndoRefused, match="Something else was decided"):
+            reviewing.undo_review(project=project, person=reviewer)
+
+    def test_it_ends_after_ten_minutes(self, project, people, reviewer):
+        query = answered(project, people, 0, 1)
+        reviewing.settle_reviewed(project=project, person=reviewer, query_id=query.pk, choice=2)
+        Review.objects.update(finished_at=timezone.now() - timedelta(minutes=11))
+        with pytest.raises(UndoRefused, match="no decision"):
+            reviewing.undo_review(project=project, person=reviewer)

@@ -1,0 +1,94 @@
+"""Reviewing over the REST interface: who may, what they read, each decision, and that what is erased leaves nothing."""
+
+import json
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+
+from annotation.data.services import emptying
+from annotation.models import Consensus, Query, QueryState, Report, Role
+from annotation.models.idempotency import IdempotentAnswer
+from annotation.people.services import tokens
+from annotation.people.services.tokens import Scope
+from annotation.questions.services import labels, queue
+from tests.factories import add_members, make_annotators, make_project, make_user, open_records
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def project():
+    project = make_project(overlap=2, reviewed="all")
+    open_records(project, 2)
+    for person, choices in zip(make_annotators(project, 2), ((0, 1), (2, 1)), strict=True):
+        for choice in choices:
+            labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=choice)
+    return project
+
+
+@pytest.fixture
+def disputed(project):
+    return Query.objects.get(project=project, state=QueryState.DISPUTED)
+
+
+@pytest.fixture
+def send(project):
+    reviewer = make_user("reviewer")
+    add_members(project, reviewer, role=Role.REVIEWER)
+    _token, secret = tokens.create_token(
+        user=reviewer, name="t", scopes=[Scope.LABELS_WRITE], lifetime=timedelta(days=1)
+    )
+    client = Client(headers={"Authorization": f"Bearer {secret}"})
+
+    def sent(to="", body=None, key=""):
+        headers = {"Idempotency-Key": key} if key else {}
+        address = f"/api/v1/projects/{project.slug}/reviews{to}"
+        return client.post(address, json.dumps(body or {}), content_type="application/json", headers=headers)
+
+    sent.progress = lambda: client.get(f"/api/v1/projects/{project.slug}/reviews").json()
+    return sent
+
+
+def test_the_queue_names_nobody(project, disputed, send):
+    asked = send().json()
+    assert (asked["id"], asked["text"], asked["is_disputed"], asked["agreed"]) == (disputed.pk, "record 0", True, None)
+    assert asked["votes"] == [{"answer": "sport", "people": 1}, {"answer": "other", "people": 1}]
+    assert send().json()["id"] == disputed.pk
+    assert send.progress() == {"reviewed": 0, "waiting": 2}
+    assert "person-" not in json.dumps(asked)
+
+
+def test_decisions(project, disputed, send):
+    assert send(f"/{disputed.pk}", {"decision": "settle", "choice": 1}).status_code == 204
+    assert Consensus.objects.get(query=disputed).choice == 1
+    assert send("/undo").status_code == 204
+    assert send(f"/{disputed.pk}", {"decision": "skip"}).status_code == 204
+    agreed = send().json()
+    assert (agreed["is_disputed"], agreed["agreed"]) == (False, [1])
+    assert send(f"/{agreed['id']}", {"decision": "settle", "choice": agreed["agreed"][0]}).status_code == 204
+    assert send.progress() == {"reviewed": 1, "waiting": 1}
+    assert send(f"/{disputed.pk}", {"decision": "return", "comment": ""}).status_code == 422
+    assert send(f"/{disputed.pk}", {"decision": "return", "comment": "Look again."}).status_code == 204
+    assert Report.objects.filter(kind="returned").count() == 2
+    assert send().status_code == 204
+    assert send("/undo").status_code == 204
+    assert send(f"/{disputed.pk}", {"decision": "set_aside"}).status_code == 204
+    disputed.refresh_from_db()
+    assert disputed.state == QueryState.SET_ASIDE
+
+
+def test_what_cannot_be_is_refused(project, disputed, send):
+    assert send("/0", {"decision": "skip"}).status_code == 404
+    assert send("/x", {"decision": "skip"}).status_code == 404
+    assert send(f"/{disputed.pk}", {"decision": "settle"}).status_code == 422
+    assert send(f"/{disputed.pk}", {"decision": "settle", "choice": 3}).status_code == 422
+    assert send(f"/{disputed.pk}", {"decision": "guess"}).status_code == 422
+    assert send("/undo").status_code == 409
+
+
+def test_no_kept_answer_shows_an_emptied_record(project, disputed, send):
+    assert "record 0" in send(key="first").content.decode()
+    assert "record 0" in IdempotentAnswer.objects.get().body
+    emptying.empty_questions(Query.objects.filter(pk=disputed.pk), project=project)
+    assert not IdempotentAnswer.objects.exists()
