@@ -18,7 +18,6 @@ TESTED_THROUGH_OTHERS = {
     "annotation/access.py",
     "annotation/choices/answers_unit.py",
     "annotation/choices/choice_fields.py",
-    "annotation/choices/kinds.py",
     "annotation/choices/own_choices.py",
     "annotation/choices/preset.py",
     "annotation/choices/refusals.py",

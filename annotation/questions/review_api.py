@@ -150,6 +150,6 @@ def decide_review(request: HttpRequest, slug: str, query_id: str, body: Decision
         decisions.set_aside_reviewed(**about)
     elif body.decision == Decision.RETURN:
         decisions.return_reviewed(**about, comment=body.comment)
-    else:
+    elif body.decision == Decision.SETTLE:
         decisions.settle_reviewed(**about, choice=answers.stored_choice(project, body.choice, body.choices))
     return Status(204, None)

@@ -79,7 +79,7 @@ def undoable_review(project: Project, person: Person) -> Review | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class ReviewProgress:
     """How many questions somebody decided, and how many wait."""
 
     reviewed: int
@@ -91,7 +91,7 @@ class Progress:
         return self.reviewed + self.waiting
 
 
-def progress_of(project: Project) -> Progress:
+def progress_of(project: Project) -> ReviewProgress:
     """Count what was decided by somebody and what waits for it."""
     decided = Consensus.objects.filter(project=project, settled_by__isnull=False)
-    return Progress(decided.count(), waiting_for_review(project).count())
+    return ReviewProgress(decided.count(), waiting_for_review(project).count())

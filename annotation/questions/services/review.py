@@ -75,7 +75,7 @@ def leave_out_disputed(*, project: Project, query_id: int) -> Query:
     return query
 
 
-def set_aside_reviewed(*, project: Project, query_id: int) -> Query:
+def set_aside_in_review(*, project: Project, query_id: int) -> Query:
     """Take a question with its answers out of what is learned from, for a manager to look at."""
     _refuse_in_front_of_a_crowd(project)
     with transaction.atomic():

@@ -68,7 +68,7 @@ def set_aside_reviewed(*, project: Project, person: User, query_id: int) -> None
     """Leave a question to a manager."""
     with transaction.atomic():
         _refuse_others(project, person, query_id)
-        review.set_aside_reviewed(project=project, query_id=query_id)
+        review.set_aside_in_review(project=project, query_id=query_id)
         _finish(project, person, query_id, ReviewState.SET_ASIDE)
 
 

@@ -48,8 +48,8 @@ SELECTION = [
     Mutant(
         "running sums whose blocks are added whatever their shape",
         "learner/trainings/services/running_sums.py",
-        "run__project=run.project, shape=_shape(run.project, estimator, featurizer)\n    )",
-        "run__project=run.project\n    )",
+        "return stored.filter(shape__in=wanted)",
+        "return stored",
         (f"{RUNNING}::test_sums_of_another_shape_begin_anew",),
     ),
     Mutant(

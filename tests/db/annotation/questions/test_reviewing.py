@@ -121,7 +121,7 @@ class TestQueue:
         answered(wide, three, 1, 1, 1)
         differing = answered(wide, three, 1, 1, 2)
         assert list(selectors.queue_of(wide, reviewer)) == [differing]
-        assert selectors.progress_of(wide) == selectors.Progress(reviewed=0, waiting=1)
+        assert selectors.progress_of(wide) == selectors.ReviewProgress(reviewed=0, waiting=1)
 
     def test_a_crowds_answers_stand(self):
         crowd = make_project(oracle="crowd")
@@ -223,7 +223,7 @@ class TestDecisions:
         query.refresh_from_db()
         assert query.state == QueryState.CLOSED
         assert claimed(project, reviewer) is None
-        assert selectors.progress_of(project) == selectors.Progress(reviewed=1, waiting=0)
+        assert selectors.progress_of(project) == selectors.ReviewProgress(reviewed=1, waiting=0)
         # Whoever answered may change their mind; the decision stands.
         correcting.correct_answer(project=project, user=query.labels.get().annotator, query_id=query.pk, choice=0)
         assert Consensus.objects.get() == consensus
