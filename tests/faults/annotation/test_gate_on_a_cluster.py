@@ -122,7 +122,7 @@ def test_the_manuals_lines_and_the_compose_file_point_a_site_at_it(cluster, monk
     settings, *command = shlex.split(line.replace("$MASTER", "127.0.0.1").replace("$PORT", str(cluster.port)))
     name, _, master = settings.partition("=")
     assert name in COMPOSE["services"]["worker"]["environment"]
-    folder = Path(cluster.configuration("of the site")["SPARK_CONF_DIR"])
+    folder = Path(cluster.configuration("site")["SPARK_CONF_DIR"])
     (folder / "spark-defaults.conf").rename(folder / "spark_defaults")
     submit = COMPOSE["services"]["worker"]["environment"]["PYSPARK_SUBMIT_ARGS"]
     told = {
@@ -141,7 +141,7 @@ def test_the_manuals_lines_and_the_compose_file_point_a_site_at_it(cluster, monk
         job.refresh_from_db()
         return job.finished_at is not None
 
-    assert host.wait_until(ended, PATIENCE_SECONDS, 0.2), supervisor.log_path("worker").read_text()[-4000:]
+    assert host.wait_until(ended, 2 * PATIENCE_SECONDS, 0.2), supervisor.log_path("worker").read_text()[-4000:]
     assert (job.state, job.error) == ("done", "")
     assert GateRun.objects.get(dataset=dataset).state == "committed"
     assert spends(dataset) == ["reserve", "commit"]
