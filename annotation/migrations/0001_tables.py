@@ -3000,7 +3000,7 @@ class Migration(migrations.Migration):
                 ),
                 ("category", models.CharField(blank=True, max_length=24)),
                 (
-                    "message",
+                    "reason",
                     models.TextField(
                         blank=True, help_text="To the participant; forgotten once it is sent.", max_length=1000
                     ),
@@ -3125,12 +3125,12 @@ class Migration(migrations.Migration):
             model_name="crowdverdict",
             constraint=models.CheckConstraint(
                 condition=models.Q(
-                    models.Q(("category", ""), ("kind", "APPROVE"), ("message", "")),
+                    models.Q(("category", ""), ("kind", "APPROVE"), ("reason", "")),
                     models.Q(
                         models.Q(("kind", "APPROVE"), _negated=True),
                         models.Q(
-                            models.Q(("state", "wanted"), models.Q(("message", ""), _negated=True)),
-                            models.Q(models.Q(("state", "wanted"), _negated=True), ("message", "")),
+                            models.Q(("state", "wanted"), models.Q(("reason", ""), _negated=True)),
+                            models.Q(models.Q(("state", "wanted"), _negated=True), ("reason", "")),
                             _connector="OR",
                         ),
                     ),

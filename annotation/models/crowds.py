@@ -160,7 +160,7 @@ class CrowdVerdict(models.Model):
     submission = models.ForeignKey(CrowdSubmission, models.CASCADE, related_name="verdicts")
     kind = models.CharField(max_length=10, choices=VerdictKind.choices)
     category = models.CharField(max_length=24, blank=True)
-    message = models.TextField(
+    reason = models.TextField(
         max_length=1000, blank=True, help_text=_("To the participant; forgotten once it is sent.")
     )
     state = models.CharField(max_length=10, choices=DeedState.choices, default=DeedState.WANTED)
@@ -182,8 +182,8 @@ class CrowdVerdict(models.Model):
             ),
             models.CheckConstraint(
                 name="annotation_verdict_says_why",
-                condition=Q(kind="APPROVE", message="", category="")
-                | ~Q(kind="APPROVE") & (Q(state="wanted") & ~Q(message="") | ~Q(state="wanted") & Q(message="")),
+                condition=Q(kind="APPROVE", reason="", category="")
+                | ~Q(kind="APPROVE") & (Q(state="wanted") & ~Q(reason="") | ~Q(state="wanted") & Q(reason="")),
             ),
         )
 

@@ -273,14 +273,14 @@ def _carry_out(verdict: CrowdVerdict, interface: Prolific) -> None:
             interface.approve(submission.external_id)
     elif verdict.kind == VerdictKind.REJECT:
         if submission.state != "REJECTED":
-            interface.reject(submission.external_id, category=verdict.category, message=verdict.message)
+            interface.reject(submission.external_id, category=verdict.category, message=verdict.reason)
     elif not submission.return_asked and submission.state != "RETURNED":
-        interface.ask_return(submission.external_id, message=verdict.message)
+        interface.ask_return(submission.external_id, message=verdict.reason)
 
 
 def _settle(verdict: CrowdVerdict, state: DeedState, fault: PlatformFault | None = None) -> None:
     CrowdVerdict.objects.filter(pk=verdict.pk, state=DeedState.WANTED).update(
-        state=state, message="", fault="" if fault is None else fault.told
+        state=state, reason="", fault="" if fault is None else fault.told
     )
 
 

@@ -184,7 +184,7 @@ def judge(*, submission: CrowdSubmission, kind: VerdictKind, message: str, categ
                     submission=current,
                     kind=kind,
                     category=category if kind == VerdictKind.REJECT else "",
-                    message=message,
+                    reason=message,
                     decided_by=actor,
                 )
         except IntegrityError as error:

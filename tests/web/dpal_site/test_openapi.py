@@ -35,7 +35,7 @@ from tests.fuzzing import TIMES, fuzz
 
 pytestmark = pytest.mark.django_db(transaction=True)
 REQUESTS_PER_ROUTE = 4
-ROUTES = 58
+ROUTES = 63
 # Routes that the scope for reading projects opens.
 READ_WITH_PROJECTS = tuple(
     f"/api/v1/{path}"

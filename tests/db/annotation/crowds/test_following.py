@@ -226,7 +226,7 @@ def test_a_rejection_says_why_at_length_and_the_words_are_forgotten(server, publ
     turn(published)
     (sent,) = server.requests("POST", "/api/v1/submissions/.*/transition/")
     assert sent == {"action": "REJECT", "rejection_category": "FAILED_CHECK", "message": REASON}
-    assert (CrowdVerdict.objects.get().message, CrowdVerdict.objects.get().state) == ("", "done")
+    assert (CrowdVerdict.objects.get().reason, CrowdVerdict.objects.get().state) == ("", "done")
 
 
 @pytest.mark.parametrize("fault", ["lost", "dead"])

@@ -124,17 +124,17 @@ def test_the_database_lets_nobody_be_decided_on_or_paid_twice(study, submission,
     for kind, message in (("APPROVE", ""), ("REJECT", "because")):
         breaks(
             "annotation_verdict_final_once",
-            lambda kind=kind, message=message: CrowdVerdict.objects.create(
-                submission=submission, kind=kind, message=message, decided_by=manager
+            lambda kind=kind, reason=message: CrowdVerdict.objects.create(
+                submission=submission, kind=kind, reason=message, decided_by=manager
             ),
         )
-    CrowdVerdict.objects.create(submission=submission, kind="RETURN", message="please", decided_by=manager)
+    CrowdVerdict.objects.create(submission=submission, kind="RETURN", reason="please", decided_by=manager)
     breaks(
         "annotation_verdict_return_once",
-        lambda: CrowdVerdict.objects.create(submission=submission, kind="RETURN", message="please", decided_by=manager),
+        lambda: CrowdVerdict.objects.create(submission=submission, kind="RETURN", reason="please", decided_by=manager),
     )
     mine = CrowdVerdict.objects.filter(pk=verdict.pk)
-    breaks("annotation_verdict_says_why", lambda: mine.update(message="kept"))
+    breaks("annotation_verdict_says_why", lambda: mine.update(reason="kept"))
     mine.update(state="done")
     breaks("annotation_verdict_settled_once", lambda: mine.update(state="wanted"))
     sheet = BonusSheet.objects.create(study=study, created_by=manager)

@@ -504,11 +504,12 @@ class TestParts:
         (person,) = make_annotators(project, 1)
         web = browser_of(person)
         assert "a &lt;b&gt;" in web.get(page(project)).content.decode()
-        Project.objects.filter(pk=project.pk).update(classes=["d", "e"])
+        assert "d &amp;" not in web.get(page(project)).content.decode()
+        Project.objects.filter(pk=project.pk).update(classes=["a <b>", "c", "d &", "e"])
         write_settings(project, confirm_answers=True)
         content = web.get(page(project)).content.decode()
-        assert "a &lt;b&gt;" not in content
-        assert content.count('type="radio"') == 2
+        assert "d &amp;" in content
+        assert content.count('type="radio"') == 4
 
     @pytest.mark.parametrize(("number", "page_bytes", "part_bytes"), [(60, 60_000, 8_000), (1000, 400_000, 8_000)])
     def test_many_classes_come_once_and_no_question_brings_them_again(self, browser_of, number, page_bytes, part_bytes):
