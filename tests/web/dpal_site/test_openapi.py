@@ -25,12 +25,14 @@ from annotation.people.services import members, tokens
 from annotation.people.services.tokens import Scope
 from annotation.populations import services as populations
 from annotation.projects.configuration_file import file_of
-from annotation.questions.services import conversing, saved_views
+from annotation.questions import reviewing
+from annotation.questions.services import conversing, labels, saved_views
+from annotation.questions.services import reviewing as decisions
 from dpal_site.wsgi import application
 from learner.releases.services import channels
 from tests import learning, streaming
 from tests.counting import new_counter
-from tests.factories import make_user
+from tests.factories import make_user, write_settings
 from tests.fuzzing import TIMES, fuzz
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -101,7 +103,7 @@ class Site:
             "before": lambda: "1",
             "channel": self.moved,
             "view_id": self.kept,
-            "query_id": self.commented,
+            "query_id": self.answered if "/reviews/" in operation.path else self.commented,
         }
         return {one.name: known[one.name]() for one in operation.path_parameters}
 
@@ -123,6 +125,15 @@ class Site:
             turn = learning.queue.claim_next(project=self.project, user=self.person)
         conversing.write_back(assignment=turn, text="blurred")
         return str(turn.query_id)
+
+    def answered(self) -> str:
+        """Return a question that waits for review."""
+        write_settings(self.project, reviewed="all")
+        waiting = reviewing.queue_of(self.project, self.person)
+        if not waiting.exists():
+            turn = learning.queue.claim_next(project=self.project, user=self.person)
+            labels.submit_label(assignment=turn, choice=0)
+        return str(waiting.first().pk)
 
     def claimed(self) -> str:
         """Return a question leased to the person."""
@@ -157,9 +168,13 @@ class Site:
             "/channels/{channel}": {"version": 2, "reason": "better on all sets"},
             "/rollback": {"reason": "worse for some"},
             "/retire": {"reason": "wrong guidelines"},
+            "/reviews/{query_id}": {"decision": "skip"},
+            "/configuration/classes": {"name": f"class {uuid4()}", "known_beforehand": True},
             "/forgettings": {"contributor": "anna"},
             "/forgettings/preview": {"contributor": "anna"},
         }
+        if operation.path.endswith("/reviews/undo"):
+            decisions.skip_review(project=self.project, person=self.person, query_id=int(self.answered()))
         made = {"path_parameters": self.real_path(operation)}
         for ending, body in bodies.items():
             if operation.method in ("post", "patch") and operation.path.endswith(ending):
