@@ -221,6 +221,11 @@ def django_db_setup(
     connections["default"].close()
     del options["options"]
     with psycopg.connect(embedded_servers.owner_url, autocommit=True) as connection:
+        # A thread or a process that ends a moment later would hold up that the database goes.
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s AND pid <> pg_backend_pid()",
+            [connections["default"].settings_dict["NAME"]],
+        )
         for statement in ("DROP OWNED BY {}", "DROP ROLE {}"):
             connection.execute(sql.SQL(statement).format(sql.Identifier(role)))
 

@@ -124,7 +124,7 @@ def test_the_database_lets_nobody_be_decided_on_or_paid_twice(study, submission,
     for kind, message in (("APPROVE", ""), ("REJECT", "because")):
         breaks(
             "annotation_verdict_final_once",
-            lambda kind=kind, reason=message: CrowdVerdict.objects.create(
+            lambda kind=kind, message=message: CrowdVerdict.objects.create(
                 submission=submission, kind=kind, reason=message, decided_by=manager
             ),
         )
