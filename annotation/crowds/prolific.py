@@ -310,7 +310,8 @@ def _study(found: Any) -> StudyThere:
 def _submission(found: Any) -> SubmissionThere:
     """Read a submission; a list says `participant_id` and `study_code`, a single one `participant`, `entered_code`."""
     bonuses = found.get("bonus_payments") if isinstance(found, dict) else None
-    amounts = [each for each in bonuses or [] if isinstance(each, int | float) and 0 <= each < 2**31]
+    amounts = bonuses if isinstance(bonuses, list) else []
+    amounts = [each for each in amounts if isinstance(each, int | float) and 0 <= each < 2**31]
     name = "participant_id" if isinstance(found, dict) and "participant_id" in found else "participant"
     return SubmissionThere(
         id=_id(_text(found, "id")),

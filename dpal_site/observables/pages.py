@@ -299,7 +299,7 @@ QUESTIONS = (
     ),
     Shown(
         "annotation/review.html",
-        "undoable form comment_form manages trusted",
+        "undoable form comment_form manages trusted closed",
         REVIEWERS,
         Basis.OWN,
         "what the viewer decided last, and what their role lets them do",

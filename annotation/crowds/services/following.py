@@ -108,7 +108,8 @@ def _after_fault(study: CrowdStudy, account: PlatformAccount, fault: PlatformFau
         again_at = Now() + LONGEST_PAUSE if study.external_id else None
         return {"fault": fault.told, "wanted": "", "next_at": again_at}
     pause = min(FIRST_PAUSE * 2 ** min(study.attempts - 1, MOST_DOUBLINGS), LONGEST_PAUSE)
-    pause = max(pause, min(timedelta(seconds=fault.after), LONGEST_PAUSE))
+    # Whatever number stands there: a longer time than a timedelta holds is none.
+    pause = max(pause, timedelta(seconds=min(fault.after, LONGEST_PAUSE.total_seconds())))
     return {"fault": fault.told, "attempts": min(study.attempts, MOST_DOUBLINGS), "next_at": Now() + pause}
 
 

@@ -13,7 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
 from annotation import selectors
-from annotation.access import READING, refuse_if_closed
+from annotation.access import CLOSED, READING, refuse_if_closed
 from annotation.data.services.pixels import shown_image
 from annotation.models import Oracle, Project, Query, QueryState
 from annotation.people.identity import note_nothing, person_of
@@ -41,11 +41,14 @@ def review_queue(request: HttpRequest, slug: str) -> HttpResponse:
     project = _project(request, slug)
     person = person_of(request)
     manages = reviewing.is_manager(project, person)
-    held = decisions.claim_review(project=project, person=person)
-    undoable = reviewing.undoable_review(project, person)
+    closed = project.state in CLOSED
+    # What can only be read is leased to nobody.
+    held = None if closed else decisions.claim_review(project=project, person=person)
+    undoable = None if closed else reviewing.undoable_review(project, person)
     context: dict[str, Any] = {
         "project": project,
         "manages": manages,
+        "closed": closed,
         "trusted": project.oracle == Oracle.TRUSTED,
         "progress": reviewing.progress_of(project),
         "undoable": undoable and undoable.get_state_display(),

@@ -149,6 +149,15 @@ def test_the_platform_says_how_long_to_wait(server, published):
     assert (published.next_at - timezone.now()).total_seconds() == pytest.approx(900, abs=5)
 
 
+@pytest.mark.parametrize("wait", ["9" * 30, "9" * 400])
+def test_a_wait_beyond_all_reason_is_an_hour(server, published, wait):
+    server.faults.append(("GET", "/api/v1/studies/.*", 429))
+    server.retry_after = wait
+    turn(published)
+    assert (published.next_at - timezone.now()).total_seconds() == pytest.approx(3600, abs=5)
+    assert published.leased_until is None
+
+
 def test_who_comes_is_kept_by_the_hash_of_the_link_and_never_by_name(server, published):
     participant = come(server, published, "ann")
     turn(published)
