@@ -13,23 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from annotation.crowds.costs import in_cents
 from annotation.crowds.services.bonuses import MOST_LINES
 from annotation.crowds.services.studies import LEAST_MESSAGE, MOST_MESSAGE
-from annotation.models.crowds import VerdictKind
-
-REASONS = [
-    ("", _("choose")),
-    ("FAILED_CHECK", _("failed checks")),
-    ("FAILED_INSTRUCTIONS", _("did not follow the instructions")),
-    ("LOW_EFFORT", _("little effort")),
-    ("TOO_QUICKLY", _("far too quick")),
-    ("TOO_SLOWLY", _("far too slow")),
-    ("NO_CODE", _("no completion code")),
-    ("BAD_CODE", _("wrong completion code")),
-    ("NO_DATA", _("no answers")),
-    ("INCOMP_LONGITUDINAL", _("a part is missing")),
-    ("UNSUPP_DEVICE", _("device that does not work")),
-    ("MALINGERING", _("pretence")),
-    ("OTHER", _("something else")),
-]
+from annotation.models.crowds import REJECTION_REASONS, VerdictKind
 
 
 class AccountForm(forms.Form):
@@ -89,7 +73,10 @@ class VerdictForm(forms.Form):
         choices=[(VerdictKind.RETURN, _("ask to return it")), (VerdictKind.REJECT, _("reject"))], label=_("Decision")
     )
     category = forms.ChoiceField(
-        choices=REASONS, required=False, label=_("Reason"), help_text=_("Only to reject: Prolific asks for it.")
+        choices=[("", _("choose")), *REJECTION_REASONS.items()],
+        required=False,
+        label=_("Reason"),
+        help_text=_("Only to reject: Prolific asks for it."),
     )
     message = forms.CharField(
         max_length=MOST_MESSAGE,

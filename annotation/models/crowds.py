@@ -146,6 +146,23 @@ class VerdictKind(models.TextChoices):
     RETURN = "RETURN", _("ask to return it")
 
 
+# Why a submission is rejected, by the platform's words.
+REJECTION_REASONS = {
+    "FAILED_CHECK": _("failed checks"),
+    "FAILED_INSTRUCTIONS": _("did not follow the instructions"),
+    "LOW_EFFORT": _("little effort"),
+    "TOO_QUICKLY": _("far too quick"),
+    "TOO_SLOWLY": _("far too slow"),
+    "NO_CODE": _("no completion code"),
+    "BAD_CODE": _("wrong completion code"),
+    "NO_DATA": _("no answers"),
+    "INCOMP_LONGITUDINAL": _("a part is missing"),
+    "UNSUPP_DEVICE": _("device that does not work"),
+    "MALINGERING": _("pretence"),
+    "OTHER": _("something else"),
+}
+
+
 class DeedState(models.TextChoices):
     """How far something is that the platform is asked for: it is written down before it is asked."""
 

@@ -22,6 +22,7 @@ from annotation.crowds.services.sending import FOLLOW_TASK, tell_worker
 from annotation.errors import StudyRefused
 from annotation.models import Project
 from annotation.models.crowds import (
+    REJECTION_REASONS,
     BonusLine,
     BonusState,
     CrowdStudy,
@@ -41,20 +42,6 @@ from privacy.wording import say
 COMERS_PER_PLACE = 5
 LEAST_MESSAGE = 100
 MOST_MESSAGE = 1000
-CATEGORIES = (
-    "TOO_QUICKLY",
-    "TOO_SLOWLY",
-    "FAILED_INSTRUCTIONS",
-    "INCOMP_LONGITUDINAL",
-    "FAILED_CHECK",
-    "LOW_EFFORT",
-    "MALINGERING",
-    "NO_CODE",
-    "BAD_CODE",
-    "NO_DATA",
-    "UNSUPP_DEVICE",
-    "OTHER",
-)
 
 
 def open_study(
@@ -171,7 +158,7 @@ def judge(*, submission: CrowdSubmission, kind: VerdictKind, message: str, categ
         raise StudyRefused(
             say("The message has {least} to {most} letters.", least=least, most=MOST_MESSAGE), field="message"
         )
-    if kind == VerdictKind.REJECT and category not in CATEGORIES:
+    if kind == VerdictKind.REJECT and category not in REJECTION_REASONS:
         raise StudyRefused("Choose a reason that Prolific knows.", field="category")
     with transaction.atomic():
         locked = _locked(submission.study)
