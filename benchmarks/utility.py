@@ -14,6 +14,7 @@ opacus.
 import argparse
 import json
 import math
+import os
 import platform
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import django
 import numpy as np
 import sklearn
 
@@ -138,10 +140,12 @@ def part(kind: str, name: str, arguments: argparse.Namespace) -> None:
 
 
 def report() -> dict[str, Any]:
-    """Return all parts there are, by task and kind."""
+    """Return all parts there are, by task and kind; what was measured before stays until it is measured again."""
     tasks: dict[str, Any] = {}
+    stored = RESULTS / "utility.json"
+    before = json.loads(stored.read_text())["tasks"] if stored.exists() else {}
     for name in TASKS:
-        kinds = {}
+        kinds = dict(before.get(name, {}))
         for kind in KINDS:
             store = PARTS / f"{name.replace('/', '-')}.{kind}.json"
             if store.exists():
@@ -338,6 +342,9 @@ def main() -> int:
     parser.add_argument("--peer-python", type=Path)
     parser.add_argument("--seeds", type=int, default=20)
     arguments = parser.parse_args()
+    # What a preset chooses is known once the applications are.
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dpal_site.settings")
+    django.setup()
     if arguments.data is not None:
         for kind in arguments.parts:
             for name in arguments.only:
