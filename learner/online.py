@@ -144,6 +144,11 @@ def guessed_classes(
         The records that are asked about.
     rng : RandomSource
         Source of the coins.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Places of classes, 0, 1, ...
     """
     n_classes = len(learner.classes_)
     guesses = np.asarray(learner.predict(rows), dtype=np.int64) if len(rows) else np.empty(0, dtype=np.int64)
@@ -159,6 +164,20 @@ def told_classes(
     """Return which answers name a class, and the classes of these: all of two classes, of more a yes alone.
 
     A record whose answer names none enters no sum, as one does that nobody answered.
+
+    Parameters
+    ----------
+    guesses : ndarray of shape (n,)
+        Places of the classes that were asked about.
+    confirmed : ndarray of shape (n,)
+        Whether the answer was yes.
+    n_classes : int
+        >= 2.
+
+    Returns
+    -------
+    ndarray of shape (n,), ndarray of shape (n_named,)
+        Which answers name a class, and the places of these classes.
     """
     if n_classes == 2:
         return np.ones(len(guesses), dtype=np.bool_), np.where(confirmed, guesses, 1 - guesses)

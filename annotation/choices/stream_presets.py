@@ -4,14 +4,10 @@ from typing import Any
 
 from annotation.choices.preset import Preset
 
-# Every record is asked about, and each batch of answers joins the sums of all before it.
-_EVERY_RECORD: dict[str, Any] = {
+# Batches of answers join the sums of all before them.
+_SUMS: dict[str, Any] = {
     "arrival": "stream",
     "privacy_unit": "record",
-    "selection": "all",
-    "selection_epsilon": 0.0,
-    "update_policy": "flmb",
-    "window_length": 50,
     "window_hours": 24,
     "windows_ahead": 4,
     "updates_per_release": 4,
@@ -24,12 +20,20 @@ _EVERY_RECORD: dict[str, Any] = {
     "feature_dimension": 32,
     "features": "planned",
     "text_columns": 128,
-    # All of the limit, `planned_settings` of these settings.
-    "training_epsilon": 1.999,
-    "training_delta": 4.999e-6,
     "regularization": 1.0,
     "pool_epsilon": 2.0,
     "pool_delta": 5e-6,
+}
+# And every record is asked about.
+_EVERY_RECORD: dict[str, Any] = {
+    **_SUMS,
+    "selection": "all",
+    "selection_epsilon": 0.0,
+    "update_policy": "flmb",
+    "window_length": 50,
+    # All of the limit, `planned_settings` of these settings.
+    "training_epsilon": 1.999,
+    "training_delta": 4.999e-6,
 }
 
 STREAM_PRESETS = (
@@ -52,8 +56,7 @@ STREAM_PRESETS = (
         oracle="trusted",
         data_kinds=("table", "text"),
         defaults={
-            "arrival": "stream",
-            "privacy_unit": "record",
+            **_SUMS,
             "selection": "bernoulli_screen",
             "selection_epsilon": 1.0,
             "screen_high": 0.1,
@@ -64,24 +67,9 @@ STREAM_PRESETS = (
             "update_policy": "flsw_hidden",
             "window_length": 500,
             "window_denominator": 50,
-            "window_hours": 24,
-            "windows_ahead": 4,
-            "updates_per_release": 4,
-            "estimator": "running_sums",
-            "moment_share": 0.05,
-            "updates_per_epoch": 64,
-            "round_size": 50,
-            "labels_per_release": 50,
-            "overlap": 1,
-            "feature_dimension": 32,
-            "features": "planned",
-            "text_columns": 128,
             # ln(1 + 0.1 (e^4.172 - 1)) and a tenth of the delta: all of the limit.
             "training_epsilon": 4.172,
             "training_delta": 4.999e-5,
-            "regularization": 1.0,
-            "pool_epsilon": 2.0,
-            "pool_delta": 5e-6,
         },
     ),
     Preset(
