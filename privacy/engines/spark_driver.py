@@ -89,28 +89,36 @@ class Orders:
     """Lines of standard input; where it ends while something runs, the process ends with it."""
 
     def __init__(self, stream: IO[bytes]) -> None:
-        self._lines: queue.Queue[bytes] = queue.Queue()
+        self._orders: queue.Queue[dict[str, Any] | None] = queue.Queue()
+        self._taken = False
         # What is left of the process where nobody is left to clear up after it.
         self.folder = ""
-        self._idle = threading.Event()
         threading.Thread(target=self._read, args=(stream,), daemon=True).start()
+
+    @property
+    def idle(self) -> bool:
+        """Whether all that was ordered so far is done."""
+        return not self._orders.unfinished_tasks
 
     def next(self) -> dict[str, Any] | None:
         """Return the next order, or None after the last one."""
-        self._idle.set()
-        line = self._lines.get()
-        self._idle.clear()
-        return json.loads(line) if line else None
+        if self._taken:
+            self._orders.task_done()
+        self._taken = True
+        return self._orders.get()
 
     def _read(self, stream: IO[bytes]) -> None:
+        # One thread reads, names the folder and hears of the end: none of the three comes ahead of another.
         for line in stream:
-            self._lines.put(line)
-        if not self._idle.is_set():
+            order = json.loads(line)
+            self.folder = order.get("folder", self.folder)
+            self._orders.put(order)
+        if not self.idle:
             # Spark's own process hears of it and puts its folders away.
             if self.folder:
                 shutil.rmtree(self.folder, ignore_errors=True)
             os._exit(1)
-        self._lines.put(b"")
+        self._orders.put(None)
 
 
 def main() -> None:
@@ -121,7 +129,6 @@ def main() -> None:
     orders = Orders(sys.stdin.buffer)
     order = orders.next()
     assert order is not None
-    orders.folder = order["folder"]
     try:
         session = open_session(order["master"], Path(order["folder"]))
     except Exception as error:  # noqa: BLE001 - told by its class

@@ -17,13 +17,18 @@ from privacy.engines.spark_steps import StepFailed
 from tests.spark_cluster import needs_spark
 
 ENDS = """
-import sys, time
+import sys, threading, time
 from privacy.engines.spark_driver import Orders
 orders = Orders(sys.stdin.buffer)
-print(orders.next(), flush=True)
-orders.folder = sys.argv[2]
+assert orders.next() == {"folder": sys.argv[2]}
+def say_when_idle():
+    while not orders.idle:
+        time.sleep(0.01)
+    print("idle", flush=True)
 if sys.argv[1] == "busy":
+    print("busy", flush=True)
     time.sleep(60)
+threading.Thread(target=say_when_idle).start()
 print(orders.next(), flush=True)
 """
 
@@ -37,9 +42,9 @@ def test_when_its_input_ends_it_ends(tmp_path, doing, code, last):
     (tmp_path / "left").mkdir()
     command = [sys.executable, "-c", ENDS, doing, str(tmp_path / "left")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=REPOSITORY) as process:
-        process.stdin.write(b'{"a": 1}\n')
+        process.stdin.write(json.dumps({"folder": str(tmp_path / "left")}).encode() + b"\n")
         process.stdin.flush()
-        assert process.stdout.readline() == b"{'a': 1}\n"
+        assert process.stdout.readline() == f"{doing}\n".encode()
         process.stdin.close()
         assert answered(process) == last
         assert process.wait(30) == code
