@@ -279,7 +279,8 @@ def page(made: dict[str, Any]) -> str:
         "256 by .002); CLINC 10, MNIST and KDD had no part in it. CLINC 150 holds all intents, SLURP 60 the texts of "
         "SLURP 18. What is planned of two classes was found on SMS spam. That steps read rows about their mean, and "
         "how far those reach, was found on the digits, CLINC 50 and SLURP 18; how hard blocks of two classes are drawn "
-        "to the release before, on SMS spam, MNIST and KDD themselves.",
+        "to the release before, on SMS spam, MNIST and KDD themselves; under how much noise streams keep to the names, "
+        "on SLURP 18 and CLINC 10.",
         "",
         f"| {' | '.join(HEADS)} |",
         "|" + "---|" * len(HEADS),
@@ -301,7 +302,7 @@ def page(made: dict[str, Any]) -> str:
         "## Every preset beside a constant",
         "",
         "As they ship, at their own limits: `pool-experts` after its four blocks, `voice-crowd` with class names, "
-        f"streams after so many answers ({streamed_seeds(tasks)} seeds, no words about classes). "
+        f"streams after so many answers ({streamed_seeds(tasks)} seeds, no words about classes but their names). "
         "A row that falls below the constant is a missed limit.",
         "",
         *beside_constants(tasks),

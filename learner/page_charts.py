@@ -13,6 +13,7 @@ from annotation.templatetags.privacy_numbers import percent
 from learner.charts import TICKS, Chart, Curve, Point, draw
 
 A_DAY = timedelta(days=1)
+FEW_MINUTES = timedelta(minutes=10)
 
 
 Stood = Sequence[tuple[datetime, float]]
@@ -152,7 +153,8 @@ def history_chart(curves: Mapping[str, Stood], *, up: str, limits: Mapping[str, 
     ends = min(moments).timestamp(), last.timestamp()
     apart = (ends[1] - ends[0]) / (TICKS - 1)
     ticks = [ends[0] + apart * part for part in range(TICKS if apart else 1)]
-    written = _day if last - min(moments) > 2 * A_DAY else _moment
+    lasted = last - min(moments)
+    written = _day if lasted > 2 * A_DAY else _moment if lasted > FEW_MINUTES else _second
     return draw(drawn, x_words=written, y_words=words, axis_names=(_("time"), up), x_ticks=ticks, y_from=0.0)
 
 
@@ -176,3 +178,7 @@ def _day(stamp: float) -> str:
 
 def _moment(stamp: float) -> str:
     return date_format(timezone.localtime(datetime.fromtimestamp(stamp, tz=timezone.get_current_timezone())), "H:i")
+
+
+def _second(stamp: float) -> str:
+    return date_format(timezone.localtime(datetime.fromtimestamp(stamp, tz=timezone.get_current_timezone())), "H:i:s")

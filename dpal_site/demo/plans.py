@@ -1,7 +1,6 @@
 """What the demonstration opens: projects with their pools, their public test sets, and the truth annotators know."""
 
 import io
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,12 +12,15 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from PIL import Image
 
+from annotation.choices.planned_settings import planned_settings
+from annotation.choices.presets import PRESETS
 from dpal_site.demo import digits, voice_log
 from dpal_site.demo.annotators import Answer, Browser, LabelPage
-from privacy.accounting.events import TopCEvent
+from learner.strategies.blocks import block_rates
 from privacy.normalizers import Normalizer, normalize_texts
 
 RELEASES = 3
+TRUSTED = "pool-experts"
 SEED = 20_250_101
 CONTRIBUTORS = 50_000
 # The preset's own gate; what its limit leaves pays for runs that a crash has charged.
@@ -61,26 +63,17 @@ def default_plans() -> list[ProjectPlan]:
 
 
 def digits_plan() -> ProjectPlan:
-    """Return scikit-learn's zeros and nines in a trusted project."""
+    """Return scikit-learn's ten digits in a trusted project, which is set as its preset ships."""
     split = digits.split_digits(rng=np.random.default_rng(SEED))
-    settings: dict[str, Any] = {
-        "image_height": digits.SIDE,
-        "image_width": digits.SIDE,
-        "feature_dimension": 9,
-        "regularization": 3.0,
-        "round_size": 40,
-        "labels_per_release": 40,
-        **trusted_budget(pool_size=len(split.pool), round_size=40, training_epsilon=1.25, selection_epsilon=0.25),
-    }
     known = {image.tobytes(): int(label) for image, label in zip(split.pool, split.pool_classes, strict=True)}
     return ProjectPlan(
         name="Digits",
-        preset="pool-experts",
+        preset=TRUSTED,
         data_kind="image",
         question=digits.QUESTION,
         classes=digits.CLASSES,
-        settings=settings,
-        companion_settings=random_choice(settings, pool_size=len(split.pool)),
+        settings={"image_height": digits.SIDE, "image_width": digits.SIDE},
+        companion_settings=random_choice(digits.CLASSES, pool_size=len(split.pool)),
         pool=UploadFile("digits.parquet", _parquet(pixels=_lists(split.pool)), {"pixels": "pixels"}),
         test=UploadFile(
             "digits-public-test.parquet",
@@ -113,47 +106,33 @@ def voice_plan(*, contributors: int = CONTRIBUTORS) -> ProjectPlan:
     )
 
 
-def trusted_budget(
-    *, pool_size: int, round_size: int, training_epsilon: float, selection_epsilon: float
-) -> dict[str, Any]:
-    """Return a limit that pays for every round and training, and for some attempts that a crash has charged."""
-    planned = RELEASES * training_epsilon + selection_cost(pool_size, round_size, selection_epsilon)
-    return {
-        "selection": "top_c",
-        "selection_epsilon": selection_epsilon,
-        # Over so few features a Gaussian tilt is no shorter, and this one has no delta.
-        "estimator": "logistic",
-        "training_delta": 0.0,
-        "pool_delta": 0.0,
-        "training_epsilon": training_epsilon,
-        "pool_epsilon": math.ceil(planned + 2 * training_epsilon),
-    }
-
-
 def crowd_budget(*, labels: int = 60) -> dict[str, Any]:
     """Return how many questions each version of a crowd's project takes; all of them are paid for at once."""
     return {"round_size": labels, "labels_per_release": labels, "overlap": 3}
 
 
-def random_choice(settings: Mapping[str, Any], *, pool_size: int) -> dict[str, Any]:
-    """Return what makes random choice spend on training what top-c spends on selection and training together."""
-    selection = selection_cost(pool_size, settings["round_size"], settings["selection_epsilon"])
-    return {
+def random_choice(classes: Sequence[str], *, pool_size: int) -> dict[str, Any]:
+    """Return what lets random choice in the open spend all of the preset's limit on as many labels and releases.
+
+    Parameters
+    ----------
+    classes : sequence of str
+        The declared classes.
+    pool_size : int
+        Number of private records, of which secret blocks ask about a public share on average.
+    """
+    preset = PRESETS[TRUSTED]
+    labels = round(pool_size * sum(block_rates(preset.defaults["selection_rate"])[:RELEASES]) / RELEASES)
+    settings: dict[str, Any] = {
         "selection": "random",
         "selection_epsilon": 0.0,
-        "training_epsilon": settings["training_epsilon"] + selection / RELEASES,
+        "selection_rate": None,
+        "block_hours": None,
+        "round_size": labels,
+        "labels_per_release": labels,
     }
-
-
-def selection_cost(pool_size: int, round_size: int, scale: float) -> float:
-    """Return the epsilon of all top-c rounds up to the last release; the first round is random and free."""
-    left = pool_size - round_size
-    costs = []
-    for place in range(1, RELEASES):
-        event = TopCEvent(pool_size=left, picks=round_size, scale=scale, series="opened" if place == 1 else "continued")
-        costs.append(event.cost().epsilon)
-        left -= round_size
-    return sum(costs)
+    around = {"oracle": preset.oracle, "classes": list(classes), "maximum_releases": RELEASES}
+    return settings | planned_settings(preset.defaults | around | settings)
 
 
 def log_file(log: voice_log.VoiceLog) -> UploadFile:

@@ -12,6 +12,7 @@ from dpal_site.demo import voice_log
 from dpal_site.demo.plans import (
     CROWD_GATE,
     SEED,
+    TRUSTED,
     ProjectPlan,
     TextReader,
     UploadFile,
@@ -19,12 +20,13 @@ from dpal_site.demo.plans import (
     labelled_texts,
     log_file,
     random_choice,
-    trusted_budget,
 )
 
 TEST_SHARE = 1 / 3
 LARGEST_TEST = 1500
-MOST_CLASSES = 8
+# Two fifths of a pool are asked about, twice.
+LARGEST_POOL = 3000
+MOST_CLASSES = 20
 SHARED_TEXTS = 500
 CONTRIBUTORS = 50_000
 QUESTION = "Which class is this?"
@@ -49,7 +51,7 @@ def read_plans(path: Path, *, text_column: str, label_column: str) -> list[Proje
     order = np.random.default_rng(SEED).permutation(len(kept.texts))
     tested = min(round(TEST_SHARE * len(order)), LARGEST_TEST)
     test = _part(kept, order[:tested])
-    pool = _part(kept, order[tested:])
+    pool = _part(kept, order[tested:][:LARGEST_POOL])
     if len(pool.texts) < 60:
         raise DataProblem(f"{path.name} has only {len(pool.texts)} texts left for a pool; 60 are needed")
     classes = tuple(sorted(set(kept.labels)))
@@ -93,7 +95,7 @@ def kept_classes(found: LabelledTexts) -> tuple[LabelledTexts, str]:
     chosen = sorted(counts)
     if len(counts) > MOST_CLASSES:
         usual = [label for label, count in counts.items() if count <= 3 * median(counts.values())]
-        chosen = sorted(usual, key=lambda label: (-counts[label], label))[:2]
+        chosen = sorted(usual, key=lambda label: (-counts[label], label))[:MOST_CLASSES]
     smallest = min(counts[label] for label in chosen)
     rng = np.random.default_rng(SEED)
     labels = np.array(found.labels)
@@ -114,22 +116,14 @@ def _truth(pool: LabelledTexts, classes: tuple[str, ...]) -> TextReader:
 def _trusted_plan(
     name: str, pool: LabelledTexts, test: LabelledTexts, classes: tuple[str, ...], note: str
 ) -> ProjectPlan:
-    labels = min(150, len(pool.texts) // 4)
-    settings = {
-        "feature_dimension": 32,
-        "regularization": 16.0,
-        "round_size": labels,
-        "labels_per_release": labels,
-        **trusted_budget(pool_size=len(pool.texts), round_size=labels, training_epsilon=1.5, selection_epsilon=0.25),
-    }
     return ProjectPlan(
         name=f"{name}, experts",
-        preset="pool-experts",
+        preset=TRUSTED,
         data_kind="text",
         question=QUESTION,
         classes=classes,
-        settings=settings,
-        companion_settings=random_choice(settings, pool_size=len(pool.texts)),
+        settings={},
+        companion_settings=random_choice(classes, pool_size=len(pool.texts)),
         pool=UploadFile("pool.csv", labelled_texts(pool.texts, pool.labels).body, {"text": "text"}),
         test=labelled_texts(test.texts, test.labels),
         answer=_truth(pool, classes),

@@ -11,14 +11,16 @@ from django.core.files import File
 
 from annotation.data.services import datasets, files
 from annotation.intervals import wilson_interval
-from annotation.models import Dataset, DatasetRole, Job, Project, ProjectState, Role, WorkState
+from annotation.models import Dataset, DatasetRole, Job, Project, ProjectState, Query, QueryState, Role, WorkState
 from annotation.people.services import members, tokens
 from annotation.projects.services import configuring, projects
 from dpal_site.demo import without_privacy
 from dpal_site.demo.plans import RELEASES, ProjectPlan, UploadFile
 from learner.models import ModelRelease, Round
 from learner.next_step import Step, project_status
+from learner.pools import secret_selectors
 from learner.releases.services import releases
+from learner.rounds.services import secret_rounds
 from learner.selectors import guarantee_accounts
 from privacy.models import SETTLEMENTS, EntryKind, LedgerEntry
 
@@ -128,6 +130,19 @@ def plan_another_release(stage: Stage) -> None:
         configuring.configure_project(
             project=pair.project, changes={"maximum_releases": RELEASES + 1}, actor=pair.project.created_by
         )
+
+
+def close_answered_blocks(stage: Stage) -> None:
+    """Let the manager close each secret block whose questions are all answered.
+
+    These records and people are made up. Elsewhere the moment shows outside, so a block ends at its time, or at one
+    chosen without looking at the answers.
+    """
+    for pair in stage.pairs:
+        block = secret_selectors.open_block(pair.project)
+        waiting = Query.objects.filter(project=pair.project, state=QueryState.OPEN)
+        if block is not None and not waiting.exists():
+            secret_rounds.close_block(project=pair.project)
 
 
 class News:

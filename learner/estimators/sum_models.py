@@ -22,6 +22,8 @@ SPLITS = 8
 # Class means whose noise, once split, is longer than this share of a row's spread judge nothing: the choice would fall
 # on whatever guesses the frequent classes.
 MOST_JUDGING_NOISE = 0.25
+# Class means whose noise, once split, is longer than so many times a row's spread say nothing beside a prior.
+MOST_LEARNING_NOISE = 256.0
 # Numbers drawn for one judgement, so that a thousand classes take seconds.
 MOST_DRAWN = 4_000_000
 SIMULATED_ROWS = 2_000
@@ -215,6 +217,7 @@ def _discriminant(summary: Summary, means: Matrix, precision: Matrix) -> Scores:
 
 
 Model = Callable[[Summary, Matrix | None], Scores]
+PRIOR = "prior"
 MODELS: dict[str, Model] = {"prototypes": prototypes, "discriminants": discriminants, "least_squares": least_squares}
 
 
@@ -225,13 +228,14 @@ def chosen_model(
 
     Noise of the same law is added to the sums and taken from them, which gives two versions whose noises are
     independent: a model made from one is judged on the other, by normal rows. Without moments there are prototypes
-    only, and where noise hides even the class means nothing else is tried.
+    only, and where noise hides even the class means nothing else is tried. A prior beside which the sums say nothing
+    yet stays as it is.
     """
-    if sums.moments is None:
-        return "prototypes"
     known = summarise(sums, constant=constant, row_norm=row_norm)
     noise = 2 * known.noise * len(known.mean) / float(known.counts.mean()) ** 2
-    if noise > MOST_JUDGING_NOISE * known.energy:
+    if prior is not None and noise > MOST_LEARNING_NOISE * known.energy:
+        return PRIOR
+    if sums.moments is None or noise > MOST_JUDGING_NOISE * known.energy:
         return "prototypes"
     right = dict.fromkeys(MODELS, 0.0)
     n_classes = len(sums.class_sums)

@@ -9,7 +9,7 @@ from scipy.special import expit, softmax
 
 from learner.estimators.linear import LinearLogisticClassifier, largest_norm
 from learner.estimators.logistic import NORM_SLACK
-from learner.estimators.sum_models import MODELS, Scores, calibrated, chosen_model, summarise
+from learner.estimators.sum_models import MODELS, PRIOR, Scores, calibrated, chosen_model, summarise
 from learner.linear_model import LinearModel
 from privacy.accounting.cost import ADJACENCIES, Adjacency
 from privacy.accounting.events_sums import SumsEvent, charged_delta, sums_event, sums_mu
@@ -185,6 +185,9 @@ class PrivateSums(LinearLogisticClassifier):
         self.model_: str = self.model
         if self.model == "auto":
             self.model_ = chosen_model(self.sums_, prior=prior, generator=generator, **shape)
+        if self.model_ == PRIOR and self.prior is not None:
+            self.coef_, self.intercept_ = self.prior.coef, self.prior.intercept
+            return
         summary = summarise(self.sums_, **shape)
         scores = calibrated(MODELS[self.model_](summary, prior), summary, prior, generator)
         if len(self.classes_) == 2:

@@ -41,6 +41,14 @@ def enough_examples(classes: Sequence[str], descriptions: Mapping[str, ClassDesc
     return bool(len(places)) and int(np.bincount(places, minlength=len(classes)).min()) >= LEAST_EXAMPLES
 
 
+def names_suffice(classes: Sequence[str]) -> bool:
+    """Say whether the names alone may start running sums: what tells many classes apart their names say, of two not.
+
+    The sums follow a start as far as they bear it out; until the first of them guesses come from it.
+    """
+    return len(classes) > 2
+
+
 def version_zero(classes: Sequence[str], descriptions: Mapping[str, ClassDescription], encode: Encode) -> LinearModel:
     """Return the model made of names, sentences and examples.
 

@@ -17,6 +17,7 @@ from annotation.data.services import drafts
 from annotation.models import Membership, Role
 from annotation.projects.forms.wizard import WizardStep
 from annotation.projects.services import projects
+from dpal_site.demo.plans import random_choice
 from dpal_site.embedded.processes import Supervisor
 from tests import learning
 from tests.factories import make_user
@@ -31,6 +32,7 @@ TALL = {"width": 1280, "height": 1500}
 # The pages are flat; more colours would only make the files larger.
 COLOURS = 128
 LARGEST_BYTES = 120_000
+POOL = 400
 FILE = b"""Message,label,from
 my plum tree has brown leaves,fruit,ada
 ,tool,ben
@@ -60,17 +62,17 @@ def test_pictures(page: "Page", live_site: Supervisor, tmp_path: Path) -> None:
     folder = Path(os.environ.get("DPAL_SCREENSHOTS") or tmp_path)
     manager = make_user("ada")
     manager.user_permissions.add(Permission.objects.get(codename="add_project"))
-    # Three releases, and questions that wait for the next.
-    project = learning.open_trusted(manager, maximum_releases=None)
-    type(project).objects.filter(pk=project.pk).update(
-        name="Support messages", question="Is this about a fruit or about a tool?"
-    )
-    learning.fill_trusted(project, number=160)
+    # Three releases as the preset ships, and questions that wait for the next.
+    task = {"question": "Is this about a fruit or about a tool?", "classes": learning.CLASSES, "data_kind": "text"}
+    task |= {"preset": "pool-experts", "owner": manager}
+    project = projects.create_project(name="Support messages", **task)
+    learning.fill_trusted(project, number=POOL)
     learning.run_to_release(project, make_user("grace"), version=3)
     learning.work_off(project)
-    companion = learning.open_trusted(manager, selection="random", selection_rate=None)
-    type(project).objects.filter(pk=companion.pk).update(name="Support messages, random choice")
-    learning.fill_trusted(companion, number=160)
+    # As many labels chosen by chance in the open, and the same limit.
+    by_chance = random_choice(learning.CLASSES, pool_size=POOL)
+    companion = projects.create_project(name="Support messages, random choice", **task, **by_chance)
+    learning.fill_trusted(companion, number=POOL)
     learning.run_to_release(companion, make_user("linus"), version=3)
     project.refresh_from_db()
     projects.compare_with(project=project, other=companion)

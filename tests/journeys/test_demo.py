@@ -57,9 +57,14 @@ class SmallSite(Supervisor):
 
 def small_plans() -> list[plans.ProjectPlan]:
     few = {"round_size": 4, "labels_per_release": 4}
+    digits, voice = plans.digits_plan(), plans.voice_plan(contributors=3000)
     return [
-        replace(plan, settings={**plan.settings, **few} | ({"overlap": 1} if plan.name != "Digits" else {}))
-        for plan in (plans.digits_plan(), plans.voice_plan(contributors=3000))
+        replace(
+            digits,
+            settings=digits.settings | {"selection_rate": 0.02},
+            companion_settings=digits.companion_settings | few,
+        ),
+        replace(voice, settings=voice.settings | few | {"overlap": 1}),
     ]
 
 
@@ -104,7 +109,10 @@ def test_a_small_demo_ends_with_its_table(small_demo: None) -> None:
     said = StringIO()
     call_command("demo", "--exit", "--port", str(host.free_port()), stdout=said)
     table = re.findall(r"^(Digits|Voice queries) +(\d+) +(\d+) ", said.getvalue(), re.MULTILINE)
-    assert table == [("Digits", "1", "4"), ("Voice queries", "1", "4")], said.getvalue()
+    assert [row[:2] for row in table] == [("Digits", "1"), ("Voice queries", "1")], said.getvalue()
+    # Coins that come up for one of fifty of 809 are at least two, but once in a million times.
+    assert int(table[0][2]) >= 2
+    assert table[1][2] == "4"
     # What the same answers teach without privacy stands beside the crowd's release, as a share of its public test set.
     (voice,) = re.findall(r"^Voice queries  .*$", said.getvalue(), re.MULTILINE)
     assert len(re.findall(r"\d+\.\d ± \d+\.\d %", voice)) == 3
@@ -148,11 +156,9 @@ def test_the_demo_ends_with_three_releases_though_its_worker_dies(tmp_path):
     assert demo.returncode == 0, output
     assert "The worker process ended; starting it again." in output
     table = re.findall(r"^(Digits|Voice queries) +([123]) +(\d+) ", output, re.MULTILINE)
-    assert table == [
-        ("Digits", "1", "40"),
-        ("Digits", "2", "80"),
-        ("Digits", "3", "120"),
-        *[("Voice queries", version, labels) for _, version, labels in table[3:]],
+    assert [row[:2] for row in table] == [
+        (name, str(version)) for name in ("Digits", "Voice queries") for version in (1, 2, 3)
     ]
-    assert [version for _, version, _ in table] == ["1", "2", "3"] * 2
+    # Each release of a secret sample is made of all blocks, or of its own.
+    assert all(int(labels) > 40 for name, _, labels in table if name == "Digits")
     assert "Reservations not settled: 0." in output

@@ -103,6 +103,7 @@ class Command(BaseCommand):
             while not stages.is_finished(stage):
                 self._tell(news, started)
                 self._keep_running(site)
+                stages.close_answered_blocks(stage)
                 if problem := stages.dead_end(stage):
                     raise CommandError(problem)
                 if time.monotonic() - started > PATIENCE_SECONDS:
@@ -155,12 +156,11 @@ class Command(BaseCommand):
         for sentence in stages.words_of_choices(stage):
             self._say(sentence)
         self._say("Epsilon and delta: spent when released, of the account's limit, which is the guarantee. In a crowd")
-        self._say("project the pool's account comes first, then that of the answers. Random choice has the same total")
-        self._say(
-            "epsilon and the same number of labels. Accuracy is on public data, with its 95 % interval; it is that"
-        )
-        self._say("of one run, and another draw of the noise gives another number. No privacy is what the same answers")
-        self._say("of a crowd teach if nothing of them is said at random; its people are made up, so nobody is harmed.")
+        self._say("project the pool's account comes first, then that of the answers. Random choice has the same limit,")
+        self._say("and about as many labels where coins decide how many. Accuracy is on public data, with its 95 %")
+        self._say("interval; it is that of one run, and another draw of the noise gives another number. No privacy is")
+        self._say("what the same answers of a crowd teach if nothing of them is said at random; its people are made up")
+        self._say("and nobody is harmed.")
         self._say(f"Reservations not settled: {stages.open_reservations(stage)}.")
 
     def _serve(self, site: Supervisor, stage: stages.Stage) -> None:

@@ -11,7 +11,13 @@ from learner.estimators.mi_ogd import NoisyGradientDescent
 from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
 from learner.estimators.running_sums import RunningSums
 from learner.estimators.streaming import StreamingLinearClassifier
-from learner.estimators.version_zero import STREAM_SMOOTHING, huber_prior, public_examples, version_zero
+from learner.estimators.version_zero import (
+    STREAM_SMOOTHING,
+    huber_prior,
+    names_suffice,
+    public_examples,
+    version_zero,
+)
 from learner.linear_model import LinearModel
 from learner.online import guessed_classes, simulated_arrival, told_classes
 from learner.planning.simulation.noise_free import MOST_TUNED, clear_answers, strength_of
@@ -104,7 +110,8 @@ class _Play:
         texts, places = public_examples(task.classes, task.descriptions)
         known = version_zero(task.classes, task.descriptions, encode)
         start: LinearModel | None = None
-        if has_examples(task) and settings.values["estimator"] != "bandit_ogd":
+        named = settings.values["estimator"] == "running_sums" and names_suffice(task.classes)
+        if named or (has_examples(task) and settings.values["estimator"] != "bandit_ogd"):
             start = known
             if settings.values["estimator"] == "minibatch_svm":
                 start = huber_prior(task.classes, task.descriptions, encode, smoothing=STREAM_SMOOTHING)

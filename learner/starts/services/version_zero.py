@@ -8,6 +8,7 @@ from learner.estimators.bandit import BanditMutualInformationOGD
 from learner.estimators.huber_svm import PrivateHuberSVM
 from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
 from learner.estimators.randomized_answers import RandomizedAnswersClassifier
+from learner.estimators.running_sums import RunningSums
 from learner.estimators.softmax_steps import PrivateSoftmaxSteps
 from learner.estimators.streaming import StreamingLinearClassifier
 from learner.estimators.sums import PrivateSums
@@ -16,6 +17,7 @@ from learner.estimators.version_zero import (
     Encode,
     enough_examples,
     huber_prior,
+    names_suffice,
     version_zero,
     word_directions,
 )
@@ -66,13 +68,15 @@ def described_prior(project: Project) -> LinearModel | None:
 
 
 def stream_start(project: Project, learner: StreamingLinearClassifier) -> LinearModel | None:
-    """Return what a stream starts from in the scale of its learner; None where examples are too few to say it.
+    """Return what a stream starts from in the scale of its learner; None where words are too few to say it.
 
-    Confirmations start from zero: their steps would hardly leave a start, and it would pass for something learned.
+    Steps from confirmations start from zero: they would hardly leave a start, and it would pass for something learned.
     """
     descriptions = descriptions_of(project.settings, project.classes)
-    confirms = isinstance(learner, BanditMutualInformationOGD)
-    if project.data_kind != DataKind.TEXT or confirms or not enough_examples(project.classes, descriptions):
+    if project.data_kind != DataKind.TEXT or isinstance(learner, BanditMutualInformationOGD):
+        return None
+    named = isinstance(learner, RunningSums) and featurizer_of(project).kind in ENCODERS
+    if not (enough_examples(project.classes, descriptions) or (named and names_suffice(project.classes))):
         return None
     if isinstance(learner, MiniBatchPrivateSVM):
         return huber_prior(project.classes, descriptions, _encoder_of(project), smoothing=STREAM_SMOOTHING)

@@ -1,5 +1,6 @@
 """What pages draw says the numbers of the tables beside it, in the reader's language."""
 
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -64,6 +65,16 @@ def test_what_was_spent_stands_until_today_under_its_limit():
 def test_one_moment_alone_is_drawn():
     chart = page_charts.history_chart({"pool": [(BEGAN, 1.0)]}, up="ε")
     assert len(chart.across) == 1
+
+
+@pytest.mark.parametrize(
+    ("minutes", "written"), [(1, r"\d\d:\d\d:\d\d"), (60, r"\d\d:\d\d"), (60 * 24 * 9, r"\d+\. \d+\.")]
+)
+def test_ticks_in_time_are_told_apart(minutes, written):
+    chart = page_charts.history_chart({"pool": [(BEGAN, 0.0), (BEGAN + timedelta(minutes=minutes), 1.0)]}, up="ε")
+    words = [tick.words for tick in chart.across]
+    assert len(set(words)) == len(words) > 2
+    assert all(re.fullmatch(written, each) for each in words)
 
 
 def test_simulations_and_their_divisions():

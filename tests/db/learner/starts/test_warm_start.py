@@ -7,11 +7,12 @@ from annotation.data.services.streams import post_records
 from annotation.errors import InvalidUpload
 from annotation.models import Record
 from learner.configuration.pool import featurizer_of
-from learner.configuration.stream import stream_event
+from learner.configuration.stream import learner_of, stream_event
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, Round, Stream, WarmStart
 from learner.planning.selectors import plan_forecast
 from learner.starts.services import warm_start
+from learner.starts.services.version_zero import stream_start
 from learner.streams.services import stream_updates, streams
 from learner.trainings.services import training
 from tests import learning, streaming
@@ -165,3 +166,21 @@ def test_words_about_classes_start_a_stream_of_texts(preset):
     right = (learner.predict(rows) == np.repeat([0, 1], 4)).mean()
     # Confirmations would hardly leave a start, so they begin at zero.
     assert right == (0.5 if preset == "confirm-or-reject" else 1.0)
+
+
+def open_text_stream(classes, **settings):
+    """Return a stream of texts nobody wrote about, as it ships, and its learner."""
+    given = {"data_kind": "text", "columns": [], "classes": classes} | settings
+    project = streaming.open_stream(make_user(), as_shipped=True, **given)
+    return project, learner_of(project, featurizer_of(project))
+
+
+def test_names_of_several_classes_start_running_sums():
+    named = [*learning.CLASSES, "money"]
+    project, learner = open_text_stream(named)
+    start = stream_start(project, learner)
+    assert start is not None
+    assert start.classes == tuple(named)
+    # Of two classes names say too little, and to hashed words they say nothing.
+    for classes, settings in ((learning.CLASSES, {}), (named, {"features": "standard", "feature_dimension": 32})):
+        assert stream_start(*open_text_stream(classes, **settings)) is None

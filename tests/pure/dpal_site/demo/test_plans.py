@@ -32,14 +32,17 @@ def test_every_project_is_a_combination_with_a_proof(plan):
     assert broken_rules(values) == {}
 
 
-def test_random_choice_may_spend_as_much_as_top_c_does():
+def test_random_choice_may_spend_the_same_limit_on_as_many_labels():
     plan = PLANS["Digits"]
-    companion = plan.companion().settings
-    selected = plans.selection_cost(239, plan.settings["round_size"], plan.settings["selection_epsilon"])
-    planned = 3 * plan.settings["training_epsilon"] + selected
-    assert 3 * companion["training_epsilon"] == pytest.approx(planned)
-    assert plan.settings["pool_epsilon"] >= planned + 2 * plan.settings["training_epsilon"]
-    assert companion["labels_per_release"] == plan.settings["labels_per_release"]
+    preset, companion = PRESETS[plan.preset].defaults, plan.companion().settings
+    # What a project of experts is told besides its preset is the size of its images.
+    assert set(plan.settings) == {"image_height", "image_width"}
+    assert preset["pool_epsilon"] - 1e-3 < 3 * companion["training_epsilon"] <= preset["pool_epsilon"]
+    assert preset["pool_delta"] * 0.999 < 3 * companion["training_delta"] <= preset["pool_delta"]
+    # Secret blocks ask about a tenth, a tenth and a fifth of the pool.
+    pool = pq.read_table(io.BytesIO(plan.pool.body))
+    assert abs(3 * companion["labels_per_release"] - 0.4 * pool.num_rows) <= 3
+    assert companion["round_size"] == companion["labels_per_release"]
 
 
 def test_the_digits_are_in_the_file_without_their_labels():
@@ -47,8 +50,8 @@ def test_the_digits_are_in_the_file_without_their_labels():
     pool = pq.read_table(io.BytesIO(plan.pool.body))
     assert pool.column_names == ["pixels"]
     tested = pq.read_table(io.BytesIO(plan.test.body))
-    assert pool.num_rows + tested.num_rows == 358
-    assert set(tested["label"].to_pylist()) == {"0", "9"}
+    assert pool.num_rows + tested.num_rows == 1797
+    assert set(tested["label"].to_pylist()) == set("0123456789")
 
 
 class OneImage:
@@ -70,9 +73,9 @@ def test_annotators_know_a_digit_by_its_pixels():
     page = LabelPage("http://site/", '<div id="question"><img src="/image.png"></div>')
     assert page.image_url == "/image.png"
     answers = [plan.answer(page, OneImage(image)) for image in images]
-    # A nine is open below on the left: the two classes differ there on average.
-    lower_left = np.array([image[4:6, 1:3].sum() for image in images])
-    assert lower_left[np.array(answers) == 0].mean() > 2 * lower_left[np.array(answers) == 1].mean()
+    # The middle of a zero is empty, and a one is little else.
+    middle = np.array([image[2:6, 3:5].mean() for image in images])
+    assert middle[np.array(answers) == 1].mean() > 4 * middle[np.array(answers) == 0].mean()
 
 
 def write(path, lines):
@@ -97,10 +100,10 @@ def test_classes_are_few_and_equally_frequent():
     kept, note = real_data.kept_classes(real_data.LabelledTexts([f"t{n}" for n in range(100)], labels))
     assert sorted(kept.labels) == ["a"] * 20 + ["b"] * 20 + ["c"] * 20
     assert "20 examples of each" in note
-    many = [f"class {n % 12}" for n in range(120)] + ["rest"] * 100
-    kept, note = real_data.kept_classes(real_data.LabelledTexts([f"t{n}" for n in range(220)], many))
-    assert set(kept.labels) == {"class 0", "class 1"}
-    assert "of 13" in note
+    many = [f"class {n % 24:02}" for n in range(240)] + ["rest"] * 100
+    kept, note = real_data.kept_classes(real_data.LabelledTexts([f"t{n}" for n in range(340)], many))
+    assert set(kept.labels) == {f"class {n:02}" for n in range(20)}
+    assert "of 25" in note
 
 
 @pytest.mark.parametrize(

@@ -93,6 +93,22 @@ def test_blocks_add_up(digits):
     assert np.mean(running) > np.mean(alone) + 0.02
 
 
+@pytest.mark.parametrize("moment_share", [0.0, 0.05])
+def test_a_prior_stays_until_the_sums_say_something(digits, moment_share):
+    """One label a class beside all of them, at one price."""
+    X, y, _, _ = digits
+    prior = LinearModel(np.eye(10, 64), np.arange(10.0), tuple("0123456789"))
+    first = np.array([np.flatnonzero(y == each)[0] for each in range(10)])
+    shape = {"classes": range(10), "moment_share": moment_share, "random_state": 1}
+    hidden = PrivateSums(0.5, prior=prior, **shape).fit(X[first], y[first])
+    assert hidden.model_ == "prior"
+    np.testing.assert_array_equal(hidden.coef_, prior.coef)
+    np.testing.assert_array_equal(hidden.intercept_, prior.intercept)
+    assert PrivateSums(2.0, prior=prior, **shape).fit(X, y).model_ != "prior"
+    # Without one there is nothing to stay with.
+    assert PrivateSums(0.5, **shape).fit(X[first], y[first]).model_ == "prototypes"
+
+
 def test_a_prior_that_fits_helps_and_one_that_does_not_is_left(digits):
     X, y, test_X, test_y = digits
     few = np.random.default_rng(3).permutation(len(X))[:300]

@@ -105,6 +105,32 @@ def test_words_start_a_stream():
     assert described.version_0.accuracy > 0.9
 
 
+NAMED = {"weather": ("rain", "snow", "storm"), "money": ("bank", "loan", "credit"), "music": ("song", "band", "album")}
+
+
+LITTLE = {"pool_epsilon": "0.1", "training_epsilon": "0.09", "selection_epsilon": "0.01"}
+
+
+def named_task(classes, **changes):
+    """Return texts of three topics that classes may name or not."""
+    rng = np.random.default_rng(3)
+    labels = rng.integers(3, size=600)
+    said = list(NAMED.values())
+    found = tuple(f"{rng.choice(said[label])} and {rng.choice(said[label])}" for label in labels)
+    values = {"texts": found[:400], "labels": labels[:400], "test_texts": found[400:], "test_labels": labels[400:]}
+    return text_task(classes=classes, **values, label_counts=(100,), **changes)
+
+
+@pytest.mark.parametrize("preset", [preset.key for preset in STREAM_PRESETS])
+def test_names_of_several_classes_start_running_sums(preset):
+    """So few answers say nothing at this epsilon; the names do, and nobody guesses blindly."""
+    point = simulate_stream(preset)(named_task(tuple(NAMED), settings=LITTLE)).points[0]
+    assert point.version_0.accuracy > 0.7
+    assert point.project.accuracy >= point.version_0.accuracy - 0.02
+    blind = simulate_stream(preset)(named_task(("a1", "b2", "c3"), settings=LITTLE)).points[0]
+    assert blind.project.accuracy < point.project.accuracy - 0.2
+
+
 def test_the_same_seeds_give_the_same_outcome_and_others_do_not():
     play = simulate_stream("fraud-stream")
     task = rows_of_two_digits(label_counts=(50,), seeds=1)
