@@ -132,7 +132,7 @@ def random_choice(classes: Sequence[str], *, pool_size: int) -> dict[str, Any]:
         "labels_per_release": labels,
     }
     around = {"oracle": preset.oracle, "classes": list(classes), "maximum_releases": RELEASES}
-    return settings | planned_settings(preset.defaults | around | settings)
+    return settings | planned_settings({**preset.defaults, **around, **settings})
 
 
 def log_file(log: voice_log.VoiceLog) -> UploadFile:
