@@ -274,8 +274,10 @@ def suggestion_of(assignment: Assignment) -> Suggestion | None:
     query = assignment.query
     if query.suggested is None or query.suggested_percent is None or not query.suggestion_shown:
         return None
-    name = str(assignment.project.classes[query.suggested])
-    return Suggestion(query.suggested, name, query.suggested_percent)
+    project, choice = assignment.project, query.suggested
+    if merged := project.merged_classes.get(project.classes[choice]):
+        choice = project.classes.index(merged["into"])
+    return Suggestion(choice, str(project.classes[choice]), query.suggested_percent)
 
 
 def question_of(assignment: Assignment) -> Question:

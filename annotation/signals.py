@@ -5,6 +5,7 @@ from django.dispatch import Signal
 # Before a limit changes, in the same transaction: `project`, `account`, `epsilon_limit_nano`, `delta_limit_atto`.
 # Whoever printed a lower limit issues it anew; what a receiver raises keeps the limit as it is.
 limit_changing = Signal()
-# Where the classes of a project changed, in the same transaction: `project` as it is now, and its classes `before`.
+# Where the classes of a project changed, in the same transaction: `project` as it is now, and those it had `before`,
+# each without those that count as another one.
 # What a receiver raises keeps them as they were.
 classes_changed = Signal()

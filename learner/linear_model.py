@@ -117,30 +117,32 @@ class LinearModel:
         return leaders
 
     def knowing(self, classes: Sequence[str]) -> "LinearModel":
-        """Return the model beside further classes, of which it says nothing: their weights are zero.
+        """Return the model of other classes: without those that are not among them, beside further ones behind.
+
+        Of further ones it says nothing: their weights are zero.
 
         Raises
         ------
         ValueError
-            If `classes` do not begin with those of the model.
+            If `classes` do not begin with those of the model that are left, in its order.
         """
-        names, known = tuple(classes), len(self.classes)
-        if names[:known] != self.classes:
-            raise ValueError(f"further classes come behind the {known} of the model")
+        names = tuple(classes)
+        left = [place for place, name in enumerate(self.classes) if name in names]
+        if names[: len(left)] != tuple(self.classes[place] for place in left):
+            raise ValueError(f"further classes come behind the {len(left)} of the model")
         if names == self.classes:
             return self
         coef, intercept = self.coef, self.intercept
+        # One decision value speaks for the second class and against the first; under softmax each has half of it.
+        half = 0.5 if self.multiclass == "softmax" else 1.0
         if len(coef) == 1:
-            # One decision value speaks for the second class and against the first; under softmax each has half of it.
-            half = 0.5 if self.multiclass == "softmax" else 1.0
-            coef, intercept = (
-                np.vstack([-half * coef, half * coef]),
-                np.concatenate([-half * intercept, half * intercept]),
-            )
-        further = len(names) - known
-        return LinearModel(
-            np.pad(coef, ((0, further), (0, 0))), np.pad(intercept, (0, further)), names, self.multiclass
-        )
+            coef = np.vstack([-half * coef, half * coef])
+            intercept = np.concatenate([-half * intercept, half * intercept])
+        further = len(names) - len(left)
+        coef, intercept = np.pad(coef[left], ((0, further), (0, 0))), np.pad(intercept[left], (0, further))
+        if len(names) == 2 and not self.names_sets:
+            coef, intercept = np.diff(coef, axis=0) / (2 * half), np.diff(intercept) / (2 * half)
+        return LinearModel(coef, intercept, names, self.multiclass)
 
     def to_json(self) -> dict[str, Any]:
         """Return the content of weights.json; Python's shortest float notation keeps every bit."""

@@ -387,6 +387,14 @@ class Migration(migrations.Migration):
                 ),
                 ("classes", models.JSONField(help_text="Names of the classes, in the order they are shown.")),
                 (
+                    "merged_classes",
+                    models.JSONField(
+                        blank=True,
+                        default=dict,
+                        help_text="Classes that count as another one, with that one and since when.",
+                    ),
+                ),
+                (
                     "state",
                     models.CharField(
                         choices=[

@@ -31,6 +31,9 @@ class Project(Settings, models.Model):
     arrival = models.CharField(max_length=10, choices=Arrival.choices, default=Arrival.POOL)
     data_kind = models.CharField(max_length=10, choices=DataKind.choices)
     classes = models.JSONField(help_text=_("Names of the classes, in the order they are shown."))
+    merged_classes = models.JSONField(
+        default=dict, blank=True, help_text=_("Classes that count as another one, with that one and since when.")
+    )
     state = models.CharField(max_length=10, choices=ProjectState.choices, default=ProjectState.ACTIVE)
 
     privacy_unit = models.CharField(max_length=12, choices=PrivacyUnit.choices)

@@ -139,6 +139,54 @@ def add_class(request: HttpRequest, slug: str, body: ClassIn) -> Any:
     )
 
 
+class MergeIn(Schema):
+    """A class that counts as another one from now on."""
+
+    name: str = Field(max_length=LONGEST_CLASS)
+    into: str = Field(max_length=LONGEST_CLASS, description="The class it counts as.")
+    known_beforehand: bool = Field(
+        False, description="Whether it was decided without looking at records and answers; it must be."
+    )
+
+
+class MergedIn(Schema):
+    """A class that counts as itself again."""
+
+    name: str = Field(max_length=LONGEST_CLASS)
+
+
+@router.post(
+    "projects/{slug:slug}/configuration/classes/merges",
+    response={201: ProjectOut},
+    summary="Let a class count as another one",
+    openapi_extra=write_responses(201, problems=(409,)),
+)
+@idempotent
+def merge_class(request: HttpRequest, slug: str, body: MergeIn) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    return Status(
+        201,
+        classes.merge_class(
+            project=_project(request, slug),
+            name=body.name,
+            into=body.into,
+            known_beforehand=body.known_beforehand,
+        ),
+    )
+
+
+@router.post(
+    "projects/{slug:slug}/configuration/classes/merges/back",
+    response=ProjectOut,
+    summary="Take a merge back that no training has learned under",
+    openapi_extra=write_responses(200, problems=(409,)),
+)
+@idempotent
+def take_back_merge(request: HttpRequest, slug: str, body: MergedIn) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    return classes.take_back_merge(project=_project(request, slug), name=body.name)
+
+
 class ConfigurationFileIO(Schema):
     """A configuration as a file: what opens a project like another one, here or on another site."""
 

@@ -7,6 +7,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.choices import choice_fields
+from annotation.choices.merged_classes import merged_names
 from annotation.data.forms.retention import KINDS
 from annotation.models import Project
 from annotation.projects.forms.pool import PoolProjectForm
@@ -30,6 +31,7 @@ WITHOUT_FIELD: Final = {
     "configuration_id": gettext_lazy("Version of the configuration"),
     "compared_with_id": gettext_lazy("Random choice beside it"),
     "guidelines_version": gettext_lazy("Version of the guidelines"),
+    "merged_classes": gettext_lazy("Merged classes"),
     "second_manager": gettext_lazy("A second manager decides about higher limits"),
     "windows_ahead": gettext_lazy("Windows that may wait for answers"),
     "created_at": gettext_lazy("Opened on"),
@@ -51,12 +53,14 @@ def setting_name(setting: str) -> str:
 
 def setting_value(setting: str, value: Any) -> str:
     """Return a value of it, as the history's JSON holds it, as people read it."""
-    if value in (None, "", []):
+    if value in (None, "", [], {}):
         return _("none")
     if isinstance(value, bool):
         return _("yes") if value else _("no")
     if isinstance(value, list):
         return ", ".join(str(item["name"] if isinstance(item, dict) else item) for item in value)
+    if setting == "merged_classes":
+        return ", ".join(f"{name} → {into}" for name, into in merged_names(value).items())
     if setting.endswith("_id"):
         return f"#{value}"
     if setting in IN_PERCENT:

@@ -1,13 +1,18 @@
 """What a question of a project can be answered, and what an answer is called on pages."""
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+from django.db.models import F, Q
 from django.utils.translation import gettext
 
+from annotation.choices.consensus import Agreement
 from annotation.choices.label_types.base import LabelType
 from annotation.choices.label_types.catalogue import label_type_of
 from annotation.choices.label_types.class_sets import number_of, places_of
+from annotation.choices.merged_classes import counts_as
 from annotation.errors import InvalidChoice
 from annotation.models import Project, QuestionKind, ReportKind
 
@@ -30,6 +35,49 @@ def answer_name(project: Project, choice: int) -> str:
     if not kind.takes_several:
         return answer_names(project)[choice]
     return ", ".join(kind.exported(choice, [str(name) for name in project.classes], None)) or gettext("none of them")
+
+
+def counting_places(project: Project) -> tuple[int, ...]:
+    """Return of each class the position of the one it counts as; empty where no class was merged."""
+    return counts_as(project.classes, project.merged_classes)
+
+
+def counted(project: Project, choice: int) -> int:
+    """Return what a stored answer counts as."""
+    places = counting_places(project)
+    return places[choice] if places else choice
+
+
+def counting_as(project: Project, choice: int) -> list[int]:
+    """Return the answers that count as one, itself among them."""
+    return [choice, *(place for place, into in enumerate(counting_places(project)) if into == choice != place)]
+
+
+def counts_equal(project: Project, answer: str, expected: str) -> Q:
+    """Return the condition that the answers in two columns count as the same one."""
+    same = Q(**{answer: F(expected)})
+    for into in {one for place, one in enumerate(counting_places(project)) if one != place}:
+        group = counting_as(project, into)
+        same |= Q(**{f"{answer}__in": group, f"{expected}__in": group})
+    return same
+
+
+def offered_answers(project: Project) -> list[tuple[int, str]]:
+    """Return the answers that people are offered, each with its number: those that count as themselves."""
+    places = counting_places(project)
+    return [(n, name) for n, name in enumerate(answer_names(project)) if not places or places[n] == n]
+
+
+def agreed_on(project: Project, votes: Sequence[int]) -> Agreement | None:
+    """Return what the answers to one question agree on, by what each counts as; None where they do not.
+
+    It is stored as most of those who agree said it, so that a merge that is taken back leaves what people said.
+    """
+    agreement = label_type(project).agreed([counted(project, vote) for vote in votes])
+    if agreement is None or not counting_places(project):
+        return agreement
+    said = Counter(sorted(vote for vote in votes if counted(project, vote) == agreement.choice))
+    return replace(agreement, choice=said.most_common(1)[0][0])
 
 
 def possible_answers(project: Project) -> int:

@@ -11,6 +11,7 @@ from ninja import Field, Router, Schema, Status
 from annotation import selectors
 from annotation.choices.class_looks import grouped, looks_of
 from annotation.choices.label_types.class_sets import MOST_CLASSES
+from annotation.choices.merged_classes import merged_names
 from annotation.models import Role
 from annotation.people.identity import person_of
 from annotation.people.services.tokens import Scope
@@ -60,6 +61,9 @@ class AssignmentOut(Schema):
         [], description="Headings with the positions of their classes, where the project groups them."
     )
     class_colours: dict[str, str] = Field({}, description="Names of colours by class, where the project has any.")
+    merged: dict[str, str] = Field(
+        {}, description="Classes that are not offered any more, each with the one it counts as; positions stay."
+    )
     owner_id: str | None = Field(None, description="The owner's id of the record, where one was declared.")
     metadata: dict[str, str | None] | None = Field(
         None, description="Columns the owner declared to be shown beside the record; null behind a gate."
@@ -127,6 +131,7 @@ def claim_assignment(request: HttpRequest, slug: str) -> Any:
         image_url=shown.image_url,
         class_groups=[ClassGroupOut(name=name, classes=places) for name, places in groups if name or len(groups) > 1],
         class_colours={str(project.classes[place]): one.colour for place, one in enumerate(looks) if one.colour},
+        merged=merged_names(project.merged_classes),
         owner_id=shown.owner_id,
         metadata=None if shown.metadata is None else dict(shown.metadata),
     )

@@ -28,7 +28,7 @@ from annotation.models import (
     ReportKind,
 )
 from annotation.models.marks import Tagged
-from annotation.questions.answers import answer_name, counted_answers, label_type
+from annotation.questions.answers import answer_name, counted, counted_answers, counting_as, label_type
 
 PAGE = 50
 ASKED = (QueryState.OPEN, QueryState.CLOSED, QueryState.DISPUTED, QueryState.SET_ASIDE, QueryState.WITHDRAWN)
@@ -127,7 +127,7 @@ def questions(project: Project, wanted: WantedQuestions, *, readable: bool, befo
                 project, [label.choice for label in given.get(query.pk, ()) if label.choice is not None]
             ),
             people=[label.annotator.get_username() for label in given.get(query.pk, ())],
-            agreed=answer_name(project, agreed[query.pk].choice) if query.pk in agreed and not query.emptied else None,
+            agreed=_agreed_name(project, agreed.get(query.pk)) if not query.emptied else None,
             reports=said.get(query.pk, ()),
             answered_at=max((label.created_at for label in given.get(query.pk, ())), default=None),
             tags=tags.get(query.pk, ()),
@@ -176,9 +176,13 @@ def _narrowed(project: Project, wanted: WantedQuestions, *, readable: bool) -> Q
 def _naming(project: Project, answers: QuerySet[Label], place: int) -> QuerySet[Label]:
     """Return the answers that name a class, alone or among several."""
     if not label_type(project).takes_several:
-        return answers.filter(choice=place)
+        return answers.filter(choice__in=counting_as(project, place))
     holds = Func(F("choice"), Value(place), function="annotation_set_holds", output_field=BooleanField())
     return answers.filter(choice__isnull=False).alias(holds=holds).filter(holds=True)
+
+
+def _agreed_name(project: Project, agreed: Consensus | None) -> str | None:
+    return None if agreed is None else answer_name(project, counted(project, agreed.choice))
 
 
 def _tags_of(ids: Sequence[int]) -> dict[int, list[str]]:
@@ -230,7 +234,7 @@ def history_of(project: Project, query: Query) -> list[QuestionEvent]:
     consensus: Any = Consensus.objects.filter(query=query).select_related("settled_by").first()
     if consensus is not None and not query.emptied:
         who = consensus.settled_by.get_username() if consensus.settled_by else ""
-        events.append(QuestionEvent(consensus.created_at, who, "agreed", answer_name(project, consensus.choice)))
+        events.append(QuestionEvent(consensus.created_at, who, "agreed", _agreed_name(project, consensus) or ""))
     for action in project.actions.filter(target__query_id=query.pk):
         events.append(QuestionEvent(action.created_at, action.actor, "action", action.route))
     return sorted(events, key=lambda event: event.when)

@@ -56,7 +56,10 @@ FIELDS: dict[str, tuple[str | list[str], str]] = {
     "annotator": (TEXT, "Name of the annotator's account."),
     "answered_at": (TIME, "When, in UTC."),
     "current": (TRUTH, "False where the annotator changed the answer later."),
-    "consensus": ([TEXT, "cr:Label"], "Class that the answers to the question agree on, if they do."),
+    "consensus": (
+        [TEXT, "cr:Label"],
+        "Class that the answers to the question agree on, if they do, as it counts since classes were merged.",
+    ),
     "votes": (INTEGER, "Answers that the consensus counted."),
     "agreeing": (INTEGER, "Answers among them that gave the class."),
     "suggestion": ([TEXT, "cr:Label"], "What a released model took the question for when it was opened, if any did."),
@@ -66,6 +69,7 @@ FIELDS: dict[str, tuple[str | list[str], str]] = {
     "tags": (TEXT, "What managers tagged the question with, as a JSON list."),
     "owner_id": (TEXT, "The record's id, as whoever brought it calls it."),
     "metadata": (TEXT, "Columns that whoever brought the record wanted kept, as a JSON object."),
+    "counts_as": ([TEXT, "cr:Label"], "Class that the answer counts as, another one where classes were merged since."),
 }
 UNPROTECTED = (
     "Answers as people gave them, for whoever manages the project: no differential privacy covers this file, and the "

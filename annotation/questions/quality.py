@@ -16,7 +16,7 @@ from annotation import selectors
 from annotation.intervals import wilson_interval
 from annotation.models import Assignment, AssignmentState, Label, Membership, Oracle, Project, Query, QueryState, Role
 from annotation.models.quality import GoldQuery, Opinion
-from annotation.questions.answers import answer_name
+from annotation.questions.answers import answer_name, counts_equal
 from annotation.questions.machine_sheet import machine_users
 from annotation.statement.spending import Echo, safe_cell
 
@@ -59,13 +59,17 @@ class Checks:
 
 def checks_of(*, project: Project, user_id: int) -> Checks:
     """Return the checks of one person that count: none from before a manager let them go on."""
-    return _counted(_checks(project).filter(annotator=user_id), _judged_from(project).get(user_id))
+    return _counted(project, _checks(project).filter(annotator=user_id), _judged_from(project).get(user_id))
 
 
-def _counted(labels: QuerySet[Label], since: Any) -> Checks:
+def _counted(project: Project, labels: QuerySet[Label], since: Any) -> Checks:
     rows = labels if since is None else labels.filter(created_at__gt=since)
-    counted = rows.aggregate(answered=Count("pk"), right=Count("pk", filter=Q(choice=F("query__gold__choice"))))
-    return Checks(right=counted["right"], answered=counted["answered"])
+    found = rows.aggregate(answered=Count("pk"), right=Count("pk", filter=_right(project)))
+    return Checks(right=found["right"], answered=found["answered"])
+
+
+def _right(project: Project) -> Q:
+    return counts_equal(project, "choice", "query__gold__choice")
 
 
 def _checks(project: Project) -> QuerySet[Label]:
@@ -77,7 +81,7 @@ def _checks(project: Project) -> QuerySet[Label]:
 def checks_in_use(project: Project) -> QuerySet[Any]:
     """Return the checks still shown, those answered wrongly most often first, with how often they were answered."""
     counted = Q(query__labels__superseded_at=None, query__labels__isnull=False)
-    wrong = counted & ~Q(query__labels__choice=F("choice"))
+    wrong = counted & ~counts_equal(project, "query__labels__choice", "choice")
     return (
         GoldQuery.objects.filter(query__project=project, retired_at=None)
         .annotate(answered=Count("query__labels", filter=counted), wrong=Count("query__labels", filter=wrong))
@@ -124,16 +128,16 @@ class PersonSheet:
 # An answer to a retired check is paid for whatever it was: the check, not the person, may have been wrong. So is one
 # that was erased since: nobody can say any more what it was.
 CHECK_HOLDS = Q(query__gold__retired_at=None)
-ACCEPTED = Q(query__state=QueryState.GOLD) & (Q(choice=F("query__gold__choice")) | ~CHECK_HOLDS) | (
-    ~Q(query__state=QueryState.GOLD) & (Q(choice=F("query__consensus__choice")) | Q(query__emptied=True))
-)
-MISSED = Q(query__state=QueryState.GOLD) & CHECK_HOLDS & ~Q(choice=F("query__gold__choice"))
-REFUSED = MISSED | (
-    Q(query__emptied=False)
-    & ~Q(query__state=QueryState.GOLD)
-    & Q(query__consensus__isnull=False)
-    & ~Q(choice=F("query__consensus__choice"))
-)
+IS_CHECK = Q(query__state=QueryState.GOLD)
+
+
+def _became(project: Project) -> tuple[Q, Q, Q]:
+    """Return which answers were accepted, which were refused, and which of those missed a check."""
+    agrees, right = counts_equal(project, "choice", "query__consensus__choice"), _right(project)
+    accepted = IS_CHECK & (right | ~CHECK_HOLDS) | (~IS_CHECK & (agrees | Q(query__emptied=True)))
+    missed = IS_CHECK & CHECK_HOLDS & ~right
+    refused = missed | (Q(query__emptied=False) & ~IS_CHECK & Q(query__consensus__isnull=False) & ~agrees)
+    return accepted, refused, missed
 
 
 def annotators_work(project: Project, *, only: Sequence[User] | None = None) -> list[PersonSheet]:
@@ -152,26 +156,27 @@ def annotators_work(project: Project, *, only: Sequence[User] | None = None) -> 
         for user_id, member in known.items():
             member.user = given[user_id]
         labels, checks = labels.filter(annotator__in=given), checks.filter(annotator__in=given)
+    accepted, refused, missed = _became(project)
     counts = {
         row["annotator"]: row
         for row in labels.order_by()
         .values("annotator")
         .annotate(
             answers=Count("pk"),
-            accepted=Count("pk", filter=ACCEPTED),
-            refused=Count("pk", filter=REFUSED),
-            missed=Count("pk", filter=MISSED),
+            accepted=Count("pk", filter=accepted),
+            refused=Count("pk", filter=refused),
+            missed=Count("pk", filter=missed),
         )
     }
     found = {
         row["annotator"]: Checks(right=row["right"], answered=row["answered"])
         for row in checks.order_by()
         .values("annotator")
-        .annotate(answered=Count("pk"), right=Count("pk", filter=Q(choice=F("query__gold__choice"))))
+        .annotate(answered=Count("pk"), right=Count("pk", filter=_right(project)))
     }
     for user_id, since in _judged_from(project).items():
         if user_id in found:
-            found[user_id] = _counted(checks.filter(annotator=user_id), since)
+            found[user_id] = _counted(project, checks.filter(annotator=user_id), since)
     report = getattr(project, "quality_report", None)
     skills = report.skills if report else {}
     none = {"answers": 0, "accepted": 0, "refused": 0, "missed": 0}

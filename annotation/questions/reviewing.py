@@ -15,6 +15,7 @@ from annotation.choices.answers_unit import randomizes
 from annotation.choices.quality_checks import QualityChecks
 from annotation.models import Consensus, Label, Membership, Project, Query, QueryState, Report, ReportKind, Role
 from annotation.models.reviews import Review, ReviewState
+from annotation.questions.answers import counted
 
 Person = AbstractBaseUser | AnonymousUser
 REVIEWERS = (Role.MANAGER, Role.REVIEWER)
@@ -64,7 +65,8 @@ def queue_of(project: Project, person: Person) -> QuerySet[Query]:
 
 def agreed_choice(query: Query) -> int | None:
     """Return what the answers of a question agree on; None where they have no majority."""
-    return Consensus.objects.filter(query=query).values_list("choice", flat=True).first()
+    found = Consensus.objects.filter(query=query).values_list("choice", flat=True).first()
+    return None if found is None else counted(query.project, found)
 
 
 def is_manager(project: Project, person: Person) -> bool:

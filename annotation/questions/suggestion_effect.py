@@ -14,16 +14,18 @@ from django.db import connection
 
 from annotation.intervals import wilson_interval
 from annotation.models import Project
+from annotation.questions.answers import counting_places
 
 # Somebody who went away with a question open comes back to it; nobody thinks about one for longer.
 LONGEST_SECONDS = 600
 FIRST_ANSWERS = """
-SELECT DISTINCT ON (query.id) query.suggestion_shown, label.choice <> query.suggested,
+SELECT DISTINCT ON (query.id) query.suggestion_shown, coalesce((%(counts_as)s::int[])[label.choice + 1], label.choice)
+           <> coalesce((%(counts_as)s::int[])[query.suggested + 1], query.suggested),
        assignment.created_at, label.created_at
 FROM annotation_query query
 JOIN annotation_label label ON label.query_id = query.id AND label.supersedes_id IS NULL
 JOIN annotation_assignment assignment ON assignment.id = label.assignment_id
-WHERE query.project_id = %s AND query.suggested IS NOT NULL AND query.state <> 'gold' AND NOT query.emptied
+WHERE query.project_id = %(project)s AND query.suggested IS NOT NULL AND query.state <> 'gold' AND NOT query.emptied
   AND NOT EXISTS (SELECT 1 FROM annotation_machineannotator machine WHERE machine.user_id = label.annotator_id)
 ORDER BY query.id, label.id
 """
@@ -79,7 +81,7 @@ class Effect:
 def effect_of(project: Project) -> Effect | None:
     """Return what suggestions did in a project, None before any question with one was answered."""
     with connection.cursor() as cursor:
-        cursor.execute(FIRST_ANSWERS, [project.pk])
+        cursor.execute(FIRST_ANSWERS, {"project": project.pk, "counts_as": list(counting_places(project))})
         rows = cursor.fetchall()
     if not rows:
         return None

@@ -7,10 +7,11 @@ from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
-from ninja import Router, Schema
+from ninja import Field, Router, Schema
 from ninja.security import HttpBearer
 
 from annotation import access, selectors
+from annotation.choices.merged_classes import merged_names
 from annotation.models import Assignment, Project, Role
 from annotation.people.services import tokens
 from annotation.people.services.tokens import Scope
@@ -42,8 +43,13 @@ class ProjectOut(Schema):
     oracle: str
     data_kind: str
     classes: list[str]
+    merged: dict[str, str] = Field({}, description="Classes that count as another one since, each with that one.")
     state: str
     overlap: int
+
+    @staticmethod
+    def resolve_merged(project: Project) -> dict[str, str]:
+        return merged_names(project.merged_classes)
 
 
 def own_assignment(request: HttpRequest, assignment_id: UUID) -> Assignment:

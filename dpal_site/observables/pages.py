@@ -319,7 +319,8 @@ FOR_MANAGERS = (
     Shown(
         "pages",
         "annotation:bad_rows annotation:change_limit annotation:checks annotation:check_image"
-        " annotation:classes annotation:compare_answers annotation:compare_configurations annotation:configuration"
+        " annotation:classes annotation:merge_class"
+        " annotation:compare_answers annotation:compare_configurations annotation:configuration"
         " annotation:configuration_file annotation:crowd_links annotation:data annotation:studies annotation:study"
         " annotation:dataset annotation:decide_limit annotation:download_labels annotation:gate"
         " annotation:guidelines annotation:invitations annotation:kind annotation:label_budget"

@@ -37,11 +37,12 @@ REST = (
     ),
     Shown(
         "ProjectOut",
-        "slug name oracle data_kind classes state overlap",
+        "slug name oracle data_kind classes merged state overlap",
         MEMBERS,
         Basis.PUBLIC,
         "declared by the project's managers; paused or active is a manager's deed",
     ),
+    Shown("ProjectOut.merged", "*", MEMBERS, Basis.PUBLIC, "which classes count as another one, by their names"),
     Shown("AssignmentOut", "id leased_until", LABELLERS, Basis.OWN, "the caller's own lease"),
     Shown(
         "AssignmentOut",
@@ -59,12 +60,13 @@ REST = (
     ),
     Shown(
         "AssignmentOut ClassGroupOut",
-        "class_groups class_colours name classes",
+        "class_groups class_colours merged name classes",
         LABELLERS,
         Basis.PUBLIC,
-        "how the project's managers grouped and coloured the classes",
+        "how the project's managers grouped, coloured and merged the classes",
     ),
     Shown("AssignmentOut.class_colours", "*", LABELLERS, Basis.PUBLIC, "the same colours, by the names of classes"),
+    Shown("AssignmentOut.merged", "*", LABELLERS, Basis.PUBLIC, "the same merges, by the names of classes"),
     Shown(
         "AssignmentOut",
         "owner_id metadata",

@@ -6,6 +6,7 @@ from annotation.choices.catalogue import CATALOGUE, chosen_of
 from annotation.choices.label_randomizers import RandomizedConsensus
 from annotation.choices.open_answers import AnswersNotSecret
 from annotation.models import DataKind, Project, Selection
+from learner.configuration.classes import learned_classes
 from learner.errors import UnknownChoice
 from learner.estimators.choice import INTERCEPT_SCALING, EstimatorChoice, PrivateEstimator, Shape
 from learner.estimators.kinds import LOGISTIC, Training
@@ -85,7 +86,7 @@ def estimator_choice_of(project: Project) -> EstimatorChoice:
 def estimator_of(project: Project, featurizer: Featurizer, *, prior: LinearModel | None = None) -> PrivateEstimator:
     """Return the estimator of one release, unfitted; every parameter is public, and so is `prior`, a released model."""
     shape = Shape(
-        classes=list(range(len(project.classes))),
+        classes=list(range(len(learned_classes(project)))),
         norm_bound=featurizer.norm_bound,
         intercept_scaling=INTERCEPT_SCALING,
         prior=prior,

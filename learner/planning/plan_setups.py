@@ -14,6 +14,7 @@ from annotation.gates.gate_plan import SYNTHETIC_RECORDS, SYNTHETIC_TEXTS, synth
 from annotation.models import Arrival, Oracle, Project, Selection, UpdatePolicy
 from annotation.statement.label_budget import answers_limit
 from learner import selectors
+from learner.configuration.classes import learned_classes
 from learner.configuration.pool import (
     answers_event_of,
     estimator_choice_of,
@@ -106,7 +107,7 @@ def setup_of(project: Project, records: int) -> Setup:
     own_estimator = project.estimator not in KINDS and project.estimator not in ONLINE_ESTIMATORS
     batch = _batch_of(project)
     setup = Setup(
-        n_classes=len(project.classes),
+        n_classes=len(learned_classes(project)),
         dimension=featurizer_of(project).dimension,
         records=records,
         estimator=project.estimator,

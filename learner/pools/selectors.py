@@ -21,6 +21,7 @@ from annotation.models import (
     QueryState,
     Record,
 )
+from learner.configuration.classes import learned_numbers
 from learner.models import Round, ScreenLooks
 from learner.strategies.rows import OpenRows
 from privacy.models import LedgerEntry
@@ -217,7 +218,8 @@ def labelled_examples(
     record = "query__record"
     asked = agreed.values_list(f"{record}_id", f"{record}__dataset_id", f"{record}__row_number", "choice")
     found = integer_table(asked, columns=4)
-    return Examples(found[:, 0], _first_rows(datasets)(found[:, 1]) + found[:, 2], datasets), found[:, 3]
+    rows = _first_rows(datasets)(found[:, 1]) + found[:, 2]
+    return Examples(found[:, 0], rows, datasets), learned_numbers(project, found[:, 3])
 
 
 def gate_examples(project: Project, questions: QuerySet[Query]) -> Examples:

@@ -7,9 +7,9 @@ from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import Browser, Page, expect
 
-from annotation.models import Project
+from annotation.models import Project, Role
 from tests.axe import violations
-from tests.factories import make_user, open_preset, open_records
+from tests.factories import add_members, make_project, make_user, open_preset, open_records
 from tests.keyboard import Keyboard
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -80,3 +80,27 @@ def test_the_page_is_sound_without_scripts_and_never_wider_than_the_window(
     assert violations(page) == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     loud.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [PHONE, SMALL, {"width": 1280, "height": 800}], ids=["phone", "small", "desk"])
+def test_a_class_is_merged_by_keys_alone_and_taken_back(browser: Browser, live_server, scheme, size):
+    project = make_project(classes=["bike", "car", "bicycle"])
+    add_members(project, project.created_by, role=Role.MANAGER)
+    open_records(project, 2)
+    page = browser.new_context(viewport=size, color_scheme=scheme).new_page()
+    keys = Keyboard(page)
+    enter(page, live_server, project.created_by, "classes", project.slug)
+    keys.follow(page.get_by_role("link", name="Merge a class"))
+    keys.choose(page.get_by_label("Class", exact=True), "bike")
+    keys.choose(page.get_by_label("Counts as"), "bicycle")
+    assert violations(page) == []
+    keys.tick(page.get_by_label("I decided this without looking"))
+    keys.follow(page.get_by_role("button", name="Merge"), key="Space")
+    expect(page.get_by_role("status")).to_contain_text("its answers count as the other", timeout=WAIT)
+    assert violations(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
+    keys.follow(page.get_by_role("button", name="Take back bike"))
+    expect(page.get_by_role("status")).to_contain_text("counts as itself", timeout=WAIT)
+    project.refresh_from_db()
+    assert project.merged_classes == {}

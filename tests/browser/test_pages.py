@@ -121,6 +121,7 @@ def test_pages_are_clean(
         reverse("annotation:compare_configurations", args=[project.slug]),
         reverse("annotation:compare_configurations", args=[project.slug]) + f"?with={crowd.slug}",
         reverse("annotation:classes", args=[project.slug]),
+        reverse("annotation:merge_class", args=[project.slug]),
         reverse("annotation:kind", args=[project.slug]),
         reverse("annotation:data", args=[project.slug]),
         reverse("annotation:preview", args=[project.slug, draft.pk]),

@@ -42,3 +42,43 @@ END $$;
 
 CREATE TRIGGER annotation_project_classes_stay BEFORE UPDATE OF classes ON annotation_project
     FOR EACH ROW WHEN (OLD.classes IS DISTINCT FROM NEW.classes) EXECUTE FUNCTION annotation_check_classes();
+
+-- A class counts as another one of the same project: both are there, no merge leads on to another, and two classes stay.
+-- Only where an answer names one class in a pool of experts: elsewhere the number of classes is what has a proof. Once a
+-- training took answers under it, a merge stays.
+CREATE FUNCTION annotation_check_merged_classes() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    asked CONSTANT text := annotation_settings(NEW.configuration_id) ->> 'question_kind';
+    was CONSTANT jsonb := CASE WHEN TG_OP = 'UPDATE' THEN OLD.merged_classes ELSE '{}' END;
+BEGIN
+    IF NEW.merged_classes <> '{}' AND (
+        NEW.oracle <> 'trusted' OR NEW.arrival <> 'pool' OR asked IS DISTINCT FROM 'choose'
+    ) THEN
+        RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = TG_NAME,
+            MESSAGE = 'classes are merged only where experts name one class of a pool''s record';
+    END IF;
+    IF EXISTS (
+        SELECT FROM jsonb_each(NEW.merged_classes) AS one (name, said)
+        WHERE NOT NEW.classes ? one.name OR NOT NEW.classes ? coalesce(one.said ->> 'into', '')
+            OR NEW.merged_classes ? (one.said ->> 'into') OR (one.said ->> 'at')::timestamptz IS NULL
+    ) THEN
+        RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = TG_NAME,
+            MESSAGE = 'a class counts as another one that is there and counts as itself';
+    END IF;
+    IF jsonb_array_length(NEW.classes) - (SELECT count(*) FROM jsonb_object_keys(NEW.merged_classes)) < 2 THEN
+        RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = TG_NAME, MESSAGE = 'two classes stay';
+    END IF;
+    IF EXISTS (
+        SELECT FROM jsonb_each(was) AS one (name, said)
+        WHERE NEW.merged_classes -> one.name IS DISTINCT FROM one.said
+            AND (one.said ->> 'at')::timestamptz <= OLD.labels_used_at
+    ) THEN
+        RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = TG_NAME,
+            MESSAGE = 'a training learned under this merge, so it stays';
+    END IF;
+    RETURN NEW;
+END $$;
+
+CREATE TRIGGER annotation_project_merges_hold
+    BEFORE INSERT OR UPDATE OF classes, merged_classes, configuration_id, oracle, arrival ON annotation_project
+    FOR EACH ROW EXECUTE FUNCTION annotation_check_merged_classes();

@@ -1,4 +1,4 @@
-"""The form of a further class for a project that people work in."""
+"""The forms of a further class for a project that people work in, and of one that counts as another."""
 
 from typing import Any
 
@@ -7,6 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.choices.class_changes import FurtherClass
 from annotation.choices.class_looks import COLOURS, LONGEST_GROUP
+from annotation.choices.merged_classes import unmerged_classes
 from annotation.choices.presets import LONGEST_CLASS
 from annotation.errors import InvalidConfiguration
 from annotation.models import DataKind, Project
@@ -26,7 +27,16 @@ COLOUR_NAMES = {
 }
 
 
-class FurtherClassForm(forms.Form):
+class BlamedForm(forms.Form):
+    """A form that shows what a service refuses."""
+
+    def blame(self, error: InvalidConfiguration) -> None:
+        """Show each rule that was broken at its field, or above all where no field of the form is to blame."""
+        for field, rule in (error.broken or {"": str(error)}).items():
+            self.add_error(field if field in self.fields else None, told(rule))
+
+
+class FurtherClassForm(BlamedForm):
     """A class with what stands about it; it comes behind all others."""
 
     name = forms.CharField(
@@ -70,7 +80,23 @@ class FurtherClassForm(forms.Form):
         words = tuple(line.strip() for line in typed.get("words", "").splitlines() if line.strip())
         return FurtherClass(typed["name"], words, typed["group"], typed["colour"])
 
-    def blame(self, error: InvalidConfiguration) -> None:
-        """Show each rule that was broken at its field, or above all where no field of the form is to blame."""
-        for field, rule in (error.broken or {"": str(error)}).items():
-            self.add_error(field if field in self.fields else None, told(rule))
+
+class MergeForm(BlamedForm):
+    """A class that counts as another one from now on."""
+
+    name = forms.ChoiceField(label=_("Class"), help_text=_("Annotators are not offered it any more."))
+    into = forms.ChoiceField(label=_("Counts as"))
+    known_beforehand = forms.BooleanField(
+        label=_("I decided this without looking at records and answers"),
+        help_text=_(
+            "Which classes there are is public: engineers read it at once, and everybody who gets a model. A merge "
+            "that was decided by what somebody's record says would tell of it."
+        ),
+    )
+
+    def __init__(self, data: Any = None, *, project: Project) -> None:
+        super().__init__(data)
+        kept = unmerged_classes(project.classes, project.merged_classes)
+        for name in ("name", "into"):
+            choices = [("", _("choose a class")), *((each, each) for each in kept)]
+            self.fields[name].choices = choices  # type: ignore[attr-defined]

@@ -1,7 +1,10 @@
-"""A further class for a project that people work in."""
+"""A further class for a project that people work in, and a class that counts as another one."""
+
+from datetime import datetime
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
+from django.utils import timezone
 
 from annotation.choices.class_changes import (
     FIELDS,
@@ -12,10 +15,23 @@ from annotation.choices.class_changes import (
     growth_hindrance,
 )
 from annotation.choices.configuration import frozen_settings
+from annotation.choices.merged_classes import (
+    AT,
+    INTO,
+    NOT_ASKED,
+    USED,
+    broken_merge,
+    merge_hindrance,
+    unmerged_classes,
+)
+from annotation.choices.merged_classes import NOT_BEFOREHAND as NOT_DECIDED_BEFOREHAND
 from annotation.choices.refusals import refuse_broken
 from annotation.errors import InvalidConfiguration
 from annotation.models import Project
 from annotation.projects.services import configuring
+from annotation.signals import classes_changed
+from annotation.work.services import jobs
+from privacy.wording import say
 
 
 def hindrance_of(project: Project) -> str:
@@ -44,3 +60,55 @@ def add_class(*, project: Project, further: FurtherClass, known_beforehand: bool
         except InvalidConfiguration as error:
             refuse_broken({FIELDS.get(name, name): rule for name, rule in error.broken.items()})
             raise
+
+
+def merge_hindrance_of(project: Project) -> str:
+    """Say why no class of a project counts as another one; empty where one may."""
+    return merge_hindrance(project.settings) or ("" if "classes" in frozen_settings(project) else NOT_ASKED)
+
+
+def merge_is_used(project: Project, name: str) -> bool:
+    """Say whether a training has taken answers since a class was merged."""
+    since = datetime.fromisoformat(project.merged_classes[name][AT])
+    return project.labels_used_at is not None and since <= project.labels_used_at
+
+
+def merge_class(*, project: Project, name: str, into: str, known_beforehand: bool) -> Project:
+    """Let a class count as another one from now on; no stored answer changes, and what was released stays.
+
+    Raises `InvalidConfiguration` naming each field and the rule it breaks; nothing is stored then.
+    """
+    with transaction.atomic():
+        locked = Project.objects.select_for_update().get(pk=project.pk)
+        broken = broken_merge(locked.classes, locked.merged_classes, name, into)
+        if rule := merge_hindrance_of(locked):
+            broken["name"] = rule
+        elif not known_beforehand:
+            broken["known_beforehand"] = NOT_DECIDED_BEFOREHAND
+        refuse_broken(broken)
+        said = {INTO: into, AT: timezone.now().isoformat()}
+        return _store_merges(locked, locked.merged_classes | {name: said})
+
+
+def take_back_merge(*, project: Project, name: str) -> Project:
+    """Let a class count as itself again, as long as no training has learned under the merge."""
+    with transaction.atomic():
+        locked = Project.objects.select_for_update().get(pk=project.pk)
+        if name not in locked.merged_classes:
+            refuse_broken({"name": say("This class counts as itself.")})
+        elif merge_is_used(locked, name):
+            refuse_broken({"name": USED})
+        left = {other: one for other, one in locked.merged_classes.items() if other != name}
+        return _store_merges(locked, left)
+
+
+def _store_merges(locked: Project, merged: dict[str, dict[str, str]]) -> Project:
+    before = unmerged_classes(locked.classes, locked.merged_classes)
+    locked.merged_classes = merged
+    locked.save(update_fields=["merged_classes"])
+    try:
+        classes_changed.send(sender=Project, project=locked, before=before)
+    except InvalidConfiguration as error:
+        refuse_broken({"name": next(iter(error.broken.values()), str(error))})
+    jobs.send_project_changed(locked.pk)
+    return locked

@@ -12,6 +12,7 @@ from annotation.choices.catalogue import default_of
 from annotation.choices.class_changes import growth_hindrance, only_grows
 from annotation.choices.configuration import frozen_settings
 from annotation.choices.gates import ALL_GATE_FIELDS, GATE_FIELDS
+from annotation.choices.merged_classes import unmerged_classes
 from annotation.choices.presets import PRESETS, broken_rules
 from annotation.choices.refusals import refuse_broken
 from annotation.choices.services import configurations
@@ -87,7 +88,11 @@ def configure_project(*, project: Project, changes: Mapping[str, Any], actor: Ab
             if wanted:
                 locked.save(update_fields=configurations.set_settings(project=locked, changes=wanted, actor=actor))
                 if "classes" in wanted:
-                    classes_changed.send(sender=Project, project=locked, before=standing["classes"])
+                    classes_changed.send(
+                        sender=Project,
+                        project=locked,
+                        before=unmerged_classes(standing["classes"], locked.merged_classes),
+                    )
                 jobs.send_project_changed(locked.pk)
     except IntegrityError as error:
         raise ConfigurationFrozen("Something was paid for under these settings meanwhile, so they stay.") from error

@@ -10,7 +10,7 @@ from annotation.choices.quality_checks import QualityChecks
 from annotation.choices.question_plan import QuestionPlan
 from annotation.models import Dataset, DatasetRole, DatasetState, Oracle, Project
 from annotation.models.quality import Aggregation
-from annotation.questions.answers import answer_names, label_type
+from annotation.questions.answers import label_type, offered_answers
 from annotation.questions.forms.answers import answer_field
 
 PERCENT = 100
@@ -102,5 +102,5 @@ class SettleForm(forms.Form):
     def _answer(project: Project) -> forms.Field:
         if label_type(project).takes_several:
             return answer_field(project, label=_("Classes"))
-        names: list[tuple[Any, Any]] = [("", _("choose a class")), *enumerate(answer_names(project))]
+        names: list[tuple[Any, Any]] = [("", _("choose a class")), *offered_answers(project)]
         return forms.TypedChoiceField(coerce=int, choices=names, label=_("Class"))

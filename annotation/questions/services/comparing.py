@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 from annotation.models import Job, Label, Project
 from annotation.models.quality import Aggregation, Opinion, QualityReport
 from annotation.questions.agreement import Answer, compare_answers
-from annotation.questions.answers import label_type
+from annotation.questions.answers import counted, label_type
 from annotation.work.services import jobs, work
 from privacy.wording import say
 
@@ -45,12 +45,13 @@ def make_report(*, job_id: str) -> None:
 def _compare(report: QualityReport, job: Job, lease: work.Lease) -> None:
     labels = Label.objects.filter(query__project=report.project_id, query__emptied=False, superseded_at=None)
     rows = labels.values_list("query", "annotator", "choice").iterator()
-    answers = [Answer(task, person, choice) for task, person, choice in rows if choice is not None]
+    project = report.project
+    answers = [Answer(task, person, counted(project, choice)) for task, person, choice in rows if choice is not None]
     if not answers:
         work.fail_work(row=job, error=say("Nobody has answered anything yet."))
         return
     lease.check()
-    comparison = compare_answers(answers, method=report.method, kind=label_type(job.project))  # type: ignore[arg-type]
+    comparison = compare_answers(answers, method=report.method, kind=label_type(project))  # type: ignore[arg-type]
     lease.check()
     with transaction.atomic():
         opinions = (

@@ -23,7 +23,7 @@ from annotation.models import (
     Report,
     ReportKind,
 )
-from annotation.questions.answers import label_type, refuse_no_answer
+from annotation.questions.answers import agreed_on, refuse_no_answer
 from annotation.questions.services import gold, labels, review
 from annotation.questions.services.reports import MAX_COMMENT_LENGTH
 from privacy.choices import Kind
@@ -65,7 +65,7 @@ def _agree_anew(project: Project, query: Query) -> None:
         return
     Consensus.objects.filter(query=query).delete()
     votes = labels.current_answers(query)
-    if label_type(project).agreed(votes) is None and review.ask_one_more(project=project, query=query):
+    if agreed_on(project, votes) is None and review.ask_one_more(project=project, query=query):
         Query.objects.filter(pk=query.pk).update(state=QueryState.OPEN)
     else:
         labels.close_query(project, query, votes)

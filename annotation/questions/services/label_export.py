@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from annotation.choices.label_types.base import LabelType
 from annotation.models import Project
-from annotation.questions.answers import label_type
+from annotation.questions.answers import counting_places, label_type
 from annotation.questions.croissant import DESCRIPTION, LABELS, croissant_description
 from annotation.statement.spending import Echo, safe_cell
 
@@ -45,6 +45,7 @@ COLUMNS = (
     "tags",
     "owner_id",
     "metadata",
+    "counts_as",
 )
 SCHEMA = pa.schema(
     [
@@ -67,10 +68,11 @@ SCHEMA = pa.schema(
         ("tags", pa.string()),
         ("owner_id", pa.string()),
         ("metadata", pa.string()),
+        ("counts_as", pa.string()),
     ]
 )
 # Where an answer names several classes these are lists of names.
-ANSWERS = ("answer", "consensus")
+ANSWERS = ("answer", "consensus", "counts_as")
 SETS_SCHEMA = pa.schema(
     [pa.field(each.name, pa.list_(pa.string())) if each.name in ANSWERS else each for each in SCHEMA]
 )
@@ -141,16 +143,18 @@ def export_labels(*, project: Project, format: str, history: bool = False) -> It
 def _chunks(project: Project, *, history: bool) -> Iterator[Sequence[Row]]:
     """Yield rows in the order of `COLUMNS`, a bounded number at once."""
     classes, kind = [str(name) for name in project.classes], label_type(project)
+    places = counting_places(project)
     with connection.chunked_cursor() as cursor:
         cursor.execute(SELECT, {"project": project.pk, "history": history})
         while rows := cursor.fetchmany(CHUNK):
-            yield [_row(row, classes, kind) for row in rows]
+            yield [_row(row, classes, kind, places) for row in rows]
 
 
-def _row(row: Row, classes: list[str], asked: LabelType) -> Row:
+def _row(row: Row, classes: list[str], asked: LabelType, places: Sequence[int]) -> Row:
     """Put names in place of positions; an answer to "is it right" names the class that was guessed, or its absence.
 
-    Where an answer names several classes it is a list.
+    Where an answer names several classes it is a list. The answer is as it was given; what was agreed on, and the last
+    column, are what it counts as since classes were merged.
     """
     query, text, fields, dataset, number, guess, choice, person, when, current, agreed, votes, agreeing, *told = row
     suggested, percent, shown, kind, tags, owner_id, pairs = told
@@ -161,9 +165,12 @@ def _row(row: Row, classes: list[str], asked: LabelType) -> Row:
         names = asked.exported(position, classes, guess)
         return names if asked.takes_several else names[0]
 
-    answered = (name(choice), person, when, current, name(agreed), votes, agreeing)
+    def counted_name(position: int | None) -> str | list[str] | None:
+        return name(places[position] if places and position is not None else position)
+
+    answered = (name(choice), person, when, current, counted_name(agreed), votes, agreeing)
     suggestion = None if suggested is None else classes[suggested]
-    theirs = (owner_id, _metadata(pairs))
+    theirs = (owner_id, _metadata(pairs), counted_name(choice))
     return (query, text, fields, dataset, number, *answered, suggestion, percent, shown, kind, tags, *theirs)
 
 

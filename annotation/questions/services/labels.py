@@ -19,7 +19,7 @@ from annotation import access
 from annotation.errors import AlreadyLabelled, LeaseExpired
 from annotation.models import Assignment, AssignmentState, Label, Project, Query, QueryState
 from annotation.models.prepared import fetch_one
-from annotation.questions.answers import label_type, refuse_no_answer
+from annotation.questions.answers import agreed_on, refuse_no_answer
 from annotation.questions.services import gold, review, setting_aside
 from annotation.work.services import broker, leases
 from privacy.wording import say
@@ -128,7 +128,7 @@ def submit_label(*, assignment: Assignment, choice: int, key: UUID | None = None
             return label
         votes = [choice] if query.overlap == 1 else current_answers(query)
         if len(votes) == query.overlap and (
-            label_type(project).agreed(votes) is not None or not review.ask_one_more(project=project, query=query)
+            agreed_on(project, votes) is not None or not review.ask_one_more(project=project, query=query)
         ):
             close_query(project, query, votes)
     return label
@@ -204,7 +204,7 @@ def current_answers(query: Query) -> Sequence[int]:
 
 def close_query(project: Project, query: Query, votes: Sequence[int]) -> None:
     """Store what the answers agree on, or that they do not; call it with the question's row locked."""
-    agreement = label_type(project).agreed(votes)
+    agreement = agreed_on(project, votes)
     values: dict[str, Any] = {
         "project": project.pk,
         "enough": project.labels_per_release,

@@ -11,7 +11,7 @@ from annotation import access
 from annotation.choices.answers_unit import randomizes
 from annotation.errors import InvalidConfiguration, UndoRefused
 from annotation.models import Consensus, Label, Oracle, Project, Query, QueryState
-from annotation.questions.answers import refuse_no_answer
+from annotation.questions.answers import counted, refuse_no_answer
 from annotation.questions.services import gold
 from annotation.statement.label_budget import label_budget
 from annotation.work.services import jobs
@@ -43,7 +43,7 @@ def settle(*, project: Project, query_id: int, choice: int, person: User, keep_a
             query=query,
             choice=choice,
             votes=len(votes),
-            agreeing=votes.count(choice),
+            agreeing=sum(vote is not None and counted(project, vote) == counted(project, choice) for vote in votes),
             settled_by=person,
         )
         query.state = QueryState.CLOSED

@@ -21,7 +21,7 @@ from django.utils.translation import gettext as _
 from annotation import selectors
 from annotation.choices.class_looks import NO_LOOK, Look, grouped, looks_of
 from annotation.models import Guidelines, Project, QuestionKind
-from annotation.questions.answers import answer_names, label_type, places_in
+from annotation.questions.answers import answer_names, counting_places, label_type, places_in
 from annotation.questions.class_list import is_many, listed_classes
 from annotation.questions.forms.labels import FLAGS, SKIP_REASONS
 from annotation.questions.guideline_text import guidelines_html
@@ -45,6 +45,8 @@ class Asked:
     most: int | None
     none_allowed: bool
     answers: tuple[str, ...]
+    # Of each class the one it counts as; empty where none was merged.
+    places: tuple[int, ...]
     # Group and colour of each answer; none where a yes or no, or a step of a scale, is given.
     looks: tuple[Look, ...]
     confirm_answers: bool
@@ -89,6 +91,7 @@ def parts_of(assignment: Any, *, token: str, earlier: int | None, last: str | No
         most=project.labels_per_record if kind.takes_several else None,
         none_allowed=kind.takes_several and project.none_allowed,
         answers=tuple(answer_names(project)),
+        places=counting_places(project),
         looks=looks_of(project.settings, project.classes) if kind.finds_classes else (),
         confirm_answers=project.confirm_answers,
         oracle=project.oracle,
@@ -131,13 +134,18 @@ def _answer(asked: Asked) -> str:
             (value, key, _shortcuts(value, key, asked), name, look.colour)
             for value, (key, name, look) in enumerate(zip(keys, asked.answers, _looks(asked), strict=True))
         ]
-        groups = [(heading, [choices[place] for place in places]) for heading, places in grouped(_looks(asked))]
+        offered = [choice for choice in choices if not asked.places or asked.places[choice[0]] == choice[0]]
+        groups = [
+            (heading, found)
+            for heading, places in grouped(_looks(asked))
+            if (found := [choices[place] for place in places if choices[place] in offered])
+        ]
         context = {
             "asked": asked,
-            "choices": choices,
+            "choices": offered,
             "groups": groups,
             "is_grouped": len(groups) > 1 or bool(groups[0][0]),
-            "classes_mark": mark_of(asked.answers, asked.looks),
+            "classes_mark": mark_of(asked.answers, asked.looks, asked.places),
             "assignment_id": UUID(ASSIGNMENT),
             "key": KEY,
             "token": TOKEN,
@@ -153,8 +161,12 @@ def list_of(project: Project) -> dict[str, Any]:
     classes = found if typed else [replace(one, code="") for one in found]
     if not (typed and is_many(project.classes)) and not any(one.words for one in classes):
         return {}
-    groups = [(heading, [classes[place] for place in places]) for heading, places in grouped(looks)]
-    return {"class_list": groups, "classes_mark": mark_of(project.classes, looks)}
+    into = counting_places(project)
+    members = [
+        (heading, [classes[n] for n in places if not into or into[n] == n]) for heading, places in grouped(looks)
+    ]
+    groups = [(heading, listed) for heading, listed in members if listed]
+    return {"class_list": groups, "classes_mark": mark_of(project.classes, looks, into)}
 
 
 def guidelines_parts(project: Project, shown: Guidelines) -> dict[str, Any]:
@@ -166,9 +178,9 @@ def guidelines_parts(project: Project, shown: Guidelines) -> dict[str, Any]:
     }
 
 
-def mark_of(answers: Sequence[str], looks: Sequence[Look]) -> str:
+def mark_of(answers: Sequence[str], looks: Sequence[Look], places: Sequence[int]) -> str:
     """Return what changes with the classes, so that a page notices that its list is an old one."""
-    return sha256(repr((list(answers), list(looks))).encode()).hexdigest()[:12]
+    return sha256(repr((list(answers), list(looks), list(places))).encode()).hexdigest()[:12]
 
 
 def _looks(asked: Asked) -> Sequence[Look]:

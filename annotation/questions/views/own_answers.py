@@ -13,7 +13,7 @@ from annotation.models import Assignment, Project, Role
 from annotation.people.identity import person_of
 from annotation.questions import browsing, conversations
 from annotation.questions import own_answers as presenters
-from annotation.questions.answers import answer_names, label_type
+from annotation.questions.answers import label_type, offered_answers
 from annotation.questions.forms.labels import CommentForm, LabelForm
 from annotation.questions.services import conversing, correcting
 
@@ -36,7 +36,7 @@ def own_answers(request: HttpRequest, slug: str) -> HttpResponse:
         before=browsing.row_id(request.GET.get("before", "")),
         unread=unread,
     )
-    choices = list(enumerate(answer_names(project)))
+    choices = offered_answers(project)
     context = {
         "project": project,
         "page": page,

@@ -37,6 +37,8 @@ from dpal.rest_documents import (
     LabelIn,
     LabelOut,
     MemberIn,
+    MergedIn,
+    MergeIn,
     ModelDifferenceOut,
     ModelOut,
     MoveIn,
@@ -257,6 +259,22 @@ class Rest:
         return cast(
             "ProjectOut",
             self.site.call("POST", f"projects/{quoted(str(slug))}/configuration/classes", body=body, key=key),
+        )
+
+    def merge_class(self, slug: str, body: MergeIn, *, key: str = "") -> ProjectOut:
+        """Let a class count as another one."""
+        return cast(
+            "ProjectOut",
+            self.site.call("POST", f"projects/{quoted(str(slug))}/configuration/classes/merges", body=body, key=key),
+        )
+
+    def take_back_merge(self, slug: str, body: MergedIn, *, key: str = "") -> ProjectOut:
+        """Take a merge back that no training has learned under."""
+        return cast(
+            "ProjectOut",
+            self.site.call(
+                "POST", f"projects/{quoted(str(slug))}/configuration/classes/merges/back", body=body, key=key
+            ),
         )
 
     def get_configuration_file(self, slug: str) -> ConfigurationFileIO:

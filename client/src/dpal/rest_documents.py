@@ -62,6 +62,7 @@ class AssignmentOut(TypedDict):
     image_url: str | None
     class_groups: NotRequired[list[ClassGroupOut]]
     class_colours: NotRequired[dict[str, str]]
+    merged: NotRequired[dict[str, str]]
     owner_id: NotRequired[str | None]
     metadata: NotRequired[dict[str, str | None] | None]
 
@@ -421,6 +422,16 @@ class MemberIn(TypedDict):
     records_per_person: NotRequired[int | None]
 
 
+class MergeIn(TypedDict):
+    name: str
+    into: str
+    known_beforehand: NotRequired[bool]
+
+
+class MergedIn(TypedDict):
+    name: str
+
+
 class ModelDifferenceOut(TypedDict):
     before: int
     after: int
@@ -556,6 +567,7 @@ class ProjectOut(TypedDict):
     oracle: str
     data_kind: str
     classes: list[str]
+    merged: NotRequired[dict[str, str]]
     state: str
     overlap: int
 

@@ -24,6 +24,8 @@ from annotation.choices.label_types.class_sets import set_members
 from annotation.data.services import files
 from annotation.errors import FileDamaged
 from annotation.models import Dataset, DatasetRole, DatasetState, Project, Record
+from annotation.questions.answers import counting_places
+from learner.configuration.classes import counted_places, places_of_model
 from learner.errors import ArtifactCorrupt, NotReleased, ReasonMissing
 from learner.linear_model import LinearModel
 from learner.models import Endorsement, Evaluation, ModelRelease, ReleaseState
@@ -171,10 +173,13 @@ def score_model(model: LinearModel, dataset: Dataset) -> Score:
     described = version_zero.described_model(dataset.project)
     if model.names_sets:
         return _score_sets(model, dataset, values, truth, None if described is None else described.decision_function(X))
-    counts = count_outcomes(_beside_added(model.probabilities(values), dataset), model.leaders(values), truth)
+    project = dataset.project
+    leaders = places_of_model(project, model.classes)[model.leaders(values)]
+    counts = count_outcomes(_in_places(model.probabilities(values), model, dataset), leaders, truth)
     found = measures(counts)
     if described is not None:
-        right = int((described.leaders(described.decision_function(X)) == truth).sum())
+        named = places_of_model(project, described.classes)[described.leaders(described.decision_function(X))]
+        right = int((named == truth).sum())
         found["version_0"] = {"correct": right, "accuracy": right / len(truth)}
     return Score(dataset, len(truth), int(np.trace(counts.confusion)), found)
 
@@ -187,9 +192,9 @@ def _score_sets(
     described: NDArray[np.float64] | None,
 ) -> Score:
     """Measure a model of sets: right is whoever is given all its classes and no other; words alone name one class."""
-    members = _beside_added(model.members(values), dataset)
+    members = _in_places(model.members(values), model, dataset)
     truth = set_members(numbers, members.shape[1])
-    found = set_measures(members, _beside_added(model.probabilities(values), dataset), truth)
+    found = set_measures(members, _in_places(model.probabilities(values), model, dataset), truth)
     if described is not None:
         leaders = described.argmax(axis=1) if described.ndim == 2 else (described > 0).astype(np.intp)
         named = np.eye(members.shape[1], dtype=np.bool_)[leaders]
@@ -212,20 +217,32 @@ def public_outcomes(model: LinearModel, datasets: Sequence[Dataset]) -> Outcomes
     probabilities = np.concatenate([model.probabilities(model.decision_function(X)) for X, _truth in found])
     truth = np.concatenate([truth for _X, truth in found])
     names = tuple(dataset.name for dataset in datasets)
-    there_are = max(len(dataset.project.classes) for dataset in datasets)
-    return Outcomes(probabilities, set_members(truth, there_are) if model.names_sets else truth, names)
+    project = datasets[0].project
+    if model.names_sets:
+        return Outcomes(probabilities, set_members(truth, len(project.classes)), names)
+    if counting_places(project):
+        # What counts as none of the model's classes comes behind them.
+        known = {name: number for number, name in enumerate(model.classes)}
+        truth = np.array([known.get(str(name), len(known)) for name in project.classes], dtype=np.int64)[truth]
+    return Outcomes(probabilities, truth, names)
 
 
-def _beside_added(said: NDArray[Scalar], dataset: Dataset) -> NDArray[Scalar]:
-    """Return what a model says of each class, shape (n, n_classes), with nothing for those that were added after it."""
-    return np.pad(said, ((0, 0), (0, len(dataset.project.classes) - said.shape[1])))
+def _in_places(said: NDArray[Scalar], model: LinearModel, dataset: Dataset) -> NDArray[Scalar]:
+    """Return what a model says of each class of the project, shape (n, n_classes).
+
+    Nothing of those that were added after it, and of one that others count as what it says of all of them together.
+    """
+    found = np.zeros((len(said), len(dataset.project.classes)), dtype=said.dtype)
+    for column, place in enumerate(places_of_model(dataset.project, model.classes)):
+        found[:, place] += said[:, column]
+    return found
 
 
 def _labelled(dataset: Dataset) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return features and classes of the examples whose class is known; of sets their numbers."""
+    """Return features and what the classes of the known examples count as; of sets their numbers."""
     known = Record.objects.filter(dataset=dataset, label__isnull=False).order_by("row_number")
     table = np.array(list(known.values_list("row_number", "label")), dtype=np.int64)
-    return features.open_features(dataset)[table[:, 0]], table[:, 1]
+    return features.open_features(dataset)[table[:, 0]], counted_places(dataset.project, table[:, 1])
 
 
 def store_scores(release: ModelRelease, scores: Sequence[Score]) -> None:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from annotation.choices.suggestions import suggests
 from annotation.models import Oracle, Project, Query, QueryState
 from learner import selectors
+from learner.configuration.classes import places_of_model
 from learner.configuration.pool import featurizer_of
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, Round
@@ -61,7 +62,7 @@ def suggest_for_round(chosen: Round, asked: Examples, *, applied_to: Rows | None
     ids = asked.ids[order]
     by_id = np.argsort(ids)
     places = by_id[np.searchsorted(ids, pairs[:, 1], sorter=by_id)] if len(pairs) else pairs[:, 1]
-    written = _store(project, pairs[:, 0], leaders[places], percents[places])
+    written = _store(project, model, pairs[:, 0], leaders[places], percents[places])
     written += _suggest_for_checks(project, model)
     if written and project.oracle == Oracle.CROWD:
         _record(chosen, release, pairs[:, 0])
@@ -103,7 +104,7 @@ def _suggest_for_checks(project: Project, model: LinearModel) -> int:
     if texts:
         X = np.asarray(featurizer_of(project).transform([text for _pk, text in texts]), dtype=np.float32)
         leaders, percents = _applied(model, X, np.arange(len(texts), dtype=np.int64))
-        written += _store(project, np.array([pk for pk, _text in texts], dtype=np.int64), leaders, percents)
+        written += _store(project, model, np.array([pk for pk, _text in texts], dtype=np.int64), leaders, percents)
     found = (
         waiting.filter(record__isnull=False).select_related("record__dataset__project").order_by("record__row_number")
     )
@@ -115,22 +116,28 @@ def _suggest_for_checks(project: Project, model: LinearModel) -> int:
         records = [query.record for query in queries if query.record is not None]
         X = features.open_features(records[0].dataset)
         leaders, percents = _applied(model, X, np.array([record.row_number for record in records], dtype=np.int64))
-        written += _store(project, np.array([query.pk for query in queries], dtype=np.int64), leaders, percents)
+        written += _store(project, model, np.array([query.pk for query in queries], dtype=np.int64), leaders, percents)
     return written
 
 
-def _store(project: Project, ids: NDArray[np.int64], leaders: NDArray[np.int64], percents: NDArray[np.int64]) -> int:
+def _store(
+    project: Project,
+    model: LinearModel,
+    ids: NDArray[np.int64],
+    leaders: NDArray[np.int64],
+    percents: NDArray[np.int64],
+) -> int:
     choice = suggests(project.settings)
     assert choice is not None
-    coin = secrets.SystemRandom()
-    written = 0
+    coin, written = secrets.SystemRandom(), 0
+    places = places_of_model(project, model.classes)
     with connection.cursor() as cursor:
         for start in range(0, len(ids), BLOCK_ROWS):
             part = slice(start, start + BLOCK_ROWS)
             values = {
                 "project": project.pk,
                 "ids": ids[part].tolist(),
-                "suggested": leaders[part].tolist(),
+                "suggested": places[leaders[part]].tolist(),
                 "percent": percents[part].tolist(),
                 "shown": [coin.random() >= choice.blind_share for _id in ids[part]],
             }

@@ -11,6 +11,7 @@ from django.db import transaction
 from annotation.models import Dataset, Record
 from annotation.work.services.locks import hold_lock
 from learner import selectors
+from learner.configuration.classes import learned_classes, learned_numbers
 from learner.configuration.pool import estimator_of
 from learner.estimators.kinds import multiclass_of
 from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
@@ -82,12 +83,12 @@ def _fit(dataset: Dataset, featurizer: Featurizer) -> LinearModel:
     estimator = estimator_of(project, featurizer)
     known = Record.objects.filter(dataset=dataset, label__isnull=False).order_by("row_number")
     table = np.array(list(known.values_list("row_number", "label")), dtype=np.int64)
-    X = np.asarray(features.open_features(dataset)[table[:, 0]])
+    X, classes = np.asarray(features.open_features(dataset)[table[:, 0]]), learned_numbers(project, table[:, 1])
     if isinstance(estimator, MiniBatchPrivateSVM):
         # Batches are cut from all rows, whose number is public, and not from those with a label.
-        estimator.fit_slots(X, table[:, 1], slots=table[:, 0], n_slots=dataset.row_count)
+        estimator.fit_slots(X, classes, slots=table[:, 0], n_slots=dataset.row_count)
     else:
-        estimator.fit(X, table[:, 1])
+        estimator.fit(X, classes)
     if not estimator.releasable:
         raise SimulationNotReleasable("The noise came from a seed, so the model carries no guarantee.")
-    return LinearModel(estimator.coef_, estimator.intercept_, tuple(project.classes), multiclass_of(estimator))
+    return LinearModel(estimator.coef_, estimator.intercept_, learned_classes(project), multiclass_of(estimator))

@@ -2,9 +2,12 @@
 
 import numpy as np
 
+from annotation.choices.merged_classes import counted_words
 from annotation.models import DataKind, Project
+from learner.configuration.classes import learned_classes
 from learner.configuration.pool import estimator_of, featurizer_of
 from learner.estimators.bandit import BanditMutualInformationOGD
+from learner.estimators.descriptions import ClassDescription
 from learner.estimators.huber_svm import PrivateHuberSVM
 from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
 from learner.estimators.randomized_answers import RandomizedAnswersClassifier
@@ -30,10 +33,10 @@ ENCODERS = ("static_encoder", "sentence_encoder")
 
 def described_model(project: Project) -> LinearModel | None:
     """Return the model of the words about the project's classes, at epsilon 0; None where there are none."""
-    descriptions = descriptions_of(project.settings, project.classes)
+    descriptions = _words(project)
     if not descriptions or project.data_kind != DataKind.TEXT:
         return None
-    return version_zero(project.classes, descriptions, _encoder_of(project))
+    return version_zero(learned_classes(project), descriptions, _encoder_of(project))
 
 
 def word_prior(project: Project) -> LinearModel | None:
@@ -41,10 +44,10 @@ def word_prior(project: Project) -> LinearModel | None:
 
     To hashed words a class that nobody described is a stranger, to an encoder its name says something.
     """
-    descriptions = descriptions_of(project.settings, project.classes)
+    descriptions = _words(project)
     if not descriptions and featurizer_of(project).kind not in ENCODERS:
         return None
-    return word_directions(project.classes, descriptions, _encoder_of(project))
+    return word_directions(learned_classes(project), descriptions, _encoder_of(project))
 
 
 def described_prior(project: Project) -> LinearModel | None:
@@ -55,16 +58,16 @@ def described_prior(project: Project) -> LinearModel | None:
     estimator = estimator_of(project, featurizer_of(project))
     if isinstance(estimator, RandomizedAnswersClassifier):
         return word_prior(project)
-    descriptions = descriptions_of(project.settings, project.classes)
+    descriptions = _words(project)
     if project.data_kind != DataKind.TEXT:
         return None
     if isinstance(estimator, PrivateSoftmaxSteps | PrivateSums):
         if not descriptions and featurizer_of(project).kind not in ENCODERS:
             return None
-        return version_zero(project.classes, descriptions, _encoder_of(project))
+        return version_zero(learned_classes(project), descriptions, _encoder_of(project))
     if not descriptions or not isinstance(estimator, PrivateHuberSVM):
         return None
-    return huber_prior(project.classes, descriptions, _encoder_of(project), smoothing=estimator.smoothing)
+    return huber_prior(learned_classes(project), descriptions, _encoder_of(project), smoothing=estimator.smoothing)
 
 
 def stream_start(project: Project, learner: StreamingLinearClassifier) -> LinearModel | None:
@@ -72,15 +75,23 @@ def stream_start(project: Project, learner: StreamingLinearClassifier) -> Linear
 
     Steps from confirmations start from zero: they would hardly leave a start, and it would pass for something learned.
     """
-    descriptions = descriptions_of(project.settings, project.classes)
+    descriptions = _words(project)
     if project.data_kind != DataKind.TEXT or isinstance(learner, BanditMutualInformationOGD):
         return None
     named = isinstance(learner, RunningSums) and featurizer_of(project).kind in ENCODERS
-    if not (enough_examples(project.classes, descriptions) or (named and names_suffice(project.classes))):
+    if not (
+        enough_examples(learned_classes(project), descriptions) or (named and names_suffice(learned_classes(project)))
+    ):
         return None
     if isinstance(learner, MiniBatchPrivateSVM):
-        return huber_prior(project.classes, descriptions, _encoder_of(project), smoothing=STREAM_SMOOTHING)
-    return version_zero(project.classes, descriptions, _encoder_of(project))
+        return huber_prior(learned_classes(project), descriptions, _encoder_of(project), smoothing=STREAM_SMOOTHING)
+    return version_zero(learned_classes(project), descriptions, _encoder_of(project))
+
+
+def _words(project: Project) -> dict[str, ClassDescription]:
+    """Return the words about the classes that are learned: a class's own, and those of all that count as it."""
+    lines = counted_words(project.settings.get("class_descriptions") or (), project.merged_classes)
+    return descriptions_of({"class_descriptions": lines}, learned_classes(project))
 
 
 def _encoder_of(project: Project) -> Encode:

@@ -12,6 +12,7 @@ from django.db import transaction
 
 from annotation.models import Dataset, DatasetRole, Project, Record
 from learner import selectors
+from learner.configuration.classes import learned_classes, learned_numbers
 from learner.configuration.pool import featurizer_of
 from learner.estimators.baseline import LogisticRegressionBaseline
 from learner.estimators.choice import INTERCEPT_SCALING
@@ -45,10 +46,10 @@ def _train(dataset: Dataset) -> WarmStart:
     table = np.array(list(known.values_list("row_number", "label")), dtype=np.int64)
     X = features.open_features(dataset)[table[:, 0]]
     twin = LogisticRegressionBaseline(
-        project.regularization, classes=list(range(len(project.classes))), intercept_scaling=INTERCEPT_SCALING
+        project.regularization, classes=list(range(len(learned_classes(project)))), intercept_scaling=INTERCEPT_SCALING
     )
-    twin.fit(np.asarray(X), table[:, 1])
-    model = LinearModel(twin.coef_, twin.intercept_, tuple(project.classes))
+    twin.fit(np.asarray(X), learned_numbers(project, table[:, 1]))
+    model = LinearModel(twin.coef_, twin.intercept_, learned_classes(project))
     with transaction.atomic():
         # Two workers find the same weights; one row names them.
         stored, made = WarmStart.objects.get_or_create(

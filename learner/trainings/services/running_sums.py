@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 from numpy.typing import NDArray
 
 from annotation.models import Project
+from learner.configuration.classes import learned_classes
 from learner.configuration.pool import first_block_rate
 from learner.estimators.choice import PrivateEstimator
 from learner.estimators.sums import PrivateSums
@@ -56,8 +57,9 @@ def _that_add_up(project: Project, estimator: PrivateSums, featurizer: Featurize
     """Return the sums of the project's classes, or of the first of them, the newest first."""
     stored = ReleasedSums.objects.filter(run__project=project).order_by("-run__version")
     shapes = set(stored.order_by().values_list("shape", flat=True).distinct())
-    numbers = range(len(project.classes), 1, -1)
-    wanted = [shape for n in numbers if (shape := _shape(project.classes[:n], estimator, featurizer)) in shapes]
+    classes = learned_classes(project)
+    numbers = range(len(classes), 1, -1)
+    wanted = [shape for n in numbers if (shape := _shape(classes[:n], estimator, featurizer)) in shapes]
     return stored.filter(shape__in=wanted)
 
 
@@ -69,7 +71,7 @@ def store_sums(run: TrainingRun, estimator: PrivateEstimator, featurizer: Featur
     ReleasedSums.objects.create(
         run=run,
         entry=entry,
-        shape=_shape(run.project.classes, estimator, featurizer),
+        shape=_shape(learned_classes(run.project), estimator, featurizer),
         moments=None if sums.moments is None else sums.moments.tobytes(),
         class_sums=sums.class_sums.tobytes(),
         dimension=sums.class_sums.shape[1],

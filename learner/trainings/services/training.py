@@ -5,6 +5,7 @@ import numpy as np
 from annotation.choices.label_types.class_sets import set_members
 from annotation.models import Oracle, Project
 from learner import selectors
+from learner.configuration.classes import learned_classes
 from learner.configuration.pool import charged_event, estimator_of
 from learner.estimators.choice import PrivateEstimator
 from learner.estimators.kinds import multiclass_of
@@ -102,8 +103,8 @@ def _start(project: Project) -> LinearModel | None:
 
 
 def _leaning(model: LinearModel, project: Project) -> LinearModel:
-    """Return a model made of fewer classes as a training of all of today's leans on it."""
-    return model.knowing(tuple(project.classes))
+    """Return a model made of other classes as a training of all of today's leans on it."""
+    return model.knowing(learned_classes(project))
 
 
 def _event(run: TrainingRun, estimator: PrivateEstimator, featurizer: Featurizer) -> Event:
@@ -137,7 +138,7 @@ def _fit(
         estimator.fit(rows, classes)
     if not estimator.releasable:
         raise SimulationNotReleasable("The noise came from a seed, so the model carries no guarantee.")
-    classes_in_order = tuple(run.project.classes)
+    classes_in_order = learned_classes(run.project)
     return examples, LinearModel(estimator.coef_, estimator.intercept_, classes_in_order, multiclass_of(estimator))
 
 

@@ -34,6 +34,7 @@ ROWS = b"text,who\n" + b"".join(b"nobody says this %d,p%d\n" % (n, n) for n in r
 FREE = """
     annotation:add_checks annotation:change_limit annotation:change_questions annotation:comment
     annotation:classes api:add_class
+    annotation:merge_class annotation:take_back_merge api:merge_class api:take_back_merge
     annotation:compare_answers annotation:configuration annotation:copy_project annotation:correct_answer
     annotation:crowd_done annotation:crowd_links annotation:drop_view
     annotation:change_study annotation:connect_platform annotation:give_bonuses annotation:judge_submission

@@ -1,13 +1,16 @@
 """The page of a project's classes and its route: who may add one, what is refused at which field, what is told."""
 
+import re
 from datetime import timedelta
 from uuid import uuid4
 
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from annotation.choices.class_changes import CROWD
+from annotation.choices.merged_classes import CROWD as NOT_MERGED
 from annotation.models import Project, Role
 from annotation.people.services import tokens
 from annotation.people.services.tokens import Scope
@@ -48,6 +51,8 @@ def test_a_class_with_all_that_stands_about_it_is_added_and_told(client, project
     page = client.get(page_of(project))
     assert page.context["rows"][2] == {
         "name": "film",
+        "counts_as": "",
+        "is_used": False,
         "group": "Free time",
         "colour": "red",
         "words": ("a cinema", "the pictures"),
@@ -137,3 +142,100 @@ def test_nobody_else_adds_one(project):
     add_members(project, engineer, role=Role.ENGINEER)
     assert sent(rest(engineer, Scope.PROJECTS_WRITE), project).status_code == 404
     assert sent(rest(project.created_by, Scope.PROJECTS_READ), project).status_code == 403
+
+
+MERGED = {"name": "yes", "into": "film", "known_beforehand": "on"}
+
+
+@pytest.fixture
+def three(client, project):
+    client.post(page_of(project), TYPED | {"known_beforehand": "on"})
+    project.refresh_from_db()
+    return project
+
+
+def merge_page_of(project):
+    return reverse("annotation:merge_class", args=[project.slug])
+
+
+def offered(project):
+    person, browser = make_user(), Client()
+    add_members(project, person, role=Role.ANNOTATOR)
+    browser.force_login(person)
+    page = browser.get(reverse("annotation:label", args=[project.slug])).content.decode()
+    return sorted(int(place) for place in re.findall(r'name="choice"\s+value="(\d)"', page))
+
+
+def test_a_merged_class_is_offered_no_more_and_the_pages_tell(client, three):
+    assert offered(three) == [0, 1, 2]
+    assert merge_page_of(three) in client.get(page_of(three)).content.decode()
+    assert client.post(merge_page_of(three), MERGED).status_code == 302
+    assert offered(three) == [1, 2]
+    page = client.get(page_of(three))
+    assert [row["counts_as"] for row in page.context["rows"]] == ["film", "", ""]
+    assert "Take back" in page.content.decode()
+    assert "yes → film" in client.get(reverse("annotation:settings", args=[three.slug])).content.decode()
+    log = client.get(reverse("annotation:log", args=[three.slug])).content.decode()
+    assert "Let a class count as another one" in log
+    back = client.post(reverse("annotation:take_back_merge", args=[three.slug]), {"name": "yes"})
+    assert back.status_code == 302
+    assert offered(three) == [0, 1, 2]
+    assert "Take back" not in client.get(page_of(three)).content.decode()
+
+
+def test_a_merge_that_was_learned_is_not_offered_to_be_taken_back(client, three):
+    client.post(merge_page_of(three), MERGED)
+    Project.objects.filter(pk=three.pk).update(labels_used_at=timezone.now())
+    assert "Take back" not in client.get(page_of(three)).content.decode()
+    back = client.post(reverse("annotation:take_back_merge", args=[three.slug]), {"name": "yes"})
+    assert back.status_code == 422
+    assert "training has learned" in back.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("typed", "field", "rule"),
+    [
+        ({"name": "film"}, "into", "as itself"),
+        ({"name": "tree"}, "name", "not one of"),
+        ({"into": ""}, "into", "required"),
+        ({"known_beforehand": ""}, "known_beforehand", "required"),
+    ],
+)
+def test_what_is_wrong_with_a_merge_is_said_at_its_field(client, three, typed, field, rule):
+    page = client.post(merge_page_of(three), MERGED | typed)
+    assert page.status_code == 422
+    assert list(page.context["form"].errors) == [field]
+    assert rule in page.context["form"].errors[field][0]
+    assert Project.objects.get(pk=three.pk).merged_classes == {}
+
+
+def test_where_none_may_be_merged_the_page_says_the_rule(client, manager):
+    crowd = make_project(oracle="crowd")
+    add_members(crowd, manager, role=Role.MANAGER)
+    make_candidates(crowd, ["passed"])
+    page = client.get(merge_page_of(crowd))
+    assert page.context["hindrance"] == NOT_MERGED
+    assert 'name="known_beforehand"' not in page.content.decode()
+    assert merge_page_of(crowd) not in client.get(page_of(crowd)).content.decode()
+
+
+def test_a_program_merges_and_takes_back_as_the_pages_do(manager, three):
+    caller = rest(manager, Scope.PROJECTS_WRITE, Scope.PROJECTS_READ)
+    address = f"/api/v1/projects/{three.slug}/configuration/classes/merges"
+
+    def post(place, body):
+        headers = {"Idempotency-Key": str(uuid4())}
+        return caller.post(place, body, content_type="application/json", headers=headers)
+
+    refusal = post(address, {"name": "yes", "into": "film"})
+    assert (refusal.status_code, "known_beforehand" in refusal.json()["detail"]) == (422, True)
+    reply = post(address, MERGED | {"known_beforehand": True})
+    assert (reply.status_code, reply.json()["merged"]) == (201, {"yes": "film"})
+    person = make_user()
+    add_members(three, person, role=Role.ANNOTATOR)
+    turn = rest(person, Scope.LABELS_WRITE).post(
+        f"/api/v1/projects/{three.slug}/assignments", headers={"Idempotency-Key": str(uuid4())}
+    )
+    assert (turn.json()["classes"], turn.json()["merged"]) == (["yes", "no", "film"], {"yes": "film"})
+    assert post(address + "/back", {"name": "yes"}).json()["merged"] == {}
+    assert post(address + "/back", {"name": "yes"}).status_code == 422

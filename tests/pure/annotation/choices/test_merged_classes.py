@@ -1,0 +1,68 @@
+"""What a merge breaks, where none may be, what answers count as, and whose words become whose."""
+
+import pytest
+
+from annotation.choices.merged_classes import (
+    CROWD,
+    FIXED_ANSWERS,
+    SEVERAL,
+    STREAM,
+    broken_merge,
+    counted_words,
+    counts_as,
+    merge_hindrance,
+    unmerged_classes,
+)
+
+CLASSES = ["a", "b", "c", "d"]
+MERGED = {"a": {"into": "c", "at": "2026-11-26T00:00:00+00:00"}}
+
+
+@pytest.mark.parametrize(
+    ("name", "into", "field", "rule"),
+    [
+        ("film", "b", "name", "no class of this name"),
+        ("b", "film", "into", "no class of this name"),
+        ("b", "b", "into", "as itself"),
+        ("a", "b", "name", "already"),
+        ("b", "a", "into", "already"),
+        ("c", "b", "name", "Another class counts as this one"),
+    ],
+)
+def test_a_merge_is_refused_at_its_field_with_the_rule(name, into, field, rule):
+    broken = broken_merge(CLASSES, MERGED, name, into)
+    assert list(broken) == [field]
+    assert rule in broken[field]
+
+
+def test_two_classes_stay():
+    assert broken_merge(CLASSES, MERGED, "b", "c") == {}
+    both = MERGED | {"b": MERGED["a"]}
+    assert "Two classes stay" in broken_merge(CLASSES, both, "d", "c")["name"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "rule"),
+    [
+        ({"oracle": "crowd", "arrival": "pool", "question_kind": "choose"}, CROWD),
+        ({"oracle": "trusted", "arrival": "stream", "question_kind": "choose"}, STREAM),
+        ({"oracle": "trusted", "arrival": "pool", "question_kind": "rating"}, FIXED_ANSWERS),
+        ({"oracle": "trusted", "arrival": "pool", "question_kind": "confirm"}, FIXED_ANSWERS),
+        ({"oracle": "trusted", "arrival": "pool", "question_kind": "several"}, SEVERAL),
+        ({"oracle": "trusted", "arrival": "pool", "question_kind": "choose"}, ""),
+    ],
+)
+def test_where_classes_may_be_merged(settings, rule):
+    assert merge_hindrance(settings) == rule
+
+
+def test_what_answers_count_as():
+    assert counts_as(CLASSES, {}) == ()
+    assert counts_as(CLASSES, MERGED) == (2, 1, 2, 3)
+    assert unmerged_classes(CLASSES, MERGED) == ("b", "c", "d")
+
+
+def test_words_of_a_merged_class_are_those_of_the_other():
+    lines = ("A : one: two", "b: three", "nothing")
+    assert counted_words(lines, MERGED) == ("c: one: two", "b: three", "nothing")
+    assert counted_words(lines, {"a": {"into": "x: y"}}) == ("b: three", "nothing")
