@@ -77,3 +77,47 @@ def test_a_long_sentence_is_counted():
     long = " ".join(["word"] * 41) + "."
     assert average_words(f"# A heading\n\n| a | table |\n\n```\ncode here now\n```\n\n{long} It is long.") == 22
     assert average_words("- One has four words. Two have five words here.\n- A third has six words here.") == 5
+
+
+def named_tests(markdown: str) -> set[str]:
+    """Return the tests that a manual names, as pytest does, from the folder of tests on."""
+    return set(re.findall(r"`(?:tests/)?((?:\w+/)*test_\w+\.py(?:::\w+)*)`", markdown))
+
+
+def is_a_test(name: str) -> bool:
+    """Whether there is such a file, wherever it lies if no folder is named, and in it what is named."""
+    path, *inside = name.split("::")
+    tests = REPOSITORY / "tests"
+    files = [tests / path] if "/" in path else tests.rglob(path)
+    defined = (
+        re.findall(r"^\s*(?:class|def) (\w+)", file.read_text("utf-8"), re.M) for file in files if file.is_file()
+    )
+    return any(set(inside) <= set(names) for names in defined)
+
+
+@pytest.mark.parametrize("manual", MANUALS, ids=lambda path: path.name)
+def test_a_test_that_a_manual_names_exists(manual: Path):
+    assert {name for name in named_tests(manual.read_text(encoding="utf-8")) if not is_a_test(name)} == set()
+
+
+def test_a_test_that_is_gone_is_found():
+    named = named_tests(
+        "`test_manuals.py`, `tests/test_manuals.py::test_a_test_that_is_gone_is_found`, `web/test_none.py::Test`"
+    )
+    assert {name for name in named if not is_a_test(name)} == {"web/test_none.py::Test"}
+    assert not is_a_test("test_manuals.py::test_that_nobody_wrote")
+    assert len(named_tests((REPOSITORY / "docs" / "comparison.md").read_text(encoding="utf-8"))) > 40
+
+
+def test_each_number_beside_a_cell_leads_to_a_source_and_each_source_is_used():
+    comparison = (REPOSITORY / "docs" / "comparison.md").read_text(encoding="utf-8")
+    tables, sources = comparison.split("## Where it is said")
+    at_the_foot = re.findall(r"^(\d+)\. \[", sources, re.M)
+    assert at_the_foot == [str(place) for place in range(1, len(at_the_foot) + 1)]
+    assert set(re.findall(r"(?<!\w)\[(\d+)\](?!\()", tables)) == set(at_the_foot)
+
+
+def test_each_row_of_the_comparison_has_a_cell_for_each_tool():
+    comparison = (REPOSITORY / "docs" / "comparison.md").read_text(encoding="utf-8")
+    rows = [line for line in comparison.splitlines() if line.startswith("|")]
+    assert {line.count("|") for line in rows} == {8}
