@@ -97,11 +97,11 @@ def test_a_file_with_a_header_is_read_by_names(tmp_path):
 
 def test_classes_are_few_and_equally_frequent():
     labels = ["a"] * 50 + ["b"] * 20 + ["c"] * 30
-    kept, note = real_data.unmerged_classes(real_data.LabelledTexts([f"t{n}" for n in range(100)], labels))
+    kept, note = real_data.kept_classes(real_data.LabelledTexts([f"t{n}" for n in range(100)], labels))
     assert sorted(kept.labels) == ["a"] * 20 + ["b"] * 20 + ["c"] * 20
     assert "20 examples of each" in note
     many = [f"class {n % 24:02}" for n in range(240)] + ["rest"] * 100
-    kept, note = real_data.unmerged_classes(real_data.LabelledTexts([f"t{n}" for n in range(340)], many))
+    kept, note = real_data.kept_classes(real_data.LabelledTexts([f"t{n}" for n in range(340)], many))
     assert set(kept.labels) == {f"class {n:02}" for n in range(20)}
     assert "of 25" in note
 
