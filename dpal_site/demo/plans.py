@@ -106,7 +106,7 @@ def voice_plan(*, contributors: int = CONTRIBUTORS) -> ProjectPlan:
     )
 
 
-def crowd_budget(*, labels: int = 60) -> dict[str, Any]:
+def crowd_budget(*, labels: int = 40) -> dict[str, Any]:
     """Return how many questions each version of a crowd's project takes; all of them are paid for at once."""
     return {"round_size": labels, "labels_per_release": labels, "overlap": 3}
 
