@@ -3,14 +3,16 @@
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
+from uuid import uuid4
 
 from django.contrib.auth.models import User
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from annotation.crowds import selectors
 from annotation.crowds.services import accounts, following, studies
 from annotation.models import Project, Role
-from annotation.models.crowds import CrowdStudy, StudyStep
+from annotation.models.crowds import CrowdStudy, CrowdSubmission, StudyStep
 from annotation.models.joining import CrowdLink, CrowdParticipant
 from annotation.people.services import crowd_links
 from tests.factories import add_members, make_project
@@ -67,3 +69,14 @@ def come(server: PlatformServer, study: CrowdStudy, name: str, *, done: bool = T
     if done:
         CrowdParticipant.objects.filter(pk=participant.pk).update(completed_at=timezone.now())
     return participant
+
+
+def waiting(study: CrowdStudy) -> tuple[CrowdParticipant, CrowdSubmission]:
+    """Write down somebody whose participation waits for a decision, as the platform would tell of it."""
+    name = uuid4().hex
+    link = CrowdLink.objects.get(pk=study.link_id)
+    participant = crowd_links.join(link=link, pid=name)
+    digest = CrowdParticipant.objects.get(pk=participant.pk).pid_digest
+    return participant, CrowdSubmission.objects.create(
+        study=study, external_id=name, pid_digest=digest, state=selectors.REVIEWED
+    )

@@ -1,18 +1,36 @@
-"""REST routes of studies on a crowd platform: where they stand, and what they cost."""
+"""REST routes of studies on a crowd platform: opened, moved on, decided on and paid as their pages do it."""
 
-from datetime import datetime
-from typing import Any
+from datetime import datetime, timedelta
+from decimal import Decimal
+from enum import StrEnum
+from typing import Annotated, Any
+from uuid import UUID
 
 from django.http import HttpRequest
-from ninja import Field, Router, Schema
+from django.shortcuts import get_object_or_404
+from ninja import Field, Router, Schema, Status
 
 from annotation.crowds import selectors
+from annotation.crowds.costs import in_cents
+from annotation.crowds.services import bonuses, studies
+from annotation.crowds.services.bonuses import MOST_LINES
+from annotation.crowds.services.studies import MOST_DAYS, MOST_MESSAGE, MOST_MINUTES, MOST_PAY, MOST_PLACES
+from annotation.errors import StudyRefused
 from annotation.models import Role
+from annotation.models.crowds import CrowdStudy, StudyStep, VerdictKind
+from annotation.people.identity import person_of
 from annotation.people.services.tokens import Scope
+from annotation.questions.browsing import row_id
 from annotation.rest.base import project_for, require_scope
-from annotation.rest.responses import SaidOut, as_code
+from annotation.rest.idempotency import idempotent
+from annotation.rest.responses import SaidOut, as_code, write_responses
 
 router = Router()
+# The largest number a row has.
+MOST_ID = 2**63 - 1
+Money = Annotated[
+    Decimal, Field(gt=0, le=MOST_PAY, decimal_places=2, description="In the project's currency, as a text or a number.")
+]
 
 
 class StudyOut(Schema):
@@ -39,6 +57,239 @@ class StudyOut(Schema):
 def list_studies(request: HttpRequest, slug: str) -> Any:
     require_scope(request, Scope.PROJECTS_READ)
     return [_study(sheet) for sheet in selectors.studies_of(project_for(request, slug, Role.MANAGER))]
+
+
+class StudyChange(StrEnum):
+    """What is to happen with a study next, by the words of its page."""
+
+    PUBLISH = "publish"
+    PAUSE = "pause"
+    START = "start"
+    STOP = "stop"
+    DISCARD = "discard"
+    APPROVE = "approve"
+    LOOK = "look"
+    FORGET = "forget"
+
+
+class StudyIn(Schema):
+    """A new study."""
+
+    name: str = Field(min_length=1, max_length=120, description="Participants see it on Prolific.")
+    description: str = Field(min_length=1, max_length=3000, description="Participants read it before they begin.")
+    places: int = Field(ge=1, le=MOST_PLACES)
+    pay_per_place: Money
+    minutes: int = Field(ge=1, le=MOST_MINUTES, description="How long it takes, as participants are told.")
+    answers_wanted: int = Field(20, ge=1, le=MOST_PLACES, description="Until the completion code is shown.")
+    days: int = Field(14, ge=1, le=MOST_DAYS, description="Until it ends.")
+
+
+class ParticipationOut(Schema):
+    """Somebody's place in a study, beside what the site knows of them; never who they are on the platform."""
+
+    participation: int
+    participant: str | None = Field(description="The name they have here; null before they came.")
+    state: str = Field(description="In the platform's words.")
+    is_complete: bool
+    is_paused: bool
+    waits_for_decision: bool
+    bonus: str
+
+
+class BonusSheetOut(Schema):
+    """Bonuses given together."""
+
+    key: UUID
+    state: str
+    fault: str
+
+
+class StudyDetailOut(StudyOut):
+    """A study with what may be done next, who came and which bonuses were given."""
+
+    changes: list[str]
+    participations: list[ParticipationOut]
+    bonuses: list[BonusSheetOut]
+
+
+class StudyChangeIn(Schema):
+    """One change of a study."""
+
+    change: StudyChange
+
+
+class ParticipationDecision(StrEnum):
+    """What is decided about one participation; complete ones are approved together."""
+
+    RETURN = "return"
+    REJECT = "reject"
+
+
+class ParticipationDecisionIn(Schema):
+    """A decision about one participation, and what the participant is told."""
+
+    participation: int = Field(ge=1, le=MOST_ID)
+    decision: ParticipationDecision
+    category: str = Field("", max_length=60, description="Only to reject: one of Prolific's reasons.")
+    message: str = Field(min_length=1, max_length=MOST_MESSAGE, description="To reject, at least 100 letters.")
+
+
+class BonusIn(Schema):
+    """What one participant gets on top."""
+
+    participant: str = Field(min_length=1, max_length=150)
+    amount: Money
+
+
+class BonusesIn(Schema):
+    """Bonuses that are given once under their key, however often they are sent."""
+
+    key: UUID
+    bonuses: list[BonusIn] = Field(min_length=1, max_length=MOST_LINES)
+
+
+class SettledIn(Schema):
+    """Whether bonuses whose answer was lost came, as the platform itself shows."""
+
+    came: bool
+
+
+@router.post(
+    "projects/{slug:slug}/studies",
+    response={201: StudyOut},
+    summary="Open a study's draft on Prolific, within the project's limit in money",
+    openapi_extra=write_responses(201, problems=(409,)),
+)
+@idempotent
+def open_study(request: HttpRequest, slug: str, body: StudyIn) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    project = project_for(request, slug, Role.MANAGER)
+    study = studies.open_study(
+        project=project,
+        owner=person_of(request),
+        name=body.name,
+        description=body.description,
+        places=body.places,
+        reward_cents=in_cents(body.pay_per_place),
+        minutes=body.minutes,
+        answers_wanted=body.answers_wanted,
+        lifetime=timedelta(days=body.days),
+    )
+    return Status(201, _study(selectors.sheet_of_study(study)))
+
+
+@router.get("projects/{slug:slug}/studies/{study_id}", response=StudyDetailOut, summary="One study and who came")
+def get_study(request: HttpRequest, slug: str, study_id: str) -> Any:
+    require_scope(request, Scope.PROJECTS_READ)
+    return _detail(_found(request, slug, study_id))
+
+
+@router.post(
+    "projects/{slug:slug}/studies/{study_id}/changes",
+    response=StudyDetailOut,
+    summary="Move a study on, approve who is complete, look now, or forget who came",
+    openapi_extra=write_responses(200, problems=(409,)),
+)
+@idempotent
+def change_study(request: HttpRequest, slug: str, study_id: str, body: StudyChangeIn) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    study = _found(request, slug, study_id)
+    if body.change == StudyChange.APPROVE:
+        studies.approve_complete(study=study, actor=person_of(request))
+    elif body.change == StudyChange.LOOK:
+        studies.follow_soon(study)
+    elif body.change == StudyChange.FORGET:
+        studies.forget_people(study=study)
+    else:
+        studies.want_step(study=study, step=StudyStep(body.change.upper()))
+    return _detail(_found(request, slug, study_id))
+
+
+@router.post(
+    "projects/{slug:slug}/studies/{study_id}/decisions",
+    response={204: None},
+    summary="Reject a participation, or ask for its return",
+    openapi_extra=write_responses(204, problems=(409,)),
+)
+@idempotent
+def decide_participation(request: HttpRequest, slug: str, study_id: str, body: ParticipationDecisionIn) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    submission = _found(request, slug, study_id).submissions.filter(pk=body.participation).first()
+    if submission is None:
+        raise StudyRefused("This participation does not wait for a decision.", field="participation")
+    studies.judge(
+        submission=submission,
+        kind=VerdictKind(body.decision.upper()),
+        message=body.message,
+        category=body.category,
+        actor=person_of(request),
+    )
+    return Status(204, None)
+
+
+@router.post(
+    "projects/{slug:slug}/studies/{study_id}/bonuses",
+    response={204: None},
+    summary="Give bonuses, once under their key",
+    openapi_extra=write_responses(204, problems=(409,)),
+)
+@idempotent
+def give_bonuses(request: HttpRequest, slug: str, study_id: str, body: BonusesIn) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    study = _found(request, slug, study_id)
+    amounts = {each.participant: in_cents(each.amount) for each in body.bonuses}
+    if len(amounts) < len(body.bonuses):
+        raise StudyRefused("A participant stands there twice.", field="bonuses")
+    bonuses.give_bonuses(study=study, key=body.key, cents_by_name=amounts, actor=person_of(request))
+    return Status(204, None)
+
+
+@router.post(
+    "projects/{slug:slug}/studies/{study_id}/bonuses/settle",
+    response={204: None},
+    summary="Say whether unclear bonuses came",
+    openapi_extra=write_responses(204, problems=(409,)),
+)
+@idempotent
+def settle_bonuses(request: HttpRequest, slug: str, study_id: str, body: SettledIn) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    bonuses.settle_unclear(study=_found(request, slug, study_id), came=body.came)
+    return Status(204, None)
+
+
+def _found(request: HttpRequest, slug: str, study_id: str) -> CrowdStudy:
+    project = project_for(request, slug, Role.MANAGER)
+    chosen = CrowdStudy.objects.select_related("project", "link")
+    return get_object_or_404(chosen, pk=row_id(study_id), project=project)
+
+
+def _detail(study: CrowdStudy) -> dict[str, Any]:
+    sheet = selectors.sheet_of_study(study)
+    rows = selectors.rows_of(study)
+    steps = [step.lower() for step in sheet.steps]
+    if any(row.may_be_approved for row in rows):
+        steps.append(StudyChange.APPROVE)
+    steps.append(StudyChange.FORGET if sheet.is_over else StudyChange.LOOK)
+    return _study(sheet) | {
+        "changes": steps,
+        "participations": [_participation(row) for row in rows],
+        "bonuses": [
+            {"key": each.pk, "state": each.state, "fault": str(each.fault)}
+            for each in study.bonus_sheets.order_by("created_at")
+        ],
+    }
+
+
+def _participation(row: selectors.SubmissionRow) -> dict[str, Any]:
+    return {
+        "participation": row.submission.pk,
+        "participant": None if row.participant is None else row.participant.user.username,
+        "state": row.submission.state,
+        "is_complete": row.is_complete,
+        "is_paused": row.is_paused,
+        "waits_for_decision": row.is_open,
+        "bonus": str(row.bonus),
+    }
 
 
 def _study(sheet: selectors.StudySheet) -> dict[str, Any]:

@@ -12,7 +12,14 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.crowds.costs import in_cents
 from annotation.crowds.services.bonuses import MOST_LINES
-from annotation.crowds.services.studies import LEAST_MESSAGE, MOST_MESSAGE
+from annotation.crowds.services.studies import (
+    LEAST_MESSAGE,
+    MOST_DAYS,
+    MOST_MESSAGE,
+    MOST_MINUTES,
+    MOST_PAY,
+    MOST_PLACES,
+)
 from annotation.models.crowds import REJECTION_REASONS, VerdictKind
 
 
@@ -46,17 +53,20 @@ class StudyForm(forms.Form):
         label=_("Description"),
         help_text=_("Participants read it before they begin. Write nothing of a record into it."),
     )
-    places = forms.IntegerField(min_value=1, max_value=10_000, label=_("Places"))
+    places = forms.IntegerField(min_value=1, max_value=MOST_PLACES, label=_("Places"))
     reward = forms.DecimalField(
-        min_value=Decimal("0.01"), max_value=Decimal(10_000), decimal_places=2, label=_("Pay of a place")
+        min_value=Decimal("0.01"), max_value=Decimal(MOST_PAY), decimal_places=2, label=_("Pay of a place")
     )
     minutes = forms.IntegerField(
-        min_value=1, max_value=600, label=_("Minutes"), help_text=_("How long it takes, as participants are told.")
+        min_value=1,
+        max_value=MOST_MINUTES,
+        label=_("Minutes"),
+        help_text=_("How long it takes, as participants are told."),
     )
     answers_wanted = forms.IntegerField(
-        min_value=1, max_value=10_000, initial=20, label=_("Answers until the completion code is shown")
+        min_value=1, max_value=MOST_PLACES, initial=20, label=_("Answers until the completion code is shown")
     )
-    days = forms.IntegerField(min_value=1, max_value=90, initial=14, label=_("Days until it ends"))
+    days = forms.IntegerField(min_value=1, max_value=MOST_DAYS, initial=14, label=_("Days until it ends"))
 
     def values(self) -> dict[str, Any]:
         """Return what the service takes."""
@@ -146,6 +156,6 @@ def _cents(row: list[str]) -> int | None:
         return None
     try:
         amount = Decimal(row[1].strip())
-        return in_cents(amount) if 0 < amount <= 10_000 else None
+        return in_cents(amount) if 0 < amount <= MOST_PAY else None
     except (InvalidOperation, ValueError):
         return None

@@ -22,7 +22,7 @@ from annotation.crowds.services import accounts, bonuses
 from annotation.crowds.services import studies as service
 from annotation.errors import StudyRefused
 from annotation.models import Oracle, Project
-from annotation.models.crowds import BonusSheet, CrowdStudy, PlatformAccount, StudyStep, VerdictKind
+from annotation.models.crowds import CrowdStudy, PlatformAccount, StudyStep, VerdictKind
 from annotation.people.identity import person_of
 from annotation.wording import told
 
@@ -145,8 +145,7 @@ def give_bonuses(request: HttpRequest, slug: str, study_id: int) -> HttpResponse
 def settle_bonuses(request: HttpRequest, slug: str, study_id: int) -> HttpResponse:
     """Say of an unclear sheet whether it was paid."""
     found = _found(request, slug, study_id)
-    sheet = get_object_or_404(BonusSheet, study=found, state="unclear")
-    bonuses.settle_unclear(sheet=sheet, came=request.POST.get("came") == "yes")
+    bonuses.settle_unclear(study=found, came=request.POST.get("came") == "yes")
     messages.success(request, _("Written down."))
     return redirect("annotation:study", slug=slug, study_id=study_id)
 

@@ -76,6 +76,9 @@ REST = (
     ),
     Shown("AssignmentOut.metadata", "*", TRUSTED, Basis.INSIDE, "the same columns, by their names"),
     Shown("StudyOut", "*", MANAGERS, Basis.MANAGERS, "a study that managers opened, and what it costs"),
+    Shown("StudyDetailOut", "*", MANAGERS, Basis.MANAGERS, "the same, with what may be done next"),
+    Shown("ParticipationOut", "*", MANAGERS, Basis.MANAGERS, "who came to a study, by their name here, as on its page"),
+    Shown("BonusSheetOut", "*", MANAGERS, Basis.MANAGERS, "bonuses that managers gave"),
     Shown("AssignmentOut", "guess", LABELLERS, Basis.DERIVED, "the last released model's guess"),
     Shown(
         "ReviewOut ReviewOut.metadata ReviewOut.fields VotesOut ProgressOut",

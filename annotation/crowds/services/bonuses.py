@@ -74,11 +74,12 @@ def _submissions(study: CrowdStudy, names: Mapping[str, int]) -> dict[str, Crowd
     return found
 
 
-def settle_unclear(*, sheet: BonusSheet, came: bool) -> None:
-    """Let a manager, who looked on the platform itself, say whether an unclear sheet was paid."""
+def settle_unclear(*, study: CrowdStudy, came: bool) -> None:
+    """Let a manager, who looked on the platform itself, say whether the study's unclear sheet was paid."""
     state = BonusState.PAID if came else BonusState.REFUSED
-    if not BonusSheet.objects.filter(pk=sheet.pk, state=BonusState.UNCLEAR).update(state=state, fault=""):
-        raise StudyRefused("This sheet is not unclear.")
+    # There is one at most.
+    if not BonusSheet.objects.filter(study=study, state=BonusState.UNCLEAR).update(state=state, fault=""):
+        raise StudyRefused("No bonuses of this study are unclear.")
 
 
 def carry_out_bonuses(*, study: CrowdStudy, interface: Prolific) -> None:

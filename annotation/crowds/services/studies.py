@@ -40,6 +40,10 @@ from privacy.wording import say
 
 # Whoever returns a place leaves it to another, so that more come than there are places.
 COMERS_PER_PLACE = 5
+MOST_PLACES = 10_000
+MOST_PAY = 10_000
+MOST_MINUTES = 600
+MOST_DAYS = 90
 LEAST_MESSAGE = 100
 MOST_MESSAGE = 1000
 

@@ -9,6 +9,7 @@ from typing import Any, Literal, cast
 from dpal.rest_documents import (
     AccountOut,
     AssignmentOut,
+    BonusesIn,
     ChangedOut,
     ChangeIn,
     ChannelOut,
@@ -44,6 +45,7 @@ from dpal.rest_documents import (
     MoveIn,
     NextStepOut,
     OwnCommentOut,
+    ParticipationDecisionIn,
     PlanOut,
     PopulationIn,
     PopulationOut,
@@ -59,7 +61,11 @@ from dpal.rest_documents import (
     ReviewOut,
     RoundOut,
     SettingsIn,
+    SettledIn,
     SkipIn,
+    StudyChangeIn,
+    StudyDetailOut,
+    StudyIn,
     StudyOut,
     TracesOut,
     ViewIn,
@@ -385,6 +391,43 @@ class Rest:
     def list_studies(self, slug: str) -> list[StudyOut]:
         """The project's studies on Prolific."""
         return cast("list[StudyOut]", self.site.call("GET", f"projects/{quoted(str(slug))}/studies"))
+
+    def open_study(self, slug: str, body: StudyIn, *, key: str = "") -> StudyOut:
+        """Open a study's draft on Prolific, within the project's limit in money."""
+        return cast("StudyOut", self.site.call("POST", f"projects/{quoted(str(slug))}/studies", body=body, key=key))
+
+    def get_study(self, slug: str, study_id: str) -> StudyDetailOut:
+        """One study and who came."""
+        return cast(
+            "StudyDetailOut", self.site.call("GET", f"projects/{quoted(str(slug))}/studies/{quoted(str(study_id))}")
+        )
+
+    def change_study(self, slug: str, study_id: str, body: StudyChangeIn, *, key: str = "") -> StudyDetailOut:
+        """Move a study on, approve who is complete, look now, or forget who came."""
+        return cast(
+            "StudyDetailOut",
+            self.site.call(
+                "POST", f"projects/{quoted(str(slug))}/studies/{quoted(str(study_id))}/changes", body=body, key=key
+            ),
+        )
+
+    def decide_participation(self, slug: str, study_id: str, body: ParticipationDecisionIn, *, key: str = "") -> None:
+        """Reject a participation, or ask for its return."""
+        self.site.call(
+            "POST", f"projects/{quoted(str(slug))}/studies/{quoted(str(study_id))}/decisions", body=body, key=key
+        )
+
+    def give_bonuses(self, slug: str, study_id: str, body: BonusesIn, *, key: str = "") -> None:
+        """Give bonuses, once under their key."""
+        self.site.call(
+            "POST", f"projects/{quoted(str(slug))}/studies/{quoted(str(study_id))}/bonuses", body=body, key=key
+        )
+
+    def settle_bonuses(self, slug: str, study_id: str, body: SettledIn, *, key: str = "") -> None:
+        """Say whether unclear bonuses came."""
+        self.site.call(
+            "POST", f"projects/{quoted(str(slug))}/studies/{quoted(str(study_id))}/bonuses/settle", body=body, key=key
+        )
 
     def list_models(self, slug: str) -> Iterator[ModelOut]:
         """Released models, newest first."""

@@ -92,6 +92,22 @@ class BadRowOut(TypedDict):
 BadRows = Literal["keep_good", "refuse_all"]
 
 
+class BonusIn(TypedDict):
+    participant: str
+    amount: float | str
+
+
+class BonusSheetOut(TypedDict):
+    key: str
+    state: str
+    fault: str
+
+
+class BonusesIn(TypedDict):
+    key: str
+    bonuses: list[BonusIn]
+
+
 class CanaryRunOut(TypedDict):
     name: str
     charged: float | None
@@ -500,6 +516,26 @@ class OwnCommentOut(TypedDict):
     is_unread: bool
 
 
+ParticipationDecision = Literal["return", "reject"]
+
+
+class ParticipationDecisionIn(TypedDict):
+    participation: int
+    decision: ParticipationDecision
+    category: NotRequired[str]
+    message: str
+
+
+class ParticipationOut(TypedDict):
+    participation: int
+    participant: str | None
+    state: str
+    is_complete: bool
+    is_paused: bool
+    waits_for_decision: bool
+    bonus: str
+
+
 class PlanOut(TypedDict):
     records: int
     uploads: int | None
@@ -683,6 +719,10 @@ class SettingsIn(TypedDict):
     settings: dict[str, Any]
 
 
+class SettledIn(TypedDict):
+    came: bool
+
+
 class ShareOut(TypedDict):
     account: str
     project: str
@@ -706,6 +746,44 @@ class StoppingOut(TypedDict):
     models_compared: int
     said: str
     said_as_code: SaidOut | None
+
+
+StudyChange = Literal["publish", "pause", "start", "stop", "discard", "approve", "look", "forget"]
+
+
+class StudyChangeIn(TypedDict):
+    change: StudyChange
+
+
+class StudyDetailOut(TypedDict):
+    study: int
+    name: str
+    state: str
+    wanted: str
+    places: int
+    places_taken: int
+    approved: int
+    minutes: int
+    pay_per_place: str
+    pay_per_hour: str
+    cost_so_far: str
+    promised_at_most: str
+    fault: str
+    fault_as_code: SaidOut | None
+    followed_at: str | None
+    changes: list[str]
+    participations: list[ParticipationOut]
+    bonuses: list[BonusSheetOut]
+
+
+class StudyIn(TypedDict):
+    name: str
+    description: str
+    places: int
+    pay_per_place: float | str
+    minutes: int
+    answers_wanted: NotRequired[int]
+    days: NotRequired[int]
 
 
 class StudyOut(TypedDict):

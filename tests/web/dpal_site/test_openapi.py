@@ -14,6 +14,7 @@ from uuid import uuid4
 import pytest
 import schemathesis
 from django.contrib.auth.models import Permission
+from django.db.models.functions import Now
 from hypothesis import Phase, given
 from hypothesis import seed as seeded
 from schemathesis.core.failures import Failure, FailureGroup
@@ -30,14 +31,15 @@ from annotation.questions.services import conversing, labels, saved_views
 from annotation.questions.services import reviewing as decisions
 from dpal_site.wsgi import application
 from learner.releases.services import channels
-from tests import learning, streaming
+from tests import learning, streaming, studies
 from tests.counting import new_counter
 from tests.factories import make_user, write_settings
 from tests.fuzzing import TIMES, fuzz
+from tests.studies import connect, open_paid_crowd, open_study
 
 pytestmark = pytest.mark.django_db(transaction=True)
 REQUESTS_PER_ROUTE = 4
-ROUTES = 63
+ROUTES = 69
 # Routes that the scope for reading projects opens.
 READ_WITH_PROJECTS = tuple(
     f"/api/v1/{path}"
@@ -46,6 +48,7 @@ READ_WITH_PROJECTS = tuple(
         "projects/{slug}",
         "projects/{slug}/next-step",
         "projects/{slug}/studies",
+        "projects/{slug}/studies/{study_id}",
         "projects/{slug}/configuration",
         "projects/{slug}/configuration/file",
         "projects/{slug}/configuration/differences/{other}",
@@ -64,6 +67,8 @@ CHECKED = [
 def own_counter(settings, tmp_path, monkeypatch) -> None:
     settings.LEDGER_COUNTER_PATH = new_counter(tmp_path)
     settings.ALLOWED_HOSTS = ["*"]
+    # No worker runs, so that nobody asks it anything.
+    settings.PROLIFIC_URL = "http://127.0.0.1:9"
     monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **kwargs: None)
 
 
@@ -76,6 +81,7 @@ class Site:
     stream: Any
     secret: str
     population: Any
+    crowd: Any
     asked: bool = False
 
     def ask(self, case: Any, *, secret: str | None = None, **changes: dict[str, Any]) -> int:
@@ -92,7 +98,8 @@ class Site:
     def real_path(self, operation: Any) -> dict[str, str]:
         """Return path parameters that name something."""
         known: dict[str, Callable[[], str]] = {
-            "slug": lambda: (self.stream if operation.path.endswith("/records") else self.project).slug,
+            "slug": lambda: self.place(operation).slug,
+            "study_id": lambda: str(self.crowd.crowd_studies.first().pk),
             "job_id": lambda: str(Job.objects.filter(project=self.project).first().pk),
             "assignment_id": self.claimed,
             "other": lambda: self.stream.slug,
@@ -106,6 +113,26 @@ class Site:
             "query_id": self.answered if "/reviews/" in operation.path else self.commented,
         }
         return {one.name: known[one.name]() for one in operation.path_parameters}
+
+    def place(self, operation: Any) -> Any:
+        """Return the project that a route is asked about."""
+        if "/studies" in operation.path:
+            return self.crowd
+        return self.stream if operation.path.endswith("/records") else self.project
+
+    def about_studies(self) -> dict[str, Any]:
+        """Return sound bodies of studies: somebody waits, bonuses may be given, and some are unclear."""
+        study = self.crowd.crowd_studies.first()
+        participant, submission = studies.waiting(study)
+        study.bonus_sheets.all().delete()
+        study.bonus_sheets.create(state="unclear", external_id="x", paying_at=Now(), created_by=self.person)
+        return {
+            "/studies": {"name": "n", "description": "d", "places": 1, "pay_per_place": "0.50", "minutes": 5},
+            "/changes": {"change": "look"},
+            "/decisions": {"participation": submission.pk, "decision": "return", "message": "it is not done"},
+            "/bonuses": {"key": str(uuid4()), "bonuses": [{"participant": participant.user.username, "amount": "1"}]},
+            "/bonuses/settle": {"came": True},
+        }
 
     def moved(self) -> str:
         """Return a channel that was another version before."""
@@ -173,6 +200,10 @@ class Site:
             "/forgettings": {"contributor": "anna"},
             "/forgettings/preview": {"contributor": "anna"},
         }
+        if "/studies" in operation.path:
+            bodies = self.about_studies()
+            if operation.path.endswith("/bonuses"):
+                self.crowd.crowd_studies.first().bonus_sheets.all().delete()
         if operation.path.endswith("/reviews/undo"):
             decisions.skip_review(project=self.project, person=self.person, query_id=int(self.answered()))
         made = {"path_parameters": self.real_path(operation)}
@@ -206,7 +237,10 @@ def site() -> Site:
         owner=person,
         second=make_user("second"),
     )
-    return Site(person, project, stream, secret, common)
+    crowd = open_paid_crowd(person)
+    connect(crowd, person)
+    open_study(crowd, person)
+    return Site(person, project, stream, secret, common, crowd)
 
 
 def operations(app: Any = application) -> list[Any]:

@@ -77,9 +77,9 @@ def test_a_payment_that_does_not_show_is_a_managers_to_settle(server, published,
     with pytest.raises(StudyRefused, match="not settled"):
         give(published, manager, **{ann: 150})
     sheet.refresh_from_db()
-    bonuses.settle_unclear(sheet=sheet, came=False)
-    with pytest.raises(StudyRefused, match="not unclear"):
-        bonuses.settle_unclear(sheet=sheet, came=True)
+    bonuses.settle_unclear(study=sheet.study, came=False)
+    with pytest.raises(StudyRefused, match="No bonuses"):
+        bonuses.settle_unclear(study=sheet.study, came=True)
     assert sheet_of_study(published).cost.so_far == 0
     give(published, manager, **{ann: 150})
     turn(published)

@@ -1,15 +1,18 @@
-"""Studies by REST: where they stand and what they cost, for managers."""
+"""Studies by REST: where they stand and what they cost, and all that managers do with them."""
 
 from datetime import timedelta
+from uuid import uuid4
 
 import pytest
+from django.utils import timezone
 
 from annotation.models import Role
+from annotation.models.crowds import BonusSheet, CrowdStudy, CrowdVerdict, StudyState
 from annotation.people.services import tokens
 from annotation.people.services.tokens import Scope
 from tests.factories import add_members, make_user
 from tests.prolific_server import TOKEN
-from tests.studies import come, turn
+from tests.studies import come, connect, turn
 
 pytestmark = pytest.mark.django_db
 
@@ -38,3 +41,112 @@ def test_nobody_else_reads_them_and_nobody_reads_the_token(server, published, cr
     ann = make_user()
     add_members(crowd, ann, role=Role.ENGINEER)
     assert ask(client, crowd, ann).status_code == 404
+
+
+SENT = {
+    "name": "Voice queries",
+    "description": "Say what each means.",
+    "places": 4,
+    "pay_per_place": "2.00",
+    "minutes": 6,
+}
+WHY = "The same class was given to every question, within a second each, and two hidden checks were answered wrongly."
+
+
+class Program:
+    """A program of a manager's, with a token that may write."""
+
+    def __init__(self, client, project, person, scopes=(Scope.PROJECTS_READ, Scope.PROJECTS_WRITE)):
+        _, secret = tokens.create_token(user=person, name="t", scopes=list(scopes), lifetime=timedelta(days=1))
+        self.client, self.base = client, f"/api/v1/projects/{project.slug}/studies"
+        self.headers = {"Authorization": f"Bearer {secret}"}
+
+    def get(self, path=""):
+        return self.client.get(self.base + path, headers=self.headers)
+
+    def post(self, path, body, **headers):
+        return self.client.post(self.base + path, body, content_type="application/json", headers=self.headers | headers)
+
+
+@pytest.fixture
+def program(client, crowd, manager):
+    return Program(client, crowd, manager)
+
+
+def test_a_program_does_all_that_the_pages_do(server, crowd, manager, program):
+    connect(crowd, manager)
+    sent = program.post("", SENT, **{"Idempotency-Key": "one"})
+    assert sent.status_code == 201
+    assert program.post("", SENT, **{"Idempotency-Key": "one"}).json() == sent.json()
+    (study,) = CrowdStudy.objects.all()
+    at = f"/{study.pk}"
+    assert (study.places, study.reward_cents, study.minutes) == (4, 200, 6)
+    turn(study)
+    assert program.get(at).json()["changes"] == ["publish", "discard", "look"]
+    assert program.post(f"{at}/changes", {"change": "publish"}).status_code == 200
+    turn(study)
+    done, left = come(server, study, "ann"), come(server, study, "ben", done=False)
+    turn(study)
+    found = program.get(at).json()
+    assert found["changes"] == ["pause", "stop", "approve", "look"]
+    people = {each["participant"]: each for each in found["participations"]}
+    assert people[done.user.username]["is_complete"]
+    assert not people[left.user.username]["is_complete"]
+    assert "pid-of-ann" not in program.get(at).content.decode()
+    rejected = {"participation": people[left.user.username]["participation"], "decision": "reject", "message": WHY}
+    assert program.post(f"{at}/decisions", rejected).json()["detail"] == "Choose a reason that Prolific knows."
+    if people[left.user.username]["waits_for_decision"]:
+        assert program.post(f"{at}/decisions", rejected | {"category": "NO_CODE"}).status_code == 204
+    program.post(f"{at}/changes", {"change": "approve"})
+    assert CrowdVerdict.objects.filter(kind="APPROVE").count() == 1
+    given = {"key": str(uuid4()), "bonuses": [{"participant": done.user.username, "amount": "1.50"}]}
+    assert [program.post(f"{at}/bonuses", given).status_code for _ in range(2)] == [204, 204]
+    (sheet,) = BonusSheet.objects.all()
+    assert [line.amount_cents for line in sheet.lines.all()] == [150]
+    assert program.post(f"{at}/bonuses/settle", {"came": True}).status_code == 422
+    # An answer that is lost leaves it to the manager to look.
+    server.faults.append(("POST", ".*/pay/", 500))
+    for _ in range(3):
+        turn(study)
+    BonusSheet.objects.update(paying_at=timezone.now() - timedelta(hours=2))
+    turn(study)
+    assert program.get(at).json()["bonuses"][0]["state"] == "unclear"
+    assert program.post(f"{at}/bonuses/settle", {"came": True}).status_code == 204
+    assert program.get(at).json()["bonuses"] == [{"key": given["key"], "state": "paid", "fault": ""}]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "said"),
+    [
+        ("", SENT | {"places": 40}, "With the fee it costs more than the 100.00 that the project's limit"),
+        ("", SENT | {"pay_per_place": "0.005"}, "decimal places"),
+        ("", SENT | {"places": 0}, "greater than or equal to 1"),
+    ],
+)
+def test_what_is_wrong_is_said_and_nothing_is_opened(server, crowd, manager, program, path, body, said):
+    connect(crowd, manager)
+    answer = program.post(path, body)
+    assert answer.status_code == 422
+    assert said in answer.content.decode()
+    assert not CrowdStudy.objects.exists()
+
+
+def test_a_bonus_is_given_to_whom_it_names_and_to_nobody_twice(server, published, program):
+    done = come(server, published, "ann")
+    turn(published)
+    one = {"participant": done.user.username, "amount": 1}
+    at = f"/{published.pk}/bonuses"
+    for bonuses in ([one, one], [one | {"participant": "nobody"}], [one | {"amount": "0"}]):
+        assert program.post(at, {"key": str(uuid4()), "bonuses": bonuses}).status_code == 422
+    assert not BonusSheet.objects.exists()
+    elsewhere = {"participation": 10**6, "decision": "return", "message": "it is not done"}
+    refused = program.post(f"/{published.pk}/decisions", elsewhere)
+    assert "does not wait for a decision" in refused.json()["detail"]
+
+
+def test_a_token_that_only_reads_changes_nothing(client, study, crowd, manager):
+    reader = Program(client, crowd, manager, scopes=(Scope.PROJECTS_READ,))
+    assert reader.get(f"/{study.pk}").status_code == 200
+    assert reader.post(f"/{study.pk}/changes", {"change": "discard"}).status_code == 403
+    study.refresh_from_db()
+    assert (study.state, study.wanted) == (StudyState.WAITING, "")
