@@ -194,6 +194,8 @@ class Scene:
             "annotation:judge_submission",
             "annotation:give_bonuses",
             "annotation:settle_bonuses",
+            *(f"api:{name}" for name in ("get_study", "change_study", "decide_participation")),
+            *(f"api:{name}" for name in ("give_bonuses", "settle_bonuses", "open_study")),
             "learner:ranked_pool",
             "annotation:gate",
         )

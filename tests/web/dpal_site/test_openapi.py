@@ -239,7 +239,7 @@ def site() -> Site:
     )
     crowd = open_paid_crowd(person)
     connect(crowd, person)
-    open_study(crowd, person)
+    open_study(crowd, person, places=1000, reward_cents=1)
     return Site(person, project, stream, secret, common, crowd)
 
 
