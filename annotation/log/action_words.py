@@ -109,16 +109,13 @@ SENTENCES = {
     "api:drop_view": _("Dropped a kept view of the questions, by REST"),
     "api:change_configuration": _("Changed settings of the project, by REST"),
     "api:add_class": _("Added a class, by REST"),
-<<<<<<< HEAD
     "api:merge_class": _("Let a class count as another one, by REST"),
     "api:take_back_merge": _("Let a merged class count as itself again, by REST"),
-=======
     "api:open_study": _("Opened a study on Prolific, by REST"),
     "api:change_study": _("Moved a study on Prolific on, or approved its participations, by REST"),
     "api:decide_participation": _("Decided about a participation on Prolific, by REST"),
     "api:give_bonuses": _("Gave bonuses on Prolific, by REST"),
     "api:settle_bonuses": _("Said whether unclear bonuses on Prolific came, by REST"),
->>>>>>> 45a3bc9 (crowds: routes of studies are in the log, the table of observables and the matrix of permissions)
     "api:open_population": _("Opened a population, by REST"),
     "api:join_population": _("Let a project join a population, by REST"),
     "api:change_common_limit": _("Changed the limit of a population, or asked a second manager to, by REST"),
