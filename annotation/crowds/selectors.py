@@ -5,7 +5,7 @@ from decimal import Decimal
 
 from django.db.models import Sum
 
-from annotation.crowds.costs import StudyCost, cost_of, hourly_cents, in_cents, money, together, with_fee
+from annotation.crowds.costs import StudyCost, cost_of, hourly_cents, money, together
 from annotation.models import Project
 from annotation.models.crowds import (
     BonusLine,
@@ -148,14 +148,6 @@ def money_of(project: Project, sheets: list[StudySheet] | None = None) -> MoneyS
     """Return what a project's studies cost beside its limit."""
     cost = together(sheet.cost for sheet in (studies_of(project) if sheets is None else sheets))
     return MoneySheet(money(cost.promised), money(cost.so_far), project.money_limit)
-
-
-def exceeds(project: Project, *, cents: int, fee_percent: Decimal) -> Decimal | None:
-    """Return what is left where so much more, with its fee, is beyond the limit; None where it is not."""
-    sheet = money_of(project)
-    if sheet.left is None or with_fee(cents, fee_percent) <= in_cents(sheet.left):
-        return None
-    return max(Decimal(0), sheet.left)
 
 
 def rows_of(study: CrowdStudy) -> list[SubmissionRow]:

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from annotation.crowds.costs import money
 from annotation.crowds.prolific import PlatformFault, Prolific
-from annotation.crowds.services.studies import follow_soon, refuse_beyond_money
+from annotation.crowds.services.studies import follow_soon, refuse_other_currency, within_money
 from annotation.errors import StudyRefused
 from annotation.models import Project
 from annotation.models.crowds import BonusLine, BonusSheet, BonusState, CrowdStudy, CrowdSubmission, PlatformAccount
@@ -44,16 +44,17 @@ def give_bonuses(*, study: CrowdStudy, key: UUID, cents_by_name: Mapping[str, in
         if account is None:
             raise StudyRefused("Connect the project to Prolific first.")
         submissions = _submissions(study, cents_by_name)
-        refuse_beyond_money(project, cents=sum(cents_by_name.values()), account=account, field="amounts")
+        refuse_other_currency(project, account)
         try:
             with transaction.atomic():
                 sheet = BonusSheet.objects.create(id=key, study=study, created_by=actor)
         except IntegrityError as error:
             raise StudyRefused("Bonuses of this study are not settled yet.") from error
-        BonusLine.objects.bulk_create(
-            BonusLine(sheet=sheet, submission=submissions[name], amount_cents=cents)
-            for name, cents in cents_by_name.items()
-        )
+        with within_money(project, field="amounts"):
+            BonusLine.objects.bulk_create(
+                BonusLine(sheet=sheet, submission=submissions[name], amount_cents=cents)
+                for name, cents in cents_by_name.items()
+            )
         follow_soon(study)
     return sheet
 

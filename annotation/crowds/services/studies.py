@@ -7,7 +7,10 @@ import hashlib
 import hmac
 import secrets
 from base64 import urlsafe_b64encode
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
+from decimal import Decimal
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -36,6 +39,7 @@ from annotation.models.crowds import (
 )
 from annotation.models.joining import Platform
 from annotation.people.services import crowd_links
+from privacy.services.entries import broken_rule
 from privacy.wording import say
 
 # Whoever returns a place leaves it to another, so that more come than there are places.
@@ -64,13 +68,13 @@ def open_study(
     refuse_without_platform(project)
     salt = secrets.token_bytes(32)
     with transaction.atomic():
-        # Two studies of one project count with each other.
+        # The project first, as the database's rule of money has it.
         locked = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
         access.refuse_if_closed(locked)
         account = PlatformAccount.objects.filter(project=locked).first()
         if account is None:
             raise StudyRefused("Connect the project to Prolific first.")
-        refuse_beyond_money(locked, cents=places * reward_cents, account=account, field="places")
+        refuse_other_currency(locked, account)
         link, _token = crowd_links.create_link(
             project=locked,
             platform=Platform.PROLIFIC,
@@ -81,25 +85,26 @@ def open_study(
             owner=owner,
             token=link_secret(salt),
         )
-        study = CrowdStudy.objects.create(
-            project=locked,
-            link=link,
-            salt=salt,
-            name=name,
-            description=description,
-            places=places,
-            reward_cents=reward_cents,
-            minutes=minutes,
-            fee_percent=account.fee_percent,
-            next_at=Now(),
-            created_by=owner,
-        )
+        with within_money(locked, field="places"):
+            study = CrowdStudy.objects.create(
+                project=locked,
+                link=link,
+                salt=salt,
+                name=name,
+                description=description,
+                places=places,
+                reward_cents=reward_cents,
+                minutes=minutes,
+                fee_percent=account.fee_percent,
+                next_at=Now(),
+                created_by=owner,
+            )
         tell_worker(FOLLOW_TASK, study_id=study.pk)
     return study
 
 
-def refuse_beyond_money(project: Project, *, cents: int, account: PlatformAccount, field: str) -> None:
-    """Refuse what would cost more than the project's money limit leaves, or is in another currency than it."""
+def refuse_other_currency(project: Project, account: PlatformAccount) -> None:
+    """Refuse an account that pays in another currency than the project counts in."""
     if account.currency and project.currency and account.currency != project.currency.upper():
         raise StudyRefused(
             say(
@@ -109,12 +114,22 @@ def refuse_beyond_money(project: Project, *, cents: int, account: PlatformAccoun
             ),
             field="reward",
         )
-    left = selectors.exceeds(project, cents=cents, fee_percent=account.fee_percent)
-    if left is not None:
+
+
+@contextmanager
+def within_money(project: Project, *, field: str) -> Iterator[None]:
+    """Say what is left where the database refuses what is beyond the project's limit in money."""
+    try:
+        with transaction.atomic():
+            yield
+    except IntegrityError as error:
+        if broken_rule(error) != "annotation_studies_within_money":
+            raise
+        left = max(Decimal(0), selectors.money_of(project).left or Decimal(0))
         raise StudyRefused(
             say("With the fee it costs more than the {left} that the project's limit in money leaves.", left=str(left)),
             field=field,
-        )
+        ) from error
 
 
 def link_secret(salt: bytes) -> str:

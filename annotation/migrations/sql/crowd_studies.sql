@@ -59,3 +59,72 @@ END $$;
 
 CREATE TRIGGER annotation_verdict_settled_once BEFORE UPDATE OF state ON annotation_crowdverdict
     FOR EACH ROW EXECUTE FUNCTION annotation_check_verdict_order();
+
+-- What all studies of a project cost at most, with the fee, in hundredths: places of one that is over are those approved.
+CREATE FUNCTION annotation_promised_cents(project bigint) RETURNS numeric LANGUAGE sql VOLATILE AS $$
+    SELECT coalesce(sum(ceil(
+        (
+            CASE WHEN study.state IN ('COMPLETED', 'DISCARDED') THEN study.approved
+                ELSE greatest(study.places, study.approved) END::numeric * study.reward_cents
+            + study.forgotten_bonus_cents
+            + coalesce((
+                SELECT sum(line.amount_cents) FROM annotation_bonusline line
+                JOIN annotation_bonussheet sheet ON sheet.id = line.sheet_id
+                WHERE sheet.study_id = study.id AND sheet.state <> 'refused'
+            ), 0)
+        ) * (100 + study.fee_percent) / 100
+    )), 0)
+    FROM annotation_crowdstudy study WHERE study.project_id = project
+$$;
+
+-- The project first: of two who promise money at once the later one sees what the earlier one promised.
+CREATE FUNCTION annotation_refuse_beyond_money(project bigint) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    most numeric;
+BEGIN
+    PERFORM FROM annotation_project WHERE id = project FOR NO KEY UPDATE;
+    SELECT (annotation_settings(configuration_id) ->> 'money_limit')::numeric INTO most
+    FROM annotation_project WHERE id = project;
+    IF annotation_promised_cents(project) > most * 100 THEN
+        RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = 'annotation_studies_within_money',
+            MESSAGE = 'places and bonuses of all studies stay within the project''s limit in money';
+    END IF;
+END $$;
+
+CREATE FUNCTION annotation_check_study_money() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM annotation_refuse_beyond_money(project_id)
+    FROM (SELECT DISTINCT project_id FROM promised ORDER BY project_id) found;
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER annotation_crowdstudy_within_money AFTER INSERT ON annotation_crowdstudy
+    REFERENCING NEW TABLE AS promised FOR EACH STATEMENT EXECUTE FUNCTION annotation_check_study_money();
+
+CREATE FUNCTION annotation_check_bonus_money() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM annotation_refuse_beyond_money(project_id) FROM (
+        SELECT DISTINCT study.project_id FROM promised
+        JOIN annotation_bonussheet sheet ON sheet.id = promised.sheet_id
+        JOIN annotation_crowdstudy study ON study.id = sheet.study_id ORDER BY study.project_id
+    ) found;
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER annotation_bonusline_within_money AFTER INSERT ON annotation_bonusline
+    REFERENCING NEW TABLE AS promised FOR EACH STATEMENT EXECUTE FUNCTION annotation_check_bonus_money();
+
+-- And what was promised to somebody is not rewritten.
+CREATE FUNCTION annotation_check_bonus_stays() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF (NEW.sheet_id, NEW.submission_id, NEW.amount_cents)
+            IS DISTINCT FROM (OLD.sheet_id, OLD.submission_id, OLD.amount_cents)
+    THEN
+        RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = TG_NAME,
+            MESSAGE = 'who gets a bonus, and how much, never changes';
+    END IF;
+    RETURN NEW;
+END $$;
+
+CREATE TRIGGER annotation_bonusline_stays BEFORE UPDATE ON annotation_bonusline
+    FOR EACH ROW EXECUTE FUNCTION annotation_check_bonus_stays();
