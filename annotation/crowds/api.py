@@ -162,7 +162,7 @@ class SettledIn(Schema):
 )
 @idempotent
 def open_study(request: HttpRequest, slug: str, body: StudyIn) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
+    require_scope(request, Scope.STUDIES_WRITE)
     project = project_for(request, slug, Role.MANAGER)
     study = studies.open_study(
         project=project,
@@ -192,7 +192,7 @@ def get_study(request: HttpRequest, slug: str, study_id: str) -> Any:
 )
 @idempotent
 def change_study(request: HttpRequest, slug: str, study_id: str, body: StudyChangeIn) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
+    require_scope(request, Scope.STUDIES_WRITE)
     study = _found(request, slug, study_id)
     if body.change == StudyChange.APPROVE:
         studies.approve_complete(study=study, actor=person_of(request))
@@ -213,7 +213,7 @@ def change_study(request: HttpRequest, slug: str, study_id: str, body: StudyChan
 )
 @idempotent
 def decide_participation(request: HttpRequest, slug: str, study_id: str, body: ParticipationDecisionIn) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
+    require_scope(request, Scope.STUDIES_WRITE)
     submission = _found(request, slug, study_id).submissions.filter(pk=body.participation).first()
     if submission is None:
         raise StudyRefused("This participation does not wait for a decision.", field="participation")
@@ -235,7 +235,7 @@ def decide_participation(request: HttpRequest, slug: str, study_id: str, body: P
 )
 @idempotent
 def give_bonuses(request: HttpRequest, slug: str, study_id: str, body: BonusesIn) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
+    require_scope(request, Scope.STUDIES_WRITE)
     study = _found(request, slug, study_id)
     amounts = {each.participant: in_cents(each.amount) for each in body.bonuses}
     if len(amounts) < len(body.bonuses):
@@ -252,7 +252,7 @@ def give_bonuses(request: HttpRequest, slug: str, study_id: str, body: BonusesIn
 )
 @idempotent
 def settle_bonuses(request: HttpRequest, slug: str, study_id: str, body: SettledIn) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
+    require_scope(request, Scope.STUDIES_WRITE)
     bonuses.settle_unclear(study=_found(request, slug, study_id), came=body.came)
     return Status(204, None)
 

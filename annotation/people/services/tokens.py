@@ -46,6 +46,8 @@ class Scope(StrEnum):
 
     PROJECTS_READ = "projects:read"
     PROJECTS_WRITE = "projects:write"
+    # What pays people.
+    STUDIES_WRITE = "studies:write"
     DATASETS_WRITE = "datasets:write"
     LABELS_WRITE = "labels:write"
     LABELS_READ = "labels:read"

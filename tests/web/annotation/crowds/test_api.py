@@ -56,7 +56,7 @@ WHY = "The same class was given to every question, within a second each, and two
 class Program:
     """A program of a manager's, with a token that may write."""
 
-    def __init__(self, client, project, person, scopes=(Scope.PROJECTS_READ, Scope.PROJECTS_WRITE)):
+    def __init__(self, client, project, person, scopes=(Scope.PROJECTS_READ, Scope.STUDIES_WRITE)):
         _, secret = tokens.create_token(user=person, name="t", scopes=list(scopes), lifetime=timedelta(days=1))
         self.client, self.base = client, f"/api/v1/projects/{project.slug}/studies"
         self.headers = {"Authorization": f"Bearer {secret}"}
@@ -144,8 +144,9 @@ def test_a_bonus_is_given_to_whom_it_names_and_to_nobody_twice(server, published
     assert "does not wait for a decision" in refused.json()["detail"]
 
 
-def test_a_token_that_only_reads_changes_nothing(client, study, crowd, manager):
-    reader = Program(client, crowd, manager, scopes=(Scope.PROJECTS_READ,))
+def test_a_token_that_is_not_for_studies_changes_nothing(client, study, crowd, manager):
+    # Who changes settings by a program does not pay people by it.
+    reader = Program(client, crowd, manager, scopes=(Scope.PROJECTS_READ, Scope.PROJECTS_WRITE))
     assert reader.get(f"/{study.pk}").status_code == 200
     assert reader.post(f"/{study.pk}/changes", {"change": "discard"}).status_code == 403
     study.refresh_from_db()
