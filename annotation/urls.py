@@ -10,6 +10,7 @@ from annotation.populations import views as populations
 from annotation.projects.views import classes, configuration_files, kind, projects, settings, wizard
 from annotation.questions.views import (
     browsing,
+    guideline_pictures,
     label,
     label_files,
     labelling,
@@ -127,6 +128,21 @@ urlpatterns = [
     path("projects/<slug:slug>/budget/limits/second-manager/", limits.second_manager, name="second_manager"),
     path("projects/<slug:slug>/labelling/", labelling.labelling, name="labelling"),
     path("projects/<slug:slug>/labelling/guidelines/", labelling.guidelines, name="guidelines"),
+    path(
+        "projects/<slug:slug>/labelling/guidelines/pictures/",
+        guideline_pictures.add_guideline_picture,
+        name="add_guideline_picture",
+    ),
+    path(
+        "projects/<slug:slug>/labelling/guidelines/pictures/<str:digest>/",
+        guideline_pictures.guideline_picture,
+        name="guideline_picture",
+    ),
+    path(
+        "projects/<slug:slug>/labelling/guidelines/pictures/<str:digest>/drop/",
+        guideline_pictures.drop_guideline_picture,
+        name="drop_guideline_picture",
+    ),
     path("projects/<slug:slug>/labelling/reports/", labelling.reported, name="reported"),
     path("projects/<slug:slug>/labelling/questions/", browsing.questions, name="questions"),
     path("projects/<slug:slug>/labelling/questions/change/", browsing.change_questions, name="change_questions"),
@@ -144,6 +160,7 @@ urlpatterns = [
     path("projects/<slug:slug>/label/undo/", label.undo, name="undo"),
     path("assignments/<uuid:assignment_id>/skip/", label.skip, name="skip"),
     path("projects/<slug:slug>/label/guidelines/", label.read_guidelines, name="read_guidelines"),
+    path("projects/<slug:slug>/label/guidelines/<str:digest>/", guideline_pictures.told_picture, name="told_picture"),
     path("projects/<slug:slug>/label/why/", label.why, name="why"),
     path("assignments/<uuid:assignment_id>/flag/", label.flag, name="flag"),
     path("assignments/<uuid:assignment_id>/comment/", label.comment, name="comment"),

@@ -19,6 +19,7 @@ from annotation.projects.api import router as configuration_router
 from annotation.questions.api import router as questions_router
 from annotation.questions.browsing_api import router as browsing_router
 from annotation.questions.conversations_api import router as conversations_router
+from annotation.questions.guideline_pictures_api import router as guideline_pictures_router
 from annotation.questions.review_api import router as review_router
 from annotation.rest.base import BearerToken
 from annotation.rest.responses import as_code, problem_reference
@@ -80,6 +81,7 @@ api = DescribedAPI(
 api.add_router("", annotation_router)
 api.add_router("", data_router)
 api.add_router("", questions_router)
+api.add_router("", guideline_pictures_router)
 api.add_router("", browsing_router)
 api.add_router("", conversations_router)
 api.add_router("", review_router)

@@ -23,6 +23,7 @@ GRANTS: Mapping[str, Sequence[str]] = {
     # because memberships refer to it.
     "annotation_project": ("SELECT", "UPDATE (id)"),
     "annotation_guidelines": ("SELECT",),
+    "annotation_guidelinepicture": ("SELECT",),
     # What managers declare, the words about the classes among it.
     "annotation_configuration": ("SELECT (id, document)",),
     "annotation_dataset": ("SELECT",),

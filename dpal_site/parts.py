@@ -33,6 +33,7 @@ LABEL_PAGES = frozenset(
         "annotation:submit",
         "annotation:skip",
         "annotation:read_guidelines",
+        "annotation:told_picture",
         "annotation:why",
         "annotation:flag",
         "annotation:comment",

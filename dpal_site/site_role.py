@@ -35,6 +35,7 @@ LESS: Mapping[str, Sequence[str]] = {
     "annotation_configuration": ADDED,
     "annotation_deletion": ADDED,
     "annotation_picture": (*ADDED, "DELETE"),
+    "annotation_guidelinepicture": (*ADDED, "DELETE"),
     "annotation_groupmember": (*ADDED, "DELETE"),
     "annotation_grouprole": (*ADDED, "DELETE"),
     "annotation_populationmanager": ADDED,

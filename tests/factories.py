@@ -1,12 +1,14 @@
 """Projects, people and questions for tests; only what a test does not care about has a default."""
 
 from collections.abc import Mapping, Sequence
+from io import BytesIO
 from itertools import count
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import transaction
+from PIL import Image
 
 from annotation.choices.catalogue import CATALOGUE, declaration_of
 from annotation.choices.presets import PRESETS
@@ -192,6 +194,13 @@ def make_manager(project: Project) -> User:
     person = make_user("manager")
     add_members(project, person, role=Role.MANAGER)
     return person
+
+
+def a_png(*, width: int = 3, height: int = 2, colour: str = "navy", **said: Any) -> bytes:
+    """Return an image of one colour as a file, with what else is said in it."""
+    out = BytesIO()
+    Image.new("RGB", (width, height), colour).save(out, "PNG", **said)
+    return out.getvalue()
 
 
 def make_records(project: Project, texts: Sequence[str] = (), **fields: Any) -> list[Record]:

@@ -21,10 +21,11 @@ from annotation.people.services.tokens import Scope
 from annotation.people.views.crowd import SESSION_KEY
 from annotation.populations import services as populations
 from annotation.questions.services import queue, saved_views
+from annotation.questions.services.guideline_pictures import add_guideline_picture
 from dpal_site.api import api
 from learner.models.webhooks import Webhook, WebhookDelivery
 from tests import learning
-from tests.factories import make_candidates, make_records, make_user, open_records
+from tests.factories import a_png, make_candidates, make_records, make_user, open_records
 
 # Whoever came by a crowd link is asked for what belongs to the crowd project they came to.
 PEOPLE = ("anonymous", "outsider", "annotator", "engineer", "manager", "administrator", "participant", "reviewer")
@@ -183,7 +184,10 @@ class Scene:
             "format": "csv",
             "kind": "reliability",
             "key": "none",
+            "digest": self.picture(self.project),
         }
+        # The same picture of another project, which its participants see.
+        self.picture(crowd)
         crowd_pages = (
             "annotation:crowd_links",
             "annotation:revoke_crowd_link",
@@ -213,6 +217,12 @@ class Scene:
         }
 
         self.of_participants = {"slug": crowd.slug, "assignment_id": in_the_crowd.pk}
+
+    def picture(self, project: Project) -> str:
+        """Put a picture beside a project's guidelines and return its digest."""
+        manager = self.people["manager"]
+        made = add_guideline_picture(project=project, data=a_png(), description="blue", by=manager)
+        return str(made.digest)
 
     def values(self, name: str, pattern: URLPattern, person: str = "") -> dict[str, Any]:
         """Return what a pattern's address names, for a participant of the project they came to."""

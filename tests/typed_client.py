@@ -50,9 +50,9 @@ class Rest:
     def __init__(self, site: Site) -> None:
         self.site = site
 '''
-UPLOAD = '''    def {name}(self, slug: str, file: Path, fields: Mapping[str, str]) -> {returned}:
+UPLOAD = '''    def {name}({arguments}, file: Path, fields: Mapping[str, str]) -> {returned}:
         """{sentence}."""
-        return cast("{returned}", upload(self.site, slug, file, fields, lambda sent: None))
+        return cast("{returned}", upload(self.site, {route}, file, fields, lambda sent: None))
 '''
 PLAIN = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
 PAGING = frozenset({"limit", "offset"})
@@ -148,13 +148,14 @@ def _method(path: str, verb: str, operation: Schema) -> str:
     arguments = ["self", *(f"{_safe(one)}: {'int | str' if one in ('version', 'before') else 'str'}" for one in inside)]
     if body:
         arguments.append(f"body: {body}")
+    route = re.sub(r"\{(\w+)\}", lambda found: f"{{quoted(str({_safe(found[1])}))}}", path.removeprefix("/api/v1/"))
     if "multipart/form-data" in operation.get("requestBody", {}).get("content", {}):
-        return UPLOAD.format(name=name, returned=returned, sentence=operation["summary"])
+        given = {"arguments": ", ".join(arguments), "route": _written(route)}
+        return UPLOAD.format(name=name, returned=returned, sentence=operation["summary"], **given)
     keyed = any(one["name"] == "Idempotency-Key" for one in parameters)
     options = [f"{_safe(one['name'])}: {_type(one['schema'])} | None = None" for one in asked]
     options += ['key: str = ""'] if keyed else []
     arguments += ["*", *options] if options else []
-    route = re.sub(r"\{(\w+)\}", lambda found: f"{{quoted(str({_safe(found[1])}))}}", path.removeprefix("/api/v1/"))
     told = f"Iterator[{returned.removeprefix('list[').removesuffix(']')}]" if is_list else returned
     call = _call(route, verb, asked, is_list=is_list, has_body=bool(body), keyed=keyed, media=media, told=told)
     sentence = str(operation.get("summary", name)).rstrip(".")
@@ -165,7 +166,7 @@ def _method(path: str, verb: str, operation: Schema) -> str:
 def _call(
     route: str, verb: str, asked: list[Schema], *, is_list: bool, has_body: bool, keyed: bool, media: str, told: str
 ) -> str:
-    text = f'f"{route}"' if "{" in route else f'"{route}"'
+    text = _written(route)
     pairs = ", ".join(f"{json_text(one['name'])}: {_safe(one['name'])}" for one in asked)
     query = f"query={{{pairs}}}" if pairs else ""
     if is_list:
@@ -175,6 +176,10 @@ def _call(
     if media != "application/json":
         return f"return self.site.streamed({', '.join(filter(None, [text, query]))})"
     return f"self.site.call({given})" if told == "None" else f"return cast({json_text(told)}, self.site.call({given}))"
+
+
+def _written(route: str) -> str:
+    return f'f"{route}"' if "{" in route else f'"{route}"'
 
 
 def _body(operation: Schema) -> str:

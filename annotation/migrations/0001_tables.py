@@ -709,6 +709,36 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name="GuidelinePicture",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("digest", models.CharField(help_text="SHA-256 of the content, in hexadecimal digits.", max_length=64)),
+                (
+                    "description",
+                    models.CharField(help_text="What is to be seen, for who cannot see it.", max_length=300),
+                ),
+                ("width", models.PositiveSmallIntegerField()),
+                ("height", models.PositiveSmallIntegerField()),
+                ("content", models.BinaryField(help_text="WebP without metadata, at most a mebibyte.")),
+                ("added_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "added_by",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to=settings.AUTH_USER_MODEL
+                    ),
+                ),
+                (
+                    "project",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="guideline_pictures",
+                        to="annotation.project",
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
             name="GroupRole",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
@@ -1858,6 +1888,23 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="guidelines",
             constraint=models.UniqueConstraint(fields=("project", "version"), name="annotation_guidelines_version"),
+        ),
+        migrations.AddConstraint(
+            model_name="guidelinepicture",
+            constraint=models.UniqueConstraint(fields=("project", "digest"), name="annotation_guidelinepicture_once"),
+        ),
+        migrations.AddConstraint(
+            model_name="guidelinepicture",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("height__range", (1, 2048)), ("width__range", (1, 2048))),
+                name="annotation_guidelinepicture_sides",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="guidelinepicture",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("description", ""), _negated=True), name="annotation_guidelinepicture_described"
+            ),
         ),
         migrations.AddConstraint(
             model_name="grouprole",

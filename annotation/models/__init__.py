@@ -46,6 +46,7 @@ from annotation.models.questions import (
     AssignmentState,
     Consensus,
     Encounter,
+    GuidelinePicture,
     Guidelines,
     Label,
     Query,

@@ -245,6 +245,34 @@ class Guidelines(models.Model):
         return f"guidelines {self.version} of {self.project}"
 
 
+class GuidelinePicture(models.Model):
+    """A picture for a project's guidelines, made anew of its pixels; triggers refuse every change.
+
+    Whoever is asked something may see it, in front of a crowd as well: it never comes from a record.
+    """
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="guideline_pictures", db_index=False)
+    digest = models.CharField(max_length=64, help_text=_("SHA-256 of the content, in hexadecimal digits."))
+    description = models.CharField(max_length=300, help_text=_("What is to be seen, for who cannot see it."))
+    width = models.PositiveSmallIntegerField()
+    height = models.PositiveSmallIntegerField()
+    content = models.BinaryField(help_text=_("WebP without metadata, at most a mebibyte."))
+    added_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
+    added_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("project", "digest"), name="annotation_guidelinepicture_once"),
+            models.CheckConstraint(
+                name="annotation_guidelinepicture_sides", condition=Q(width__range=(1, 2048), height__range=(1, 2048))
+            ),
+            models.CheckConstraint(name="annotation_guidelinepicture_described", condition=~Q(description="")),
+        )
+
+    def __str__(self) -> str:
+        return f"picture {self.pk} of the guidelines of {self.project}"
+
+
 class ReportKind(models.TextChoices):
     """What somebody says about a question beside an answer."""
 

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from ninja import Field, Router, Schema, Status
 
@@ -17,6 +17,7 @@ from annotation.people.identity import person_of
 from annotation.people.services.tokens import Scope
 from annotation.questions import answers
 from annotation.questions.downloads import labels_response
+from annotation.questions.images import IMAGE_ANSWER, held_image
 from annotation.questions.services import labels, queue
 from annotation.questions.services.label_export import MEDIA_TYPES, ExportFormat
 from annotation.rest.base import own_assignment, project_for, require_scope
@@ -55,7 +56,7 @@ class AssignmentOut(Schema):
     text: str | None
     fields: dict[str, Any] | None
     image_url: str | None = Field(
-        description="Where the image is, for who is signed in and asked: in colour as WebP, or in grey as PNG."
+        description="Where the image is for who is signed in and asked; with a token it is at `assignments/{id}/image`."
     )
     class_groups: list[ClassGroupOut] = Field(
         [], description="Headings with the positions of their classes, where the project groups them."
@@ -170,6 +171,16 @@ def skip_assignment(request: HttpRequest, assignment_id: UUID, body: SkipIn) -> 
     require_scope(request, Scope.LABELS_WRITE)
     labels.skip_assignment(assignment=own_assignment(request, assignment_id), reason=body.reason)
     return Status(204, None)
+
+
+@router.get(
+    "assignments/{assignment_id}/image",
+    summary="The image of a question that the caller holds or held",
+    openapi_extra=responses(responses={200: IMAGE_ANSWER}),
+)
+def get_assignment_image(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
+    require_scope(request, Scope.LABELS_WRITE)
+    return held_image(own_assignment(request, assignment_id))
 
 
 @router.get(

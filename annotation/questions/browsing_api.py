@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Literal
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from ninja import Field, Query, Router, Schema, Status
 
@@ -16,12 +16,13 @@ from annotation.people.services.tokens import Scope
 from annotation.questions import browsing
 from annotation.questions.answers import answer_names
 from annotation.questions.forms.browsing import QuestionFilter
+from annotation.questions.images import IMAGE_ANSWER, readable_image
 from annotation.questions.report_selectors import may_read_questions
 from annotation.questions.services import saved_views
 from annotation.questions.services.changing import Change, change_chosen
 from annotation.rest.base import project_for, require_scope
 from annotation.rest.idempotency import idempotent
-from annotation.rest.responses import write_responses
+from annotation.rest.responses import responses, write_responses
 
 router = Router()
 LARGEST_ID = 2**63 - 1
@@ -71,7 +72,10 @@ class QuestionRowOut(Schema):
     assigned_to: str | None
     text: str | None
     fields: dict[str, Any] | None
-    image_url: str | None = Field(None, description="Where the image is, where the caller may read it.")
+    image_url: str | None = Field(
+        None,
+        description="Where the image is, where the caller may read it; with a token it is at `questions/{id}/image`.",
+    )
     owner_id: str | None = Field(None, description="The owner's id of the record, where the caller may read it.")
     metadata: dict[str, str | None] | None = Field(None, description="The owner's columns, where `owner_id` is told.")
 
@@ -129,6 +133,16 @@ def list_questions(request: HttpRequest, slug: str, wanted: Query[QuestionsIn]) 
         raise InvalidConfiguration("The project has no such class, annotator or tag, or the text is too short.")
     page = browsing.questions(project, form.wanted(), readable=readable, before=wanted.before)
     return {"questions": [_row(row) for row in page.rows], "before": page.before}
+
+
+@router.get(
+    "projects/{slug:slug}/questions/{query_id}/image",
+    summary="The image of a question, for managers who may read what questions show",
+    openapi_extra=responses(responses={200: IMAGE_ANSWER}),
+)
+def get_question_image(request: HttpRequest, slug: str, query_id: str) -> HttpResponse:
+    require_scope(request, Scope.LABELS_READ)
+    return readable_image(request, project_for(request, slug, Role.MANAGER), browsing.row_id(query_id))
 
 
 @router.post(

@@ -4,7 +4,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from ninja import Field, Router, Schema, Status
@@ -15,11 +15,12 @@ from annotation.models import Query, QueryState
 from annotation.people.identity import person_of
 from annotation.people.services.tokens import Scope
 from annotation.questions import answers, browsing, quality, reviewing
+from annotation.questions.images import IMAGE_ANSWER, reviewed_image
 from annotation.questions.services import reviewing as decisions
 from annotation.questions.services.reports import MAX_COMMENT_LENGTH
 from annotation.rest.base import project_for, require_scope
 from annotation.rest.idempotency import idempotent
-from annotation.rest.responses import write_responses
+from annotation.rest.responses import responses, write_responses
 
 router = Router()
 
@@ -40,7 +41,9 @@ class ReviewOut(Schema):
     classes: list[str]
     text: str | None
     fields: dict[str, Any] | None
-    image_url: str | None = Field(description="Where the image is, for who is signed in and reviews.")
+    image_url: str | None = Field(
+        description="Where the image is, for who is signed in and reviews; with a token it is at `reviews/{id}/image`."
+    )
     owner_id: str | None
     metadata: dict[str, str | None] | None
     guess: str | None
@@ -116,6 +119,16 @@ def claim_review(request: HttpRequest, slug: str) -> Any:
         "is_disputed": query.state == QueryState.DISPUTED,
         "agreed": None if agreed is None else list(answers.places_in(project, agreed)),
     }
+
+
+@router.get(
+    "projects/{slug:slug}/reviews/{query_id}/image",
+    summary="The image of a question that waits for the caller's review",
+    openapi_extra=responses(responses={200: IMAGE_ANSWER}),
+)
+def get_review_image(request: HttpRequest, slug: str, query_id: str) -> HttpResponse:
+    require_scope(request, Scope.LABELS_WRITE)
+    return reviewed_image(request, project_for(request, slug, *reviewing.REVIEWERS), browsing.row_id(query_id))
 
 
 @router.post(

@@ -1,6 +1,6 @@
 """What a file holds that somebody takes away: columns of tables, paths in documents."""
 
-from dpal_site.observables.kinds import LABELLERS, MANAGERS, MODELS, Basis, Shown
+from dpal_site.observables.kinds import LABELLERS, MANAGERS, MODELS, REVIEWERS, Basis, Shown
 
 FILES = (
     Shown(
@@ -135,6 +135,20 @@ FILES = (
         "*",
         LABELLERS,
         Basis.INSIDE,
-        "an image somebody is asked about, in trusted projects alone",
+        "an image somebody is asked about, in trusted projects alone; by REST as on the page",
+    ),
+    Shown(
+        "told_picture.webp",
+        "*",
+        LABELLERS,
+        Basis.PUBLIC,
+        "pictures of the guidelines, which managers choose for all who are asked, and which come from no record",
+    ),
+    Shown(
+        "guideline_picture.webp",
+        "*",
+        REVIEWERS,
+        Basis.PUBLIC,
+        "the same pictures, for managers and for those who review by the guidelines",
     ),
 )

@@ -306,7 +306,7 @@ QUESTIONS = (
     ),
     Shown(
         "annotation/guidelines.html",
-        "current.version earlier form one.*",
+        "current.version earlier form one.* picture_form pictures picture.* snippet missing",
         MANAGERS,
         Basis.MANAGERS,
         "guidelines with their earlier versions",

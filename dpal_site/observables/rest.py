@@ -89,6 +89,13 @@ REST = (
         " in front of a crowd there are managers alone",
     ),
     Shown(
+        "GuidelinePictureOut",
+        "digest description width height markdown added_at",
+        MANAGERS,
+        Basis.MANAGERS,
+        "pictures that managers keep for the guidelines",
+    ),
+    Shown(
         "QuestionsOut QuestionRowOut QuestionRowOut.metadata CountOut ChangedOut ViewOut ViewOut.chosen",
         "*",
         MANAGERS,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from annotation.choices.label_types.several import ChooseSeveral
 from annotation.data.parsers.checks import BadCell, owners_columns, read_owner_cell, stored_label
-from annotation.data.parsers.pictures import NOT_AN_IMAGE, TOO_LARGE, read_image
+from annotation.data.parsers.pictures import NOT_AN_IMAGE, read_image
 from annotation.data.parsers.rows import BadRow, FirstRows, KeptPicture, Layout, RowBatch
 from annotation.errors import InvalidUpload
 from privacy.wording import say
@@ -115,7 +115,7 @@ class ImageArchiveReader:
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, ValueError):
             raise BadCell(NOT_AN_IMAGE) from None
         if len(data) > MAXIMUM_IMAGE_BYTES:
-            raise BadCell(TOO_LARGE)
+            raise BadCell(say("is larger than {most:,} bytes", most=MAXIMUM_IMAGE_BYTES))
         size = {"height": self._layout.height, "width": self._layout.width}
         return read_image(data, **size, keep_picture=self._keeps)
 

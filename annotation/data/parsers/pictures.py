@@ -1,6 +1,8 @@
 """One encoded image: the grey values that are learned from, and a picture in colour for people to look at."""
 
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from io import BytesIO
 
 import numpy as np
@@ -26,7 +28,7 @@ QUALITIES = (80, 60, 40)
 # Three times as fast as the library's own choice, for a sixth more bytes.
 EFFORT = 1
 NOT_AN_IMAGE = say("is not a readable PNG, JPEG or WebP image")
-TOO_LARGE = say("is larger than an image may be")
+TOO_LARGE = say("has more than {most:,} pixels", most=MAXIMUM_PIXELS)
 NOT_EIGHT_BIT = say("has more than eight bits a colour")
 
 
@@ -39,6 +41,17 @@ def read_image(
     camera's turn is undone. How many pixels there are is checked before one is unpacked. Of several frames the first
     is read. No picture is made of an image that the grey values show as it is.
     """
+    with upright_image(data) as image:
+        grey = image.convert("L")
+        fitting = grey if grey.size == (width, height) else grey.resize((width, height), Image.Resampling.BOX)
+        pixels: NDArray[np.uint8] = np.asarray(fitting, dtype=np.uint8)
+        is_shown = image.mode in GREY_MODES and image.size == (width, height)
+        return pixels, picture_of(image) if keep_picture and not is_shown else None
+
+
+@contextmanager
+def upright_image(data: bytes) -> Iterator[Image.Image]:
+    """Open an image as its camera was held, once its size is known to be bearable; what is wrong with it is named."""
     try:
         if webp_pixels(data) > MAXIMUM_PIXELS:
             raise BadCell(TOO_LARGE)
@@ -48,11 +61,7 @@ def read_image(
             if image.mode not in EIGHT_BIT_MODES:
                 raise BadCell(NOT_EIGHT_BIT)
             ImageOps.exif_transpose(image, in_place=True)
-            grey = image.convert("L")
-            fitting = grey if grey.size == (width, height) else grey.resize((width, height), Image.Resampling.BOX)
-            pixels: NDArray[np.uint8] = np.asarray(fitting, dtype=np.uint8)
-            is_shown = image.mode in GREY_MODES and image.size == (width, height)
-            return pixels, picture_of(image) if keep_picture and not is_shown else None
+            yield image
     except BadCell:
         raise
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):

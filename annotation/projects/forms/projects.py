@@ -12,6 +12,7 @@ from annotation.choices.gates import GATES, NoisyGate, SampledGate
 from annotation.choices.preset import Preset
 from annotation.choices.presets import broken_rules
 from annotation.choices.question_plan import QuestionPlan
+from annotation.errors import InvalidConfiguration
 from annotation.gates.gate_plan import EXAMPLE_TEXT
 from annotation.models import (
     Arrival,
@@ -21,6 +22,7 @@ from annotation.models import (
     PrivacyUnit,
     UpdatePolicy,
 )
+from annotation.questions.guideline_text import refuse_pictures_of_others
 from annotation.wording import told
 from privacy.choices import Kind
 from privacy.normalizers import Normalizer, normalize_text
@@ -148,6 +150,15 @@ class ProjectForm(forms.Form):
     )
     basic = ("name", "question", "classes", "data_kind", "columns", "image_height", "image_width", "guidelines")
     budgets = ("pool_epsilon", "pool_delta", "labels_epsilon")
+
+    def clean_guidelines(self) -> str:
+        """Refuse a picture of another site; what a copy brings is added to the new project later."""
+        text: str = self.cleaned_data["guidelines"]
+        try:
+            refuse_pictures_of_others(text, None)
+        except InvalidConfiguration as refusal:
+            raise forms.ValidationError(told(str(refusal))) from None
+        return text
 
     def __init__(self, *args: Any, preset: Preset, **kwargs: Any) -> None:
         kwargs.setdefault("initial", dict(preset.defaults))

@@ -30,6 +30,7 @@ from annotation.models import (
 from annotation.people.services.members import add_member
 from annotation.populations import services as memberships
 from annotation.projects.services import answers_accounts
+from annotation.questions.services.guideline_pictures import bring_guideline_pictures
 from privacy.choices import Kind
 from privacy.models import Population
 from privacy.services import ledger
@@ -110,6 +111,7 @@ def create_project(
             document=configurations.document_of(values),
         )
         add_member(project=project, user=owner, role=Role.MANAGER)
+        bring_guideline_pictures(project=project, by=owner)
         if project.arrival == Arrival.STREAM:
             streams.open_stream(project=project)
         if population is not None:

@@ -10,8 +10,12 @@ from annotation.choices.choice_fields import named_field
 from annotation.choices.person_limits import BINDS_RECORDS, PersonLimits
 from annotation.choices.question_plan import QuestionPlan
 from annotation.choices.secrecy import BINDING_LIMITS
+from annotation.errors import InvalidConfiguration
 from annotation.models import Project
 from annotation.questions.forms.declared import DeclaredForm
+from annotation.questions.guideline_text import refuse_pictures_of_others
+from annotation.questions.services.guideline_pictures import LONGEST_DESCRIPTION, names_of_pictures
+from annotation.wording import told
 from privacy.choices import Choice
 
 MAX_EXAMPLES = 40
@@ -29,6 +33,22 @@ class LabellingForm(DeclaredForm):
         answered = ("confirm_answers", "skips_to_set_aside")
         self.initial = {**self.initial, **{name: getattr(project, name) for name in answered}}
         self.fields = {**{name: named_field(QuestionPlan, name) for name in answered}, **self.fields}
+
+
+class PictureForm(forms.Form):
+    """A picture for the guidelines, with the words that stand for it."""
+
+    file = forms.FileField(
+        label=_("Picture"),
+        max_length=200,
+        widget=forms.FileInput(attrs={"accept": "image/png, image/jpeg, image/webp"}),
+        help_text=_("PNG, JPEG or WebP. Never take one from the pool: pictures are shown to all."),
+    )
+    description = forms.CharField(
+        max_length=LONGEST_DESCRIPTION,
+        label=_("What it shows"),
+        help_text=_("Read out to those who cannot see it."),
+    )
 
 
 class GuidelinesForm(forms.Form):
@@ -51,7 +71,17 @@ class GuidelinesForm(forms.Form):
 
     def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self._project = project
         self._classes = [str(name) for name in project.classes]
+
+    def clean_text(self) -> str:
+        """Refuse a picture that is not the project's, naming its line."""
+        text: str = self.cleaned_data["text"]
+        try:
+            refuse_pictures_of_others(text, names_of_pictures(self._project))
+        except InvalidConfiguration as refusal:
+            raise forms.ValidationError(told(str(refusal))) from None
+        return text
 
     def clean_examples(self) -> list[dict[str, Any]]:
         """Read the examples, naming the line that cannot be read."""

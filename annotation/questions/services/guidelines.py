@@ -7,6 +7,8 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
 from annotation.models import Guidelines, Membership, Project, Role
+from annotation.questions.guideline_text import refuse_pictures_of_others
+from annotation.questions.services.guideline_pictures import names_of_pictures
 
 
 def save_guidelines(
@@ -15,6 +17,7 @@ def save_guidelines(
     """Store a new version; the same words again are the version that stands."""
     with transaction.atomic():
         locked = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+        refuse_pictures_of_others(text, names_of_pictures(locked))
         current = current_guidelines(locked)
         if (current.text, current.examples) == (text, list(examples)):
             return current

@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
@@ -15,12 +15,13 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
 from annotation.access import managed_project
-from annotation.data.services.pixels import ImageAhead, image_ahead, shown_image
+from annotation.data.services.pixels import ImageAhead, image_ahead
 from annotation.models import Project, Query, QueryState
 from annotation.models.marks import SavedView, Tag
 from annotation.people.identity import note_nothing, person_of
 from annotation.questions import browsing, conversations
 from annotation.questions.forms.browsing import ChosenForm, QuestionFilter, ReplyForm, ViewForm
+from annotation.questions.images import readable_image
 from annotation.questions.report_selectors import may_read_questions
 from annotation.questions.services import assigning, conversing, saved_views
 from annotation.questions.services.changing import Change, change_chosen
@@ -212,13 +213,7 @@ def reply(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
 @never_cache
 def asked_image(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
     """The image of a question, for a manager who may read what it shows."""
-    project = managed_project(request, slug)
-    asked = browsing.asked_questions(project).filter(emptied=False).select_related("record__dataset")
-    query = get_object_or_404(asked, pk=query_id)
-    if not may_read_questions(project, request.user) or query.record is None or not query.record.dataset.pixels:
-        raise Http404
-    image = shown_image(query.record)
-    return HttpResponse(image.content, content_type=image.content_type)
+    return readable_image(request, managed_project(request, slug), query_id)
 
 
 def _image_ahead(query: Query) -> ImageAhead:

@@ -21,14 +21,16 @@ from django_htmx.http import HttpResponseClientRedirect, HttpResponseClientRefre
 
 from annotation import selectors
 from annotation.choices.suggestions import suggests
-from annotation.data.services.pixels import ImageAhead, image_ahead, shown_image
+from annotation.data.services.pixels import ImageAhead, image_ahead
 from annotation.errors import NotMember
 from annotation.gates import receipts
 from annotation.models import Assignment, Project, QuestionKind, ReportKind
 from annotation.questions import answers, work_limits
 from annotation.questions.class_list import is_many
 from annotation.questions.forms.labels import CommentForm, FlagForm, LabelForm, SkipForm
+from annotation.questions.images import held_image
 from annotation.questions.services import guidelines, labels, queue, reports, undoing
+from annotation.questions.services.guideline_pictures import shown_pictures
 from annotation.questions.views import label_parts
 from annotation.questions.views.participations import end_of_task
 
@@ -58,7 +60,7 @@ def label(request: HttpRequest, slug: str) -> HttpResponse:
     """The question the person holds, else the next one, else why there is none."""
     is_waiting = request.htmx and request.GET.get("shown") == queue.QueueState.NOT_MEMBER  # type: ignore[attr-defined]
     try:
-        project = _desk(request, slug)
+        project = desk_of(request, slug)
     except (Http404, NotMember) as refusal:
         # The same words whether there is such a project or not; somebody with another role knows that there is.
         told = {"reason": str(refusal) if isinstance(refusal, NotMember) else ""}
@@ -79,7 +81,7 @@ def submit(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
     form = LabelForm(request.POST, project=project)
     if not form.is_valid():
         # What is ticked stays ticked, and what was answered before can still be taken back.
-        last = answers.last_done(_desk(request, project.slug))
+        last = answers.last_done(desk_of(request, project.slug))
         return _next_question(request, project, problem=_first_error(form), last=last, earlier=form.ticked)
     choice = form.cleaned_data["choice"]
     labels.submit_label(assignment=assignment, choice=choice, key=form.cleaned_data["key"])
@@ -118,7 +120,7 @@ def flag(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
     notice = _("Reported. Nobody is asked about it before a manager has looked.")
     if kind == ReportKind.BROKEN:
         notice = _("Reported. A manager sees it.")
-    last = answers.last_done(_desk(request, project.slug))
+    last = answers.last_done(desk_of(request, project.slug))
     return _next_question(request, project, last=last, notice=notice)
 
 
@@ -135,7 +137,7 @@ def comment(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
     reports.comment_on(assignment=assignment, comment=form.cleaned_data["comment"])
     if not request.htmx:  # type: ignore[attr-defined]
         return _see_other(project)
-    last = answers.last_done(_desk(request, project.slug))
+    last = answers.last_done(desk_of(request, project.slug))
     return _next_question(request, project, last=last, notice=_("Your comment is with the managers."))
 
 
@@ -143,12 +145,12 @@ def comment(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
 @require_POST
 def undo(request: HttpRequest, slug: str) -> HttpResponse:
     """Take back the last answer, skip or flag and show its question again."""
-    project = _desk(request, slug)
+    project = desk_of(request, slug)
     undone = undoing.undo_last(project=project, user=request.user)  # type: ignore[arg-type]
     earlier = selectors.earlier_choice(undone)
     if not request.htmx:  # type: ignore[attr-defined]
         return _see_other(project)
-    last = answers.last_done(_desk(request, slug))
+    last = answers.last_done(desk_of(request, slug))
     return _next_question(request, project, last=last, earlier=earlier)
 
 
@@ -156,7 +158,7 @@ def undo(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 def read_guidelines(request: HttpRequest, slug: str) -> HttpResponse:
     """Show guidelines that changed, and note that the person has seen them."""
-    project = _desk(request, slug)
+    project = desk_of(request, slug)
     guidelines.mark_guidelines_seen(project=project, user=request.user)  # type: ignore[arg-type]
     if not request.htmx:  # type: ignore[attr-defined]
         return _see_other(project, "?guidelines=open#guidelines")
@@ -166,7 +168,7 @@ def read_guidelines(request: HttpRequest, slug: str) -> HttpResponse:
 @annotator_page
 def why(request: HttpRequest, slug: str) -> HttpResponse:
     """Say why the person is shown what they are shown, and what it cannot tell about anybody."""
-    project = _desk(request, slug)
+    project = desk_of(request, slug)
     template = "annotation/_why.html" if request.htmx else "annotation/why.html"  # type: ignore[attr-defined]
     return render(request, template, {"project": project, "receipt": receipts.receipt_of(project)})
 
@@ -175,14 +177,11 @@ def why(request: HttpRequest, slug: str) -> HttpResponse:
 def question_image(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
     """The image a question is about."""
     mine = selectors.assignments_of(request.user).select_related("query")
-    query = get_object_or_404(mine, pk=assignment_id).query
-    if query.record_id is None or not (record := selectors.asked_record(query)).dataset.pixels:
-        raise Http404
-    image = shown_image(record)
-    return HttpResponse(image.content, content_type=image.content_type)
+    return held_image(get_object_or_404(mine, pk=assignment_id))
 
 
-def _desk(request: HttpRequest, slug: str) -> Any:
+def desk_of(request: HttpRequest, slug: str) -> Any:
+    """Return the project whose questions the person is asked; any other is not there."""
     project: Any = get_object_or_404(selectors.desks_of(request.user), slug=slug)
     if not project.is_annotator:
         raise NotMember(_("Only annotators of this project are asked. Its manager can make you one."))
@@ -278,7 +277,7 @@ def _empty(request: HttpRequest, project: Project, notice: str = "") -> HttpResp
     state = queue.queue_state(project=project, user=request.user)  # type: ignore[arg-type]
     if request.GET.get("shown") == state:
         return HttpResponse(status=HTTPStatus.NO_CONTENT)
-    desk = _desk(request, project.slug)
+    desk = desk_of(request, project.slug)
     context = {
         "project": project,
         "state": str(state),
@@ -301,7 +300,9 @@ def _page(request: HttpRequest, context: dict[str, Any], status: int) -> HttpRes
     part = bool(request.htmx)  # type: ignore[attr-defined]
     if not part or context.get("with_guidelines"):
         project = context["project"]
-        context |= label_parts.guidelines_parts(project, guidelines.current_guidelines(project))
+        standing = guidelines.current_guidelines(project)
+        pictures = shown_pictures(project, standing.text, view="annotation:told_picture")
+        context |= label_parts.guidelines_parts(project, standing, pictures)
         if sent_back := getattr(project, "sent_back", 0):
             context["sent_back"] = sent_back
         finds_classes = answers.label_type(project).finds_classes

@@ -24,7 +24,7 @@ from annotation.models import Guidelines, Project, QuestionKind
 from annotation.questions.answers import answer_names, counting_places, label_type, places_in
 from annotation.questions.class_list import is_many, listed_classes
 from annotation.questions.forms.labels import FLAGS, SKIP_REASONS
-from annotation.questions.guideline_text import guidelines_html
+from annotation.questions.guideline_text import ShownPicture, guidelines_html
 
 # The last is for the eleventh step of a scale.
 KEYS = "1234567890-"
@@ -169,11 +169,11 @@ def list_of(project: Project) -> dict[str, Any]:
     return {"class_list": groups, "classes_mark": mark_of(project.classes, looks, into)}
 
 
-def guidelines_parts(project: Project, shown: Guidelines) -> dict[str, Any]:
+def guidelines_parts(project: Project, shown: Guidelines, pictures: tuple[ShownPicture, ...]) -> dict[str, Any]:
     """Return what the part of a page needs that shows a version, stored or not."""
     return {
         "guidelines": shown,
-        "guidelines_shown": guidelines_html(shown.text, _("Guidelines")),
+        "guidelines_shown": guidelines_html(shown.text, _("Guidelines"), pictures),
         "examples": [example | {"class": project.classes[example["choice"]]} for example in shown.examples],
     }
 

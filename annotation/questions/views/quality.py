@@ -18,11 +18,11 @@ from annotation.people.identity import note_nothing, person_of
 from annotation.questions import quality as presenters
 from annotation.questions.answers import answer_name, label_type
 from annotation.questions.forms.quality import ChecksForm, QualityForm
+from annotation.questions.images import image_response
 from annotation.questions.machine_sheet import machine_sheet
 from annotation.questions.reviewing import waiting_for_review
 from annotation.questions.services import comparing, gold, labelling
 from annotation.questions.suggestion_effect import effect_of
-from annotation.questions.views.review import image_of
 
 CHECKS_AT_ONCE = 50
 
@@ -93,7 +93,7 @@ def checks(request: HttpRequest, slug: str) -> HttpResponse:
 def check_image(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
     """The image a hidden check is about."""
     found = Query.objects.filter(project=managed_project(request, slug), state=QueryState.GOLD)
-    return image_of(get_object_or_404(found.select_related("record__dataset"), pk=query_id))
+    return image_response(get_object_or_404(found.select_related("record__dataset"), pk=query_id).record)
 
 
 @login_required

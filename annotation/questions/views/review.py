@@ -5,7 +5,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -14,7 +14,6 @@ from django.views.decorators.http import require_POST
 
 from annotation import selectors
 from annotation.access import CLOSED, READING, refuse_if_closed
-from annotation.data.services.pixels import shown_image
 from annotation.models import Oracle, Project, Query, QueryState
 from annotation.people.identity import note_nothing, person_of
 from annotation.questions import quality, reviewing
@@ -22,8 +21,10 @@ from annotation.questions.answers import answer_name, label_type, places_in
 from annotation.questions.forms.answers import NONE_BOX
 from annotation.questions.forms.labels import CommentForm
 from annotation.questions.forms.quality import SettleForm
+from annotation.questions.images import reviewed_image
 from annotation.questions.services import guidelines, review
 from annotation.questions.services import reviewing as decisions
+from annotation.questions.services.guideline_pictures import shown_pictures
 from annotation.questions.views import label_parts
 
 
@@ -45,6 +46,8 @@ def review_queue(request: HttpRequest, slug: str) -> HttpResponse:
     # What can only be read is leased to nobody.
     held = None if closed else decisions.claim_review(project=project, person=person)
     undoable = None if closed else reviewing.undoable_review(project, person)
+    standing = guidelines.current_guidelines(project)
+    pictures = shown_pictures(project, standing.text, view="annotation:guideline_picture")
     context: dict[str, Any] = {
         "project": project,
         "manages": manages,
@@ -52,7 +55,7 @@ def review_queue(request: HttpRequest, slug: str) -> HttpResponse:
         "trusted": project.oracle == Oracle.TRUSTED,
         "progress": reviewing.progress_of(project),
         "undoable": undoable and undoable.get_state_display(),
-        **label_parts.guidelines_parts(project, guidelines.current_guidelines(project)),
+        **label_parts.guidelines_parts(project, standing, pictures),
     }
     if held is not None:
         context |= _sheet(project, held.query, manages=manages)
@@ -88,17 +91,7 @@ def _sent(project: Project, choice: int) -> list[Any]:
 @never_cache
 def review_image(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
     """The image a question that waits for review is about."""
-    found = reviewing.queue_of(_project(request, slug), person_of(request)).select_related("record__dataset")
-    return image_of(get_object_or_404(found, pk=query_id))
-
-
-def image_of(query: Query) -> HttpResponse:
-    """Return the image a question is about, where it is about one."""
-    record = query.record
-    if record is None or not record.dataset.pixels:
-        raise Http404
-    image = shown_image(record)
-    return HttpResponse(image.content, content_type=image.content_type)
+    return reviewed_image(request, _project(request, slug), query_id)
 
 
 @login_required

@@ -287,7 +287,7 @@ def upload(project: str, file: Path, site: Site, watch: bool, most_epsilon: floa
     if most_epsilon is not None:
         given["most_epsilon"] = repr(most_epsilon)
     with click.progressbar(length=file.stat().st_size, label=file.name, file=sys.stderr) as bar:
-        answer = send_file(site, project, file, given, bar.update)
+        answer = send_file(site, f"projects/{quoted(project)}/datasets", file, given, bar.update)
     if answer["charge"]:
         click.echo(f"charged: epsilon {answer['charge']['epsilon']:g}, delta {answer['charge']['delta']:g}")
     click.echo(f"job {answer['job']['id']}")

@@ -31,6 +31,7 @@ from dpal.rest_documents import (
     EntryOut,
     EvidenceOut,
     ForgettingOut,
+    GuidelinePictureOut,
     HeardIn,
     InclusionOut,
     JobOut,
@@ -99,7 +100,9 @@ class Rest:
 
     def upload_dataset(self, slug: str, file: Path, fields: Mapping[str, str]) -> DatasetOut:
         """Upload a file; a job reads it."""
-        return cast("DatasetOut", upload(self.site, slug, file, fields, lambda sent: None))
+        return cast(
+            "DatasetOut", upload(self.site, f"projects/{quoted(str(slug))}/datasets", file, fields, lambda sent: None)
+        )
 
     def list_datasets(self, slug: str) -> Iterator[DatasetOut]:
         """Uploads of a project."""
@@ -129,6 +132,10 @@ class Rest:
         """Give a question back."""
         self.site.call("POST", f"assignments/{quoted(str(assignment_id))}/skip", body=body, key=key)
 
+    def get_assignment_image(self, assignment_id: str) -> Iterator[bytes]:
+        """The image of a question that the caller holds or held."""
+        return self.site.streamed(f"assignments/{quoted(str(assignment_id))}/image")
+
     def export_labels(
         self,
         slug: str,
@@ -138,6 +145,23 @@ class Rest:
     ) -> Iterator[bytes]:
         """Every answer as a file, streamed."""
         return self.site.streamed(f"projects/{quoted(str(slug))}/labels", query={"format": format_, "history": history})
+
+    def list_guideline_pictures(self, slug: str) -> list[GuidelinePictureOut]:
+        """Pictures of the guidelines."""
+        return cast(
+            "list[GuidelinePictureOut]", self.site.call("GET", f"projects/{quoted(str(slug))}/guidelines/pictures")
+        )
+
+    def add_guideline_picture(self, slug: str, file: Path, fields: Mapping[str, str]) -> GuidelinePictureOut:
+        """Keep a picture for the guidelines, without its metadata."""
+        return cast(
+            "GuidelinePictureOut",
+            upload(self.site, f"projects/{quoted(str(slug))}/guidelines/pictures", file, fields, lambda sent: None),
+        )
+
+    def delete_guideline_picture(self, slug: str, digest: str) -> None:
+        """Delete a picture that the guidelines do not show."""
+        self.site.call("DELETE", f"projects/{quoted(str(slug))}/guidelines/pictures/{quoted(str(digest))}")
 
     def list_questions(
         self,
@@ -176,6 +200,10 @@ class Rest:
                 },
             ),
         )
+
+    def get_question_image(self, slug: str, query_id: str) -> Iterator[bytes]:
+        """The image of a question, for managers who may read what questions show."""
+        return self.site.streamed(f"projects/{quoted(str(slug))}/questions/{quoted(str(query_id))}/image")
 
     def change_questions(self, slug: str, body: ChangeIn, *, key: str = "") -> ChangedOut:
         """Do something with several questions at once."""
@@ -236,6 +264,10 @@ class Rest:
     def claim_review(self, slug: str, *, key: str = "") -> ReviewOut | None:
         """Claim the next question to review; 204 when none waits."""
         return cast("ReviewOut | None", self.site.call("POST", f"projects/{quoted(str(slug))}/reviews", key=key))
+
+    def get_review_image(self, slug: str, query_id: str) -> Iterator[bytes]:
+        """The image of a question that waits for the caller's review."""
+        return self.site.streamed(f"projects/{quoted(str(slug))}/reviews/{quoted(str(query_id))}/image")
 
     def undo_review(self, slug: str, *, key: str = "") -> None:
         """Take the caller's last decision back; its question is what they claim next."""

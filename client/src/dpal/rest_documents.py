@@ -352,6 +352,19 @@ class ForgettingOut(TypedDict):
     finished_at: str | None
 
 
+class GuidelinePictureIn(TypedDict):
+    description: str
+
+
+class GuidelinePictureOut(TypedDict):
+    digest: str
+    description: str
+    width: int
+    height: int
+    markdown: str
+    added_at: str
+
+
 class HeardIn(TypedDict):
     annotator: str
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dpal.errors import DpalError
-from dpal.site import Site, quoted
+from dpal.site import Site
 
 
 class Form:
@@ -53,7 +53,7 @@ class Form:
         self._file.close()
 
 
-def upload(site: Site, project: str, file: Path, fields: Mapping[str, str], sent: Callable[[int], None]) -> Any:
+def upload(site: Site, path: str, file: Path, fields: Mapping[str, str], sent: Callable[[int], None]) -> Any:
     """Send a file and return what the site says of it; `sent` is told how many bytes went out."""
     try:
         form = Form(fields, file, sent)
@@ -62,6 +62,6 @@ def upload(site: Site, project: str, file: Path, fields: Mapping[str, str], sent
     try:
         # Under a key: an answer that got lost on the way may be asked for again.
         headers = {"Content-Type": form.content_type, "Idempotency-Key": str(uuid.uuid4())}
-        return site.post(f"projects/{quoted(project)}/datasets", headers=headers, data=form)
+        return site.post(path, headers=headers, data=form)
     finally:
         form.close()

@@ -44,3 +44,26 @@ def test_a_route_without_a_method_would_be_noticed():
 )
 def test_types_are_those_of_the_schema(schema, wanted):
     assert typed_client._type(schema) == wanted
+
+
+class Recorder:
+    """A site that answers nothing and remembers what it was sent."""
+
+    def post(self, path, *, headers, data):
+        self.path, self.headers, self.data = path, headers, data.read() + data.read() + data.read()
+        return {}
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("upload_dataset", "projects/a%20b/datasets"), ("add_guideline_picture", "projects/a%20b/guidelines/pictures")],
+)
+def test_a_file_goes_to_the_route_of_its_method(tmp_path, method, path):
+    file = tmp_path / "a.png"
+    file.write_bytes(b"as it is")
+    site = Recorder()
+    getattr(Rest(site), method)("a b", file, {"description": "grey"})
+    assert site.path == path
+    assert b"as it is" in site.data
+    assert b"grey" in site.data
+    assert site.headers["Idempotency-Key"]

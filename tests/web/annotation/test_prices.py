@@ -39,6 +39,8 @@ FREE = """
     annotation:crowd_done annotation:crowd_links annotation:drop_view
     annotation:change_study annotation:connect_platform annotation:give_bonuses annotation:judge_submission
     annotation:settle_bonuses annotation:studies
+    annotation:add_guideline_picture annotation:drop_guideline_picture
+    api:add_guideline_picture api:delete_guideline_picture
     annotation:keep_view api:change_questions api:drop_view api:keep_view
     annotation:reply annotation:write_back api:comment_on_assignment api:mark_comments_heard api:mark_comments_read
     api:write_comment

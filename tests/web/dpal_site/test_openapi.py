@@ -20,26 +20,28 @@ from hypothesis import seed as seeded
 from schemathesis.core.failures import Failure, FailureGroup
 from schemathesis.specs.openapi import checks
 
+from annotation.choices.class_changes import FurtherClass
 from annotation.data.services import forgetting
-from annotation.models import Assignment, Job, Role
+from annotation.models import Assignment, Job, Picture, Role
 from annotation.people.services import members, tokens
 from annotation.people.services.tokens import Scope
 from annotation.populations import services as populations
 from annotation.projects.configuration_file import file_of
+from annotation.projects.services import classes
 from annotation.questions import reviewing
-from annotation.questions.services import conversing, labels, saved_views
+from annotation.questions.services import conversing, guideline_pictures, labels, saved_views
 from annotation.questions.services import reviewing as decisions
 from dpal_site.wsgi import application
 from learner.releases.services import channels
 from tests import learning, streaming, studies
 from tests.counting import new_counter
-from tests.factories import make_user, write_settings
+from tests.factories import a_png, make_project, make_records, make_user, write_settings
 from tests.fuzzing import TIMES, fuzz
 from tests.studies import connect, open_paid_crowd, open_study
 
 pytestmark = pytest.mark.django_db(transaction=True)
 REQUESTS_PER_ROUTE = 4
-ROUTES = 69
+ROUTES = 77
 # Routes that the scope for reading projects opens.
 READ_WITH_PROJECTS = tuple(
     f"/api/v1/{path}"
@@ -49,6 +51,7 @@ READ_WITH_PROJECTS = tuple(
         "projects/{slug}/next-step",
         "projects/{slug}/studies",
         "projects/{slug}/studies/{study_id}",
+        "projects/{slug}/guidelines/pictures",
         "projects/{slug}/configuration",
         "projects/{slug}/configuration/file",
         "projects/{slug}/configuration/differences/{other}",
@@ -82,6 +85,7 @@ class Site:
     secret: str
     population: Any
     crowd: Any
+    pictured: Any
     asked: bool = False
 
     def ask(self, case: Any, *, secret: str | None = None, **changes: dict[str, Any]) -> int:
@@ -98,10 +102,11 @@ class Site:
     def real_path(self, operation: Any) -> dict[str, str]:
         """Return path parameters that name something."""
         known: dict[str, Callable[[], str]] = {
-            "slug": lambda: self.place(operation).slug,
+            "slug": lambda: self.named(operation.path).slug,
             "study_id": lambda: str(self.crowd.crowd_studies.first().pk),
             "job_id": lambda: str(Job.objects.filter(project=self.project).first().pk),
-            "assignment_id": self.claimed,
+            "assignment_id": lambda: self.claimed(self.named(operation.path)),
+            "digest": self.drawn,
             "other": lambda: self.stream.slug,
             "population": lambda: self.population.slug,
             # What is taken back is not what other routes are asked about.
@@ -110,15 +115,9 @@ class Site:
             "before": lambda: "1",
             "channel": self.moved,
             "view_id": self.kept,
-            "query_id": self.answered if "/reviews/" in operation.path else self.commented,
+            "query_id": lambda: self.question_in(operation.path),
         }
         return {one.name: known[one.name]() for one in operation.path_parameters}
-
-    def place(self, operation: Any) -> Any:
-        """Return the project that a route is asked about."""
-        if "/studies" in operation.path:
-            return self.crowd
-        return self.stream if operation.path.endswith("/records") else self.project
 
     def about_studies(self) -> dict[str, Any]:
         """Return sound bodies of studies: somebody waits, bonuses may be given, and some are unclear."""
@@ -145,6 +144,12 @@ class Site:
         kept = saved_views.keep_view(project=self.project, owner=self.person, name="mine", chosen={}, shared=False)
         return str(kept.pk)
 
+    def question_in(self, path: str) -> str:
+        """Return a question that a route has something to say of."""
+        if path.endswith("/image"):
+            return self.answered(self.pictured) if "/reviews/" in path else str(self.pictured.queries.first().pk)
+        return self.answered(self.project) if "/reviews/" in path else self.commented()
+
     def commented(self) -> str:
         """Return a question that the person was asked and said something of."""
         turn = Assignment.objects.filter(project=self.project, annotator=self.person).order_by("created_at").first()
@@ -153,24 +158,46 @@ class Site:
         conversing.write_back(assignment=turn, text="blurred")
         return str(turn.query_id)
 
-    def answered(self) -> str:
+    def answered(self, project: Any) -> str:
         """Return a question that waits for review."""
-        write_settings(self.project, reviewed="all")
-        waiting = reviewing.queue_of(self.project, self.person)
+        write_settings(project, reviewed="all")
+        waiting = reviewing.queue_of(project, self.person)
         if not waiting.exists():
-            turn = learning.queue.claim_next(project=self.project, user=self.person)
+            turn = learning.queue.claim_next(project=project, user=self.person)
             labels.submit_label(assignment=turn, choice=0)
         return str(waiting.first().pk)
 
-    def claimed(self) -> str:
+    def named(self, path: str) -> Any:
+        """Return the project that a route is asked about."""
+        if "/studies" in path:
+            return self.crowd
+        by_ending = {"/records": self.stream, "/image": self.pictured}
+        return next((found for ending, found in by_ending.items() if path.endswith(ending)), self.project)
+
+    def drawn(self) -> str:
+        """Return a picture of the guidelines."""
+        add = guideline_pictures.add_guideline_picture
+        return str(add(project=self.project, data=a_png(), description="grey", by=self.person).digest)
+
+    def claimed(self, project: Any) -> str:
         """Return a question leased to the person."""
-        assignment = learning.queue.claim_next(project=self.project, user=self.person)
+        assignment = learning.queue.claim_next(project=project, user=self.person)
         return str(assignment.pk) if assignment else str(uuid4())
+
+    def merges(self, *, into: str, taken: bool) -> dict[str, Any]:
+        """Return what a merge and its taking back say of one more class; what is taken back was merged before."""
+        about = {"name": f"class {uuid4()}", "known_beforehand": True}
+        further = FurtherClass(str(about["name"]))
+        classes.add_class(project=self.project, further=further, known_beforehand=True, actor=self.person)
+        if taken:
+            classes.merge_class(project=self.project, name=further.name, into=into, known_beforehand=True)
+        return {"/merges": about | {"into": into}, "/merges/back": {"name": further.name}}
 
     def sound(self, operation: Any) -> Any:
         """Return a request to a route that must succeed."""
         bodies: dict[str, Any] = {
             "/projects": file_of(self.project),
+            "/pictures": {"file": a_png(), "description": "grey"},
             "/datasets": {"file": b"text\nhello\n", "text_column": "text"},
             "/records": {"records": streaming.rows(2, seed=1)},
             "/questions/changes": {"action": "tag", "questions": [1], "tag": "look"},
@@ -200,16 +227,18 @@ class Site:
             "/forgettings": {"contributor": "anna"},
             "/forgettings/preview": {"contributor": "anna"},
         }
+        if operation.path.endswith(("/merges", "/merges/back")):
+            bodies |= self.merges(into=str(self.project.classes[0]), taken=operation.path.endswith("/back"))
         if "/studies" in operation.path:
             bodies = self.about_studies()
             if operation.path.endswith("/bonuses"):
                 self.crowd.crowd_studies.first().bonus_sheets.all().delete()
         if operation.path.endswith("/reviews/undo"):
-            decisions.skip_review(project=self.project, person=self.person, query_id=int(self.answered()))
+            decisions.skip_review(project=self.project, person=self.person, query_id=int(self.answered(self.project)))
         made = {"path_parameters": self.real_path(operation)}
         for ending, body in bodies.items():
             if operation.method in ("post", "patch") and operation.path.endswith(ending):
-                kind = "multipart/form-data" if ending == "/datasets" else "application/json"
+                kind = "multipart/form-data" if ending in ("/datasets", "/pictures") else "application/json"
                 made |= {"body": body, "media_type": kind}
         return operation.Case(**made)
 
@@ -240,7 +269,14 @@ def site() -> Site:
     crowd = open_paid_crowd(person)
     connect(crowd, person)
     open_study(crowd, person, places=1000, reward_cents=1)
-    return Site(person, project, stream, secret, common, crowd)
+    pictured = make_project(owner=person, data_kind="image", image_height=2, image_width=3)
+    for role in (Role.MANAGER, Role.ANNOTATOR):
+        members.add_member(project=pictured, user=person, role=role)
+    records = make_records(pictured, rows=2, pixels="pixels.npy")
+    for record in records:
+        Picture.objects.create(record=record, width=3, height=2, content=b"as kept")
+    learning.queue.open_queries(project=pictured, round_number=1, record_ids=[record.pk for record in records])
+    return Site(person, project, stream, secret, common, crowd, pictured)
 
 
 def operations(app: Any = application) -> list[Any]:
@@ -256,7 +292,9 @@ def not_fitting(operation: Any) -> dict[str, dict[str, Any]]:
     for name in ("limit", "format", "kind", "size", "records", "flag", "unread"):
         if name in names:
             return {"query": {name: "no such"}}
-    return {"body": {"texts": [], "contributor": ""}} if operation.body else {"path_parameters": {"job_id": "none"}}
+    if operation.body:
+        return {"body": {"texts": [], "contributor": ""}}
+    return {"path_parameters": {"job_id": "none", "assignment_id": "none"}}
 
 
 def leading_nowhere(operation: Any) -> dict[str, dict[str, Any]]:

@@ -118,6 +118,9 @@ PAGES = {
     "annotation:second_manager": MANAGERS,
     "annotation:labelling": MANAGERS,
     "annotation:guidelines": MANAGERS,
+    "annotation:add_guideline_picture": MANAGERS,
+    "annotation:guideline_picture": REVIEWERS,
+    "annotation:drop_guideline_picture": MANAGERS,
     "annotation:reported": MANAGERS,
     "annotation:questions": MANAGERS,
     "annotation:change_questions": MANAGERS,
@@ -139,6 +142,7 @@ PAGES = {
     "annotation:submit": ANNOTATORS,
     "annotation:skip": ANNOTATORS,
     "annotation:read_guidelines": ONLY_ANNOTATORS,
+    "annotation:told_picture": ONLY_ANNOTATORS,
     "annotation:why": ONLY_ANNOTATORS,
     "annotation:flag": ANNOTATORS,
     "annotation:comment": ANNOTATORS,
@@ -259,6 +263,13 @@ ROUTES: dict[str, tuple[str, Scope]] = {
     "claim_review": (REVIEWERS, Scope.LABELS_WRITE),
     "undo_review": (REVIEWERS, Scope.LABELS_WRITE),
     "decide_review": (REVIEWERS, Scope.LABELS_WRITE),
+    # Of records that are images, which this one is not.
+    "get_assignment_image": ("L-------", Scope.LABELS_WRITE),
+    "get_question_image": ("L-------", Scope.LABELS_READ),
+    "get_review_image": ("L-------", Scope.LABELS_WRITE),
+    "list_guideline_pictures": (MANAGERS, Scope.PROJECTS_READ),
+    "add_guideline_picture": (MANAGERS, Scope.PROJECTS_WRITE),
+    "delete_guideline_picture": (MANAGERS, Scope.PROJECTS_WRITE),
     "list_questions": (MANAGERS, Scope.LABELS_READ),
     "change_questions": (MANAGERS, Scope.PROJECTS_WRITE),
     "list_views": (MANAGERS, Scope.LABELS_READ),
@@ -346,8 +357,9 @@ BODIES: dict[str, Any] = {
     "preview_forgetting_of": {"contributor": "nobody"},
     "forget_contributor": {"contributor": "nobody"},
 }
-# Routes that take a file instead.
-FILES = {"upload_dataset": ("more.csv", b"text\nhello\n")}
+# Routes that take a file instead, and what one of them asks for beside it.
+FILES = {"upload_dataset": ("more.csv", b"text\nhello\n"), "add_guideline_picture": ("a.png", b"none")}
+SENT = {"description": "blue"}
 
 
 def test_every_page_lets_in_whom_its_row_says() -> None:
@@ -392,7 +404,7 @@ def test_every_route_of_the_api_lets_in_whom_its_row_says() -> None:
         def sent(client: Client, person: str, name: str = name, method: str = method, to: Any = addresses) -> str:
             address = to[person]
             if name in FILES:
-                return outcome(undone(lambda: client.post(address, {"file": SimpleUploadedFile(*FILES[name])})))
+                return outcome(undone(lambda: client.post(address, SENT | {"file": SimpleUploadedFile(*FILES[name])})))
             return outcome(
                 undone(lambda: client.generic(method, address, json_body(name), content_type="application/json"))
             )

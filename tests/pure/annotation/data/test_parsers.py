@@ -510,10 +510,10 @@ def test_bad_images_in_an_archive_are_named_by_their_place():
         (4, "has a file name that leads out of the archive"),
         (7, "is not a readable PNG, JPEG or WebP image"),
         (8, "is not a readable PNG, JPEG or WebP image"),
-        (9, "is larger than an image may be"),
+        (9, "has more than 16,777,216 pixels"),
         (10, "is not a readable PNG, JPEG or WebP image"),
         (11, "has more than eight bits a colour"),
-        (13, "is larger than an image may be"),
+        (13, "is larger than 33,554,432 bytes"),
     ]
 
 

@@ -4,7 +4,16 @@ import re
 
 import pytest
 
-from annotation.questions.guideline_text import guidelines_html
+from annotation.errors import InvalidConfiguration
+from annotation.questions.guideline_text import (
+    ShownPicture,
+    guidelines_html,
+    pictures_in,
+    refuse_pictures_of_others,
+    snippet_of,
+)
+
+KNOWN = ShownPicture("0123456789abcdef", "/here/", 30, 20)
 
 
 def test_the_forms_are_there_and_lines_end_where_they_end():
@@ -32,6 +41,8 @@ def test_a_table_is_scrolled_by_keys_under_the_name_of_what_is_above_it():
         "<img src=x onerror=alert(1)>",
         "[text](javascript:alert(1))",
         "[text](https://elsewhere.example/)",
+        '![" onerror="alert(1)](picture:0123456789abcdef)',
+        "![<b>](picture:ffffffffffffffff)",
         "![text](https://elsewhere.example/x.png)",
         "![text][x]\n\n[x]: https://elsewhere.example/x.png",
         "<https://elsewhere.example/>",
@@ -42,8 +53,54 @@ def test_a_table_is_scrolled_by_keys_under_the_name_of_what_is_above_it():
     ],
 )
 def test_nothing_acts_as_html(hostile):
-    html = guidelines_html(f"# t\n\n{hostile}\n", "Guidelines")
+    html = guidelines_html(f"# t\n\n{hostile}\n", "Guidelines", (KNOWN,))
     tags = set(re.findall(r"<\s*([a-zA-Z0-9!]+)", html))
-    assert tags <= {"p", "h2", "h3", "div", "table", "thead", "tbody", "tr", "th", "td", "pre", "code", "br"}
+    assert tags <= {"p", "h2", "h3", "div", "table", "thead", "tbody", "tr", "th", "td", "pre", "code", "br", "img"}
     attributes = re.findall(r"<[^>]*?\s([a-z-]+)=", html)
-    assert set(attributes) <= {"class", "tabindex", "role", "aria-label", "dir"}
+    assert set(attributes) <= {
+        "class",
+        "tabindex",
+        "role",
+        "aria-label",
+        "dir",
+        "src",
+        "alt",
+        "width",
+        "height",
+        "loading",
+    }
+    assert set(re.findall(r'src="([^"]*)"', html)) <= {KNOWN.url}
+
+
+def test_a_picture_of_the_projects_own_is_shown_and_any_other_is_told_by_its_words():
+    shown = guidelines_html(
+        "Look: ![a *ripe* one](picture:0123456789abcdef) ![two <b>](picture:ffffffffffffffff)", "", (KNOWN,)
+    )
+    assert '<img src="/here/" alt="a ripe one" width="30" height="20" loading="lazy"> two &lt;b&gt;' in shown
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("![a](https://elsewhere.example/)", 1),
+        ("one\ntwo\nthree ![a](x)\n", 3),
+        ("# one\n\n- two\n- three\n\n  > four ![a](x.png)", 6),
+        ("| a | b |\n|---|---|\n| c | ![d](x) |", 3),
+        ("one\\\n![a](picture:0123)", 2),
+    ],
+)
+def test_the_line_of_a_picture_from_elsewhere_is_named(text, line):
+    with pytest.raises(InvalidConfiguration, match=f"^Line {line}: guidelines show no picture of another site"):
+        refuse_pictures_of_others(text, None)
+
+
+def test_names_are_looked_up_where_they_are_known():
+    text = snippet_of(KNOWN.name, "a [ripe] *one*")
+    assert pictures_in(f"`{text}`\n\n{text}") == {KNOWN.name}
+    assert 'alt="a [ripe] *one*"' in guidelines_html(text, "", (KNOWN,))
+    refuse_pictures_of_others(text, None)
+    refuse_pictures_of_others(text, {KNOWN.name})
+    with pytest.raises(InvalidConfiguration, match="Line 1: the project has no picture of that name"):
+        refuse_pictures_of_others(text, set())
+    with pytest.raises(InvalidConfiguration, match="Line 1: say between the brackets"):
+        refuse_pictures_of_others(f"![ ](picture:{KNOWN.name})", {KNOWN.name})

@@ -1,0 +1,85 @@
+"""REST routes of the pictures of a project's guidelines."""
+
+from datetime import datetime
+from typing import Any
+
+from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
+from ninja import Field, File, Form, Router, Schema, Status, UploadedFile
+
+from annotation.models import Role
+from annotation.people.identity import person_of
+from annotation.people.services.tokens import Scope
+from annotation.questions.guideline_text import NAME_LENGTH, snippet_of
+from annotation.questions.services import guideline_pictures as service
+from annotation.rest.base import project_for, require_scope
+from annotation.rest.idempotency import idempotent
+from annotation.rest.responses import write_responses
+
+router = Router()
+
+
+class GuidelinePictureIn(Schema):
+    """What stands for a picture where it cannot be seen."""
+
+    description: str = Field(min_length=1, max_length=service.LONGEST_DESCRIPTION)
+
+
+class GuidelinePictureOut(Schema):
+    """A picture of the guidelines, and what is written into them to show it."""
+
+    digest: str = Field(description="SHA-256 of the picture as it is kept, in hexadecimal digits.")
+    description: str
+    width: int
+    height: int
+    markdown: str
+    added_at: datetime
+
+
+@router.get(
+    "projects/{slug:slug}/guidelines/pictures", response=list[GuidelinePictureOut], summary="Pictures of the guidelines"
+)
+def list_guideline_pictures(request: HttpRequest, slug: str) -> Any:
+    require_scope(request, Scope.PROJECTS_READ)
+    return [_picture(one) for one in service.guideline_pictures(project_for(request, slug, Role.MANAGER))]
+
+
+@router.post(
+    "projects/{slug:slug}/guidelines/pictures",
+    response=GuidelinePictureOut,
+    summary="Keep a picture for the guidelines, without its metadata",
+    openapi_extra=write_responses(200, problems=(409, 503)),
+)
+@idempotent
+def add_guideline_picture(
+    request: HttpRequest, slug: str, file: File[UploadedFile], form: Form[GuidelinePictureIn]
+) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    project = project_for(request, slug, Role.MANAGER)
+    data = file.read(service.LARGEST_FILE + 1)
+    return _picture(
+        service.add_guideline_picture(project=project, data=data, description=form.description, by=person_of(request))
+    )
+
+
+@router.delete(
+    "projects/{slug:slug}/guidelines/pictures/{digest}",
+    response={204: None},
+    summary="Delete a picture that the guidelines do not show",
+)
+def delete_guideline_picture(request: HttpRequest, slug: str, digest: str) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    kept = service.guideline_pictures(project_for(request, slug, Role.MANAGER))
+    service.delete_guideline_picture(picture=get_object_or_404(kept, digest=digest))
+    return Status(204, None)
+
+
+def _picture(one: Any) -> dict[str, Any]:
+    return {
+        "digest": one.digest,
+        "description": one.description,
+        "width": one.width,
+        "height": one.height,
+        "markdown": snippet_of(one.digest[:NAME_LENGTH], one.description),
+        "added_at": one.added_at,
+    }
