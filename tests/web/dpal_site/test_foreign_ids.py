@@ -13,7 +13,7 @@ from django.urls.converters import IntConverter, UUIDConverter
 
 from annotation.people.services.tokens import Scope
 from tests.permission_scene import PEOPLE, Scene, api_routes, letter, named_patterns, outcome, undone
-from tests.web.dpal_site.test_permissions import BODIES, FILES, PAGES, ROUTES, json_body
+from tests.web.dpal_site.test_permissions import BODIES, FILES, PAGES, ROUTES, SENT, json_body
 
 pytestmark = pytest.mark.django_db(transaction=True)
 # Whoever may come here may name any row of the site: groups belong to no project, and work is looked at as a whole.
@@ -79,7 +79,7 @@ def test_no_route_of_the_api_takes_an_id_of_another_project() -> None:
                 tried += 1
                 to = reverse(f"api:{name}", kwargs=values)
                 if name in FILES:
-                    sent = {"file": SimpleUploadedFile(*FILES[name])}
+                    sent = {**SENT, "file": SimpleUploadedFile(*FILES[name])}
                     answer = undone(lambda to=to, sent=sent, person=person: clients[person].post(to, sent))
                 else:
                     answer = undone(
