@@ -1,6 +1,7 @@
 """Submit a label and get the next question, over HTTP, by 1, 8 and 32 annotators, beside a raw SKIP LOCKED loop.
 
-Run: python benchmarks/label_loop.py [--queue N] [--seconds S] [--overlap K] [--label-studio-python PATH] [--json]
+Run: python benchmarks/label_loop.py [--queue N] [--seconds S] [--overlap K] [--classes N]
+    [--label-studio-python PATH] [--json]
 
 Two web workers, the page's own requests (session, CSRF, HTML of the next question), one embedded database. The raw loop
 does what no site can do with less: lock the next row, insert a label, close the row, commit; no person, lease or page.
@@ -127,7 +128,7 @@ class Annotator:
         self._key = key and key.group(1).decode()
 
 
-def fill(queue_length: int, overlap: int) -> tuple[str, list[str]]:
+def fill(queue_length: int, overlap: int, classes: int) -> tuple[str, list[str]]:
     """Store a project with open questions and the sessions of its annotators; return its page and the sessions."""
     from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
     from django.contrib.auth.models import User
@@ -146,7 +147,7 @@ def fill(queue_length: int, overlap: int) -> tuple[str, list[str]]:
         preset="pool-experts",
         owner=people[0],
         data_kind="text",
-        classes=["sport", "music", "other"],
+        classes=[f"class {number}" for number in range(1, classes + 1)],
         question="What is this about?",
         overlap=overlap,
         labels_per_release=10**6,
@@ -263,14 +264,19 @@ def over_overlap() -> int:
 
 
 def measure(
-    folder: Path, queue_length: int, seconds: float, overlap: int, studio_python: Path | None
+    folder: Path, queue_length: int, seconds: float, overlap: int, classes: int, studio_python: Path | None
 ) -> dict[str, Any]:
     """Fill, run every level over HTTP, raw and through Label Studio, and count what must be 0."""
     from dpal_site.embedded import host
     from dpal_site.embedded.processes import Supervisor
 
-    page, sessions = fill(queue_length, overlap)
-    found: dict[str, Any] = {"queue": queue_length, "overlap": overlap, "load_before": os.getloadavg()[0]}
+    page, sessions = fill(queue_length, overlap, classes)
+    found: dict[str, Any] = {
+        "queue": queue_length,
+        "overlap": overlap,
+        "classes": classes,
+        "load_before": os.getloadavg()[0],
+    }
     found["statements"] = statements_per_cycle(page, sessions[0])
     over_http: list[Result] = []
     raw: list[Result] = []
@@ -349,6 +355,7 @@ def main() -> int:
     parser.add_argument("--queue", type=int, default=10_000, help="open questions; try 1000000; default 10000")
     parser.add_argument("--seconds", type=float, default=4.0, help="seconds a level; default 4")
     parser.add_argument("--overlap", type=int, default=1, help="people each question goes to; default 1")
+    parser.add_argument("--classes", type=int, default=2, help="classes to choose from; try 60; default 2")
     parser.add_argument("--label-studio-python", type=Path, help="Python of an environment with Label Studio")
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of a table")
     options = parser.parse_args()
@@ -366,7 +373,9 @@ def main() -> int:
 
         try:
             prepare_site()
-            found = measure(folder, options.queue, options.seconds, options.overlap, options.label_studio_python)
+            found = measure(
+                folder, options.queue, options.seconds, options.overlap, options.classes, options.label_studio_python
+            )
         finally:
             servers.stop_started()
     broken = broken_limits(found)
@@ -381,8 +390,8 @@ def main() -> int:
 def print_table(found: dict[str, Any]) -> None:
     """Print ours beside the peers, level by level."""
     print(
-        f"queue {found['queue']:,}, overlap {found['overlap']}, 2 web workers, {os.cpu_count()} cores, "
-        f"load {found['load_before']:.1f} before and {found['load_after']:.1f} after"
+        f"queue {found['queue']:,}, overlap {found['overlap']}, {found['classes']} classes, 2 web workers, "
+        f"{os.cpu_count()} cores, load {found['load_before']:.1f} before and {found['load_after']:.1f} after"
     )
     head = f"{'annotators':>10} {'items/s':>9} {'p50 ms':>8} {'p95 ms':>8} {'raw/s':>9} {'raw / ours':>11}"
     print(head + (f" {'Label Studio/s':>15} {'ours / theirs':>14}" if found["label_studio"] else ""))
