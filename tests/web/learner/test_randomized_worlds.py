@@ -29,7 +29,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 CLASSES = ["fruit", "tool", "other"]
 # Clocks, what is drawn for each page, keys of rows that both worlds number on, and digests over any of them.
 MOVING = re.compile(
-    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?[^\s\"<]*|\d\d?:\d\d(:\d\d)?( [ap]\.m\.)?|[0-9a-f]{64}|[0-9a-f]{8}-[0-9a-f-]{27}"
+    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?[^\s\"<]*|\d\d?:\d\d(:\d\d)?( [ap]\.m\.)?|[0-9a-f]{64}"
+    r"|[0-9a-f]{8}-[0-9a-f-]{27}"
     # The pace of whoever reads, and charts over clocks.
     r"|(?<=<path class=\"line\" d=)\"[^\"]*\"|\bc?x=\"[\d.]+\""
     r"|about \d+ an hour"
