@@ -63,7 +63,7 @@ def default_plans() -> list[ProjectPlan]:
 
 
 def digits_plan() -> ProjectPlan:
-    """Return scikit-learn's ten digits in a trusted project, which is set as its preset ships."""
+    """Return scikit-learn's zeros and nines in a trusted project, which is set as its preset ships."""
     split = digits.split_digits(rng=np.random.default_rng(SEED))
     known = {image.tobytes(): int(label) for image, label in zip(split.pool, split.pool_classes, strict=True)}
     return ProjectPlan(
