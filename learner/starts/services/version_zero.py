@@ -75,17 +75,15 @@ def stream_start(project: Project, learner: StreamingLinearClassifier) -> Linear
 
     Steps from confirmations start from zero: they would hardly leave a start, and it would pass for something learned.
     """
-    descriptions = _words(project)
+    classes, descriptions = learned_classes(project), _words(project)
     if project.data_kind != DataKind.TEXT or isinstance(learner, BanditMutualInformationOGD):
         return None
-    named = isinstance(learner, RunningSums) and featurizer_of(project).kind in ENCODERS
-    if not (
-        enough_examples(learned_classes(project), descriptions) or (named and names_suffice(learned_classes(project)))
-    ):
+    by_names = isinstance(learner, RunningSums) and featurizer_of(project).kind in ENCODERS and names_suffice(classes)
+    if not (by_names or enough_examples(classes, descriptions)):
         return None
     if isinstance(learner, MiniBatchPrivateSVM):
-        return huber_prior(learned_classes(project), descriptions, _encoder_of(project), smoothing=STREAM_SMOOTHING)
-    return version_zero(learned_classes(project), descriptions, _encoder_of(project))
+        return huber_prior(classes, descriptions, _encoder_of(project), smoothing=STREAM_SMOOTHING)
+    return version_zero(classes, descriptions, _encoder_of(project))
 
 
 def _words(project: Project) -> dict[str, ClassDescription]:
