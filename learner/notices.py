@@ -1,4 +1,4 @@
-"""What people of a project may want to be told by mail: returned answers, questions, releases, budgets, decisions.
+"""What people of a project may want to be told by mail: returned answers, questions, reviews, releases, decisions.
 
 Looked up again and again, like webhooks, and written down once: what its reader may read anyway, and no number of
 answers.
@@ -10,7 +10,9 @@ from django.utils import timezone
 
 from annotation.models import Assignment, Project, ProjectState, Query, QueryState, Report, ReportKind, Role, WorkState
 from annotation.models.letters import MailKind, Notice
+from annotation.models.reviews import Review
 from annotation.people.services import notices
+from annotation.questions import reviewing
 from learner.models import ModelRelease, ReleaseState, Round
 from learner.next_step import Step, project_status
 from learner.releases.services.webhooks import BUDGET_SHARE, TO_MANAGERS
@@ -35,7 +37,7 @@ def record_notices() -> int:
         recorded += _releases(project, since) + _budgets(project)
         if project.state == ProjectState.ACTIVE and not project.hides_selection:
             recorded += _returned(project, since) + _remarks(project, since)
-            recorded += _questions(project, since) + _decision(project)
+            recorded += _questions(project, since) + _reviews(project) + _decision(project)
     return recorded
 
 
@@ -120,6 +122,28 @@ def _questions(project: Project, since: datetime) -> int:
         pk__in=Notice.objects.filter(project=project, kind=MailKind.QUESTIONS, created_at__gte=lately).values("person")
     )
     return notices.write_notice(project=project, people=people, kind=MailKind.QUESTIONS, subject=f"round {newest}")
+
+
+def _reviews(project: Project) -> int:
+    """Tell reviewers who decided nothing for a day that something waits for them; of the same questions once."""
+    lately = timezone.now() - QUIET
+    people = notices.members_in_roles(project, (Role.REVIEWER,))
+    people = people.exclude(
+        pk__in=Review.objects.filter(project=project, finished_at__gte=lately).values("reviewer")
+    ).exclude(
+        pk__in=Notice.objects.filter(project=project, kind=MailKind.REVIEW, created_at__gte=lately).values("person")
+    )
+    told = 0
+    for person in people:
+        newest = reviewing.queue_of(project, person).order_by("-pk").values_list("pk", flat=True).first()
+        if newest is not None:
+            told += notices.write_notice(
+                project=project,
+                people=people.filter(pk=person.pk),
+                kind=MailKind.REVIEW,
+                subject=f"up to question {newest}",
+            )
+    return told
 
 
 def _decision(project: Project) -> int:

@@ -2702,6 +2702,7 @@ class Migration(migrations.Migration):
                             ("returned", "A manager asks me to look at an answer of mine again"),
                             ("remark", "Somebody writes to me about a question"),
                             ("questions", "New questions wait for me"),
+                            ("review", "Answers wait for my review"),
                             ("waiting", "A project waits for a decision of mine"),
                             ("release", "A model is released"),
                             ("budget", "Four fifths of a budget are spent"),
@@ -2793,7 +2794,10 @@ class Migration(migrations.Migration):
             model_name="mailchoice",
             constraint=models.CheckConstraint(
                 condition=models.Q(
-                    ("declined__contained_by", ["returned", "remark", "questions", "waiting", "release", "budget"])
+                    (
+                        "declined__contained_by",
+                        ["returned", "remark", "questions", "review", "waiting", "release", "budget"],
+                    )
                 ),
                 name="annotation_mailchoice_declines_kinds",
             ),

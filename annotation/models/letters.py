@@ -18,6 +18,7 @@ class MailKind(models.TextChoices):
     RETURNED = "returned", _("A manager asks me to look at an answer of mine again")
     REMARK = "remark", _("Somebody writes to me about a question")
     QUESTIONS = "questions", _("New questions wait for me")
+    REVIEW = "review", _("Answers wait for my review")
     WAITING = "waiting", _("A project waits for a decision of mine")
     RELEASE = "release", _("A model is released")
     BUDGET = "budget", _("Four fifths of a budget are spent")

@@ -121,6 +121,15 @@ def _questions(name: str, slug: str, facts: dict[str, Any]) -> Item:
     )
 
 
+def _review(name: str, slug: str, facts: dict[str, Any]) -> Item:
+    return Item(
+        _("%(name)s: answers wait for your review") % {"name": name},
+        _("Answers wait until a reviewer decides about them."),
+        _("Review them"),
+        page_address("annotation:review", slug),
+    )
+
+
 def _waiting(name: str, slug: str, facts: dict[str, Any]) -> Item:
     return Item(
         _("%(name)s waits for you") % {"name": name},
@@ -153,6 +162,7 @@ _ITEMS = {
     MailKind.RETURNED: _returned,
     MailKind.REMARK: _remark,
     MailKind.QUESTIONS: _questions,
+    MailKind.REVIEW: _review,
     MailKind.WAITING: _waiting,
     MailKind.RELEASE: _release,
     MailKind.BUDGET: _budget,

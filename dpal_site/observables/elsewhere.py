@@ -1,6 +1,6 @@
 """What is read beside pages and answers: headers, messages to programs and people, metrics, lines of logs."""
 
-from dpal_site.observables.kinds import EVERYBODY, LABELLERS, MANAGERS, MODELS, OPERATORS, Basis, Shown
+from dpal_site.observables.kinds import EVERYBODY, LABELLERS, MANAGERS, MODELS, OPERATORS, Basis, Reader, Shown
 
 HEADERS = (
     Shown(
@@ -105,6 +105,14 @@ MAILS = (
         Basis.OWN,
         "that somebody writes to them about a question, once an hour at most: not who, not which, not what, and nothing"
         " where ids and times of questions are secret",
+    ),
+    Shown(
+        "mail",
+        "review",
+        frozenset({Reader.REVIEWER}),
+        Basis.OWN,
+        "that answers wait for their decision, once a day at most: no number, nothing of a record or an answer, and"
+        " nothing where ids and times of questions are secret",
     ),
     Shown(
         "mail",

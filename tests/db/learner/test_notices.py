@@ -5,6 +5,7 @@ from decimal import Decimal
 
 import pytest
 from allauth.account.models import EmailAddress
+from django.contrib.auth.models import User
 from django.utils import timezone
 
 from annotation.models import Assignment, Membership, Project, Role
@@ -12,6 +13,7 @@ from annotation.models.letters import MailKind, Notice
 from annotation.people import letter_words
 from annotation.people.services import members
 from annotation.questions.services import conversing, correcting, labels, queue
+from annotation.questions.services import reviewing as decisions
 from learner import notices
 from learner.models import Round
 from learner.next_step import Step, project_status
@@ -133,6 +135,45 @@ def test_an_answer_that_came_back_is_told_to_its_annotator_alone():
     (row,) = [row for row in told() if row[0] == MailKind.RETURNED]
     assert row[1] == "own"
     assert "apple" not in str(list(Notice.objects.values()))
+
+
+def test_a_reviewer_is_called_to_what_they_may_decide_once_a_day_and_not_again_for_the_same():
+    project = learning.open_trusted(make_user(), reviewed="all")
+    learning.fill_trusted(project)
+    own, other = (reached(name, project, Role.ANNOTATOR) for name in ("own", "other"))
+    members.add_member(project=project, user=own, role=Role.REVIEWER)
+    reached("reviewer", project, Role.REVIEWER)
+    learning.work_off(project)
+    notices.record_notices()
+    assert [row for row in told() if row[0] == MailKind.REVIEW] == []
+
+    def answer(person):
+        held = queue.claim_next(project=project, user=person)
+        labels.submit_label(assignment=held, choice=0)
+        return held.query_id
+
+    first = answer(own)
+    for _again in range(2):
+        notices.record_notices()
+    # Nobody reviews an answer of their own.
+    called = [row for row in told() if row[0] == MailKind.REVIEW]
+    assert called == [("review", "reviewer", f"up to question {first}")]
+    second = answer(other)
+    notices.record_notices()
+    assert [row[1] for row in told() if row[0] == MailKind.REVIEW] == ["own", "reviewer"]
+    Notice.objects.update(created_at=timezone.now() - timedelta(days=1, hours=1))
+    notices.record_notices()
+    newest = f"up to question {max(first, second)}"
+    assert ("review", "reviewer", newest) in told()
+    count = Notice.objects.count()
+    Notice.objects.update(created_at=timezone.now() - timedelta(days=1, hours=1))
+    notices.record_notices()
+    assert Notice.objects.count() == count
+    # Whoever decides anyway needs no mail.
+    Notice.objects.all().delete()
+    decisions.skip_review(project=project, person=User.objects.get(username="reviewer"), query_id=first)
+    notices.record_notices()
+    assert [row[1] for row in told() if row[0] == MailKind.REVIEW] == ["own"]
 
 
 def lower(project, share):
