@@ -86,7 +86,7 @@ def list_choices(request: HttpRequest, kind: Query[Kind | None] = None) -> Any:
 @router.get("projects/{slug:slug}/configuration", response=ConfigurationOut, summary="What a project chose")
 def get_configuration(request: HttpRequest, slug: str) -> Any:
     require_scope(request, Scope.PROJECTS_READ)
-    return _configuration(_project(request, slug))
+    return configuration_out(_project(request, slug))
 
 
 @router.patch(
@@ -103,7 +103,7 @@ def change_configuration(request: HttpRequest, slug: str, body: SettingsIn) -> A
     if broken:
         raise InvalidConfiguration(rules_together(broken))
     stored = configuring.configure_project(project=project, changes=body.settings, actor=person_of(request))
-    return _configuration(stored)
+    return configuration_out(stored)
 
 
 class ClassIn(Schema):
@@ -278,7 +278,8 @@ def _project(request: HttpRequest, slug: str) -> Project:
     return project
 
 
-def _configuration(project: Project) -> dict[str, Any]:
+def configuration_out(project: Project) -> dict[str, Any]:
+    """Return what a project chose, as `ConfigurationOut` says it."""
     document = configurations.document_of(project.settings)
     return {
         "version": project.changes.count() + 1,

@@ -329,6 +329,13 @@ REST = (
         "what is left in the accounts, divided by declared prices; no upload is looked at",
     ),
     Shown(
+        "PlanRowsOut PlanRowOut TriedOut",
+        "*",
+        MANAGERS,
+        Basis.PUBLIC,
+        "settings with declared prices, and simulations on data that is about nobody",
+    ),
+    Shown(
         "NextStepOut ActOut",
         "*",
         MANAGERS,

@@ -1,16 +1,24 @@
-"""The REST route of the plan: what a project's accounts still buy; the simulation of accuracy is the page's."""
+"""The REST routes of the plan: what a project's accounts still buy, how good other settings are, and using some."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
-from ninja import Query, Router, Schema
+from ninja import Field, Query, Router, Schema, Status
 
 from annotation import selectors
-from annotation.models import Role
+from annotation.models import Project, Role, WorkState
+from annotation.people.identity import note_nothing, person_of
 from annotation.people.services.tokens import Scope
-from annotation.rest.base import require_scope
+from annotation.projects.api import ConfigurationOut, configuration_out
+from annotation.rest.base import project_for, require_scope
+from annotation.rest.idempotency import idempotent
+from annotation.rest.responses import write_responses
+from learner.models.planning import PlanSimulation
 from learner.planning.plan_setups import default_records, purchase_of
+from learner.planning.row_table import shown_rows, unreached
+from learner.planning.rows import planned_rows
+from learner.planning.services import planning, using
 
 router = Router()
 FEWEST, MOST = 20, 10**8
@@ -45,3 +53,137 @@ def get_plan(request: HttpRequest, slug: str, records: Records = None) -> Any:
     require_scope(request, Scope.LEDGER_READ)
     project = get_object_or_404(selectors.projects_of(request.user, roles=(Role.MANAGER,)), slug=slug)
     return purchase_of(project, records or default_records(project))
+
+
+class TriedOut(Schema):
+    """How a row did on one kind of data that is about nobody: means over seeds of the last model."""
+
+    data: Literal["digits", "made_up"]
+    labels: int
+    accuracy: float
+    worst: float
+    best: float
+    macro_f1: float
+
+
+class PlanRowOut(Schema):
+    """Settings that were tried: `changes` to those that stand, and the epsilon of all choosing and training.
+
+    Row 0 changes nothing. `better` marks the one row that beats it by more than the distance from worst to best.
+    """
+
+    number: int
+    changes: dict[str, Any]
+    price: float
+    releases: int
+    better: bool
+    tried: list[TriedOut]
+
+
+class PlanRowsOut(Schema):
+    """The settings that a plan tries for so many records, known by `fingerprint` as long as nothing they rest on moves.
+
+    `why_not` says why none are tried, `left_out` which are not, and `unreached` how many took too long.
+    """
+
+    records: int
+    fingerprint: str
+    state: Literal["none", "waiting", "running", "done", "failed"]
+    why_not: str
+    left_out: str
+    unreached: int
+    rows: list[PlanRowOut]
+
+
+class PlanIn(Schema):
+    """A number of records to plan for, by default what the site plans for."""
+
+    records: int | None = Field(None, ge=FEWEST, le=MOST)
+
+
+class UsePlanIn(Schema):
+    """A row of a plan that was simulated."""
+
+    records: int = Field(ge=FEWEST, le=MOST)
+    fingerprint: str = Field(pattern="^[0-9a-f]{64}$")
+    row: int = Field(ge=1, le=1000)
+
+
+@router.get(
+    "projects/{slug:slug}/plan/rows", response=PlanRowsOut, summary="Which settings a plan tries, and how they did"
+)
+def get_plan_rows(request: HttpRequest, slug: str, records: Records = None) -> Any:
+    require_scope(request, Scope.LEDGER_READ)
+    return _rows(project_for(request, slug, Role.MANAGER), records)
+
+
+@router.post(
+    "projects/{slug:slug}/plan/simulation",
+    response={202: PlanRowsOut},
+    summary="Try the settings on data about nobody; nothing is charged",
+    openapi_extra=write_responses(202, problems=(409,)),
+)
+@idempotent
+def simulate_plan(request: HttpRequest, slug: str, body: PlanIn) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    project = project_for(request, slug, Role.MANAGER)
+    planned = planned_rows(project, body.records or default_records(project))
+    if planned.setup.can_be_simulated:
+        owner = person_of(request)
+        planning.start_simulation(project=project, setup=planned.setup, epsilon=planned.epsilon, owner=owner)
+    else:
+        note_nothing(request)
+    return Status(202, _rows(project, body.records))
+
+
+@router.post(
+    "projects/{slug:slug}/plan/use",
+    response=ConfigurationOut,
+    summary="Let the project have the settings of a row",
+    openapi_extra=write_responses(200, problems=(409,)),
+)
+@idempotent
+def use_plan(request: HttpRequest, slug: str, body: UsePlanIn) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    project = project_for(request, slug, Role.MANAGER)
+    stored = using.use_row(
+        project=project,
+        records=body.records,
+        fingerprint=body.fingerprint,
+        number=body.row,
+        actor=person_of(request),
+    )
+    return configuration_out(stored)
+
+
+def _rows(project: Project, records: int | None) -> dict[str, Any]:
+    number = records or default_records(project)
+    planned = planned_rows(project, number)
+    fingerprint = planning.fingerprint_of(planned.setup, planned.epsilon)
+    simulation = PlanSimulation.objects.select_related("job").filter(fingerprint=fingerprint).first()
+    return {
+        "records": number,
+        "fingerprint": fingerprint,
+        "state": _state(simulation),
+        "why_not": planned.why_not,
+        "left_out": planned.left_out,
+        "unreached": unreached(planned, simulation),
+        "rows": [
+            {**row, "tried": [_tried(data, point) for data, point in row["points"].items()]}
+            for row in shown_rows(planned, simulation)
+        ],
+    }
+
+
+def _tried(data: str, point: dict[str, Any]) -> dict[str, Any]:
+    accuracies = {"accuracy": point["mean"], "worst": point["low"], "best": point["high"]}
+    return {"data": data, "labels": point["labels"], "macro_f1": point["macro_f1"], **accuracies}
+
+
+def _state(simulation: PlanSimulation | None) -> str:
+    if simulation is not None and simulation.result is not None:
+        return "done"
+    if simulation is None or simulation.job is None:
+        return "none"
+    known = {WorkState.WAITING: "waiting", WorkState.RUNNING: "running"}
+    return known.get(WorkState(simulation.job.state), "failed")

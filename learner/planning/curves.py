@@ -32,12 +32,13 @@ CENTRE_LENGTH: Final = 2.0
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """Accuracy over seeds after so many labels: mean, smallest, largest."""
+    """Accuracy over seeds after so many labels: mean, smallest, largest; and the mean of macro-averaged F1."""
 
     labels: int
     mean: float
     low: float
     high: float
+    macro_f1: float
 
 
 def simulated(setup: Setup, data: Data, *, seeds: int = SEEDS, private: bool = True) -> list[CurvePoint]:
@@ -66,16 +67,21 @@ def simulated(setup: Setup, data: Data, *, seeds: int = SEEDS, private: bool = T
     shortest = min(len(run) for run in runs)
     points = []
     for place in range(shortest):
-        labels = [run[place][0] for run in runs]
-        found = np.array([run[place][1] for run in runs])
+        labels, accuracies, f1 = (np.array([run[place][part] for run in runs]) for part in range(3))
         points.append(
-            CurvePoint(round(float(np.mean(labels))), float(found.mean()), float(found.min()), float(found.max()))
+            CurvePoint(
+                round(float(labels.mean())),
+                float(accuracies.mean()),
+                float(accuracies.min()),
+                float(accuracies.max()),
+                float(f1.mean()),
+            )
         )
     return points
 
 
-def _run(setup: Setup, data: Data, seed: int) -> Iterator[tuple[int, float]]:
-    """Yield labels and accuracy at each release of one simulated project."""
+def _run(setup: Setup, data: Data, seed: int) -> Iterator[tuple[int, float, float]]:
+    """Yield labels, accuracy and macro-averaged F1 at each release of one simulated project."""
     rng = np.random.default_rng((20_261_121, seed))
     X, y, X_test, y_test = _pool(data, setup, rng)
     asked: NDArray[np.int64] = np.empty(0, dtype=np.int64)
@@ -92,11 +98,13 @@ def _run(setup: Setup, data: Data, seed: int) -> Iterator[tuple[int, float]]:
             asked = _ask(setup, X, asked, model, wanted, SimulationRandom(rng))
             rows = asked
         model = _trained(setup, X[rows], y[rows], model if blocks is not None else None, noise)
-        yield len(asked), float((_predicted(model, X_test) == y_test).mean())
+        yield len(asked), *_scores(_predicted(model, X_test), y_test)
 
 
-def _stream(setup: Setup, online: Online, data: Data, seed: int, *, private: bool) -> Iterator[tuple[int, float]]:
-    """Yield records arrived and accuracy at each stop of one simulated stream."""
+def _stream(
+    setup: Setup, online: Online, data: Data, seed: int, *, private: bool
+) -> Iterator[tuple[int, float, float]]:
+    """Yield records arrived, accuracy and macro-averaged F1 at each stop of one simulated stream."""
     X, y, X_test, y_test = _pool(data, setup, np.random.default_rng((20_261_121, seed)))
     # Columns of zeros change no score, but each has its noise, and a confirmation's price counts them.
     wide = ((0, 0), (0, setup.simulated_dimension - X.shape[1]))
@@ -109,7 +117,7 @@ def _stream(setup: Setup, online: Online, data: Data, seed: int, *, private: boo
     stops, policy = setup.label_counts, ImmediateUpdates()
     for stop in simulated_arrival(learner, X, y, policy=policy, ahead=online.ahead, stops=stops, rng=source):
         model = LinearModel(learner.coef_, learner.intercept_, names, "softmax")
-        yield stop, float((_predicted(model, X_test) == y_test).mean())
+        yield stop, *_scores(_predicted(model, X_test), y_test)
 
 
 def _ask(
@@ -173,6 +181,16 @@ def _estimator(setup: Setup, prior: LinearModel | None) -> PrivateEstimator:
     )
 
 
+def _scores(predicted: NDArray[np.int64], y: NDArray[np.int64]) -> tuple[float, float]:
+    """Return accuracy and F1, the mean of it over classes that occur or were predicted."""
+    right, said, there = (
+        np.bincount(rows, minlength=int(max(predicted.max(), y.max())) + 1)
+        for rows in (y[predicted == y], predicted, y)
+    )
+    known = said + there > 0
+    return float((predicted == y).mean()), float((2 * right[known] / (said + there)[known]).mean())
+
+
 def _predicted(model: LinearModel, X: NDArray[np.float32]) -> NDArray[np.int64]:
     values = X @ model.coef.T + model.intercept
     chosen: NDArray[np.int64] = (values[:, 0] > 0).astype(np.int64) if len(model.coef) == 1 else values.argmax(axis=1)
@@ -192,12 +210,26 @@ def _pool(
         # A pool larger than the data is drawn with repetition; the test set shares no row with it.
         chosen = chosen[:rows] if rows <= len(chosen) else rng.choice(chosen, size=rows)
         return X[chosen], y[chosen], X[order[:tests]], y[order[:tests]]
-    dimension = setup.simulated_dimension
+    dimension = setup.drawn_in or setup.simulated_dimension
     centres = rng.normal(size=(setup.n_classes, dimension))
     centres *= CENTRE_LENGTH / np.linalg.norm(centres, axis=1, keepdims=True)
     y = rng.integers(setup.n_classes, size=rows + TEST_ROWS)
-    X = _clipped(centres[y] + rng.normal(size=(len(y), dimension)))
+    # Where settings are compared, all read the leading columns of the same records.
+    drawn = (centres[y] + rng.normal(size=(len(y), dimension))) * _lengths(dimension, falling=setup.falling)
+    X = _clipped(drawn[:, : setup.simulated_dimension])
     return X[:rows], y[:rows], X[rows:], y[rows:]
+
+
+@cache
+def _lengths(dimension: int, *, falling: bool) -> NDArray[np.float64]:
+    """Return how long each column is: all alike, or as a public corpus has them in the static encoder's table."""
+    if not falling:
+        return np.ones(dimension)
+    from learner.features.static_encoder import read_table  # noqa: PLC0415 - slow import
+
+    lengths: NDArray[np.float64] = np.sqrt(np.diag(read_table("minilm-static").moments)[:dimension])
+    lengths /= np.sqrt(np.mean(lengths**2))
+    return lengths
 
 
 @cache

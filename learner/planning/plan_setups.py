@@ -24,13 +24,14 @@ from learner.configuration.pool import (
     strategy_choice_of,
     training_of,
 )
-from learner.configuration.stream import online_of
+from learner.configuration.stream import online_of, stream_event
 from learner.estimators.kinds import KINDS
 from learner.planning.selectors import Purse
 from learner.planning.setup import MOST_RELEASES, Setup, simulated_strategy
 from learner.planning.splits import series_epsilon
 from learner.pools import secret_selectors
 from learner.strategies.exponential_screen import NORM_BOUND as EXPONENTIAL_BOUND
+from privacy.accounting.cost import Cost
 from privacy.accounting.event import Event
 from privacy.charges import adjacency_of
 from privacy.planning import passing
@@ -160,6 +161,33 @@ def purchase_of(project: Project, records: int) -> Purchase:
         label_limit=answers_limit(project),
         whole=_whole_stream(project),
     )
+
+
+def whole_price(project: Project, setup: Setup) -> float:
+    """Return the epsilon of all choosing and of every training that is simulated, by the project's own events.
+
+    Raises
+    ------
+    ValueError
+        If an event's numbers are beyond what can be released.
+    """
+    if project.arrival == Arrival.STREAM:
+        return stream_event(project).cost(adjacency="null").epsilon
+    account = selectors.training_account(project)
+    if setup.first_rate is not None:
+        blocks = range(1, setup.releases + 1)
+        costs = [event.cost(adjacency="null") for event in secret_selectors.coming_events(project, blocks, anew=True)]
+    else:
+        # All answers are paid for at once.
+        trainings = 1 if answers_event_of(project) is not None else setup.releases
+        costs = [selectors.training_event(project).cost(adjacency=adjacency_of(account))] * trainings
+        opening = opening_event(project.settings)
+        costs += [] if opening is None else [opening.cost(adjacency="null")]
+    rounds = _choosing(project, setup) if setup.first_rate is None and opening_event(project.settings) is None else 0.0
+    together = Cost(
+        sum(cost.epsilon for cost in costs), sum(cost.delta for cost in costs), rho=sum(cost.rho for cost in costs)
+    )
+    return rounds + as_it_counts(account, together).epsilon
 
 
 def default_records(project: Project) -> int:

@@ -20,6 +20,8 @@ MOST_ROWS: Final = 4000
 # Releases beyond this change little and each is a training more.
 MOST_RELEASES: Final = 6
 MOST_DIMENSIONS: Final = 128
+# Of settings that are compared, since columns are among what they differ in.
+MOST_COMPARED: Final = 256
 # Records of a simulated stream that learns from each, and numbers of noise in all of its steps: a few seconds' work.
 MOST_ARRIVALS: Final = 100_000
 MOST_NOISE: Final = 20_000_000
@@ -62,6 +64,12 @@ class Setup:
         The event of randomised answers, where they are randomised before anything learns from them.
     labels_per_record : int
         Most classes of one record, for which noise is added; simulated records have one class each.
+    alternatives : tuple of Setup
+        Other settings that are tried beside these, where some are; these stand first.
+    drawn_in : int or None
+        Columns in which made-up records are drawn where settings are compared; the leading ones are read.
+    falling : bool
+        Whether the first of these say most, as those of the public sentence encoder do.
     """
 
     n_classes: int
@@ -86,6 +94,9 @@ class Setup:
     declared: Mapping[str, Any] = field(default_factory=dict)
     answers: Mapping[str, Any] = field(default_factory=dict)
     labels_per_record: int = 1
+    alternatives: "tuple[Setup, ...]" = ()
+    drawn_in: int | None = None
+    falling: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """Return plain values, by which equal setups are known."""
@@ -95,7 +106,11 @@ class Setup:
     def from_json(cls, values: Mapping[str, Any]) -> "Setup":
         """Return the setup that `as_json` described."""
         online = values.get("online")
-        built = {"training": Training(**values["training"]), "online": online and Online(**online)}
+        built = {
+            "training": Training(**values["training"]),
+            "online": online and Online(**online),
+            "alternatives": tuple(map(cls.from_json, values["alternatives"])),
+        }
         return cls(**{**values, **built})
 
     @property
@@ -107,7 +122,7 @@ class Setup:
     @property
     def simulated_dimension(self) -> int:
         """Columns of a simulated record."""
-        return min(self.dimension, MOST_DIMENSIONS)
+        return min(self.dimension, MOST_DIMENSIONS if self.drawn_in is None else MOST_COMPARED)
 
     @property
     def simulated_records(self) -> int:

@@ -1,7 +1,7 @@
 """What a budget buys, before anything is spent: counted, and simulated on data that is about nobody."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django import forms
@@ -24,12 +24,16 @@ from learner import page_charts, plots
 from learner.models.planning import PlanSimulation
 from learner.planning import answer_hints, plan_setups
 from learner.planning.curves import TEST_ROWS
+from learner.planning.draft_rows import can_be_typed
 from learner.planning.plan_setups import Purchase
+from learner.planning.row_table import shown_rows, unreached
+from learner.planning.rows import PlannedRows, planned_rows
 from learner.planning.services import planning
 from learner.planning.setup import Setup
 from learner.planning.splits import splits
 
 SVG = "image/svg+xml"
+FEWEST_RECORDS, MOST_RECORDS = 20, 10**8
 OPEN = (WorkState.WAITING, WorkState.RUNNING)
 DATA_WORDS = {
     "digits": gettext_lazy("scikit-learn's handwritten digits"),
@@ -41,8 +45,8 @@ class PlanForm(forms.Form):
     """How many records to plan for."""
 
     records = forms.IntegerField(
-        min_value=20,
-        max_value=10**8,
+        min_value=FEWEST_RECORDS,
+        max_value=MOST_RECORDS,
         label=gettext_lazy("Records to plan for"),
         help_text=gettext_lazy("Of an upload, or texts that pass the gate. Your own guess: no upload is looked at."),
     )
@@ -59,20 +63,25 @@ class Plan:
 
     form: PlanForm
     purchase: Purchase | None = None
-    setup: Setup | None = None
-    epsilon: float = 0.0
+    planned: PlannedRows | None = None
     undivided: str = ""
     hints: tuple[str, ...] = ()
+
+    @property
+    def records(self) -> int:
+        """Records it is made for."""
+        return int(self.form.cleaned_data["records"])
 
 
 @login_required
 def plan(request: HttpRequest, slug: str) -> HttpResponse:
     """What the budget buys as the project is configured, and a simulation of how good its models become."""
     project = managed_project(request, slug)
-    made = _plan_of(project, request.POST or request.GET)
-    if request.method == "POST" and made.setup is not None:
+    made = plan_of(project, request.POST or request.GET)
+    if request.method == "POST" and made.planned is not None:
         return _simulate(request, made, project=project, page=reverse("learner:plan", args=[slug]))
-    context = {"project": project} | _context(made, "learner:plan_plot", slug)
+    context = {"project": project, "use": reverse("learner:use_plan", args=[slug])}
+    context |= _context(made, "learner:plan_plot", slug)
     return render(request, "learner/plan.html", context, status=200 if made.purchase else 422)
 
 
@@ -89,14 +98,17 @@ def draft_plan(request: HttpRequest, preset: str) -> HttpResponse:
             for name, errors in form.errors.items()
             if name in form.fields
         ]
-        context = {"preset": PRESETS[preset], "wrong": wrong, "other_errors": form.non_field_errors()}
+        context: dict[str, Any] = {"preset": PRESETS[preset], "wrong": wrong, "other_errors": form.non_field_errors()}
         return render(request, "learner/draft_plan.html", context, status=422)
     settings = form.project_values()
     with projects.rehearsed_project(preset=preset, owner=person_of(request), **settings) as project:
-        made = _plan_of(project, request.POST or request.GET)
-    if request.method == "POST" and made.setup is not None:
+        made = plan_of(project, request.POST or request.GET)
+    if request.method == "POST" and made.planned is not None:
         return _simulate(request, made, project=None, page=reverse("learner:draft_plan", args=[preset]))
-    context = {"preset": PRESETS[preset]} | _context(made, "learner:draft_plan_plot", preset)
+    context = {"preset": PRESETS[preset], "use": reverse("learner:use_draft_plan", args=[preset])}
+    context |= _context(made, "learner:draft_plan_plot", preset)
+    for row in context.get("compared", ()):
+        row["usable"] &= can_be_typed(form, row["changes"])
     return render(request, "learner/draft_plan.html", context, status=200 if made.purchase else 422)
 
 
@@ -116,50 +128,60 @@ def draft_plan_plot(request: HttpRequest, preset: str, kind: str, fingerprint: s
     return _picture(kind, fingerprint)
 
 
-def _plan_of(project: Project, data: QueryDict) -> Plan:
+def plan_of(project: Project, data: QueryDict) -> Plan:
     """Count what the project's accounts buy for as many records as are named, or as many as one may expect."""
-    typed = {"records": data.get("records", max(20, plan_setups.default_records(project)))}
+    typed = {"records": data.get("records", max(FEWEST_RECORDS, plan_setups.default_records(project)))}
     form = PlanForm(typed, arrival=project.arrival)
     if not form.is_valid():
         return Plan(form)
     records = form.cleaned_data["records"]
-    setup, epsilon = plan_setups.setup_of(project, records), plan_setups.total_epsilon(project)
+    planned = planned_rows(project, records)
     purchase = plan_setups.purchase_of(project, records)
-    undivided = "" if splits(setup, epsilon) else plan_setups.undivided(project, setup)
+    undivided = "" if splits(planned.setup, planned.epsilon) else plan_setups.undivided(project, planned.setup)
     hints = answer_hints.answer_hints(project, min(purchase.labels, records))
-    return Plan(form, purchase, setup, epsilon, undivided, tuple(hints))
+    return Plan(form, purchase, planned, undivided, tuple(hints))
 
 
 def _simulate(request: HttpRequest, made: Plan, *, project: Project | None, page: str) -> HttpResponse:
-    assert made.setup is not None
-    if made.setup.can_be_simulated:
-        planning.start_simulation(project=project, setup=made.setup, epsilon=made.epsilon, owner=person_of(request))
+    planned = made.planned
+    assert planned is not None
+    if planned.setup.can_be_simulated:
+        planning.start_simulation(
+            project=project, setup=planned.setup, epsilon=planned.epsilon, owner=person_of(request)
+        )
         messages.info(request, _("The simulation is on its way; nothing private is read and nothing is charged."))
     else:
         note_nothing(request)
-    return redirect(f"{page}?records={made.form.cleaned_data['records']}")
+    return redirect(f"{page}?records={made.records}")
 
 
 def _context(made: Plan, plot_page: str, key: str) -> dict[str, Any]:
     """Return what the page shows of a plan and of its simulation, if there is one."""
-    if made.setup is None:
+    planned = made.planned
+    if planned is None:
         return {"form": made.form}
-    fingerprint = planning.fingerprint_of(made.setup, made.epsilon)
+    fingerprint = planning.fingerprint_of(planned.setup, planned.epsilon)
+    setup = replace(planned.setup, alternatives=())
     simulation = PlanSimulation.objects.select_related("job").filter(fingerprint=fingerprint).first()
     return {
         "form": made.form,
         "purchase": made.purchase,
         "hints": made.hints,
         "sizes": plan_setups.synthetic_sizes(),
-        "setup": made.setup,
-        "epsilon": made.epsilon,
+        "setup": setup,
+        "epsilon": planned.epsilon,
         "undivided": made.undivided,
         "simulation": simulation,
         "simulating": simulation is not None and simulation.job is not None and simulation.job.state in OPEN,
         "accuracy_plot": reverse(plot_page, args=[key, "accuracy", fingerprint]),
         "split_plot": reverse(plot_page, args=[key, "split", fingerprint]),
-        **_shown(simulation, made.setup),
-        **_charts(_shown(simulation, made.setup), online=made.setup.online is not None),
+        **_shown(simulation, setup),
+        **_charts(_shown(simulation, setup), online=setup.online is not None),
+        "fingerprint": fingerprint,
+        "why_not": planned.why_not,
+        "left_out": planned.left_out,
+        "compared": shown_rows(planned, simulation),
+        "not_reached": unreached(planned, simulation),
     }
 
 

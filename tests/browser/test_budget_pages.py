@@ -13,7 +13,7 @@ from annotation.models import Job, Project, Role
 from annotation.people.services import members
 from annotation.projects.services import projects
 from dpal_site.embedded.processes import Supervisor
-from learner.planning import plan_setups
+from learner.planning.rows import planned_rows
 from learner.planning.services import planning
 from privacy.selectors import guarantee
 from tests import axe
@@ -59,15 +59,12 @@ def project() -> Project:
 
 
 def test_a_plan_is_drawn_with_its_numbers(page: "Page", live_site: Supervisor, project: Project) -> None:
-    planning.start_simulation(
-        project=project,
-        setup=plan_setups.setup_of(project, 300),
-        epsilon=plan_setups.total_epsilon(project),
-        owner=User.objects.get(username="ada"),
-    )
+    planned = planned_rows(project, 300)
+    ada = User.objects.get(username="ada")
+    planning.start_simulation(project=project, setup=planned.setup, epsilon=planned.epsilon, owner=ada)
     planning.run_simulation(job_id=str(Job.objects.get(kind="simulate").pk))
     client = Client()
-    client.force_login(User.objects.get(username="ada"))
+    client.force_login(ada)
     cookie = client.cookies[settings.SESSION_COOKIE_NAME]
     page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_site.url}])
     page.set_viewport_size({"width": 320, "height": 640})
@@ -78,8 +75,13 @@ def test_a_plan_is_drawn_with_its_numbers(page: "Page", live_site: Supervisor, p
     assert size > 9
     for link in page.get_by_role("link", name="Picture (SVG)").all():
         assert page.request.get(f"{live_site.url}{link.get_attribute('href')}").status == 200
-    expect(page.locator("table")).to_have_count(2)
+    expect(page.locator("table")).to_have_count(3)
     assert problems_of(page) == []
+    # A row becomes the settings by keyboard, and the page counts with them.
+    page.get_by_role("button", name="Use this plan: Model: least squares").press("Enter")
+    page.get_by_text("Saved. The change and your name are in the history.").wait_for()
+    expect(page.get_by_role("button", name="Simulate")).to_be_visible()
+    assert Project.objects.get(pk=project.pk).estimator == "sums"
 
 
 def test_a_higher_limit_is_asked_for_and_approved_without_javascript(

@@ -47,7 +47,9 @@ from dpal.rest_documents import (
     NextStepOut,
     OwnCommentOut,
     ParticipationDecisionIn,
+    PlanIn,
     PlanOut,
+    PlanRowsOut,
     PopulationIn,
     PopulationOut,
     PredictIn,
@@ -69,6 +71,7 @@ from dpal.rest_documents import (
     StudyIn,
     StudyOut,
     TracesOut,
+    UsePlanIn,
     ViewIn,
     ViewOut,
 )
@@ -545,6 +548,24 @@ class Rest:
     def get_plan(self, slug: str, *, records: int | None | None = None) -> PlanOut:
         """What the accounts still buy."""
         return cast("PlanOut", self.site.call("GET", f"projects/{quoted(str(slug))}/plan", query={"records": records}))
+
+    def get_plan_rows(self, slug: str, *, records: int | None | None = None) -> PlanRowsOut:
+        """Which settings a plan tries, and how they did."""
+        return cast(
+            "PlanRowsOut", self.site.call("GET", f"projects/{quoted(str(slug))}/plan/rows", query={"records": records})
+        )
+
+    def simulate_plan(self, slug: str, body: PlanIn, *, key: str = "") -> PlanRowsOut:
+        """Try the settings on data about nobody; nothing is charged."""
+        return cast(
+            "PlanRowsOut", self.site.call("POST", f"projects/{quoted(str(slug))}/plan/simulation", body=body, key=key)
+        )
+
+    def use_plan(self, slug: str, body: UsePlanIn, *, key: str = "") -> ConfigurationOut:
+        """Let the project have the settings of a row."""
+        return cast(
+            "ConfigurationOut", self.site.call("POST", f"projects/{quoted(str(slug))}/plan/use", body=body, key=key)
+        )
 
     def get_evidence(self, slug: str) -> EvidenceOut:
         """What shows that the promise holds."""

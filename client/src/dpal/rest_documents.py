@@ -549,6 +549,10 @@ class ParticipationOut(TypedDict):
     bonus: str
 
 
+class PlanIn(TypedDict):
+    records: NotRequired[int | None]
+
+
 class PlanOut(TypedDict):
     records: int
     uploads: int | None
@@ -560,6 +564,25 @@ class PlanOut(TypedDict):
     choosing: float
     training: float
     whole: float | None
+
+
+class PlanRowOut(TypedDict):
+    number: int
+    changes: dict[str, Any]
+    price: float
+    releases: int
+    better: bool
+    tried: list[TriedOut]
+
+
+class PlanRowsOut(TypedDict):
+    records: int
+    fingerprint: str
+    state: Literal["none", "waiting", "running", "done", "failed"]
+    why_not: str
+    left_out: str
+    unreached: int
+    rows: list[PlanRowOut]
 
 
 class PopulationIn(TypedDict):
@@ -839,6 +862,15 @@ class TracesOut(TypedDict):
     delta: float
 
 
+class TriedOut(TypedDict):
+    data: Literal["digits", "made_up"]
+    labels: int
+    accuracy: float
+    worst: float
+    best: float
+    macro_f1: float
+
+
 class UploadIn(TypedDict):
     role: NotRequired[Literal["pool", "public_test", "public_start", "charged_start"]]
     bad_rows: NotRequired[Literal["keep_good", "refuse_all"]]
@@ -850,6 +882,12 @@ class UploadIn(TypedDict):
     most_epsilon: NotRequired[float | None]
     name: NotRequired[str]
     mapping: NotRequired[str]
+
+
+class UsePlanIn(TypedDict):
+    records: int
+    fingerprint: str
+    row: int
 
 
 class ViewIn(TypedDict):

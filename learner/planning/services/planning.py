@@ -3,6 +3,7 @@
 import hashlib
 import json
 from dataclasses import asdict
+from time import monotonic
 from typing import Any, get_args
 
 from django.contrib.auth.models import AbstractBaseUser
@@ -17,9 +18,11 @@ from learner.planning.splits import splits
 from privacy.wording import say
 
 # Part of every fingerprint: another way to simulate makes other results.
-VERSION = 3
+VERSION = 4
 # Steps of a stream draw noise in as many dimensions as there are weights, which takes a while.
 STREAM_SEEDS = 3
+# No further settings are begun after so long.
+MOST_SECONDS = 300.0
 
 
 def fingerprint_of(setup: Setup, epsilon: float) -> str:
@@ -78,13 +81,12 @@ def _results(setup: Setup, epsilon: float, lease: work.Lease) -> dict[str, Any]:
     divided = splits(setup, epsilon)
     kinds = ("curves",) if setup.online is None else ("curves", "plain")
     wanted = [(kind, data) for kind in kinds for data in get_args(Data)]
-    steps = len(wanted) + len(divided)
+    steps = len(wanted) + len(divided) + len(setup.alternatives)
     found: dict[str, dict[str, Any]] = {kind: {} for kind in kinds}
     for done, (kind, data) in enumerate(wanted):
         lease.report(progress_done=done, progress_total=steps)
         lease.check()
-        # Digits are ten classes.
-        if data == "made_up" or setup.n_classes <= 10:
+        if data in _data_of(setup):
             points = simulated(setup, data, seeds=seeds, private=kind == "curves")
             found[kind][data] = [asdict(point) for point in points]
     drawn = []
@@ -103,4 +105,26 @@ def _results(setup: Setup, epsilon: float, lease: work.Lease) -> dict[str, Any]:
                     "point": asdict(points[-1]),
                 }
             )
-    return {"seeds": seeds, **found, "splits": drawn}
+    rows = _rows(setup, lease, seeds=seeds, done=steps - len(setup.alternatives), steps=steps)
+    return {"seeds": seeds, **found, "splits": drawn, "rows": rows}
+
+
+def _rows(setup: Setup, lease: work.Lease, *, seeds: int, done: int, steps: int) -> list[dict[str, Any]]:
+    """Return for each of the settings to try its last release on each set of data, as far as there is time for them."""
+    begun = monotonic()
+    found: list[dict[str, Any]] = []
+    for place, row in enumerate(setup.alternatives, start=done):
+        if found and monotonic() - begun > MOST_SECONDS:
+            break
+        points = {}
+        for data in _data_of(setup):
+            lease.report(progress_done=place, progress_total=steps)
+            lease.check()
+            points[data] = simulated(row, data, seeds=seeds)
+        found.append({data: asdict(reached[-1]) for data, reached in points.items() if reached})
+    return found
+
+
+def _data_of(setup: Setup) -> list[Data]:
+    """Return on what a setup is simulated; digits are ten classes."""
+    return [data for data in get_args(Data) if data == "made_up" or setup.n_classes <= 10]

@@ -62,7 +62,8 @@ FREE = """
     api:move_channel api:predict api:preview_forgetting_of api:retire_model api:roll_back_channel api:skip_assignment
     learner:cancel_work learner:channels learner:check_again
     learner:compare_projects learner:delete_project learner:draft_plan learner:endorse learner:forget_now
-    learner:plan learner:preview_forget learner:remove_webhook learner:retire learner:send_webhook_again
+    learner:plan learner:use_plan learner:use_draft_plan api:simulate_plan api:use_plan
+    learner:preview_forget learner:remove_webhook learner:retire learner:send_webhook_again
     learner:set_archived learner:webhooks
 """
 

@@ -32,16 +32,19 @@ from annotation.questions import reviewing
 from annotation.questions.services import conversing, guideline_pictures, labels, saved_views
 from annotation.questions.services import reviewing as decisions
 from dpal_site.wsgi import application
+from learner.models.planning import PlanSimulation
+from learner.planning.rows import planned_rows
+from learner.planning.services.planning import fingerprint_of
 from learner.releases.services import channels
 from tests import learning, streaming, studies
 from tests.counting import new_counter
-from tests.factories import a_png, make_project, make_records, make_user, write_settings
+from tests.factories import a_png, make_project, make_records, make_user, open_preset, write_settings
 from tests.fuzzing import TIMES, fuzz
 from tests.studies import connect, open_paid_crowd, open_study
 
 pytestmark = pytest.mark.django_db(transaction=True)
 REQUESTS_PER_ROUTE = 4
-ROUTES = 77
+ROUTES = 80
 # Routes that the scope for reading projects opens.
 READ_WITH_PROJECTS = tuple(
     f"/api/v1/{path}"
@@ -86,6 +89,7 @@ class Site:
     population: Any
     crowd: Any
     pictured: Any
+    unpaid: Any
     asked: bool = False
 
     def ask(self, case: Any, *, secret: str | None = None, **changes: dict[str, Any]) -> int:
@@ -118,6 +122,14 @@ class Site:
             "query_id": lambda: self.question_in(operation.path),
         }
         return {one.name: known[one.name]() for one in operation.path_parameters}
+
+    def planned(self) -> dict[str, Any]:
+        """Return a row of a plan as if it had been simulated: settings of a project that has paid for nothing."""
+        planned = planned_rows(self.unpaid, 300)
+        name = fingerprint_of(planned.setup, planned.epsilon)
+        simulated = {"setup": planned.setup.as_json(), "epsilon": planned.epsilon, "result": {"rows": [{}, {}]}}
+        PlanSimulation.objects.get_or_create(fingerprint=name, defaults=simulated)
+        return {"/plan/use": {"records": 300, "fingerprint": name, "row": 1}}
 
     def about_studies(self) -> dict[str, Any]:
         """Return sound bodies of studies: somebody waits, bonuses may be given, and some are unclear."""
@@ -171,7 +183,7 @@ class Site:
         """Return the project that a route is asked about."""
         if "/studies" in path:
             return self.crowd
-        by_ending = {"/records": self.stream, "/image": self.pictured}
+        by_ending = {"/records": self.stream, "/image": self.pictured, "/plan/use": self.unpaid}
         return next((found for ending, found in by_ending.items() if path.endswith(ending)), self.project)
 
     def drawn(self) -> str:
@@ -208,6 +220,7 @@ class Site:
             "/{query_id}/comments": {"annotator": self.person.get_username(), "text": "is it?"},
             "/{query_id}/comments/read": {"annotator": self.person.get_username()},
             "/configuration": {"settings": {}},
+            "/plan/simulation": {"records": 300},
             "/predict": {"texts": ["apple pear"]},
             "/populations": {
                 "name": "Readers",
@@ -229,6 +242,8 @@ class Site:
         }
         if operation.path.endswith(("/merges", "/merges/back")):
             bodies |= self.merges(into=str(self.project.classes[0]), taken=operation.path.endswith("/back"))
+        if operation.path.endswith("/plan/use"):
+            bodies |= self.planned()
         if "/studies" in operation.path:
             bodies = self.about_studies()
             if operation.path.endswith("/bonuses"):
@@ -276,7 +291,8 @@ def site() -> Site:
     for record in records:
         Picture.objects.create(record=record, width=3, height=2, content=b"as kept")
     learning.queue.open_queries(project=pictured, round_number=1, record_ids=[record.pk for record in records])
-    return Site(person, project, stream, secret, common, crowd, pictured)
+    unpaid = open_preset(person, "pool-experts", text_columns=16)
+    return Site(person, project, stream, secret, common, crowd, pictured, unpaid)
 
 
 def operations(app: Any = application) -> list[Any]:
