@@ -6,9 +6,21 @@ answers.
 
 from datetime import datetime, timedelta
 
+from django.db.models import Max
 from django.utils import timezone
 
-from annotation.models import Assignment, Project, ProjectState, Query, QueryState, Report, ReportKind, Role, WorkState
+from annotation.models import (
+    Assignment,
+    Label,
+    Project,
+    ProjectState,
+    Query,
+    QueryState,
+    Report,
+    ReportKind,
+    Role,
+    WorkState,
+)
 from annotation.models.letters import MailKind, Notice
 from annotation.models.reviews import Review
 from annotation.people.services import notices
@@ -135,13 +147,17 @@ def _reviews(project: Project) -> int:
     )
     told = 0
     for person in people:
-        newest = reviewing.queue_of(project, person).order_by("-pk").values_list("pk", flat=True).first()
-        if newest is not None:
+        waiting = reviewing.queue_of(project, person).order_by().values("pk")
+        # A question waits from its last answer on, whatever its own number.
+        newest = Label.objects.filter(query__in=waiting).aggregate(newest=Max("pk"))["newest"]
+        known = Notice.objects.filter(project=project, person=person, kind=MailKind.REVIEW)
+        if newest is not None and not known.filter(facts__up_to__gte=newest).exists():
             told += notices.write_notice(
                 project=project,
                 people=people.filter(pk=person.pk),
                 kind=MailKind.REVIEW,
-                subject=f"up to question {newest}",
+                subject=f"up to answer {newest}",
+                facts={"up_to": newest},
             )
     return told
 

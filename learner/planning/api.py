@@ -15,16 +15,19 @@ from annotation.rest.base import project_for, require_scope
 from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import write_responses
 from learner.models.planning import PlanSimulation
-from learner.planning.plan_setups import default_records, purchase_of
+from learner.planning.plan_setups import FEWEST_RECORDS, MOST_RECORDS, default_records, purchase_of
 from learner.planning.row_table import shown_rows, unreached
-from learner.planning.rows import planned_rows
+from learner.planning.rows import PlannedRows, planned_rows
 from learner.planning.services import planning, using
 
 router = Router()
-FEWEST, MOST = 20, 10**8
 Records = Annotated[
     int | None,
-    Query(ge=FEWEST, le=MOST, description="Records to plan for: your own guess, since no upload is looked at."),
+    Query(
+        ge=FEWEST_RECORDS,
+        le=MOST_RECORDS,
+        description="Records to plan for: your own guess, since no upload is looked at.",
+    ),
 ]
 
 
@@ -98,13 +101,13 @@ class PlanRowsOut(Schema):
 class PlanIn(Schema):
     """A number of records to plan for, by default what the site plans for."""
 
-    records: int | None = Field(None, ge=FEWEST, le=MOST)
+    records: int | None = Field(None, ge=FEWEST_RECORDS, le=MOST_RECORDS)
 
 
 class UsePlanIn(Schema):
     """A row of a plan that was simulated."""
 
-    records: int = Field(ge=FEWEST, le=MOST)
+    records: int = Field(ge=FEWEST_RECORDS, le=MOST_RECORDS)
     fingerprint: str = Field(pattern="^[0-9a-f]{64}$")
     row: int = Field(ge=1, le=1000)
 
@@ -114,7 +117,7 @@ class UsePlanIn(Schema):
 )
 def get_plan_rows(request: HttpRequest, slug: str, records: Records = None) -> Any:
     require_scope(request, Scope.LEDGER_READ)
-    return _rows(project_for(request, slug, Role.MANAGER), records)
+    return _rows(_planned(project_for(request, slug, Role.MANAGER), records))
 
 
 @router.post(
@@ -127,13 +130,13 @@ def get_plan_rows(request: HttpRequest, slug: str, records: Records = None) -> A
 def simulate_plan(request: HttpRequest, slug: str, body: PlanIn) -> Any:
     require_scope(request, Scope.PROJECTS_WRITE)
     project = project_for(request, slug, Role.MANAGER)
-    planned = planned_rows(project, body.records or default_records(project))
+    planned = _planned(project, body.records)
     if planned.setup.can_be_simulated:
         owner = person_of(request)
         planning.start_simulation(project=project, setup=planned.setup, epsilon=planned.epsilon, owner=owner)
     else:
         note_nothing(request)
-    return Status(202, _rows(project, body.records))
+    return Status(202, _rows(planned))
 
 
 @router.post(
@@ -156,13 +159,16 @@ def use_plan(request: HttpRequest, slug: str, body: UsePlanIn) -> Any:
     return configuration_out(stored)
 
 
-def _rows(project: Project, records: int | None) -> dict[str, Any]:
-    number = records or default_records(project)
-    planned = planned_rows(project, number)
+def _planned(project: Project, records: int | None) -> PlannedRows:
+    # As the page does, so that both plan alike.
+    return planned_rows(project, records or max(FEWEST_RECORDS, default_records(project)))
+
+
+def _rows(planned: PlannedRows) -> dict[str, Any]:
     fingerprint = planning.fingerprint_of(planned.setup, planned.epsilon)
     simulation = PlanSimulation.objects.select_related("job").filter(fingerprint=fingerprint).first()
     return {
-        "records": number,
+        "records": planned.setup.records,
         "fingerprint": fingerprint,
         "state": _state(simulation),
         "why_not": planned.why_not,

@@ -160,15 +160,18 @@ def _hidden_rates(settings: Mapping[str, Any]) -> Iterator[Changes]:
         }
 
 
+def reads_encoder_columns(settings: Mapping[str, Any]) -> bool:
+    """Say whether features are the leading columns of the public sentence encoder."""
+    features = chosen_of(Kind.FEATURES, settings)
+    declared = () if features is None else features.parameters()
+    return settings["data_kind"] == "text" and TEXT_COLUMNS in {each.name for each in declared}
+
+
 def _columns(settings: Mapping[str, Any]) -> Iterator[Changes]:
     """Try half and double the columns, where their number is a setting that features use."""
     if settings["data_kind"] == "table":
         return
-    features = chosen_of(Kind.FEATURES, settings)
-    of_table = settings["data_kind"] == "text" and TEXT_COLUMNS in {
-        each.name for each in (() if features is None else features.parameters())
-    }
-    name = TEXT_COLUMNS if of_table else "feature_dimension"
+    name = TEXT_COLUMNS if reads_encoder_columns(settings) else "feature_dimension"
     now = int(settings[name])
     for wanted in (max(2, now // 2), min(2 * now, MOST_COLUMNS)):
         if wanted != now and now <= MOST_COLUMNS:

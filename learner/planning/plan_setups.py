@@ -41,6 +41,8 @@ from privacy.selectors import as_it_counts, guarantee
 WITHOUT_PARAMETERS = (Selection.RANDOM, Selection.ALL, Selection.SECRET_SAMPLE, Selection.TOP_C)
 # More trainings than this are not counted one by one.
 MOST_COUNTED = 300
+# How many records may be planned for.
+FEWEST_RECORDS, MOST_RECORDS = 20, 10**8
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,9 @@ from annotation.projects.services import projects
 from annotation.projects.views.wizard import draft_of, keep_draft
 from learner.errors import PlanOutdated
 from learner.planning.draft_rows import draft_with
+from learner.planning.plan_setups import FEWEST_RECORDS, MOST_RECORDS
 from learner.planning.rows import planned_rows
 from learner.planning.services import using
-from learner.planning.views import FEWEST_RECORDS, MOST_RECORDS
 
 
 class RowForm(forms.Form):

@@ -18,7 +18,7 @@ from annotation.models import Project
 from annotation.models.configurations import remember
 from annotation.projects.services.configuring import limits_of
 from learner.features.catalogue import MOST_COLUMNS
-from learner.planning.candidates import candidates, left_out, untried
+from learner.planning.candidates import candidates, left_out, reads_encoder_columns, untried
 from learner.planning.plan_setups import setup_of, total_epsilon, whole_price
 from learner.planning.setup import Setup
 from privacy.accounting.units import ATTO, NANO
@@ -78,7 +78,7 @@ def planned_rows(project: Project, records: int) -> PlannedRows:
     rows = _rows(project, setup, records, epsilon)
     if len(rows) < 2:
         return PlannedRows(setup, epsilon, (), say("No other settings are tried: none has a proof and can be paid."))
-    rows = _on_one_pool(rows, falling=_reads_table(project))
+    rows = _on_one_pool(rows, falling=reads_encoder_columns(project.settings))
     whole = replace(setup, alternatives=tuple(row.setup for row in rows))
     return PlannedRows(whole, epsilon, rows, left_out=left_out(project.settings))
 
@@ -145,12 +145,6 @@ def _prices(settings: Mapping[str, Any], wanted: Mapping[str, Any], *, shared: b
     # A price of noise that has no delta is none.
     prices = {name: planned[name] for name in PRICES if name in planned and name not in wanted}
     return prices | ({} if "training_delta" in used else {"training_delta": 0.0})
-
-
-def _reads_table(project: Project) -> bool:
-    choice = chosen_of(Kind.FEATURES, project.settings)
-    declared = () if choice is None else choice.parameters()
-    return project.data_kind == "text" and "text_columns" in {each.name for each in declared}
 
 
 def _on_one_pool(rows: Sequence[PlanRow], *, falling: bool) -> tuple[PlanRow, ...]:

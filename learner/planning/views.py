@@ -33,7 +33,6 @@ from learner.planning.setup import Setup
 from learner.planning.splits import splits
 
 SVG = "image/svg+xml"
-FEWEST_RECORDS, MOST_RECORDS = 20, 10**8
 OPEN = (WorkState.WAITING, WorkState.RUNNING)
 DATA_WORDS = {
     "digits": gettext_lazy("scikit-learn's handwritten digits"),
@@ -45,8 +44,8 @@ class PlanForm(forms.Form):
     """How many records to plan for."""
 
     records = forms.IntegerField(
-        min_value=FEWEST_RECORDS,
-        max_value=MOST_RECORDS,
+        min_value=plan_setups.FEWEST_RECORDS,
+        max_value=plan_setups.MOST_RECORDS,
         label=gettext_lazy("Records to plan for"),
         help_text=gettext_lazy("Of an upload, or texts that pass the gate. Your own guess: no upload is looked at."),
     )
@@ -130,7 +129,7 @@ def draft_plan_plot(request: HttpRequest, preset: str, kind: str, fingerprint: s
 
 def plan_of(project: Project, data: QueryDict) -> Plan:
     """Count what the project's accounts buy for as many records as are named, or as many as one may expect."""
-    typed = {"records": data.get("records", max(FEWEST_RECORDS, plan_setups.default_records(project)))}
+    typed = {"records": data.get("records", max(plan_setups.FEWEST_RECORDS, plan_setups.default_records(project)))}
     form = PlanForm(typed, arrival=project.arrival)
     if not form.is_valid():
         return Plan(form)
