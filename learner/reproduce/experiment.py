@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 Json = dict[str, Any]
+# Whether a claim holds; None where the error of the figures leaves it open.
+Verdict = bool | None
 Style = Literal["line", "dashed", "points", "bars", "step"]
 
 
@@ -48,15 +50,15 @@ class Claim:
         What the paper says, or what an earlier trial saw, and which of them.
     ours : str
         Our figure, with its standard error where it is a mean.
-    holds : bool
-        The rule applied to the result: computed, never written down.
+    holds : bool or None
+        The rule applied to the result: computed, never written down; None where it is not decided within the error.
     rule : str
         The rule in words, so that a reader can apply it to the figures.
     """
 
     text: str
     ours: str
-    holds: bool
+    holds: Verdict
     rule: str
 
 
@@ -126,7 +128,9 @@ class Experiment(ABC):
     settings : dict
         Everything that decides the result besides the seeds and the data, as JSON can hold it.
     seeds : sequence of int
-        One chunk of work for each; a chunk is what is kept when the command is interrupted.
+        The part of each is kept when the command is interrupted.
+    together : int
+        How many seeds run in one go.
     runs : int
         How many independent runs the figures average over, all chunks together.
     needs_data : bool
@@ -138,6 +142,7 @@ class Experiment(ABC):
     name: ClassVar[str]
     title: ClassVar[str]
     version: ClassVar[int] = 1
+    together: ClassVar[int] = 1
     needs_data: bool = False
     settings: Json
     seeds: Sequence[int] = (1,)
@@ -146,6 +151,10 @@ class Experiment(ABC):
     @abstractmethod
     def run(self, seed: int, data: Data) -> Json:
         """Return the part of the result that this seed gives, as JSON can hold it."""
+
+    def run_together(self, seeds: Sequence[int], data: Data) -> list[Json]:
+        """Return the parts of several seeds, each as it would be alone."""
+        return [self.run(seed, data) for seed in seeds]
 
     def combine(self, parts: Sequence[Json]) -> Json:
         """Return the result from the parts of all seeds, in their order."""
@@ -169,6 +178,15 @@ class Experiment(ABC):
         """Return, as sentences, what the sound version costs where the paper's is not sound."""
         return []
 
+    def answers(self, kept: Json) -> list[Json]:
+        """Return each claim on a kept result with its answer, and with that of each half of the seeds alone."""
+        halves = [self.claims(half) for half in kept.get("halves", [])]
+        return [
+            {"claim": claim.text, "ours": claim.ours, "holds": claim.holds, "rule": claim.rule}
+            | ({"halves": [half[place].holds for half in halves]} if halves else {})
+            for place, claim in enumerate(self.claims(kept["result"]))
+        ]
+
     @property
     def digest(self) -> str:
         """What a kept result must have in common with this experiment to be used again."""
@@ -191,17 +209,14 @@ def cell(values: ArrayLike) -> Json:
         the interval `low` to `high` of four standard errors to either side.
     """
     numbers = np.asarray(values, dtype=np.float64).ravel()
-    mean = float(numbers.mean())
     spread = float(numbers.std(ddof=1)) if numbers.size > 1 else 0.0
-    error = spread / math.sqrt(numbers.size)
-    return {
-        "value": mean,
-        "error": error,
-        "spread": spread,
-        "runs": int(numbers.size),
-        "low": mean - 4 * error,
-        "high": mean + 4 * error,
-    }
+    found = interval(float(numbers.mean()), spread / math.sqrt(numbers.size))
+    return found | {"spread": spread, "runs": int(numbers.size)}
+
+
+def interval(value: float, error: float) -> Json:
+    """Return a figure with its standard error and the interval of four of them to either side."""
+    return {"value": value, "error": error, "low": value - 4 * error, "high": value + 4 * error}
 
 
 def agree(first: Json, second: Json, *, slack: float = 0.0) -> bool:
@@ -213,3 +228,8 @@ def agree(first: Json, second: Json, *, slack: float = 0.0) -> bool:
 def shown(value: Json, digits: int = 3) -> str:
     """Return a cell as text: the mean and its standard error."""
     return f"{value['value']:.{digits}f} ± {value['error']:.{digits}f}"
+
+
+def banded_cells(label: str, x: Sequence[float], cells: Sequence[Json], style: Style = "line") -> Series:
+    """Return a curve of cells with its band, or bars, of four standard errors."""
+    return Series(label, x, [at["value"] for at in cells], [4 * at["error"] for at in cells], style)

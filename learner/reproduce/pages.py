@@ -4,11 +4,15 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from learner.reproduce.experiment import Claim, Experiment, Json, Paper, PaperFigure, PaperTable
+from learner.reproduce.experiment import Experiment, Json, Paper, PaperFigure, PaperTable
 from learner.reproduce.plots import save_chart
 
 INDEX = "README.md"
-ANSWER = {True: "yes", False: "no"}
+ANSWER = {True: "yes", False: "no", None: "not decided"}
+HALVES = (
+    "is yes or no only where the whole interval of four standard errors says so, and otherwise not decided; the column "
+    "of halves says how each half of the seeds answers alone."
+)
 
 
 def write_page(paper: Paper, results: dict[str, Json], output: Path) -> Path:
@@ -45,6 +49,8 @@ def write_index(papers: Sequence[tuple[Paper, dict[str, Json]]], output: Path) -
         "Made by `make reproduce`; do not edit. Every page says with which settings, seeds and runs; each answer is a "
         "stated rule applied to the figures.",
         "",
+        f"Where a page judges the halves of its seeds too, an answer {HALVES}",
+        "",
         "| paper | experiment | claim | our figure | holds |",
         "|---|---|---|---|---|",
     ]
@@ -52,16 +58,16 @@ def write_index(papers: Sequence[tuple[Paper, dict[str, Json]]], output: Path) -
         for experiment in paper.experiments:
             if experiment.name in results:
                 lines += [
-                    f"| [{paper.name}]({paper.name}.md) | {experiment.title} | {claim.text} | {claim.ours} "
-                    f"| {ANSWER[claim.holds]} |"
-                    for claim in experiment.claims(results[experiment.name]["result"])
+                    f"| [{paper.name}]({paper.name}.md) | {experiment.title} | {claim['claim']} | {claim['ours']} "
+                    f"| {ANSWER[claim['holds']]} |"
+                    for claim in experiment.answers(results[experiment.name])
                 ]
     (output / INDEX).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def _section(experiment: Experiment, kept: Json, folder: Path) -> list[str]:
     result = kept["result"]
-    lines = _claims(experiment.claims(result))
+    lines = _claims(experiment.answers(kept))
     for table in experiment.tables(result):
         lines += _table(table)
     for chart in experiment.charts(result):
@@ -81,9 +87,13 @@ def _section(experiment: Experiment, kept: Json, folder: Path) -> list[str]:
     return lines
 
 
-def _claims(claims: Sequence[Claim]) -> list[str]:
-    lines = ["| claim | our figure | holds | rule |", "|---|---|---|---|"]
-    return lines + [f"| {row.text} | {row.ours} | {ANSWER[row.holds]} | {row.rule} |" for row in claims] + [""]
+def _claims(claims: Sequence[Json]) -> list[str]:
+    halved = any("halves" in row for row in claims)
+    lines = [f"| claim | our figure | holds |{' halves |' * halved} rule |", "|" + "---|" * (4 + halved)]
+    for row in claims:
+        halves = f" {', '.join(ANSWER[half] for half in row['halves'])} |" if halved else ""
+        lines.append(f"| {row['claim']} | {row['ours']} | {ANSWER[row['holds']]} |{halves} {row['rule']} |")
+    return [*lines, "", *([f"An answer {HALVES}", ""] if halved else [])]
 
 
 def _table(table: PaperTable) -> list[str]:

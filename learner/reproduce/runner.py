@@ -7,7 +7,7 @@ import os
 import platform
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,7 +22,10 @@ from learner.reproduce.pages import write_index, write_page
 LIBRARIES = ("numpy", "scipy", "scikit-learn")
 # Parts of unfinished experiments; a dot keeps them out of the listing.
 PARTS = ".parts"
+# From so many seeds on, each half of them is judged alone too: a verdict that a half contradicts was noise.
+SEEDS_TO_HALVE = 20
 Say = Callable[[str], None]
+Chunk = tuple[Experiment, tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,37 +75,39 @@ class Reproduction:
         ]
         if len(missing) < len(waiting):
             self.say(f"{paper.name}: {len(waiting) - len(missing)} of {len(waiting)} chunks kept from an earlier run")
-        self._run_chunks(paper, missing)
+        self._run_chunks(paper, seeds_together(missing))
         for experiment in {entry.name: entry for entry, _ in waiting}.values():
             self._finish(paper, experiment)
         self.say(f"{paper.name}: wrote {write_page(paper, self._kept_results(paper), self.output).name}")
 
-    def _run_chunks(self, paper: Paper, chunks: list[tuple[Experiment, int]]) -> None:
+    def _run_chunks(self, paper: Paper, chunks: list[Chunk]) -> None:
         """Run what is missing, keep each part as soon as it is there, and tell how long the rest may take."""
         started = time.monotonic()
-        for done, (experiment, seed, part) in enumerate(self._computed(paper, chunks), start=1):
-            _write_json(self._part(paper, experiment, seed), part)
+        for done, (experiment, seeds, parts) in enumerate(self._computed(paper, chunks), start=1):
+            for seed, part in zip(seeds, parts, strict=True):
+                _write_json(self._part(paper, experiment, seed), part)
             spent = time.monotonic() - started
             left = spent / done * (len(chunks) - done)
             self.say(
-                f"{paper.name} {experiment.name}, seed {seed}: {part['seconds']:.1f} s; chunk {done} of {len(chunks)}, "
+                f"{paper.name} {experiment.name}, seed {', '.join(map(str, seeds))}: "
+                f"{sum(part['seconds'] for part in parts):.1f} s; chunk {done} of {len(chunks)}, "
                 f"{spent:.0f} s gone, about {left:.0f} s left"
             )
 
-    def _computed(self, paper: Paper, chunks: list[tuple[Experiment, int]]) -> Iterator[tuple[Experiment, int, Json]]:
+    def _computed(self, paper: Paper, chunks: list[Chunk]) -> Iterator[tuple[Experiment, tuple[int, ...], list[Json]]]:
         if self.processes == 1 or len(chunks) < 2:
-            for experiment, seed in chunks:
-                yield experiment, seed, run_chunk(paper.name, experiment.name, seed, self.data, small=self.small)
+            for experiment, seeds in chunks:
+                yield experiment, seeds, run_chunk(paper.name, experiment.name, seeds, self.data, small=self.small)
             return
         # A forked child would inherit the threads' locks of the numerical libraries.
         context = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(min(self.processes, len(chunks)), mp_context=context) as pool:
-            pending: dict[Future[Json], tuple[Experiment, int]] = {
-                pool.submit(run_chunk, paper.name, experiment.name, seed, self.data, small=self.small): (
+            pending: dict[Future[list[Json]], Chunk] = {
+                pool.submit(run_chunk, paper.name, experiment.name, seeds, self.data, small=self.small): (
                     experiment,
-                    seed,
+                    seeds,
                 )
-                for experiment, seed in chunks
+                for experiment, seeds in chunks
             }
             with _cancelling(pool):
                 for future in as_completed(pending):
@@ -112,7 +117,12 @@ class Reproduction:
         paths = [self._part(paper, experiment, seed) for seed in experiment.seeds]
         parts = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
         # Claims and pages see what a later reader of the file sees, the order of its keys included.
-        result = json.loads(json.dumps(experiment.combine([part["result"] for part in parts]), sort_keys=True))
+        found = [part["result"] for part in parts]
+        middle = len(found) // 2
+        result, *halves = (
+            json.loads(json.dumps(experiment.combine(some), sort_keys=True))
+            for some in ([found, found[:middle], found[middle:]] if len(found) >= SEEDS_TO_HALVE else [found])
+        )
         kept = {
             "paper": paper.name,
             "experiment": experiment.name,
@@ -126,7 +136,7 @@ class Reproduction:
             "versions": {"python": platform.python_version()}
             | {name: importlib.metadata.version(name) for name in LIBRARIES},
             "result": result,
-        }
+        } | ({"halves": halves} if halves else {})
         self._judge(paper, experiment, kept)
         for path in paths:
             path.unlink()
@@ -134,10 +144,7 @@ class Reproduction:
     def _judge(self, paper: Paper, experiment: Experiment, kept: Json) -> None:
         """Apply the rules to a result, which costs nothing and so is done to kept ones too, and keep the answers."""
         answers = {
-            "claims": [
-                {"claim": claim.text, "ours": claim.ours, "holds": claim.holds, "rule": claim.rule}
-                for claim in experiment.claims(kept["result"])
-            ],
+            "claims": experiment.answers(kept),
             "costs": experiment.costs(kept["result"]),
         }
         if answers != {name: kept.get(name) for name in answers}:
@@ -162,12 +169,24 @@ class Reproduction:
         return self.output / PARTS / paper.name / f"{experiment.name}-{experiment.digest}-{seed}.json"
 
 
-def run_chunk(paper: str, experiment: str, seed: int, data: Data, *, small: bool) -> Json:
-    """Run one chunk with one BLAS thread and say how long it took."""
+def seeds_together(missing: Sequence[tuple[Experiment, int]]) -> list[Chunk]:
+    """Return experiments with the seeds that run in one go, in the order of the list."""
+    seeds: dict[str, list[int]] = {}
+    for experiment, seed in missing:
+        seeds.setdefault(experiment.name, []).append(seed)
+    return [
+        (experiment, tuple(seeds[name][start : start + experiment.together]))
+        for name, experiment in {experiment.name: experiment for experiment, _ in missing}.items()
+        for start in range(0, len(seeds[name]), experiment.together)
+    ]
+
+
+def run_chunk(paper: str, experiment: str, seeds: Sequence[int], data: Data, *, small: bool) -> list[Json]:
+    """Run one chunk with one BLAS thread and say for each seed what it gave and how long it took."""
     started = time.process_time()
     with threadpool_limits(limits=1, user_api="blas"):
-        result = find_experiment(paper, experiment, small=small).run(seed, data)
-    return {"result": result, "seconds": time.process_time() - started}
+        results = find_experiment(paper, experiment, small=small).run_together(seeds, data)
+    return [{"result": result, "seconds": (time.process_time() - started) / len(results)} for result in results]
 
 
 def usable_cores() -> int:

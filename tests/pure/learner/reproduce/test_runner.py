@@ -179,6 +179,49 @@ def test_what_does_not_hold_is_said(tmp_path: Path, flips: dict[str, int], monke
     assert "| no |" in (tmp_path / "bernoulli1713.md").read_text()
 
 
+def test_what_is_not_decided_is_said(tmp_path: Path, flips: dict[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Coins, "claims", lambda self, result: [Claim("Coins are fair.", "none", None, "weight")])
+    reproduction(tmp_path, []).reproduce(["bernoulli1713"])
+    assert "| Coins are fair. | none | not decided | weight |" in (tmp_path / "bernoulli1713.md").read_text()
+    assert "| Coins are fair. | none | not decided |" in (tmp_path / "README.md").read_text()
+
+
+def test_each_half_of_twenty_seeds_answers_alone(
+    tmp_path: Path, flips: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Heads alone in the second half: the whole lies between, and the page says what the halves say."""
+    monkeypatch.setattr(Coins, "run", lambda self, seed, data: {"heads": 0.5 if seed <= 10 else 1.0})
+    created = Coins.__init__
+
+    def of_twenty_seeds(self: Coins, flips: int) -> None:
+        created(self, flips)
+        self.seeds = range(1, 21)
+
+    monkeypatch.setattr(Coins, "__init__", of_twenty_seeds)
+    reproduction(tmp_path, []).reproduce(["bernoulli1713"])
+    kept = json.loads((tmp_path / "bernoulli1713" / "coins.json").read_text())
+    assert kept["claims"][0]["halves"] == [True, False]
+    assert [half["share"]["value"] for half in kept["halves"]] == [0.5, 1.0]
+    page = (tmp_path / "bernoulli1713.md").read_text()
+    assert "| claim | our figure | holds | halves | rule |" in page
+    assert "| Coins are fair. | 0.75 | no | yes, no | within .2 of one half |" in page
+
+
+def test_seeds_that_run_together_are_kept_each_for_itself(
+    tmp_path: Path, flips: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reproduction(tmp_path / "alone", []).reproduce(["bernoulli1713"])
+    monkeypatch.setattr(Coins, "together", 2)
+    lines: list[str] = []
+    reproduction(tmp_path / "together", lines).reproduce(["bernoulli1713"])
+    assert any("seed 1, 2: " in line and "chunk 1 of 2" in line for line in lines)
+    results = [
+        json.loads((tmp_path / name / "bernoulli1713" / "coins.json").read_text())["result"]
+        for name in ("alone", "together")
+    ]
+    assert results[0] == results[1]
+
+
 def test_figures_are_the_same_bytes_and_have_words(tmp_path: Path, flips: dict[str, int]) -> None:
     for folder in ("one", "two"):
         reproduction(tmp_path / folder, []).reproduce(["bernoulli1713"])
