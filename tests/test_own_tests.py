@@ -73,7 +73,6 @@ TESTED_THROUGH_OTHERS = {
     "learner/reproduce/chaudhuri2008_curves.py",
     "learner/reproduce/feyisetan2019_sketches.py",
     "learner/reproduce/ghassemi2016.py",
-    "learner/reproduce/ghassemi_curves.py",
     "learner/reproduce/ghassemi_screens.py",
     "learner/reproduce/plots.py",
     "learner/reproduce/rane2019_coins.py",

@@ -1,9 +1,12 @@
 """Ghassemi, Sarwate and Wright 2016: screened streams with noisy mini-batch updates; the list of its experiments."""
 
 from learner.reproduce.experiment import Experiment, Paper
+from learner.reproduce.ghassemi_batches import BatchSizes
 from learner.reproduce.ghassemi_curves import GeneratedCurves, KddCurves, MnistCurves
-from learner.reproduce.ghassemi_designs import BatchSizes, Projections, Slabs, StepSizes
+from learner.reproduce.ghassemi_projections import Projections
 from learner.reproduce.ghassemi_screens import ScreenCosts
+from learner.reproduce.ghassemi_slabs import Slabs
+from learner.reproduce.ghassemi_steps import StepSizes
 
 UNSOUND = (
     "`exponential`: the screen costs more than its lemma says, whose condition the paper's own setting breaks.",

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from learner.reproduce.datasets import Sample, load_sample
-from learner.reproduce.ghassemi_designs import sublinearity
+from learner.reproduce.ghassemi_slabs import sublinearity
 from learner.reproduce.stream_runs import Design, Runs, simulate_streams
 
 
