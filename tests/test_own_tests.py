@@ -77,7 +77,6 @@ TESTED_THROUGH_OTHERS = {
     "learner/reproduce/plots.py",
     "learner/reproduce/rane2019_coins.py",
     "learner/reproduce/rane2019_version_space.py",
-    "learner/reproduce/zhang2018_information.py",
     "learner/rounds/services/repeat_rounds.py",
     "learner/rounds/services/spread_rounds.py",
     "learner/streams/services/stream_releases.py",

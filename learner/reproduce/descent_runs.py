@@ -1,7 +1,8 @@
 """Noisy online gradient descent for many runs at once: gradients in full, or one answer a user."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,26 @@ from scipy.special import expit
 
 Array = NDArray[np.float64]
 BLOCK_STEPS = 256
+
+
+class Normals(Protocol):
+    """Whatever draws normal numbers."""
+
+    def standard_normal(self, size: tuple[int, ...]) -> Array:
+        """Return independent numbers of mean 0 and variance 1."""
+
+
+class SideBySide:
+    """Generators of as many streams each, whose draws are what each would draw alone."""
+
+    def __init__(self, generators: Sequence[np.random.Generator]) -> None:
+        self.generators = generators
+
+    def standard_normal(self, size: tuple[int, ...]) -> Array:
+        """Return draws of shape (steps, streams, ...)."""
+        steps, streams, *rest = size
+        share = (steps, streams // len(self.generators), *rest)
+        return np.concatenate([generator.standard_normal(share) for generator in self.generators], axis=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +90,7 @@ def best_total_loss(rows: Array, radius: float) -> float:
 
 
 def full_information_losses(
-    users: Users, *, sigmas: Array, step_sizes: Array, radius: float, runs: int, rng: np.random.Generator
+    users: Users, *, sigmas: Array, step_sizes: Array, radius: float, runs: int, rng: Normals
 ) -> Array:
     r"""Return the total losses of Algorithm 1: theta falls by the noisy gradient, w is eta theta, projected.
 
@@ -96,13 +117,13 @@ def full_information_losses(
        Algorithm 1.
     """
     state = _State(users, sigmas, step_sizes, runs, rng)
-    for now, noise, _ in state.steps(directions=False):
-        margins = state.margins(state.weights, now)
-        state.losses += np.logaddexp(0, -margins)
-        pull = expit(-margins)[..., None] * now[:, None]
-        pull += noise
-        state.move(pull, radius)
-    return state.losses.reshape(len(users.rows), len(sigmas), runs)
+    for rows, noise, _ in state.blocks(directions=False):
+        pulls = state.step_sizes * rows[:, :, None]
+        for now, shake, pull, losses in zip(-rows, noise, pulls, state.losses_of(len(rows)), strict=True):
+            margins = np.matmul(state.weights, now[..., None])[..., 0]
+            np.logaddexp(0, margins, out=losses)
+            state.move(expit(margins)[..., None] * pull, shake, radius)
+    return state.total.reshape(len(users.rows), len(sigmas), runs)
 
 
 def bandit_losses(
@@ -113,7 +134,7 @@ def bandit_losses(
     exploration: float,
     radius: float,
     runs: int,
-    rng: np.random.Generator,
+    rng: Normals,
 ) -> Array:
     r"""Return the total losses of Algorithm 2 at the points users were sent, :math:`w_t + \delta e_t`.
 
@@ -122,49 +143,52 @@ def bandit_losses(
     """
     state = _State(users, sigmas, step_sizes, runs, rng)
     scale = users.rows.shape[2] / exploration
-    for now, noise, directions in state.steps(directions=True):
-        answers = np.logaddexp(0, -state.margins(state.weights + exploration * directions, now))
-        state.losses += answers
-        step = (-scale * answers)[..., None] * directions
-        step += noise
-        state.move(step, radius - exploration)
-    return state.losses.reshape(len(users.rows), len(sigmas), runs)
+    for rows, noise, around in state.blocks(directions=True):
+        pulls, offsets = -scale * state.step_sizes * around, exploration * around
+        for now, shake, pull, offset, losses in zip(
+            -rows, noise, pulls, offsets, state.losses_of(len(rows)), strict=True
+        ):
+            np.logaddexp(0, np.matmul(state.weights + offset, now[..., None])[..., 0], out=losses)
+            state.move(losses[..., None] * pull, shake, radius - exploration)
+    return state.total.reshape(len(users.rows), len(sigmas), runs)
 
 
 class _State:
-    """Weights, their unprojected sums and losses of all runs, and the noise of the coming steps."""
+    """Weights, what they are before the projection, and losses of all runs; blocks of what the coming steps draw.
 
-    def __init__(self, users: Users, sigmas: Array, step_sizes: Array, runs: int, rng: np.random.Generator) -> None:
+    A step is some microseconds of few calls on small arrays, so that what can is done for a block at once.
+    """
+
+    def __init__(self, users: Users, sigmas: Array, step_sizes: Array, runs: int, rng: Normals) -> None:
         streams, _, dimension = users.rows.shape
         self.users, self.rng = users, rng
-        self.sigmas = np.repeat(sigmas, runs)[:, None]
         self.step_sizes = np.repeat(step_sizes, runs)[:, None]
-        self.weights = np.zeros((streams, len(self.sigmas), dimension))
-        self.theta = np.zeros_like(self.weights)
-        self.losses = np.zeros(self.weights.shape[:2])
+        self.noise_scale = np.repeat(sigmas, runs)[:, None] * self.step_sizes
+        self.weights = np.zeros((streams, len(self.step_sizes), dimension))
+        self.unprojected = np.zeros_like(self.weights)
+        self.total = np.zeros(self.weights.shape[:2])
 
-    def steps(self, *, directions: bool) -> Iterator[tuple[Array, Array, Array]]:
-        """Yield for each step the users' rows, the noise and, if wanted, directions on the unit sphere."""
-        horizon = self.users.rows.shape[1]
-        for start in range(0, horizon, BLOCK_STEPS):
-            block = self.users.rows[:, start : start + BLOCK_STEPS]
-            shape = (block.shape[1], *self.weights.shape)
-            noise = self.rng.standard_normal(shape)
-            noise *= self.sigmas
+    def blocks(self, *, directions: bool) -> Iterator[tuple[Array, Array, Array]]:
+        """Yield users' rows, what the noise moves and, if wanted, directions on the unit sphere, steps first."""
+        for start in range(0, self.users.rows.shape[1], BLOCK_STEPS):
+            rows = self.users.rows[:, start : start + BLOCK_STEPS].swapaxes(0, 1)
+            shape = (len(rows), *self.weights.shape)
+            noise = self.noise_scale * self.rng.standard_normal(shape)
             around = self.rng.standard_normal(shape) if directions else noise
             if directions:
                 around /= np.sqrt(np.einsum("skmd,skmd->skm", around, around))[..., None]
-            for step in range(block.shape[1]):
-                yield block[:, step], noise[step], around[step]
+            yield rows, noise, around
 
-    def margins(self, weights: Array, rows: Array) -> Array:
-        """Return the products of all weights with their stream's row, shape (n_streams, n_runs)."""
-        products: Array = np.matmul(weights, rows[:, :, None])[..., 0]
-        return products
+    def losses_of(self, steps: int) -> Iterator[Array]:
+        """Yield a place for the losses of each step of a block, and add them up after the last."""
+        losses = np.empty((steps, *self.total.shape))
+        yield from losses
+        self.total += losses.sum(axis=0)
 
-    def move(self, step: Array, radius: float) -> None:
-        """Add to the sums and project."""
-        self.theta += step
-        np.multiply(self.theta, self.step_sizes, out=self.weights)
-        norms = np.sqrt(np.einsum("kmd,kmd->km", self.weights, self.weights))
-        self.weights *= np.minimum(1, radius / np.maximum(norms, 1e-300))[..., None]
+    def move(self, step: Array, noise: Array, radius: float) -> None:
+        """Add to what eta theta was, and project."""
+        self.unprojected += step
+        self.unprojected += noise
+        squares = np.einsum("kmd,kmd->km", self.unprojected, self.unprojected)
+        lengths = np.sqrt(np.maximum(squares, radius**2, out=squares), out=squares)
+        np.multiply(self.unprojected, np.divide(radius, lengths, out=lengths)[..., None], out=self.weights)
