@@ -10,8 +10,8 @@ import pytest
 
 from learner.reproduce.crowd_learning import Crowd
 from learner.reproduce.experiment import Data
-from learner.reproduce.feyisetan2019 import LEARNING, SMALL_LOG, simulated_log
 from learner.reproduce.feyisetan2019_gate import EpsilonDelta, epsilon_at, full_count_delta
+from learner.reproduce.feyisetan2019_log import LEARNING, SMALL_LOG, simulated_log
 from learner.reproduce.query_log import QueryLog, made_texts
 from privacy.accounting.gate import gate_delta
 
