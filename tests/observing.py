@@ -10,6 +10,7 @@ from unittest import mock
 
 from django.template.base import FilterExpression, Node, TokenType, Variable
 from django.template.context import BaseContext
+from django.template.defaulttags import ForNode, WithNode
 from django.template.loader import get_template
 from django.template.loader_tags import IncludeNode
 from django.templatetags.i18n import BlockTranslateNode
@@ -25,19 +26,29 @@ REFERENCE = "#/components/schemas/"
 def looked_up() -> Iterator[set[str]]:
     """Collect every expression that a template resolves: what it writes, goes through, decides by and links to."""
     seen: set[str] = set()
+    given: list[str] = []
     resolve, render_tokens = FilterExpression.resolve, BlockTranslateNode.render_token_list
+    render_with = WithNode.render
 
     def noted(self: FilterExpression, context: BaseContext, ignore_failures: bool = False) -> Any:
         if not (getattr(getattr(context, "template", None), "name", None) or "").startswith(WIDGETS):
-            seen.update(_names(self))
+            seen.update(name for name in _names(self) if name not in given)
         return resolve(self, context, ignore_failures)
 
     def noted_words(self: BlockTranslateNode, tokens: Any) -> Any:
         words, names = render_tokens(self, tokens)
         bound = {*self.extra_context, self.countervar, self.asvar}
         # Bound names stand for expressions that are noted where they are resolved.
-        seen.update(name for name in names if name not in bound)
+        seen.update(name for name in names if name not in bound and name not in given)
         return words, names
+
+    def noted_with(self: WithNode, context: BaseContext) -> Any:
+        names = list(self.extra_context)
+        given.extend(names)
+        try:
+            return render_with(self, context)
+        finally:
+            del given[len(given) - len(names) :]
 
     # Parts of the label page are rendered once a process.
     for part in (label_parts._answer, label_parts._instead, label_parts._undo):
@@ -45,40 +56,56 @@ def looked_up() -> Iterator[set[str]]:
     with (
         mock.patch.object(FilterExpression, "resolve", noted),
         mock.patch.object(BlockTranslateNode, "render_token_list", noted_words),
+        mock.patch.object(WithNode, "render", noted_with),
     ):
         yield seen
 
 
 def written_in(template: str) -> set[str]:
-    """Return every expression that stands in a template, in branches that nobody reached, too."""
-    return {name for part in _parts_of(template) for name in _written(part)}
+    """Return every expression that stands in a template, in branches that nobody reached, too.
+
+    A name that `{% with %}` gives is left out, for its expression is not; what is looked up in it is another one.
+    """
+    return {name for part, given in _parts_of(template) for name in _written(part) if name not in given}
 
 
 def included_in(template: str) -> set[str]:
     """Return the names of the templates that one includes."""
-    nodes = [part for part in _parts_of(template) if isinstance(part, IncludeNode)]
+    nodes = [part for part, _given in _parts_of(template) if isinstance(part, IncludeNode)]
     return {str(node.template.var) for node in nodes}
 
 
-def _parts_of(template: str) -> list[Any]:
-    """Return the nodes and expressions of a template, however deep they stand."""
-    found: list[Any] = []
-    waiting: list[Any] = [get_template(template).template.nodelist]  # type: ignore[attr-defined]
+def _parts_of(template: str) -> list[tuple[Any, frozenset[str]]]:
+    """Return the nodes and expressions of a template, however deep they stand, and what `{% with %}` names there."""
+    found: list[tuple[Any, frozenset[str]]] = []
+    nodes: Any = get_template(template).template.nodelist  # type: ignore[attr-defined]
+    waiting: list[tuple[Any, frozenset[str]]] = [(nodes, frozenset())]
     known: set[int] = set()
     while waiting:
-        part = waiting.pop()
+        part, given = waiting.pop()
         if id(part) in known:
             continue
         known.add(id(part))
         if isinstance(part, list | tuple):
-            waiting.extend(part)
+            waiting.extend((each, given) for each in part)
         elif isinstance(part, dict):
-            waiting.extend(part.values())
+            waiting.extend((each, given) for each in part.values())
         elif isinstance(part, Node | FilterExpression | Variable) or hasattr(part, "eval"):
-            found.append(part)
+            found.append((part, given))
             told = vars(part) if hasattr(part, "__dict__") else {name: getattr(part, name) for name in part.__slots__}
-            waiting.extend(value for key, value in told.items() if key not in ("origin", "token"))
+            waiting.extend(
+                (value, _given_in(part, given) if key.startswith("nodelist") else given)
+                for key, value in told.items()
+                if key not in ("origin", "token")
+            )
     return found
+
+
+def _given_in(part: Any, given: frozenset[str]) -> frozenset[str]:
+    """Return the names that are given inside a node: those of `{% with %}`, less those that a loop goes through."""
+    if isinstance(part, WithNode):
+        return given | frozenset(part.extra_context)
+    return given - frozenset(part.loopvars) if isinstance(part, ForNode) else given
 
 
 def _written(part: Any) -> Iterator[str]:

@@ -125,7 +125,7 @@ RELEASES = (
     ),
     Shown(
         "learner/evidence.html learner/_evidence_run.html",
-        "project.name sheet.* one.* audits audits.* faults faults.* run.*",
+        "project.name sheet.* one.* audits.* faults.* run.*",
         MODELS,
         Basis.DERIVED,
         "audits of the program, of the ledger and the files, and canaries: all on made-up data or on what is released",
@@ -185,7 +185,7 @@ DASHBOARD = (
     ),
     Shown(
         "learner/dashboard.html learner/_dashboard_table.html",
-        "project.slug may_manage caption name open column column.heading column.kind"
+        "project.slug may_manage caption name open column.heading column.kind"
         " shown.table.columns tables.spending tables.purposes tables.purposes.rows tables.releases"
         " tables.releases.rows",
         MODELS,

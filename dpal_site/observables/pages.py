@@ -160,7 +160,7 @@ QUESTIONS = (
     ),
     Shown(
         "annotation/_label_question.html annotation/_picture.html annotation/_listed_image.html",
-        "answer question question.fields question.image_url question.text shown image_source url source image.width"
+        "answer question question.fields question.image_url question.text image_source url source image.width"
         " image.height number",
         LABELLERS,
         Basis.PAID,
