@@ -19,7 +19,7 @@ GATE_SETTINGS = (
 )
 # A stream pays once for all of these.
 PAID_BY_STREAMS = ("selection", "features", "training")
-ROW_SETTINGS = ("data_kind", "columns", "image_height", "image_width")
+ROW_SETTINGS = ("data_kind", "columns", "image_height", "image_width", "image_colours")
 
 
 def frozen_settings(project: Project) -> dict[str, str]:

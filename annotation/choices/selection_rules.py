@@ -21,7 +21,12 @@ GAUSSIAN = ("logistic_gaussian", "huber_svm_gaussian")
 # Parameters of selections that presets say, so that no default stands for them.
 OF_PRESETS = ("selection_epsilon", "selection_rate", "block_hours")
 # What a project has where its configuration leaves a field out.
-FIELD_DEFAULTS: Mapping[str, Any] = {"estimator": "logistic", "smoothing": 0.5, "training_delta": 0.0}
+FIELD_DEFAULTS: Mapping[str, Any] = {
+    "estimator": "logistic",
+    "smoothing": 0.5,
+    "training_delta": 0.0,
+    "image_colours": "grey",
+}
 
 
 def value_or_default(settings: Mapping[str, Any], name: str) -> Any:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from io import BytesIO
+from math import prod
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +26,9 @@ def reader_of(path: Path) -> Reader:
 
 
 def png_of(read: Reader, row_number: int) -> bytes:
-    """Return one row of a uint8 `.npy` of shape (rows, height, width) as a grey PNG; only that row is read.
+    """Return one row of a uint8 `.npy` of shape (rows, height, width), or (..., 3) in colour, as a PNG of its own.
+
+    Only that row is read.
 
     Raises
     ------
@@ -37,13 +40,13 @@ def png_of(read: Reader, row_number: int) -> bytes:
     head = BytesIO(read(0, HEAD_BYTES))
     version = np.lib.format.read_magic(head)
     shape, by_columns, dtype = np.lib.format.read_array_header_1_0(head)
-    if version != (1, 0) or by_columns or dtype != np.uint8 or len(shape) != 3:
+    if version != (1, 0) or by_columns or dtype != np.uint8 or shape[3:] not in ((), (3,)) or len(shape) < 3:
         raise ValueError(f"pixels must be uint8 of shape (rows, height, width), got {dtype} of shape {shape}")
-    rows, height, width = shape
+    rows, *sides = shape
     if not 0 <= row_number < rows:
         raise IndexError(f"row must be in [0, {rows}), got {row_number}")
-    body = read(head.tell() + row_number * height * width, height * width)
-    image = np.frombuffer(body, dtype=np.uint8).reshape(height, width)
+    size = prod(sides)
+    image = np.frombuffer(read(head.tell() + row_number * size, size), dtype=np.uint8).reshape(sides)
     out = BytesIO()
     Image.fromarray(image).save(out, format="PNG")
     return out.getvalue()

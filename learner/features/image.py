@@ -1,4 +1,4 @@
-"""Grey images to rows: area pooling, then an optional public random projection."""
+"""Images to rows: area pooling, then an optional public random projection."""
 
 import hashlib
 import math
@@ -11,6 +11,8 @@ from learner.features.base import Featurizer, RowScaling, scale_rows
 from learner.features.clipping import check_norm_bound
 
 EVEN = 1e-12
+# An orthonormal turn of red, green and blue: brightness, and the two differences that make a hue.
+OPPONENT = np.array([[1.0, 1.0, 1.0], [1.0, -1.0, 0.0], [1.0, 1.0, -2.0]]) / np.sqrt([[3.0], [2.0], [6.0]])
 
 
 class ImageFeaturizer(Featurizer):
@@ -29,8 +31,13 @@ class ImageFeaturizer(Featurizer):
         Bound on the L2 norm of every row.
     centered : bool
         Whether each image's own mean is subtracted, so that the brightness all images share takes up none of the norm.
+        Of an image in colour it is the mean of the brightness: a surface of one hue is not even, and keeps its hue.
     row_scaling : {"bounded", "unit"}
         "unit" stretches every row to the bound; "bounded" keeps brightness and, with a projection, may clip.
+    hues : tuple of int, optional
+        Of images with red, green and blue: rows and columns after averaging the two differences between colours, which
+        stand behind the brightness. An average counts by the root of its area, so a few cells say as much as many.
+        None for grey images. The norm bound is that of grey images, and so is what a training costs.
 
     Raises
     ------
@@ -53,11 +60,13 @@ class ImageFeaturizer(Featurizer):
         norm_bound: float = 1.0,
         row_scaling: RowScaling = "unit",
         centered: bool = False,
+        hues: tuple[int, int] | None = None,
     ) -> None:
         if height < 1 or width < 1:
             raise ValueError(f"images must have at least one pixel, got {height} x {width}")
-        if pooled is not None and not (1 <= pooled[0] <= height and 1 <= pooled[1] <= width):
-            raise ValueError(f"pooled must be within the image size, got {pooled}")
+        for name, cells in (("pooled", pooled), ("hues", hues)):
+            if cells is not None and not (1 <= cells[0] <= height and 1 <= cells[1] <= width):
+                raise ValueError(f"{name} must be within the image size, got {cells}")
         if projection is not None and (projection[0] < 1 or not 0 <= projection[1] < 2**64):
             raise ValueError(f"projection needs a dimension >= 1 and a seed of 64 bits, got {projection}")
         if row_scaling not in ("bounded", "unit"):
@@ -69,20 +78,22 @@ class ImageFeaturizer(Featurizer):
         self.norm_bound = check_norm_bound(norm_bound)
         self.row_scaling: RowScaling = row_scaling
         self.centered = bool(centered)
+        self.hues = hues
         rows, columns = pooled or (height, width)
-        self._n_pixels = rows * columns
+        self._n_cells = rows * columns
+        self._n_values = self._n_cells + (0 if hues is None else 2 * hues[0] * hues[1])
         self._pool_rows = pooling_weights(height, rows)
         self._pool_columns = pooling_weights(width, columns)
-        self._signs = None if projection is None else sign_matrix(self._n_pixels, projection[0], seed=projection[1])
+        self._signs = None if projection is None else sign_matrix(self._n_values, projection[0], seed=projection[1])
 
     @property
     def dimension(self) -> int:
         """Number of columns of the output."""
-        return self._n_pixels if self.projection is None else self.projection[0]
+        return self._n_values if self.projection is None else self.projection[0]
 
     def parameters(self) -> dict[str, Any]:
         """Keyword arguments that rebuild the featuriser, as plain JSON values."""
-        return {
+        parameters = {
             "height": self.height,
             "width": self.width,
             "pooled": None if self.pooled is None else list(self.pooled),
@@ -91,18 +102,20 @@ class ImageFeaturizer(Featurizer):
             "row_scaling": self.row_scaling,
             "centered": self.centered,
         }
+        # Of grey images nothing is said of it, so their versions and files are those of before there was colour.
+        return parameters if self.hues is None else parameters | {"hues": list(self.hues)}
 
     @classmethod
     def from_parameters(cls, parameters: dict[str, Any]) -> Self:
         """Build the featuriser that `parameters` describes."""
         pairs = {
             name: None if parameters[name] is None else (int(parameters[name][0]), int(parameters[name][1]))
-            for name in ("pooled", "projection")
+            for name in ("pooled", "projection", *(["hues"] if "hues" in parameters else []))
         }
         return cls(**{**parameters, **pairs})
 
     def raw_rows(self, batch: ArrayLike) -> NDArray[np.float64]:
-        """Return scaled rows, shape (n, dimension), for uint8 images of shape (n, height, width).
+        """Return scaled rows, shape (n, dimension), for uint8 images of shape (n, height, width), in colour (..., 3).
 
         Raises
         ------
@@ -110,22 +123,34 @@ class ImageFeaturizer(Featurizer):
             If the images are not uint8 or not of the declared size.
         """
         images = np.asarray(batch)
-        if images.dtype != np.uint8 or images.shape[1:] != (self.height, self.width):
-            raise ValueError(
-                f"images must be uint8 of shape (n, {self.height}, {self.width}), got {images.dtype} {images.shape}"
-            )
-        grey: NDArray[np.float64] = images.astype(np.float64) / 255.0
+        shape = (self.height, self.width) if self.hues is None else (self.height, self.width, 3)
+        if images.dtype != np.uint8 or images.shape[1:] != shape:
+            wanted = ", ".join(map(str, shape))
+            raise ValueError(f"images must be uint8 of shape (n, {wanted}), got {images.dtype} {images.shape}")
+        values: NDArray[np.float64] = images.astype(np.float64) / 255.0
+        planes = [values] if self.hues is None else list(np.moveaxis(values @ OPPONENT.T, 3, 0))
         if self.pooled is not None:
-            grey = self._pool_rows @ grey @ self._pool_columns.T
-        rows: NDArray[np.float64] = grey.reshape(len(images), self._n_pixels)
+            planes[0] = self._pool_rows @ planes[0] @ self._pool_columns.T
+        rows: NDArray[np.float64] = planes[0].reshape(len(images), self._n_cells)
         if self.centered:
             rows = rows - rows.mean(axis=1, keepdims=True)
+        if self.hues is not None:
+            down, across = (pooling_weights(*sizes) for sizes in zip((self.height, self.width), self.hues, strict=True))
+            weight = math.sqrt(self._n_cells / (self.hues[0] * self.hues[1]))
+            differences = [
+                (down @ plane @ across.T).reshape(len(images), len(down) * len(across)) * weight for plane in planes[1:]
+            ]
+            rows = np.hstack([rows, *differences])
+        if self.centered:
             # What rounding leaves of an even surface must not be stretched to full length.
             rows[np.abs(rows) < EVEN] = 0.0
         if self._signs is not None:
             rows = rows @ self._signs / math.sqrt(self.dimension)
         return scale_rows(
-            rows, scaling=self.row_scaling, row_bound=math.sqrt(self._n_pixels), norm_bound=self.norm_bound
+            rows,
+            scaling=self.row_scaling,
+            row_bound=math.sqrt(self._n_cells * (1 if self.hues is None else 3)),
+            norm_bound=self.norm_bound,
         )
 
 

@@ -30,7 +30,7 @@ def sample_records(featurizer: Featurizer) -> list[Any]:
         return _rows(parameters["columns"])
     if featurizer.kind in ("image", "principal_image"):
         pixels = parameters["pixels"] if isinstance(featurizer, PrincipalImageFeaturizer) else parameters
-        return list(_images(pixels["height"], pixels["width"]).tolist())
+        return list(_images(pixels["height"], pixels["width"], colour="hues" in pixels).tolist())
     return list(TEXTS)
 
 
@@ -59,9 +59,10 @@ def _rows(columns: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [*fitting, *(dict.fromkeys(choices, value) for value in STRANGE), {}]
 
 
-def _images(height: int, width: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """Return a slope of grey, and squares."""
+def _images(height: int, width: int, *, colour: bool) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """Return a slope and squares; in colour green falls where red rises, and blue is that of the other image."""
     rows, columns = np.indices((height, width))
     slope = (rows * width + columns) * 255 // max(1, height * width - 1)
     squares = ((rows // 2 + columns // 2) % 2) * 255
-    return np.stack([slope, squares]).astype(np.uint8)
+    grey = np.stack([slope, squares]).astype(np.uint8)
+    return np.stack([grey, 255 - grey, grey[::-1]], axis=3) if colour else grey

@@ -31,6 +31,7 @@ NOT_A_NUMBER = say("is not a finite number")
 NOT_DECLARED = say("is not a declared category")
 NOT_A_CLASS = say("is not one of the project's classes")
 WRONG_PIXELS = say("does not hold as many whole numbers from 0 to 255 as the image has pixels")
+WRONG_COLOURS = say("does not hold three whole numbers from 0 to 255 for each pixel of the image")
 
 Convert = Callable[[Any], Any]
 
@@ -277,7 +278,7 @@ def read_category(cell: Any, categories: set[str], *, other: bool, may_be_empty:
 
 
 def _pixels_of(raw: RawBatch, layout: Layout, bad: dict[int, BadRow]) -> NDArray[np.uint8]:
-    size = layout.height * layout.width
+    size = math.prod(layout.image_shape)
     rows: list[Any]
     if layout.pixels:
         rows = raw.columns[layout.pixels]
@@ -291,8 +292,9 @@ def _pixels_of(raw: RawBatch, layout: Layout, bad: dict[int, BadRow]) -> NDArray
             try:
                 images[index] = read_pixels([row], size)[0]
             except BadCell as error:
-                bad.setdefault(index, BadRow(raw.lines[index], layout.pixels or "pixel_0", str(error)))
-    return images.reshape(len(rows), layout.height, layout.width)
+                reason = WRONG_COLOURS if layout.colour else str(error)
+                bad.setdefault(index, BadRow(raw.lines[index], layout.pixels or "pixel_0", reason))
+    return images.reshape(len(rows), *layout.image_shape)
 
 
 def read_pixels(rows: Sequence[Any], size: int) -> NDArray[np.float64]:

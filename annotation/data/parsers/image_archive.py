@@ -96,8 +96,7 @@ class ImageArchiveReader:
         names: list[str],
         bad: list[BadRow],
     ) -> RowBatch:
-        shape = (len(images), self._layout.height, self._layout.width)
-        pixels = np.stack(images) if images else np.zeros(shape, dtype=np.uint8)
+        pixels = np.stack(images) if images else np.zeros((0, *self._layout.image_shape), dtype=np.uint8)
         kept = [owners_columns({FILE_NAME: name}, self._layout) for name in names] if self._layout.owner_id else None
         known = labels if self._layout.label else None
         shown = pictures if self._keeps else None
@@ -117,7 +116,7 @@ class ImageArchiveReader:
         if len(data) > MAXIMUM_IMAGE_BYTES:
             raise BadCell(say("is larger than {most:,} bytes", most=MAXIMUM_IMAGE_BYTES))
         size = {"height": self._layout.height, "width": self._layout.width}
-        return read_image(data, **size, keep_picture=self._keeps)
+        return read_image(data, **size, colour=self._layout.colour, keep_picture=self._keeps)
 
 
 def owner_name(name: str, layout: Layout) -> str:

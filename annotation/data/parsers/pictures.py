@@ -1,4 +1,4 @@
-"""One encoded image: the grey values that are learned from, and a picture in colour for people to look at."""
+"""One encoded image: the values that are learned from, grey or in colour, and a picture for people to look at."""
 
 import zlib
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from annotation.data.parsers.rows import KeptPicture
 from privacy.wording import say
 
 FORMATS = ("PNG", "JPEG", "WEBP")
-# One image in memory is 64 MiB then, and another quarter as grey values.
+# One image in memory is 64 MiB then, and another quarter as grey values or three as colours.
 MAXIMUM_PIXELS = 2**24
 # The others hold more than eight bits and would be cut off, not scaled.
 EIGHT_BIT_MODES = ("1", "L", "LA", "P", "RGB", "RGBA", "CMYK", "YCbCr")
@@ -33,19 +33,20 @@ NOT_EIGHT_BIT = say("has more than eight bits a colour")
 
 
 def read_image(
-    data: bytes, *, height: int, width: int, keep_picture: bool = False
+    data: bytes, *, height: int, width: int, colour: bool = False, keep_picture: bool = False
 ) -> tuple[NDArray[np.uint8], KeptPicture | None]:
     """Return the grey values, shape (height, width), of an image of any size, and a picture where one is kept.
 
-    Colours give their brightness. Another size is averaged over equal areas, whatever its proportions, after a
+    Colours give their brightness, or with `colour` red, green and blue, shape (height, width, 3), what is transparent
+    on white as in the picture. Another size is averaged over equal areas, whatever its proportions, after a
     camera's turn is undone. How many pixels there are is checked before one is unpacked. Of several frames the first
-    is read. No picture is made of an image that the grey values show as it is.
+    is read. No picture is made of an image that these values show as it is.
     """
     with upright_image(data) as image:
-        grey = image.convert("L")
-        fitting = grey if grey.size == (width, height) else grey.resize((width, height), Image.Resampling.BOX)
+        plain = on_white(image) if colour else image.convert("L")
+        fitting = plain if plain.size == (width, height) else plain.resize((width, height), Image.Resampling.BOX)
         pixels: NDArray[np.uint8] = np.asarray(fitting, dtype=np.uint8)
-        is_shown = image.mode in GREY_MODES and image.size == (width, height)
+        is_shown = (colour or image.mode in GREY_MODES) and image.size == (width, height)
         return pixels, picture_of(image) if keep_picture and not is_shown else None
 
 

@@ -10,27 +10,27 @@ HEADER_BYTES = 128
 
 
 class PixelFile:
-    """Write uint8 images of one size; `close` fills in the number of rows the header must name.
+    """Write uint8 images of one shape; `close` fills in the number of rows the header must name.
 
     References
     ----------
     .. [1] numpy.lib.format, version 1.0 of the .npy format.
     """
 
-    def __init__(self, file: BinaryIO, *, height: int, width: int) -> None:
+    def __init__(self, file: BinaryIO, *, shape: tuple[int, ...]) -> None:
         self._file = file
-        self._size = (height, width)
+        self._shape = shape
         self.rows = 0
         file.write(bytes(HEADER_BYTES))
 
     def append(self, images: NDArray[np.uint8]) -> None:
-        """Add images, shape (n, height, width)."""
+        """Add images, an array of shape (n, *shape)."""
         self._file.write(np.ascontiguousarray(images, dtype=np.uint8).tobytes())
         self.rows += len(images)
 
     def close(self) -> None:
         """Write the header; the file stays open."""
-        described = f"{{'descr': '|u1', 'fortran_order': False, 'shape': {(self.rows, *self._size)}, }}"
+        described = f"{{'descr': '|u1', 'fortran_order': False, 'shape': {(self.rows, *self._shape)}, }}"
         length = HEADER_BYTES - len(MAGIC) - 2
         header = described.encode().ljust(length - 1) + b"\n"
         self._file.seek(0)

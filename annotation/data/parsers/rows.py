@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any, Literal
 
 import numpy as np
@@ -43,6 +44,8 @@ class Layout:
         whose `missing` is set may be empty.
     height, width : int
         Size of an image in pixels.
+    colour : bool
+        Whether an image has red, green and blue values, not those of its brightness alone.
     has_header : bool
         Whether the first row of a delimited file names the columns; if not, `header` does.
     header : tuple of str
@@ -68,7 +71,7 @@ class Layout:
     sets : ChooseSeveral, optional
         Where a label is a set of classes: how many it may hold.
     pictures : bool
-        Whether a picture to look at is kept of each image that its grey values do not show as it is.
+        Whether a picture to look at is kept of each image that its values do not show as it is.
     """
 
     kind: DataKind
@@ -81,6 +84,7 @@ class Layout:
     declared: tuple[Mapping[str, Any], ...] = ()
     height: int = 0
     width: int = 0
+    colour: bool = False
     has_header: bool = True
     header: tuple[str, ...] = ()
     delimiter: str | None = None
@@ -95,6 +99,11 @@ class Layout:
     sets: ChooseSeveral | None = None
     pictures: bool = False
 
+    @property
+    def image_shape(self) -> tuple[int, ...]:
+        """Shape of the values of an image: rows and columns of pixels, and of colour three a pixel."""
+        return (self.height, self.width, 3) if self.colour else (self.height, self.width)
+
     def source_of(self, declared: str) -> str:
         """Return the name the file gives a declared column."""
         return self.sources.get(declared, declared)
@@ -104,7 +113,7 @@ class Layout:
         features = [self.source_of(column["name"]) for column in self.declared]
         named = [self.text, self.contributor, self.label, *features, self.owner_id, *self.metadata]
         if self.kind == "image":
-            named += [self.pixels] if self.pixels else [f"pixel_{i}" for i in range(self.height * self.width)]
+            named += [self.pixels] if self.pixels else [f"pixel_{i}" for i in range(prod(self.image_shape))]
         return tuple(dict.fromkeys(name for name in named if name))
 
     def require(self, present: Sequence[str]) -> None:
@@ -162,7 +171,7 @@ class RawBatch:
 
 @dataclass(frozen=True, slots=True)
 class KeptPicture:
-    """A picture to show beside the grey values: WebP of bounded sides and length, without metadata."""
+    """A picture to show beside the values that are learned from: WebP of bounded sides and length, without metadata."""
 
     width: int
     height: int
@@ -173,8 +182,8 @@ class KeptPicture:
 class RowBatch:
     """Rows that passed every check; lists are of length `count`, None where the project takes no such column.
 
-    `pixels` is uint8 of shape (count, height, width); `pictures` has None where those show all there is. `metadata` has
-    the owner's `id` and pairs of name and text.
+    `pixels` is uint8 of shape (count, *Layout.image_shape); `pictures` has None where those show all there is.
+    `metadata` has the owner's `id` and pairs of name and text.
     """
 
     count: int

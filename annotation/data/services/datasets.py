@@ -179,7 +179,7 @@ def _read(dataset: Dataset, job: Job, lease: work.Lease, report: BadRowReport, o
         pictures = PictureSpool(cast("BinaryIO", stack.enter_context(tempfile.TemporaryFile())))
         if layout.kind == "image":
             spool = stack.enter_context(tempfile.TemporaryFile())
-            pixels = PixelFile(cast("BinaryIO", spool), height=layout.height, width=layout.width)
+            pixels = PixelFile(cast("BinaryIO", spool), shape=layout.image_shape)
         upload = uploads.open_upload(file, kept, layout)
         apart = import_parts.open_parts(dataset, upload, cast("BinaryIO", file), size=file.size)
         if apart and not import_parts.read_parts(dataset, lease, partial(_tell_parts, lease, file.size, on_progress)):

@@ -123,6 +123,7 @@ def layout_of(project: Project, role: str, mapping: Mapping[str, Any]) -> Layout
         declared=declared,
         height=project.image_height or 0,
         width=project.image_width or 0,
+        colour=project.image_colours == "colour",
         has_header=mapping.get("has_header", True),
         header=tuple(mapping.get("columns", ())),
         delimiter=mapping.get("delimiter"),
@@ -135,7 +136,7 @@ def layout_of(project: Project, role: str, mapping: Mapping[str, Any]) -> Layout
         answers=mapping.get("answers", "majority"),
         annotator=mapping.get("annotator"),
         sets=kind if isinstance(kind, ChooseSeveral) else None,
-        # Behind a gate people see what it counted, which is the grey values; those who see records see the picture.
+        # Behind a gate people see what it counted, which is those values; those who see records see the picture.
         pictures=project.data_kind == DataKind.IMAGE and project.oracle == Oracle.TRUSTED,
     )
 

@@ -1,4 +1,4 @@
-"""The image of a record as people see it: the picture kept beside it, else the grey values that are learned from."""
+"""The image of a record as people see it: the picture kept beside it, else the values that are learned from."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -42,18 +42,20 @@ def shown_image(record: Record) -> ShownImage:
 
 
 def image_ahead(record: Record, *, height: int, width: int, most_bytes: int) -> ImageAhead:
-    """Return what a page needs to know of a record's image before it is there; grey values have the declared size."""
+    """Return what a page needs to know of a record's image before it is there; those have the declared size."""
     with connection.cursor() as cursor:
         cursor.execute(SMALL_PICTURE, [most_bytes, record.pk])
         row = cursor.fetchone()
     if row is not None:
         return ImageAhead(row[0], row[1], row[2] and ShownImage(bytes(row[2]), "image/webp"))
-    is_small = height * width <= most_bytes
-    return ImageAhead(width, height, ShownImage(image_of(record), "image/png") if is_small else None)
+    content = image_of(record) if height * width <= most_bytes else b""
+    # Noise in colour takes three bytes a pixel.
+    is_small = 0 < len(content) <= most_bytes
+    return ImageAhead(width, height, ShownImage(content, "image/png") if is_small else None)
 
 
 def image_of(record: Record) -> bytes:
-    """Return a record's grey values as a PNG; of their file only that row is read."""
+    """Return what is learned from of a record as a PNG; of their file only that row is read."""
     dataset = record.dataset
     try:
         return png_of(partial(files.read_bytes, str(dataset.pixels.name)), record.row_number)

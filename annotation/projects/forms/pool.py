@@ -21,7 +21,7 @@ ROUNDS = ("round_size", "labels_per_release", "update_policy")
 DATA_FIELDS: Mapping[str, tuple[str, ...]] = {
     DataKind.TEXT: ("feature_dimension",),
     DataKind.TABLE: ("columns",),
-    DataKind.IMAGE: ("image_height", "image_width", "feature_dimension"),
+    DataKind.IMAGE: ("image_height", "image_width", "image_colours", "feature_dimension"),
 }
 
 

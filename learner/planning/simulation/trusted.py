@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from learner.estimators.version_zero import enough_examples, huber_prior, public_examples, version_zero
+from learner.features.catalogue import DeclaredRules
+from learner.features.choice import RecordShape
 from learner.features.image import ImageFeaturizer
 from learner.features.static_encoder import StaticEncoder
 from learner.linear_model import LinearModel
@@ -56,7 +58,7 @@ def simulate_trusted(task: SimulationTask) -> Outcome:
 
 
 def _played(task: SimulationTask, settings: TrustedSettings) -> Outcome:
-    play = _Play.of(task, settings)
+    play = Play.of(task, settings)
     counts = np.bincount(task.labels, minlength=len(task.classes))
     constant = np.full_like(task.test_labels, counts.argmax())
     first = play.version_0.leaders(play.version_0.decision_function(play.test)) if play.version_0 else constant
@@ -72,7 +74,9 @@ def _played(task: SimulationTask, settings: TrustedSettings) -> Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class _Play:
+class Play:
+    """A task as its project reads it: encoded once, played as often as there are seeds."""
+
     task: SimulationTask
     settings: TrustedSettings
     rows: Rows
@@ -82,7 +86,7 @@ class _Play:
     examples: tuple[Rows, Answers]
 
     @classmethod
-    def of(cls, task: SimulationTask, settings: TrustedSettings) -> "_Play":
+    def of(cls, task: SimulationTask, settings: TrustedSettings) -> "Play":
         """Encode the records once, and read what was written about classes."""
         rows, test = encoded_records(task, settings)
         if task.rows is not None:
@@ -118,7 +122,7 @@ class _Play:
                 secret = np.flatnonzero(rng.generator.random(self.task.n_records) < rate)
                 project.append([self._private(suited, secret, rate, rng, labels)])
             else:
-                made, secret = self._series(suited, rng, labels)
+                made, secret = self.series(suited, rng, labels)
                 project.append(made)
             shown = rng.generator.permutation(self.task.n_records)[:labels]
             random.append(self._private(suited.one_of_several(), shown, 1.0, rng, labels))
@@ -127,10 +131,13 @@ class _Play:
                 clear.append(clear_answers(*self._labelled(secret), self.test, strength))
         return [list(release) for release in zip(*project, strict=True)], random, clear
 
-    def _series(
-        self, settings: TrustedSettings, rng: SimulationRandom, labels: int
+    def series(
+        self, settings: TrustedSettings, rng: SimulationRandom, labels: float
     ) -> tuple[list[Answers], NDArray[np.intp]]:
-        """Return what each block's release answers, of a pool whose blocks hold so many labels on average."""
+        """Return what each block's release answers, and which rows were asked about.
+
+        The pool is so large that blocks hold so many labels on average, before a screen leaves any out.
+        """
         size = round(labels / sum(settings.rates))
         if size > self.task.n_records:
             raise ValueError(f"blocks with {labels} labels need a pool of {size} records, got {self.task.n_records}")
@@ -177,7 +184,8 @@ def settings_of(task: SimulationTask) -> TrustedSettings:
 def encoded_records(task: SimulationTask, settings: TrustedSettings) -> tuple[Rows, Rows]:
     """Return the rows of all records and of the test records, each of norm one at most, as a training reads them."""
     if task.rows is not None and task.test_rows is not None:
-        return rows_of_numbers(task.rows), rows_of_numbers(task.test_rows)
+        colour = settings.image_colours == "colour"
+        return rows_of_numbers(task.rows, colour=colour), rows_of_numbers(task.test_rows, colour=colour)
     encode = _encoder(settings)
     return encode(task.texts), encode(task.test_texts)
 
@@ -195,12 +203,15 @@ def _encoder(settings: TrustedSettings) -> Callable[[Sequence[str]], Rows]:
     return encode
 
 
-def rows_of_numbers(images: NDArray[np.generic]) -> Rows:
-    """Return pooled pixels of images, or rows of numbers scaled each to norm one."""
+def rows_of_numbers(images: NDArray[np.generic], *, colour: bool = False) -> Rows:
+    """Return pooled pixels of images, grey or in colour, or rows of numbers scaled each to norm one."""
     if images.ndim == 2:
         rows = images.astype(np.float64)
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
         return rows / np.where(lengths > 0, lengths, 1.0) * (1 - 1e-9)
+    if colour and images.ndim == 4:
+        shape = RecordShape("image", IMAGE_SIDE**2, image_height=images.shape[1], image_width=images.shape[2])
+        return DeclaredRules(image_colours="colour").featurizer(shape).transform(images).astype(np.float64)
     grey = images if images.ndim == 3 else images.mean(axis=3).astype(images.dtype)
     height, width = grey.shape[1:]
     pooled = (min(IMAGE_SIDE, height), min(IMAGE_SIDE, width))

@@ -40,6 +40,7 @@ KINDS: Mapping[str, type] = {
     "selection_rate": float,
     "maximum_releases": int,
     "screened_blocks": int,
+    "image_colours": str,
 }
 Estimator = PrivateHuberSVM | PrivateSoftmaxSteps | PrivateSums
 
@@ -67,6 +68,8 @@ class TrustedSettings:
         How many blocks release; None for all.
     screened_blocks : int
         1 where blocks from the second on leave out most of what is far from the last release's boundary.
+    image_colours : str
+        "grey" or "colour": what is learned of images that have colours.
     """
 
     estimator: str
@@ -80,6 +83,7 @@ class TrustedSettings:
     selection_rate: float | None = None
     maximum_releases: int | None = None
     screened_blocks: int = 0
+    image_colours: str = "grey"
 
     @classmethod
     def of(cls, given: Mapping[str, str], *, n_classes: int, described: bool) -> Self:
@@ -100,6 +104,8 @@ class TrustedSettings:
                 raise ValueError(f"{name} must be of type {KINDS[name].__name__}, got {text!r}") from error
         if wanted.get("estimator", "planned") not in ESTIMATORS:
             raise ValueError(f"estimator must be one of {', '.join(ESTIMATORS)}, got {wanted['estimator']!r}")
+        if wanted.get("image_colours", "grey") not in ("grey", "colour"):
+            raise ValueError(f"image_colours must be grey or colour, got {wanted['image_colours']!r}")
         if "selection_rate" not in wanted and (wanted.get("maximum_releases") or wanted.get("screened_blocks")):
             raise ValueError("blocks need a selection_rate, the preset's is 0.1")
         if not 0 < wanted.get("selection_rate", 0.5) < 1:

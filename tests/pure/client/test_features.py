@@ -38,6 +38,7 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40) | st.sampl
 )
 NOWHERE = PROVENANCE | {"ledger": []}
 PIXELS = ImageFeaturizer(6, 5, pooled=(3, 2), centered=True)
+COLOURS = ImageFeaturizer(6, 5, pooled=(3, 2), centered=True, hues=(2, 1))
 COLUMNS = [
     NumericColumn("age", 0, 100, "unit", missing=30),
     NumericColumn("sum", -5, 5),
@@ -55,6 +56,10 @@ FEATURIZERS = {
     "pixels": ImageFeaturizer(6, 5, row_scaling="bounded"),
     "pooled": PIXELS,
     "projected": ImageFeaturizer(6, 5, projection=(4, 7), centered=True),
+    "pixels in colour": ImageFeaturizer(6, 5, row_scaling="bounded", hues=(2, 1)),
+    "pooled in colour": COLOURS,
+    "projected in colour": ImageFeaturizer(6, 5, projection=(4, 7), centered=True, hues=(2, 1)),
+    "directions in colour": PrincipalImageFeaturizer(COLOURS, 2, np.random.default_rng(1).normal(size=(2, 10))),
     "directions": PrincipalImageFeaturizer(PIXELS, 2, np.random.default_rng(1).normal(size=(2, 6))),
 }
 
@@ -167,6 +172,17 @@ def test_images_become_the_same_rows(tmp_path, name):
     same_rows(ours, theirs, images)
     with pytest.raises(NotFitting, match=r"\(n, 6, 5\), got uint8 of shape \(50, 5, 6\)"):
         ours.transform(images.transpose(0, 2, 1))
+
+
+@pytest.mark.parametrize("name", [name for name in FEATURIZERS if name.endswith("in colour")])
+def test_images_in_colour_become_the_same_rows(tmp_path, name):
+    theirs = FEATURIZERS[name]
+    ours = read_featurizer(write(tmp_path / "release", theirs))
+    images = np.random.default_rng(4).integers(0, 256, size=(50, 6, 5, 3), dtype=np.uint8)
+    images[0], images[1] = 0, 255
+    same_rows(ours, theirs, images)
+    with pytest.raises(NotFitting, match=r"\(n, 6, 5, 3\), got uint8 of shape \(50, 6, 5\)"):
+        ours.transform(images[..., 0])
 
 
 def test_every_kind_of_features_is_here_or_refused(tmp_path):

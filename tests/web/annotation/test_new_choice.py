@@ -162,7 +162,7 @@ def test_a_project_opens_with_it_and_another_oracle_refuses_it(declared, manager
     # What the form's other fields chose stands beside it, each in its section.
     assert project.configuration.document == {
         "selection": {"selection": "lengths", "length_scale": 1.25},
-        "features": {"features": "planned", "feature_dimension": 64, "text_columns": 128},
+        "features": {"features": "planned", "feature_dimension": 64, "image_colours": "grey", "text_columns": 128},
         "training": {
             "update_policy": "per_round",
             "estimator": "planned",

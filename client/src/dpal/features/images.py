@@ -1,4 +1,4 @@
-"""Grey images to rows: averages over equal areas, then a public projection or released directions."""
+"""Images to rows: averages over equal areas, then a public projection or released directions."""
 
 import hashlib
 import math
@@ -13,6 +13,8 @@ from dpal.errors import NotFitting
 from dpal.features.base import Featurizer, Rows, clipped, scaled_to
 
 EVEN = 1e-12
+# Brightness, and the two differences that make a hue.
+OPPONENT = np.array([[1.0, 1.0, 1.0], [1.0, -1.0, 0.0], [1.0, 1.0, -2.0]]) / np.sqrt([[3.0], [2.0], [6.0]])
 BLOCK_NUMBERS = 2**20
 
 
@@ -31,11 +33,16 @@ class Images(Featurizer):
         if parameters["pooled"] is not None:
             cells = int(parameters["pooled"][0]), int(parameters["pooled"][1])
             self._pooling = _pooling(self.height, cells[0]), _pooling(self.width, cells[1])
-        self._cells = cells[0] * cells[1]
+        self._cells = values = cells[0] * cells[1]
+        self._hues: tuple[Rows, Rows] | None = None
+        if parameters.get("hues") is not None:
+            hues = int(parameters["hues"][0]), int(parameters["hues"][1])
+            self._hues = _pooling(self.height, hues[0]), _pooling(self.width, hues[1])
+            values += 2 * hues[0] * hues[1]
         self._signs: Rows | None = None
         if parameters["projection"] is not None:
             columns, seed = parameters["projection"]
-            self._signs = sign_matrix(self._cells, int(columns), seed=int(seed))
+            self._signs = sign_matrix(values, int(columns), seed=int(seed))
 
     @classmethod
     def from_release(cls, parameters: Mapping[str, Any], files: Mapping[str, Path]) -> "Images":
@@ -43,11 +50,12 @@ class Images(Featurizer):
         return cls(parameters)
 
     def raw_rows(self, records: ArrayLike) -> Iterator[Rows]:
-        """Yield rows of a block of images each: uint8, shape (n, height, width)."""
+        """Yield rows of a block of images each: uint8, shape (n, height, width), or (n, height, width, 3) in colour."""
         images = np.asarray(records)
-        if images.dtype != np.uint8 or images.shape[1:] != (self.height, self.width):
+        shape = (self.height, self.width) if self._hues is None else (self.height, self.width, 3)
+        if images.dtype != np.uint8 or images.shape[1:] != shape:
             raise NotFitting(
-                f"This model reads images as uint8 of shape (n, {self.height}, {self.width}), "
+                f"This model reads images as uint8 of shape (n, {', '.join(map(str, shape))}), "
                 f"got {images.dtype} of shape {images.shape}."
             )
         step = max(1, BLOCK_NUMBERS // (self.height * self.width))
@@ -55,17 +63,30 @@ class Images(Featurizer):
             yield self._rows(images[start : start + step])
 
     def _rows(self, images: NDArray[np.uint8]) -> Rows:
-        grey: Rows = images.astype(np.float64) / 255.0
+        values: Rows = images.astype(np.float64) / 255.0
+        planes = [values] if self._hues is None else list(np.moveaxis(values @ OPPONENT.T, 3, 0))
         if self._pooling is not None:
-            grey = self._pooling[0] @ grey @ self._pooling[1].T
-        rows = grey.reshape(len(images), self._cells)
+            planes[0] = self._pooling[0] @ planes[0] @ self._pooling[1].T
+        rows = planes[0].reshape(len(images), self._cells)
         if self._centered:
             rows = rows - rows.mean(axis=1, keepdims=True)
+        if self._hues is not None:
+            down, across = self._hues
+            weight = math.sqrt(self._cells / (len(down) * len(across)))
+            differences = [
+                (down @ plane @ across.T).reshape(len(images), len(down) * len(across)) * weight for plane in planes[1:]
+            ]
+            rows = np.hstack([rows, *differences])
+        if self._centered:
             # What rounding leaves of an even surface must not be stretched to full length.
             rows[np.abs(rows) < EVEN] = 0.0
         if self._signs is not None:
             rows = rows @ self._signs / math.sqrt(self._signs.shape[1])
-        return scaled_to(rows, self.norm_bound) if self._is_unit else rows * (self.norm_bound / math.sqrt(self._cells))
+        return (
+            scaled_to(rows, self.norm_bound)
+            if self._is_unit
+            else rows * (self.norm_bound / math.sqrt(self._cells * (1 if self._hues is None else 3)))
+        )
 
 
 class PrincipalImages(Featurizer):

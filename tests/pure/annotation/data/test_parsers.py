@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from annotation.data.parsers import checks, delimited, image_archive, json_lines
+from annotation.data.parsers.checks import WRONG_COLOURS
 from annotation.data.parsers.pixel_file import PixelFile
 from annotation.data.parsers.reading import Detected, Format, Upload, detect_format
 from annotation.data.parsers.rows import BadRow, Layout
@@ -452,7 +453,7 @@ def test_a_pixel_file_is_an_ordinary_npy_however_it_grew(sizes, tmp_path):
     parts = [rng.integers(0, 256, (size, 2, 3), dtype=np.uint8) for size in sizes]
     path = tmp_path / "pixels.npy"
     with path.open("wb") as file:
-        pixels = PixelFile(file, height=2, width=3)
+        pixels = PixelFile(file, shape=(2, 3))
         for part in parts:
             pixels.append(part)
         pixels.close()
@@ -460,6 +461,17 @@ def test_a_pixel_file_is_an_ordinary_npy_however_it_grew(sizes, tmp_path):
     stored = np.load(path, mmap_mode="r" if len(wanted) else None)
     assert (stored.shape, stored.dtype, pixels.rows) == (wanted.shape, np.uint8, len(wanted))
     assert (stored == wanted).all()
+
+
+def test_pixels_of_an_image_in_colour_are_three_numbers_each():
+    numbers = list(range(18))
+    wanted = np.arange(18).reshape(2, 3, 3).tolist()
+    layout = Layout(kind="image", height=2, width=3, colour=True)
+    bad, (batch,) = read(parquet(**{f"pixel_{i}": [number, 300] for i, number in enumerate(numbers)}), layout=layout)
+    assert (batch.pixels.tolist(), [row.reason for row in bad]) == ([wanted], [WRONG_COLOURS])
+    listed = Layout(kind="image", height=2, width=3, colour=True, pixels="image")
+    bad, (batch,) = read(parquet(image=[numbers, numbers[:6]]), layout=listed)
+    assert (batch.pixels.tolist(), [row.reason for row in bad]) == ([wanted], [WRONG_COLOURS])
 
 
 def test_bad_pixels_name_their_row():

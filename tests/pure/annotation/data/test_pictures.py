@@ -48,6 +48,33 @@ def test_a_picture_keeps_its_colours_whatever_wrote_it(kind, options):
     assert np.abs(grey[:, 0].astype(int) - (230 * 299 + 20 * 587 + 20 * 114) // 1000).max() <= 2
 
 
+@pytest.mark.parametrize(("kind", "options"), [("PNG", {}), ("JPEG", {"quality": 95}), ("WEBP", {"lossless": True})])
+def test_colours_are_averaged_over_equal_areas_each_by_itself(kind, options):
+    colours, picture = read_image(saved(halves(400, 300), kind, **options), height=2, width=4, colour=True)
+    assert (colours.shape, colours.dtype, picture) == ((2, 4, 3), np.uint8, None)
+    for row in colours.tolist():
+        assert all(near(pixel, RED) for pixel in row[:2])
+        assert all(near(pixel, BLUE) for pixel in row[2:])
+
+
+def test_every_kind_of_image_has_colours():
+    grey = Image.fromarray(np.arange(6, dtype=np.uint8).reshape(2, 3))
+    hidden = Image.new("RGBA", (3, 2), (*RED, 0))
+    for image in (grey, grey.convert("1"), grey.convert("LA"), grey.convert("P"), hidden):
+        colours, _none = read_image(saved(image, "PNG"), height=2, width=3, colour=True)
+        assert colours.shape == (2, 3, 3)
+    # What is transparent is on white, as people see it.
+    assert (colours == 255).all()
+    printed, _none = read_image(saved(halves(8, 8).convert("CMYK"), "JPEG"), height=1, width=2, colour=True)
+    assert (printed.argmax(axis=2) == [[0, 2]]).all()
+
+
+def test_no_picture_is_kept_where_colours_show_all():
+    size = {"height": 6, "width": 8, "colour": True, "keep_picture": True}
+    assert read_image(saved(halves(8, 6), "PNG"), **size)[1] is None
+    assert read_image(saved(halves(80, 60), "PNG"), **size)[1] is not None
+
+
 def test_no_picture_is_kept_unasked_or_where_grey_values_show_all():
     plain = Image.fromarray(np.arange(6, dtype=np.uint8).reshape(2, 3))
     assert read_image(saved(halves(9, 9), "PNG"), height=2, width=3)[1] is None

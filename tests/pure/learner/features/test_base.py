@@ -22,6 +22,7 @@ TABLE = [
 ]
 COLUMNS = [NumericColumn("amount", 0, 100), CategoricalColumn("country", ["cz", "de"])]
 IMAGES = np.random.default_rng(3).integers(0, 256, size=(6, 7, 5), dtype=np.uint8)
+COLOURED = np.random.default_rng(4).integers(0, 256, size=(6, 7, 5, 3), dtype=np.uint8)
 
 FEATURIZERS = [
     (HashingTextFeaturizer(), TEXTS),
@@ -32,6 +33,9 @@ FEATURIZERS = [
     (TabularFeaturizer(COLUMNS, norm_bound=3.0, row_scaling="unit"), TABLE),
     (ImageFeaturizer(7, 5), IMAGES),
     (ImageFeaturizer(7, 5, pooled=(3, 2), norm_bound=0.7, row_scaling="bounded"), IMAGES),
+    (ImageFeaturizer(7, 5, hues=(2, 1)), COLOURED),
+    (ImageFeaturizer(7, 5, pooled=(3, 2), norm_bound=0.7, row_scaling="bounded", hues=(2, 1)), COLOURED),
+    (ImageFeaturizer(7, 5, projection=(9, 1), centered=True, hues=(2, 1)), COLOURED),
     (ImageFeaturizer(7, 5, pooled=(4, 4), projection=(9, 2**63), row_scaling="bounded"), IMAGES),
 ]
 

@@ -16,6 +16,7 @@ from learner.releases.samples import TEXTS, sample_records, samples_document
 from privacy.normalizers import Normalizer
 
 PIXELS = ImageFeaturizer(6, 5, pooled=(3, 2), centered=True)
+COLOURS = ImageFeaturizer(6, 5, pooled=(3, 2), centered=True, hues=(2, 1))
 FEATURIZERS = [
     HashingTextFeaturizer(32),
     HashingTextFeaturizer(32, normalizer="L4"),
@@ -23,6 +24,8 @@ FEATURIZERS = [
     TabularFeaturizer([NumericColumn("age", 0, 100, "unit"), CategoricalColumn("kind", ["a", "b"])]),
     PIXELS,
     PrincipalImageFeaturizer(PIXELS, 2, np.eye(2, 6)),
+    COLOURS,
+    PrincipalImageFeaturizer(COLOURS, 2, np.eye(2, 10)),
 ]
 
 

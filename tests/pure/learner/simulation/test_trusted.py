@@ -194,9 +194,27 @@ def test_images_and_rows_of_numbers():
         assert simulate_trusted(task).points[0].project.accuracy >= 0.86
 
 
+def test_classes_of_one_brightness_are_told_apart_in_colour_alone():
+    rng = np.random.default_rng(8)
+    labels = rng.integers(0, 2, size=1200)
+    shades = rng.uniform(0.5, 1, size=(1200, 8, 8, 1))
+    images = np.rint(shades * np.array([[120, 60, 0], [0, 60, 120]])[labels, None, None]).astype(np.uint8)
+    shape = {"texts": (), "test_texts": (), "classes": ("warm", "cold"), "label_counts": (400,), "seeds": 3}
+    shape |= {"rows": images[:800], "test_rows": images[800:], "labels": labels[:800], "test_labels": labels[800:]}
+    reached = {
+        colours: simulate_trusted(SimulationTask(settings={"image_colours": colours}, **shape))
+        .points[0]
+        .project.accuracy
+        for colours in ("grey", "colour")
+    }
+    assert abs(reached["grey"] - 0.5) < 0.06
+    assert reached["colour"] > 0.98
+
+
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
+        ({"image_colours": "red"}, "must be grey or colour"),
         ({"estimator": "forest"}, "estimator must be"),
         ({"feature_dimension": "many"}, "type int"),
         ({"colour": "red"}, "unknown settings"),

@@ -369,13 +369,14 @@ def test_a_button_shows_the_settings_of_a_choice_and_keeps_what_was_typed(manage
         ({"estimator": "huber_svm"}, {"smoothing", "regularization"}),
         ({"estimator": "minibatch_svm"}, {"step_size", "weight_radius"}),
         ({"data_kind": "table"}, {"columns"}),
-        ({"data_kind": "image"}, {"image_height", "image_width", "feature_dimension"}),
+        ({"data_kind": "image"}, {"image_height", "image_width", "image_colours", "feature_dimension"}),
     ],
 )
 def test_models_and_data_have_their_own_settings(manager: User, choice: dict[str, object], fields: set[str]) -> None:
     sent = form_of("pool-experts", estimator="logistic") | choice | {"show": "1"}
     response = new_project_page(manager, "pool-experts", sent)
-    others = {"training_delta", "smoothing", "step_size", "weight_radius", "columns", "image_height", "image_width"}
+    others = {"training_delta", "smoothing", "step_size", "weight_radius", "columns"}
+    others |= {"image_height", "image_width", "image_colours"}
     assert fields <= shown_in(response)
     assert not shown_in(response) & (others - fields)
 

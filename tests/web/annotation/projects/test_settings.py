@@ -30,6 +30,7 @@ FIXED = {
     "image_height": 3,
     "image_width": 3,
     "feature_dimension": 9,
+    "image_colours": "colour",
     "features": "encoder",
 }
 
