@@ -38,6 +38,7 @@ class LabelPage(HTMLParser):
         self.question = ""
         self.image_url = ""
         self._form: Form | None = None
+        self._selects = ""
         self._depth_in_question = 0
         self._seen_question = False
         self.feed(text)
@@ -59,8 +60,11 @@ class LabelPage(HTMLParser):
             self.forms[given.get("id") or given.get("action", "")] = self._form
         elif tag == "input" and self._form is not None and given.get("type") == "hidden":
             self._form.hidden[given["name"]] = given.get("value", "")
-        elif tag == "button" and self._form is not None and given.get("name") == "choice":
-            self._form.choices.append(given["value"])
+        elif tag == "select":
+            self._selects = given.get("name", "")
+        elif self._form is not None and "choice" in (self._selects if tag == "option" else "", given.get("name")):
+            # Many classes are buttons no more, but options to select; the first says that none is chosen yet.
+            self._form.choices += [given["value"]] if given.get("value") else []
 
     def handle_endtag(self, tag: str) -> None:
         """Note where forms and the question end."""

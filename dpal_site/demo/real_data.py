@@ -7,6 +7,7 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
+import pyarrow as pa
 
 from dpal_site.demo import voice_log
 from dpal_site.demo.plans import (
@@ -21,6 +22,7 @@ from dpal_site.demo.plans import (
     log_file,
     random_choice,
 )
+from privacy.normalizers import fold_texts
 
 TEST_SHARE = 1 / 3
 LARGEST_TEST = 1500
@@ -47,7 +49,7 @@ class LabelledTexts:
 def read_plans(path: Path, *, text_column: str, label_column: str) -> list[ProjectPlan]:
     """Return a trusted and a crowd project over the file; a third of the file is held out as the public test set."""
     found = read_labelled_texts(path, text_column=text_column, label_column=label_column)
-    kept, note = kept_classes(found)
+    kept, note = kept_classes(distinct_texts(found))
     order = np.random.default_rng(SEED).permutation(len(kept.texts))
     tested = min(round(TEST_SHARE * len(order)), LARGEST_TEST)
     test = _part(kept, order[:tested])
@@ -72,6 +74,13 @@ def read_labelled_texts(path: Path, *, text_column: str, label_column: str) -> L
         pairs = [tuple(row[place].strip() for place in places) for row in rows if len(row) > max(places)]
     pairs = [pair for pair in pairs if all(pair)]
     return LabelledTexts([text for text, _ in pairs], [label for _, label in pairs])
+
+
+def distinct_texts(found: LabelledTexts) -> LabelledTexts:
+    """Return each text once: one that an upload takes for another may not be private and in the public test set."""
+    forms = fold_texts(pa.array(found.texts, pa.large_string())).to_pylist()
+    first = {form: row for row, form in reversed([*enumerate(forms)]) if form}
+    return _part(found, np.array(sorted(first.values()), dtype=np.int64))
 
 
 def _place(name: str, header: list[str], *, numbered: bool, path: Path) -> int:

@@ -19,6 +19,9 @@ from dpal_site.embedded.errors import EmbeddedError, ProcessDied
 from dpal_site.embedded.processes import Supervisor
 
 MISTAKE_RATE = 0.03
+NATURAL_TEXTS = (
+    "No natural texts come with the program: these are made up, and --data FILE shows both projects on yours."
+)
 POLL_SECONDS = 0.5
 PATIENCE_SECONDS = 15 * 60
 # A worker that is killed holds its work for this long.
@@ -64,7 +67,7 @@ class Command(BaseCommand):
                 self._wait_until_ready(site)
                 self._say(f"The site runs at {url}; logs are in {log_dir}.")
                 stage = self._play(site, plans)
-                self._report(stage)
+                self._report(stage, own_data=options["data"] is not None)
                 if not options["exit"]:
                     self._serve(site, stage)
         except KeyboardInterrupt:
@@ -146,7 +149,7 @@ class Command(BaseCommand):
             self._say(f"The {name} process ended; starting it again.")
             site.restart(name)
 
-    def _report(self, stage: stages.Stage) -> None:
+    def _report(self, stage: stages.Stage, *, own_data: bool) -> None:
         rows = [stages.HEADINGS, *stages.release_lines(stage)]
         widths = [max(len(row[column]) for row in rows) for column in range(len(stages.HEADINGS))]
         self._say("")
@@ -155,6 +158,8 @@ class Command(BaseCommand):
         self._say("")
         for sentence in stages.words_of_choices(stage):
             self._say(sentence)
+        if not own_data:
+            self._say(NATURAL_TEXTS)
         self._say("Epsilon and delta: spent when released, of the account's limit, which is the guarantee. In a crowd")
         self._say("project the pool's account comes first, then that of the answers. Random choice has the same limit,")
         self._say("and about as many labels where coins decide how many. Accuracy is on public data, with its 95 %")

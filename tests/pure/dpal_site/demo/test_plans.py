@@ -78,6 +78,9 @@ def test_annotators_know_a_digit_by_its_pixels():
     assert lower_left[np.array(answers) == 0].mean() > 2 * lower_left[np.array(answers) == 1].mean()
 
 
+COLUMNS = {"text_column": "text", "label_column": "label"}
+
+
 def write(path, lines):
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
@@ -104,6 +107,15 @@ def test_classes_are_few_and_equally_frequent():
     kept, note = real_data.kept_classes(real_data.LabelledTexts([f"t{n}" for n in range(340)], many))
     assert set(kept.labels) == {f"class {n:02}" for n in range(20)}
     assert "of 25" in note
+
+
+def test_a_text_that_an_upload_takes_for_another_is_read_once(tmp_path):
+    texts = [f"sentence {n}" for n in range(200)]
+    rows = [text for text in texts for text in (text, f"{text.upper()}!")]
+    lines = [f"{text},{'odd' if int(text.split()[1].strip('!')) % 2 else 'even'}" for text in rows]
+    trusted, _crowd = real_data.read_plans(write(tmp_path / "a.csv", ["text,label", *lines, "...,odd"]), **COLUMNS)
+    parts = [pa_csv.read_csv(io.BytesIO(one.body))["text"].to_pylist() for one in (trusted.pool, trusted.test)]
+    assert sorted(parts[0] + parts[1]) == sorted(texts)
 
 
 @pytest.mark.parametrize(
