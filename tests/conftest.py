@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,7 +98,8 @@ CHROMIUM_ON_MACOS = (
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register what only this file knows about."""
-    config.addinivalue_line("markers", "slow: takes minutes; left out of `make test`")
+    config.addinivalue_line("markers", "slow: takes long; left out of `make test`, run by `make test-slow`")
+    config.addinivalue_line("markers", "one_in(n): of its cases `make test` takes every nth, `make test-slow` all")
     if getattr(config.option, "numprocesses", None):
         # Workers inherit this environment and would load the settings before their own conftest names their folder.
         del os.environ["DJANGO_SETTINGS_MODULE"]
@@ -106,6 +108,18 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_report_header() -> str | None:
     """Say how to repeat the order of this run, where it was drawn."""
     return f"order of the tests: DPAL_TEST_ORDER={ORDER}" if ORDER else None
+
+
+@pytest.hookimpl(tryfirst=True, specname="pytest_collection_modifyitems")
+def leave_cases_to_slow_runs(items: list[pytest.Item]) -> None:
+    """Mark as slow the cases that `one_in(n)` leaves out of an ordinary run: all but the first of every n."""
+    seen: Counter[str] = Counter()
+    for item in items:
+        if (share := item.get_closest_marker("one_in")) is not None:
+            test = item.nodeid.partition("[")[0]
+            if seen[test] % share.args[0]:
+                item.add_marker(pytest.mark.slow)
+            seen[test] += 1
 
 
 @pytest.hookimpl(trylast=True)

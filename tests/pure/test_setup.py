@@ -110,6 +110,7 @@ def test_uv_installs_what_the_lock_names_once(checkout):
     assert (again.returncode, again.stdout, again.stderr) == (0, "", "")
 
 
+@pytest.mark.slow
 def test_another_lock_is_installed_over_the_first(checkout):
     checkout.has_uv()
     assert checkout.set_up().returncode == 0
@@ -119,6 +120,7 @@ def test_another_lock_is_installed_over_the_first(checkout):
     assert checkout.says("import plain; print(plain.SAID)") == "newer"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", [STANDS_STILL, b"not a program of this machine"])
 def test_pip_installs_the_same_where_uv_does_not_run(checkout, program):
     checkout.has_uv(program=program)
@@ -130,6 +132,7 @@ def test_pip_installs_the_same_where_uv_does_not_run(checkout, program):
     ) == ("pip")
 
 
+@pytest.mark.slow
 def test_a_python_without_pip_takes_the_one_that_comes_with_it(checkout):
     checkout.has_uv(program=STANDS_STILL)
     named = checkout.programs / "python3.13"
@@ -142,6 +145,7 @@ def test_a_python_without_pip_takes_the_one_that_comes_with_it(checkout):
     assert checkout.says("import pip; print(pip.__name__)") == "pip"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("other", "program"), [("uv", None), ("plain", None), ("plain", STANDS_STILL)])
 def test_what_has_another_hash_is_installed_by_neither(checkout, program, other):
     checkout.has_uv(program=program)
@@ -155,6 +159,7 @@ def test_what_has_another_hash_is_installed_by_neither(checkout, program, other)
     assert not (checkout.folder / ".venv" / "installed.lock.txt").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("imports", ["plain", "nobody_has_this"])
 def test_what_the_site_imports_is_compiled_and_need_not_be(checkout, imports):
     checkout.has("django", "1.0", {"django/__init__.py": b"def setup():\n    import plain\n"})

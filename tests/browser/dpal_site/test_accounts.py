@@ -65,6 +65,7 @@ def confirm_password(page):
         page.wait_for_url(lambda url: "reauthenticate" not in url)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("size", "scheme"), [("desk", "light"), ("phone", "dark")])
 def test_pages_for_visitors_are_clean(page, address, crowd, manager, size, scheme, settings):
     settings.SIGNUP = "open"
@@ -114,6 +115,7 @@ def test_pages_for_visitors_are_clean(page, address, crowd, manager, size, schem
     assert (found, problems(page)) == ({}, [])
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("size", "scheme"), [("desk", "light"), ("phone", "dark")])
 def test_pages_for_members_are_clean(page, address, crowd, manager, size, scheme, settings):
     _, secret = invitations.create_invitation(

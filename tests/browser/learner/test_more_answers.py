@@ -20,6 +20,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 KEEP = os.environ.get("SCREENSHOTS")
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("stop", [True, False])
 def test_overview_and_dashboard_say_it_and_a_button_pauses(page, live_server, stop):
     project = open_randomized()

@@ -237,6 +237,7 @@ def run_schedules(filter_name: str, priced: type, schedules: int, **options: obj
     run_state_machine_as_test(machine, settings=settings(**chosen | options))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("filter_name", ["pure", "zcdp"])
 def test_random_schedules_agree_with_a_plain_ledger(db, priced, filter_name):
     run_schedules(filter_name, priced, SCHEDULES)
@@ -269,6 +270,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_planted_in_the_database_is_found(db, priced, fault):
     """Undone with the test's transaction."""

@@ -107,6 +107,7 @@ class PopulationMachine(RuleBasedStateMachine):
             self.undone.__exit__()
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("filter_name", ["pure", "zcdp"])
 def test_random_schedules_agree_with_a_plain_model(db, priced, filter_name):
     machine = type("Machine", (PopulationMachine,), {"filter": filter_name, "priced": priced})
@@ -181,6 +182,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_planted_in_the_database_is_found(db, priced, fault):
     """Undone with the test's transaction."""

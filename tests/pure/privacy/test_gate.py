@@ -130,6 +130,7 @@ def log_batches(rng, *, rows, texts, contributors):
         yield pa.RecordBatch.from_arrays(columns, names=["text", "contributor"])
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("unit", ["record", "contributor"])
 def test_a_million_rows_in_little_memory(unit):
     """Spilled, picked by a sketch and recounted in several shares, against a count of everything in memory."""

@@ -68,20 +68,24 @@ def weights_of_nothing(estimator_class, method, *, classes=3, fits=20, **options
 class TestConvex:
     """The minimiser without rows is minus the tilt over the total regularisation."""
 
+    @pytest.mark.one_in(4)
     def test_gaussian_tilt(self, estimator_class, classes):
         event, weights = weights_of_nothing(estimator_class, "gaussian", classes=classes, fits=80 // classes)
         assert normal(-event.total_regularization * weights, event.sigma) == [1.0]
 
+    @pytest.mark.one_in(4)
     def test_gamma_norm_tilt(self, estimator_class, classes):
         event, weights = weights_of_nothing(estimator_class, "objective", classes=classes, fits=80 // classes)
         assert event.tilt_scale == pytest.approx(event.gradient_bound / event.epsilon_prime)
         assert lengths(-event.total_regularization * weights, event.tilt_scale) == [1.0]
 
+    @pytest.mark.one_in(4)
     def test_output_noise(self, estimator_class, classes):
         event, weights = weights_of_nothing(estimator_class, "output", classes=classes, fits=80 // classes)
         assert lengths(weights, event.noise_scale) == [1.0]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("method", ["objective", "gaussian"])
 @pytest.mark.parametrize("estimator_class", CONVEX)
 def test_noise_that_hides_where_the_solver_stopped(estimator_class, method):
@@ -100,6 +104,7 @@ def stepped(estimator, *, steps):
     return np.diff(np.stack([np.zeros_like(walk[0]), *walk]), axis=0)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("noise", ["k_norm", "gaussian"])
 def test_minibatch_steps(noise, classes):
@@ -163,6 +168,7 @@ def test_label_sets_of_nothing(moment_share):
         assert normal(above, event.moment_sigma * math.sqrt(0.5)) == [1.0]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("estimator_class", CONVEX)
 @pytest.mark.parametrize("method", ["gaussian", "objective", "output"])
 def test_less_noise_than_the_event_names_is_refused(estimator_class, method):

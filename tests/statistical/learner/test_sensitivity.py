@@ -65,6 +65,7 @@ def odd_records(crowded):
     return X[None], np.append(-1.0, np.ones(20_000))[None]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("adjacency", ["null", "replace"])
 @pytest.mark.parametrize(("private", "plain"), PAIRS, ids=["logistic", "huber"])
 def test_minimisers(private, plain, adjacency):
@@ -148,6 +149,7 @@ def test_tilts_and_their_jacobian(method, private, adjacency):
     assert np.log1p(stretch).max() >= 0.5 * stated
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("n_classes", [2, 4])
 @pytest.mark.parametrize("adjacency", ["null", "replace"])
 def test_sums_of_gradients(adjacency, n_classes):
@@ -179,6 +181,7 @@ def contribution(learner, gradient):
     return -learner._theta.copy()
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_contributions_of_users(n_classes):
     """One user against any other, whatever the weights and however long the rows."""

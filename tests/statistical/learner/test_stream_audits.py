@@ -35,6 +35,7 @@ def found(mechanism, data, neighbour, *, trials, delta=0.0):
     )
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("updates", "sound"), [(1, True), (8, False)])
 def test_minibatch_steps(updates, sound):
     """One step with the record and one with its dummy; the twin feeds its label to eight steps and charges one."""
@@ -84,6 +85,7 @@ def test_noise_has_the_scale_that_is_charged(build, factor, accepted):
     assert (abs(z) < 5) == accepted
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("clipped", "sound"), [(True, True), (False, False)])
 def test_noisy_gradients(clipped, sound):
     """Two users with opposite labels and rows far too long; the twin does not clip."""
@@ -100,6 +102,7 @@ def test_noisy_gradients(clipped, sound):
     assert (0 < bound <= charge.epsilon) if sound else bound > charge.epsilon
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("explored", "sound"), [(1.0, True), (0.125, False)])
 def test_bandit_confirmations(explored, sound):
     """One confirmation against one rejection of the same guess, projected on its direction.
@@ -169,6 +172,7 @@ def test_the_source_charges_too_little_for_its_own_exponential_screen():
     assert 1.0 < bound <= exponential_screen_epsilon(0.2, 1.0, 1.0)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("hidden", "sound"), [(True, True), (False, False)])
 def test_secret_samples(hidden, sound):
     """A release from a secret half of the pool; the twin labels everybody and charges the amplified price."""

@@ -40,6 +40,7 @@ def crowded(odd):
     return X, np.append(np.ones(2 * pairs, dtype=int), np.zeros(odd, dtype=int))
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 @pytest.mark.parametrize("regularization", [0.05, 2.0])
 def test_objective_perturbation(epsilon, regularization):

@@ -53,6 +53,7 @@ def typed(client: Client, preset: str, **budget: object) -> None:
     assert sent["Location"] == plan_of(preset)
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("preset", PRESETS)
 def test_every_preset_is_counted_before_anything_is_opened(client: Client, opener: User, preset: str) -> None:
     typed(client, preset)

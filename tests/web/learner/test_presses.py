@@ -491,6 +491,7 @@ def told(way: WayOn) -> tuple[str, ...]:
     return (way.status.step, way.blocker, way.status.sentence, *(act.kind for act in way.acts))
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.__name__)
 def test_what_a_project_waits_for(scene):
     blocker, kinds = SCENES[scene]
@@ -498,6 +499,7 @@ def test_what_a_project_waits_for(scene):
     assert (way.blocker, [act.kind for act in way.acts]) == (blocker, kinds)
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(("scene", "kind"), PAIRS, ids=lambda value: getattr(value, "__name__", str(value)))
 def test_taking_the_step_moves_the_project_on(scene, kind):
     before = scene()
@@ -516,6 +518,7 @@ def test_every_act_has_a_page_or_a_button_and_most_a_scene():
     assert waited_for == {each for each in Blocker if each not in rest}
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("seed", range(4))
 def test_who_follows_the_steps_gets_to_the_last_version(seed):
     """Any of the steps named, in any order, with setbacks between: the project ends with its versions made."""

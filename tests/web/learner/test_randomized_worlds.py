@@ -140,6 +140,7 @@ def worlds_of(project: Project, draw: Callable[..., Any], monkeypatch: pytest.Mo
 
 
 # A model that is sure of itself keeps one class of the likeliest, and leaves an answer nothing to change.
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("crowd", ["top_k", "uniform"], indirect=True)
 def test_nothing_outside_changes_when_answers_do_and_responses_do_not(crowd, monkeypatch):
     alike, *others = worlds_of(crowd, held, monkeypatch)
@@ -147,6 +148,7 @@ def test_nothing_outside_changes_when_answers_do_and_responses_do_not(crowd, mon
         assert [name for name in alike if world[name] != alike[name]] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("crowd", ["uniform"], indirect=True)
 def test_an_answer_that_is_said_as_it_is_shows(crowd, monkeypatch):
     """The test above finds something where there is something to find."""
@@ -193,6 +195,7 @@ def agreed_by_dawid_skene(project: Any, questions: Any, rng: Any) -> Any:
     return np.array([opinions[question][0] for question in ids], dtype=np.int64)
 
 
+@pytest.mark.slow
 def test_how_long_work_takes_does_not_follow_from_answers(crowd, monkeypatch):
     """Clocks of a shared machine tell little; the same statements in the same order are what takes the time."""
     first = asked_in(2)

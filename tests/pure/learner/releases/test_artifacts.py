@@ -154,6 +154,7 @@ def test_same_input_same_bytes(tmp_path, model):
     assert set(first) == named | {"manifest.json", "manifest.sig", "model.sig"}
 
 
+@pytest.mark.slow
 def test_another_process_writes_the_same_bytes(tmp_path):
     """Memory addresses and the clock would differ there."""
     script = (

@@ -70,6 +70,7 @@ def test_measures_hold_their_estimates_and_repeat():
         assert row["low"] <= row["value"] == row["correct"] / row["examples"] <= row["high"]
 
 
+@pytest.mark.slow
 def test_the_interval_of_macro_f1_covers():
     """Of 200 samples from one law the 95 % interval misses its macro-F1 in at most 12 %; a sound one does so surely
     but for one run in 10,000 (the seed is fixed)."""

@@ -268,6 +268,7 @@ def test_the_command_refuses_a_folder_that_is_not_there(capsys: pytest.CaptureFi
     assert "--data" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_two_processes_give_what_one_gives(tmp_path: Path) -> None:
     for processes in (1, 2):
         Reproduction(tmp_path / str(processes), Data(), True, processes, lambda line: None).reproduce(["chaudhuri2008"])

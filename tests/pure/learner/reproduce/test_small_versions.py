@@ -23,6 +23,7 @@ def one_thread() -> Iterator[None]:
         yield
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("name", PAPERS)
 def test_the_small_version_runs_without_data(name: str, tmp_path: Path) -> None:
     Reproduction(output=tmp_path, data=Data(), small=True, processes=1, say=lambda line: None).reproduce([name])

@@ -72,6 +72,7 @@ def test_running_sums_learn_many_classes_where_steps_do_not():
     assert found[0] > found[1] + 0.2
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("preset", [preset.key for preset in STREAM_PRESETS])
 @pytest.mark.parametrize("rare", [None, 0])
 def test_no_preset_is_below_a_constant(preset, rare):

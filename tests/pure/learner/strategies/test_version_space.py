@@ -20,6 +20,7 @@ def undecided_by_programs(evidence, point):
     return max(ends) < -1e-9
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("dimension", [2, 3, 6])
 @pytest.mark.parametrize("k", [1, 4, 15])
 def test_exact_decisions_are_those_of_linear_programs(dimension, k):

@@ -37,6 +37,7 @@ def answered(process):
     return process.stdout.read().decode()
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("doing", "code", "last"), [("busy", 1, ""), ("idle", 0, "None\n")])
 def test_when_its_input_ends_it_ends(tmp_path, doing, code, last):
     (tmp_path / "left").mkdir()

@@ -108,6 +108,7 @@ def test_intervals_enclose_the_real_functions():
                 assert high - low <= abs(high) * lazy_draw.Decimal("1e-36") + lazy_draw.Decimal("1e-36")
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("dimension", [2, 5, 6])
 def test_directions_are_uniform(dimension):
     """Each coordinate's square is Beta(1/2, (d-1)/2); Kolmogorov-Smirnov over all at a false-alarm rate of 1e-6.

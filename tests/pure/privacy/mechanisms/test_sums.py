@@ -45,6 +45,7 @@ def distance(event, first, second):
     return math.sqrt(total)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("adjacency", ["null", "replace"])
 @pytest.mark.parametrize("moment_sigma", [0.0, 1.0])
 @pytest.mark.parametrize("most", [1, 2])

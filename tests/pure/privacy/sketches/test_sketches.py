@@ -64,6 +64,7 @@ def test_table_counts_exactly(batches):
     assert (len(table), table.nbytes) == (len(truth), 12 * len(truth))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", MAKERS)
 @given(batches=BATCHES, more=BATCHES)
 def test_a_sketch_resumes_from_its_bytes(name, batches, more):

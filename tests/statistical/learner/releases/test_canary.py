@@ -121,8 +121,8 @@ ESTIMATORS = {
 }
 
 
-# One that draws once, one that steps and one that adds up in `make test`; a canary takes some seconds.
-QUICK = ("PrivateHuberSVM-gaussian", "minibatch", "sums")
+# One in `make test`, for a canary takes some seconds; the others in `make test-slow`.
+QUICK = ("sums",)
 EVERY = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in ESTIMATORS]
 
 
@@ -170,6 +170,7 @@ class Unheard:
         return MinibatchSgdEvent(1 / self.epsilon, n_features)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("epsilon", "sings"), [(1.5, True), (0.4, False)])
 def test_an_estimator_without_a_stage_is_asked_for_the_loss_of_one_row(epsilon, sings):
     # Its true loss is 1: with eight times the fits the evidence is far above the smaller charge.

@@ -75,6 +75,7 @@ def same_settings(one, other):
     return first == second and limits_of(one) == limits_of(other)
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("preset", PRESETS)
 def test_what_was_downloaded_opens_the_same_project_again(client, owner, preset):
     project = opened(owner, preset)

@@ -71,6 +71,7 @@ def changed(project: Project, preset: str, actor: User, **kwargs: object) -> Pro
     return Project.objects.get(pk=project.pk)
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("preset", KINDS)
 @pytest.mark.parametrize("other", KINDS)
 def test_every_kind_becomes_every_other_and_has_a_proof(manager: User, preset: str, other: str) -> None:

@@ -49,6 +49,7 @@ def go_on(client: Client, preset: str, step: str, **changes: object):
     return client.post(at(preset, step), sent_from(client, preset, step, **changes))
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("preset", PRESETS)
 def test_every_preset_opens_by_going_on(client: Client, preset: str) -> None:
     task = TASK | ({"columns": "amount: 0 to 9"} if PRESETS[preset].data_kinds[0] == "table" else {})

@@ -85,6 +85,7 @@ def test_a_page_that_keeps_to_the_coins_shows_what_suggestions_do():
     assert 30 <= effect.anchoring <= 70
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("planted", [always_shown, never_shown])
 def test_a_page_that_does_not_is_rejected(planted, monkeypatch):
     """Seeded. Both groups then follow one law, and part in answers and in minutes with less than 1 in 1,000."""
