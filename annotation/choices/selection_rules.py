@@ -37,7 +37,8 @@ def value_or_default(settings: Mapping[str, Any], name: str) -> Any:
 
 def field_defaults() -> dict[str, Any]:
     """Return what a pool's settings are where its configuration leaves them out or its choices do not use them."""
-    declared = {name: each.default for name, each in CATALOGUE.parameters().items() if name in _free_names()}
+    free = _free_names()
+    declared = {name: each.default for name, each in CATALOGUE.parameters().items() if name in free}
     return {**declared, **FIELD_DEFAULTS}
 
 

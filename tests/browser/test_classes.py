@@ -82,6 +82,7 @@ def test_the_page_is_sound_without_scripts_and_never_wider_than_the_window(
     loud.close()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [PHONE, SMALL, {"width": 1280, "height": 800}], ids=["phone", "small", "desk"])
 def test_a_class_is_merged_by_keys_alone_and_taken_back(browser: Browser, live_server, scheme, size):

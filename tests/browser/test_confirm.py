@@ -85,6 +85,7 @@ def test_where_answers_are_confirmed_enter_stores_them(desk, project):
     assert choices() == [1]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("confirm_answers", [False, True])
 def test_it_is_accessible_everywhere(desk, project, confirm_answers):
     write_settings(project, confirm_answers=confirm_answers)

@@ -114,6 +114,7 @@ def test_they_talk_by_keys_alone(page, live_server, project, manager, people):
     ]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("size", "scheme"), [(DESK, "light"), (PHONE, "light"), (SMALL, "dark")])
 def test_both_pages_are_sound(page, live_server, project, manager, people, size, scheme):
     first, flagged = people[0].assignments.order_by("created_at")

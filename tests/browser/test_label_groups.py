@@ -50,6 +50,7 @@ def answers():
     return list(Label.objects.filter(superseded_at=None).order_by("pk").values_list("choice", flat=True))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("size", SIZES)
 def test_buttons_stand_under_their_headings_and_keep_their_keys(enter, size):  # noqa: F811
     page = enter(open_few(), viewport=SIZES[size], color_scheme="dark" if size == "dark" else "light")

@@ -40,6 +40,7 @@ def test_keys_give_steps(enter):
     assert list(Label.objects.values_list("choice", flat=True)) == [3]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("size", [{"width": 320, "height": 640}, {"width": 1100, "height": 800}])
 def test_eleven_steps_fit_and_nothing_is_wrong(enter, size):
     project = make_project(question_kind="rating", classes=[str(step) for step in range(11)])

@@ -120,6 +120,7 @@ def test_where_answers_are_confirmed_the_key_chooses_and_enter_answers(enter):
     assert answers() == [2]
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize(("width", "touch"), [(1100, False), (390, True), (320, True)])
 @pytest.mark.parametrize("classes", [FEW, MANY], ids=["few", "many"])
@@ -137,6 +138,7 @@ def test_it_fits_every_screen_and_names_no_key_where_there_is_none(enter, scheme
     assert violations(page) == []
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1100, 390])
 def test_what_a_language_model_answered_fits_every_screen(enter, scheme, width):

@@ -29,6 +29,7 @@ def problems(page):
     return [*found, f"{wide} px too wide"] if wide else found
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("size", "scheme"), [("desk", "light"), ("phone", "dark")])
 def test_quality_pages_are_clean(page, live_server, size, scheme):
     manager = make_user("manager")

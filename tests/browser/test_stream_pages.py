@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("size", "scheme"), [({"width": 1280, "height": 800}, "light"), ({"width": 320, "height": 640}, "dark")]
 )

@@ -109,8 +109,9 @@ class ChoosingForm(ProjectForm):
 
     def tell_defaults(self) -> None:
         """Let each setting say what it is where nobody changes it."""
+        defaults = {**field_defaults(), **self.preset.defaults}
         for name, field in self.fields.items():
-            default = {**field_defaults(), **self.preset.defaults}.get(name, field.initial)
+            default = defaults.get(name, field.initial)
             if default is None and isinstance(field, forms.ChoiceField):
                 default = field.widget.choices[0][0]
             # The page of every field reads it; Django's fields have no such attribute of their own.

@@ -116,6 +116,7 @@ class TestALook:
     TEXT = MappingProxyType({"kind": "text", "text": "text"})
     TOO_MUCH = "file: its first rows take more than 67,108,864 bytes once unpacked"
 
+    @pytest.mark.one_in(3)
     @pytest.mark.parametrize(
         ("table", "options"),
         [

@@ -59,6 +59,7 @@ def run(tmp_path):
 CHECK = ("manage.py", "check", "--deploy", "--fail-level", "INFO")
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("service", ["web", "label"])
 def test_the_check_finds_nothing_in_the_documented_deployment(run, service):
     done = run(service, *CHECK)
@@ -72,6 +73,7 @@ def test_the_check_can_fail(run):
     assert "security.W008" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_site_without_a_scanner_is_remarked(run):
     done = run("web", *CHECK, CLAMD_URL="")
     assert done.returncode == 1
@@ -132,12 +134,14 @@ def test_a_site_with_its_own_database_has_no_default_for_a_secret(run, secret):
     assert f"{secret} must be set" in done.stderr
 
 
+@pytest.mark.slow
 def test_the_check_warns_of_a_store_elsewhere_without_tls(run):
     done = run("web", *CHECK, STORAGE_URL="s3://bucket/prefix?endpoint_url=http%3A%2F%2Fs3.example.org")
     assert done.returncode == 1
     assert "STORAGE_URL: use https" in done.stderr
 
 
+@pytest.mark.slow
 def test_the_check_finds_nothing_in_several_hosts_with_tls(run):
     addresses = {
         "DATABASE_URL": "postgresql://dpal:x@db.example.org/dpal?sslmode=verify-full",
@@ -175,6 +179,7 @@ def test_what_serves_pages_refuses_the_address_of_the_owner(run, service):
     assert "must not know DATABASE_OWNER_URL" in done.stderr
 
 
+@pytest.mark.slow
 def test_tables_are_changed_by_nobody_who_is_not_told_who_owns_them(run):
     done = run("worker", "manage.py", "migrate")
     assert done.returncode != 0

@@ -49,6 +49,7 @@ def test_discrete_laplace(factor, sound):
     assert (0.8 * epsilon < bound <= epsilon) if sound else bound > epsilon
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("dimension", "factor", "trials", "sound"),
     [(1, 1.0, 12_000, True), (1, 0.8, 12_000, False), (3, 1.0, 4_000, True), (3, 0.5, 4_000, False)],
@@ -106,6 +107,7 @@ def test_exponential_screen_with_the_sources_own_setting():
     assert 1.0 < bound <= event.cost().epsilon
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("factor", "sound"), [(1.0, True), (1.4, False)])
 def test_top_c(factor, sound):
     """A record at the top of the scores against one at the bottom; the twin's weights are 40 % too steep."""

@@ -91,6 +91,7 @@ def test_a_twin_with_a_third_of_the_noise_is_found():
     assert audited(broken, ROW, NOBODY, claimed=told, trials=FEW) > EPSILON
 
 
+@pytest.mark.slow
 def test_a_twin_that_does_not_price_the_sum_of_rows_is_found():
     """The broken twin has the noise that steps alone would need, and tells the sum with a fifth of it."""
     told = event_of()

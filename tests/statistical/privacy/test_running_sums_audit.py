@@ -51,6 +51,7 @@ def audited(event, *, place=0, releases=UPDATES):
     )
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("share", "place"), [(0.0, 0), (0.5, 4)])
 def test_one_record_against_none(share, place):
     bound = audited(event_of(share), place=place)

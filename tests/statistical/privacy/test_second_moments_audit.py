@@ -43,6 +43,7 @@ def audited(event):
     )
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("d", "delta", "least"), [(1, 0.0, 0.8), (1, DELTA, 0.2), (4, 0.0, 0.05), (4, DELTA, 0.05)])
 def test_sound(d, delta, least):
     """Noise spread over ten entries hides more of the loss from a count of outcomes than noise on one."""
@@ -55,6 +56,7 @@ def test_laplace_noise_for_a_length_is_too_short():
     assert audited(SecondMomentsEvent(6, 1.0, 0.5 / EPSILON)) > EPSILON
 
 
+@pytest.mark.slow
 def test_the_gaussian_twin_without_its_delta():
     """The broken twin draws at a third of the scale."""
     event = second_moments_event(EPSILON, 1, delta=DELTA)

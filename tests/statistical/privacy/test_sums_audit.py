@@ -59,11 +59,13 @@ def audited(event, data, neighbour, *, claimed=None):
     )
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("share", [0.0, 0.5, pytest.param(0.9, marks=pytest.mark.slow)])
 def test_one_record_against_none(share):
     assert 0.2 * EPSILON < audited(event_of(share), ROW, NOBODY) <= EPSILON
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("share", "neighbour"),
     [(0.0, OPPOSITE), pytest.param(0.5, OTHER_CLASS, marks=pytest.mark.slow), (0.5, OPPOSITE)],
