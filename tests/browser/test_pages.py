@@ -87,6 +87,7 @@ def sideways(page: "Page") -> int:
     return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("size", "scheme"), [("desk", "light"), ("phone", "dark")])
 def test_pages_are_clean(
     page: "Page", live_site: Supervisor, project: Project, crowd: Project, manager: User, log_in, size: str, scheme: str

@@ -39,6 +39,7 @@ def check(page: "Page", name: str) -> None:
                 page.screenshot(path=Path(LOOKS) / f"{name}-{size}-{scheme}.png", full_page=True)
 
 
+@pytest.mark.slow
 def test_a_charged_upload_and_a_gate_without_output(page: "Page", live_site: Supervisor) -> None:
     owner = make_user("ada")
     crowd = learning.open_crowd(owner)

@@ -100,6 +100,7 @@ def test_a_disputed_question_is_decided_by_nobody_who_chose_nothing(page, live_s
     assert not Consensus.objects.exists()
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [(1280, 800), (390, 844), (320, 640)])
 def test_the_page_is_sound(page, live_server, project, reviewer, size, scheme):

@@ -104,6 +104,7 @@ def test_a_study_by_keys_alone(page, live_server, server, crowd, manager):
     expect(page.get_by_text("waiting for your decisions")).to_be_visible(timeout=30_000)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("size", "scheme"), [(DESK, "light"), (PHONE, "light"), (PHONE, "dark"), (SMALL, "dark")])
 def test_the_pages_are_sound(page, live_server, server, crowd, manager, size, scheme):
     connect(crowd, manager)

@@ -118,6 +118,7 @@ def borrowed(monkeypatch, settings, tmp_path, request):
     return BorrowedSite(request.getfixturevalue("supervisor"), servers.owner_url, servers.broker_url)
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_what_was_acknowledged_survives_a_short_storm(borrowed):
     print(f"short storm with seed {SEED}")

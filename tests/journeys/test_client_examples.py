@@ -48,6 +48,7 @@ def test_examples_have_three_lines():
             assert len([line for line in script.splitlines() if line]) == 3, name
 
 
+@pytest.mark.slow
 def test_the_wheel_alone_runs_the_examples(live_server, project, tmp_path):
     programs = clean.make(tmp_path)
     learning.run_to_release(project, make_user(), version=1)
@@ -141,6 +142,7 @@ def test_the_wheel_alone_runs_the_examples(live_server, project, tmp_path):
     assert not [path for path in folder.iterdir() if path.name.startswith(".") and path.is_file()]
 
 
+@pytest.mark.slow
 def test_the_wheel_alone_runs_a_sentence_encoder(live_server, tmp_path, monkeypatch):
     published = write_package(tmp_path / "installed")
     monkeypatch.syspath_prepend(str(tmp_path / "installed"))

@@ -47,6 +47,7 @@ def open_preset(preset: str, **settings):
     )
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_pool_experts_releases_three_models(variant):
     project = open_preset("pool-experts", **RICH, **VARIANTS[variant])

@@ -163,6 +163,7 @@ def test_confirming_or_rejecting_releases_three_models():
     assert learning.entries(project, "commit")[0].mi_nano > 0
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("classes", [streaming.CLASSES, [*streaming.CLASSES, "odd"]])
 def test_confirming_or_rejecting_as_shipped_learns_from_sums(classes):
     project, answered, models, promise = travel(

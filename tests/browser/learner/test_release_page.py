@@ -22,6 +22,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 VIEWS = (({"width": 1280, "height": 800}, "light"), ({"width": 320, "height": 640}, "dark"))
 
 
+@pytest.mark.slow
 def test_a_release_and_its_webhooks(page: "Page", live_site: Supervisor) -> None:
     manager = make_user()
     project = learning.open_trusted(manager)

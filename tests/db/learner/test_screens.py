@@ -70,6 +70,7 @@ def screening(selection: str, *, records: int = 80, **settings):
     return project
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("selection", SETTINGS)
 def test_the_first_round_pays_for_all_and_every_look_is_counted(selection):
     # So many that coins of the lower rate alone bring the answers of three releases, but for one run in 10**9.
@@ -119,6 +120,7 @@ def test_no_record_is_looked_at_once_too_often():
     assert project_status(project).step == Step.ASK
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("step", ["after_reserve", "round_chosen", "inside_commit"])
 def test_coins_of_an_attempt_that_died_are_paid_for_again(monkeypatch, step):
     # So many that the coins leave enough questions for two models after it.

@@ -92,6 +92,7 @@ def test_whoever_comes_stays_where_they_came(site):
     assert "more than a label page takes" in said
 
 
+@pytest.mark.slow
 def test_a_person_logs_in_and_labels_by_the_name_they_came_by(site, project):
     browser = Browser(site.url.replace("127.0.0.1", "localhost"))
     browser.log_in(username="ann", password=PASSWORD)

@@ -158,6 +158,7 @@ def drill(tmp_path):
         server.stop()
 
 
+@pytest.mark.slow
 def test_a_restore_gives_nothing_back(drill):
     """The counter lay in the volume that is put back with the database, and epsilon 14.49 became 2.30."""
     drill.put_back(*BACKED_UP)

@@ -97,6 +97,7 @@ def test_a_frozen_database_holds_no_page_for_long(running):
     assert host.wait_until(running.answers, 60, 0.2)
 
 
+@pytest.mark.slow
 def test_a_database_that_stops_is_started_again_and_so_is_the_broker(running):
     """It stayed away: every request got 503, and nobody was told why."""
     assert host.wait_until(running.answers, 60, 0.2)

@@ -121,6 +121,7 @@ def waiting_consumers(broker_url):
         return [client for client in broker.client_list() if client["db"] == number and client["cmd"] == "brpop"]
 
 
+@pytest.mark.slow
 def test_a_restarted_worker_takes_the_task_sent_while_it_was_away(celery_worker_process, embedded_servers):
     worker, name = celery_worker_process, "annotation.tasks.return_expired_leases_task"
 

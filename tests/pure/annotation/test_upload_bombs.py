@@ -60,6 +60,7 @@ class TestParquet:
         with pytest.raises(InvalidUpload, match="more than 2,000,000 bytes once unpacked"):
             read(bomb, TEXT, "a.parquet")
 
+    @pytest.mark.slow
     def test_rows_of_nothing_count_too(self):
         bomb = parquet(pa.table({"text": pa.array([None] * 3_000_000, pa.string())}))
         assert len(bomb) < 50_000
@@ -141,6 +142,7 @@ class TestALook:
         assert said == self.TOO_MUCH
         assert peak < 150
 
+    @pytest.mark.slow
     def test_a_list_of_two_hundred_million_pixels(self, tmp_path):
         pixels = pa.ListArray.from_arrays([0, 200_000_000, 200_000_000], pa.array(np.zeros(200_000_000, np.uint8)))
         bomb = parquet(pa.table({"pixels": pixels}), compression="zstd")

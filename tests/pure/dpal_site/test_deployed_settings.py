@@ -115,6 +115,7 @@ def test_tls_is_demanded_and_no_key_is_where_it_is_not_used(run, service):
     }
 
 
+@pytest.mark.slow
 def test_a_deployed_site_asks_everybody_for_a_second_factor(run):
     """Unless somebody says otherwise, which the check of a deployment remarks."""
     said = [

@@ -273,6 +273,7 @@ def test_the_image_holds_what_runs_and_nothing_else():
     assert "locale" in beside
 
 
+@pytest.mark.slow
 def test_the_image_runs_without_the_demo_and_the_papers(tmp_path):
     """The site is whole without what only a look at it needs: the same files as in the image, started."""
     lines = (ROOT / ".dockerignore").read_text().splitlines()

@@ -51,6 +51,7 @@ def test_sound(d, delta, least):
     assert least * EPSILON < audited(event) <= EPSILON
 
 
+@pytest.mark.slow
 def test_laplace_noise_for_a_length_is_too_short():
     """The broken twin takes the L2 sensitivity 1 where a record moves the entries by (d + 1) / 2 in L1."""
     assert audited(SecondMomentsEvent(6, 1.0, 0.5 / EPSILON)) > EPSILON

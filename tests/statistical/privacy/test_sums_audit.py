@@ -74,6 +74,7 @@ def test_one_record_against_another(share, neighbour):
     assert audited(event_of(share, "replace"), ROW, neighbour) <= EPSILON
 
 
+@pytest.mark.slow
 def test_a_twin_without_the_moments_in_its_price_is_found():
     """The broken twin releases the moments and prices the class sums alone."""
     told = event_of(0.0)

@@ -153,6 +153,7 @@ def with_helpers(dataset, helpers):
             thread.join()
 
 
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("where", ["database", "columns"])
 @pytest.mark.parametrize("workers", [1, 2, 4])
 @pytest.mark.parametrize("name", FILES)

@@ -259,6 +259,7 @@ class TestReview:
 
 
 class TestComparing:
+    @pytest.mark.one_in(3)
     @pytest.mark.parametrize("method", ["majority", "dawid_skene", "mace"])
     def test_a_report_never_touches_what_trainings_read(self, disputed, method):
         project = disputed.project

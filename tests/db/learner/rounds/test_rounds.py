@@ -113,6 +113,7 @@ def test_top_c_pays_exposure_once_and_never_asks_twice(trusted):
     assert Query.objects.count() == Query.objects.values("record").distinct().count() == 36
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("step", ["inside_reserve", "after_reserve", "round_chosen", "inside_commit", "round_finished"])
 def test_an_attempt_that_dies_stays_charged_and_the_next_one_chooses_once(trusted, monkeypatch, step):
     learning.run_to_release(trusted, make_user(), version=1)
@@ -291,6 +292,7 @@ class TestFewLabels:
         assert project_status(project).step == Step.FEW_LABELS
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("policy", "given_up", "state"),
     [
@@ -333,6 +335,7 @@ def test_a_question_a_manager_decides_after_a_training_is_not_done_twice(trusted
     assert (counts.agreed, counts.unused, counts.newly_done) == (12, 1, 0)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("estimator", POOL_ESTIMATORS)
 def test_where_nothing_was_agreed_on_a_model_is_made_all_the_same(estimator):
     """That there is none would tell everybody outside that nothing was agreed on."""

@@ -310,6 +310,7 @@ def test_blocks_spend_all_of_the_limit_that_nobody_divided():
     assert 0.999 * 5e12 < delta <= 5e12
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("dead", [1, 2, 3])
 def test_an_attempt_that_dies_costs_its_release_and_no_other(monkeypatch, dead):
     project = planned_for_all_of_the_limit()

@@ -76,6 +76,7 @@ def checked(project):
     return first, second
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("chosen", SECRET, ids=lambda each: each["estimator"])
 def test_the_next_secret_block_learns_one_class_more_within_its_series(chosen):
     project = learning.open_secret(make_user(), maximum_releases=None, **(QUIET | chosen))
@@ -112,6 +113,7 @@ def test_sums_of_blocks_before_have_none_of_the_further_class():
     assert counts.sum() > settled.count() + 20
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("chosen", OPEN, ids=lambda each: each["estimator"])
 def test_the_next_training_on_all_answers_learns_one_class_more(chosen):
     project = learning.open_trusted(

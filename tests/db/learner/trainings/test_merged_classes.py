@@ -28,6 +28,7 @@ def merge(project, name="berry", into="fruit"):
     return merge_class(project=project, name=name, into=into, known_beforehand=True)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("chosen", OPEN, ids=lambda each: each["estimator"])
 def test_the_next_training_on_all_answers_learns_one_class_fewer(chosen):
     project = learning.open_trusted(

@@ -119,6 +119,7 @@ def test_a_training_delivered_twice_releases_once(trusted):
     assert len(learning.entries(trusted, "reserve")) == 2  # the round's and the training's
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("step", "charged"),
     [

@@ -331,6 +331,7 @@ class TestALook:
         assert "\n".join(lines[:-1]) == said
         assert int(lines[-1]) < 60
 
+    @pytest.mark.slow
     def test_millions_of_shared_texts(self, tmp_path):
         file = tmp_path / "a.xlsx"
         table = f"<sst {MAIN}>{'<si><t>a</t></si>' * 2_000_000}</sst>"
