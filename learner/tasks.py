@@ -34,12 +34,6 @@ def run_round_task(*, round_id: int) -> None:
     rounds.run_round(round_id=round_id)
 
 
-@shared_task(acks_late=True)
-def make_feature_part_task(*, build: str) -> None:
-    """Help to make a feature file that somebody else puts together."""
-    feature_parts.help_making(build=build)
-
-
 @shared_task
 def forget_abandoned_parts_task() -> None:
     """Delete features that workers made and nobody put together."""

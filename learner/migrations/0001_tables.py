@@ -587,36 +587,6 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name="FeaturePart",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                (
-                    "build",
-                    models.UUIDField(
-                        help_text="Follows from the file they are parts of, so that whoever makes it shares them."
-                    ),
-                ),
-                ("version", models.CharField(help_text="Of the featuriser.", max_length=120)),
-                ("number", models.PositiveIntegerField()),
-                ("first_row", models.BigIntegerField()),
-                ("stop_row", models.BigIntegerField()),
-                ("name", models.UUIDField(default=uuid.uuid4, help_text="Of its file.")),
-                ("done", models.BooleanField(default=False)),
-                ("created_at", models.DateTimeField(auto_now_add=True)),
-                (
-                    "dataset",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="feature_parts",
-                        to="annotation.dataset",
-                    ),
-                ),
-            ],
-            options={
-                "constraints": [models.UniqueConstraint(fields=("build", "number"), name="learner_feature_part_once")],
-            },
-        ),
-        migrations.CreateModel(
             name="Evaluation",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),

@@ -16,13 +16,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
 
 from privacy.contributions.counting import CountingGate
 from privacy.engines.base import PoolFile, Tell
+from privacy.engines.batches import told_environment
 from privacy.engines.stores import Bucket, Folder, as_json
 from privacy.errors import EngineFailed, PoolDamaged
 from privacy.wording import say
@@ -33,9 +33,6 @@ LOOK_AGAIN_SECONDS: Final = 0.2
 # How long Spark may take to put its folders away.
 PATIENCE_SECONDS: Final = 20.0
 READ_BYTES: Final = 2**20
-# What the driver is told of this process's environment: no address, key or token of the site.
-TOLD: Final = ("PATH", "HOME", "USER", "LANG", "TZ", "JAVA_HOME")
-TOLD_PREFIXES: Final = ("LC_", "SPARK_", "PYSPARK_", "HADOOP_", "YARN_", "KUBE", "AWS_", "OMP_", "OPENBLAS_")
 REASONS: Final = {
     "PlainCluster": say(
         "The processes of the cluster would talk to each other in plain: set spark.authenticate and"
@@ -105,11 +102,10 @@ class _Driver:
     """The driver's process, spoken to through its standard input and output."""
 
     def __init__(self, folder: str) -> None:
-        root = str(Path(__file__).parents[2])
-        told = {name: value for name, value in os.environ.items() if name in TOLD or name.startswith(TOLD_PREFIXES)}
+        told = told_environment()
         # Executors run the same interpreter where nothing else is said: they have the site's image, or its environment.
         told.setdefault("PYSPARK_PYTHON", sys.executable)
-        told |= {"PYTHONPATH": root, "TMPDIR": folder, "SPARK_LOCAL_DIRS": folder}
+        told |= {"TMPDIR": folder, "SPARK_LOCAL_DIRS": folder}
         self._process = subprocess.Popen(
             [sys.executable, "-W", "ignore", "-m", "privacy.engines.spark_driver"],
             stdin=subprocess.PIPE,

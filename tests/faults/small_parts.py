@@ -13,6 +13,8 @@ from typing import Any
 SEED = 7
 SALT = bytes(range(32))
 BLOCK = 16
+# Whoever reads the rows of a part waits first until nobody holds this lock and the part's number together.
+READING_LOCK = 6000
 
 
 def predict_coins(patch: Callable[[Any, str, Any], None]) -> None:
@@ -39,11 +41,28 @@ def cut_small() -> None:
         (pool_files, "PART_ROWS"): 200,
         (feature_rows, "BATCH_ROWS"): 8,
         (feature_parts, "PART_BATCHES"): 4,
+        (feature_parts, "MOST_PROCESSES"): 2,
     }
     for (module, name), value in small.items():
         setattr(module, name, value)
-    for module in (import_parts, feature_parts):
-        module.MOST_HELPERS = 0  # type: ignore[attr-defined]
+    import_parts.MOST_HELPERS = 0
+
+
+def wait_where_held() -> None:
+    """Have whoever makes features wait before each part for a lock that a test may hold."""
+    from django.db import connection  # noqa: PLC0415
+
+    from learner.pools.services import feature_parts, feature_rows  # noqa: PLC0415
+
+    real = feature_rows.sent_batches
+
+    def held(dataset: Any, *, first: int, stop: int) -> Any:
+        key = READING_LOCK + first // (feature_parts.PART_BATCHES * feature_rows.BATCH_ROWS)
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_lock_shared(%s), pg_advisory_unlock_shared(%s)", [key, key])
+        yield from real(dataset, first=first, stop=stop)
+
+    feature_rows.sent_batches = held
 
 
 def tell_postgres() -> None:
@@ -74,6 +93,7 @@ def main() -> None:
     django.setup()
     predict_coins(setattr)
     cut_small()
+    wait_where_held()
     tell_postgres()
     from dpal_site.celery import app  # noqa: PLC0415
 

@@ -1,7 +1,7 @@
 """A worker killed with -9 in the middle of a part of split work: somebody else does it, and nothing shows that it was.
 
-A trigger of the test's own makes the worker wait at a known place for a lock that the test holds, so each kill hits it
-there, whatever the machine is busy with.
+A lock that the test holds makes the worker wait at a known place, for most by a trigger of the test's own, so each kill
+hits it there, whatever the machine is busy with.
 """
 
 import os
@@ -17,7 +17,7 @@ from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from django.core.management import call_command
 
-from annotation.data.services import datasets
+from annotation.data.services import datasets, files
 from annotation.gates.services import gate
 from annotation.models import Query
 from annotation.models.imports import ImportPart
@@ -26,17 +26,16 @@ from annotation.work.services import jobs
 from dpal_site.embedded import host
 from learner.configuration.pool import featurizer_of, strategy_of
 from learner.models import FeatureMatrix, Round
-from learner.models.parts import FeaturePart
 from learner.pools import selectors as pool_selectors
 from learner.pools.services import features
 from learner.rounds.services import rounds, scoring
-from learner.tasks import make_feature_part_task
 from privacy.mechanisms.randomness import SimulationRandom
 from privacy.models import LedgerEntry
 from tests import learning
 from tests.counting import new_counter
+from tests.crews import batch_workers
 from tests.factories import make_account, make_project, make_user
-from tests.faults.small_parts import SEED, predict_coins
+from tests.faults.small_parts import READING_LOCK, SEED, predict_coins
 from tests.faults.storm.site import descendants
 from tests.pools import stored_rows
 
@@ -83,12 +82,16 @@ class Waiting:
 
 
 class Held:
-    """A place in the work that no worker passes until it is let go: a change of some rows of a table."""
+    """A place in the work that no worker passes until it is let go: a lock, for which a change of rows may wait."""
 
-    def __init__(self, address, number, table, change, rows):
-        self.key, self.name, self.table = number, f"test_held_{number}", table
+    def __init__(self, address, key, *change):
+        self.key, self.name = key, f"test_held_{key}"
         self.session = psycopg.connect(address, autocommit=True)
         self.session.execute("SELECT pg_advisory_lock(%s)", [self.key])
+        if change:
+            self._wait_at(*change)
+
+    def _wait_at(self, table, change, rows):
         self.session.execute(
             f"CREATE FUNCTION {self.name}() RETURNS trigger LANGUAGE plpgsql AS"
             f" $$ BEGIN PERFORM pg_advisory_xact_lock_shared({self.key}); RETURN NEW; END $$"
@@ -125,8 +128,8 @@ def hold(embedded_servers):
     """Hold a place until the test ends or lets it go."""
     places = []
 
-    def begin(*where):
-        places.append(Held(embedded_servers.owner_url, 7000 + len(places), *where))
+    def begin(*where, key=None):
+        places.append(Held(embedded_servers.owner_url, key or 7000 + len(places), *where))
         return places[-1]
 
     yield begin
@@ -270,21 +273,30 @@ def test_a_round_in_parts_ends_as_if_nobody_had_been_killed(workers, hold):
 def check_round(hold, victim):
     project, dataset = pool_of(make_user())
     digest, rows = expected_choice(project, dataset)
-    making = hold("learner_featurepart", "UPDATE", f"NEW.done AND NEW.dataset_id = {dataset.pk}")
+    folder = f"features/{project.pk}/parts"
+    reading = hold(key=READING_LOCK + 3)
     opening = hold("annotation_query", "INSERT", f"NEW.project_id = {project.pk}")
     rounds.advance_project(project_id=project.pk)
     chosen = Round.objects.get(project=project)
     assert chosen.strategy == "top_c"
 
-    # Both have made a file, and neither has said so.
-    making.wait_for(1)
-    folder = f"features/{project.pk}/parts"
-    make_feature_part_task.delay(build=str(FeaturePart.objects.filter(dataset=dataset)[0].build))
-    found = making.wait_for(2)
-    assert FeaturePart.objects.filter(dataset=dataset).count() > 3
-    assert len(default_storage.listdir(folder)[1]) == 2
-    found["make_feature_part_task" if victim == "helper" else "run_round_task"].kill()
-    making.let_go()
+    # Some parts are made, and processes of the holder's make the next.
+    holder = reading.wait_for(1)["run_round_task"]
+    made = list(files.names_in(folder))
+    assert 0 < len(made) < 4
+    helpers = batch_workers(holder.pid)
+    assert helpers
+    kept = {name: default_storage.get_modified_time(name) for name in made}
+    if victim == "helper":
+        for pid in helpers:
+            os.kill(pid, signal.SIGKILL)
+    else:
+        holder.kill()
+        wait_until(lambda: not any(map(host.running_process, helpers)))
+        wait_until(lambda: done(chosen, victim) or reading.waiting())
+        # Whoever took over goes on with the parts of the one that died.
+        assert kept == {name: default_storage.get_modified_time(name) for name in made}
+    reading.let_go()
     # The choice is drawn, and none of its questions is there yet.
     wait_until(lambda: done(chosen, victim) or opening.waiting())
     if victim == "holder":
@@ -295,6 +307,4 @@ def check_round(hold, victim):
     assert asked(project) == rows
     assert FeatureMatrix.objects.get(dataset=dataset).sha256 == digest
     assert reserved(project) == chosen.attempt
-    # Whoever took over went on with the parts of the one that died.
-    assert not FeaturePart.objects.exists()
-    assert default_storage.listdir(folder)[1] == []
+    assert list(files.names_in(folder)) == []

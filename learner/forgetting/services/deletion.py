@@ -26,7 +26,6 @@ from learner.models import (
     WarmStart,
 )
 from learner.models.answers import AnswerSeries, RandomizedLabel
-from learner.models.parts import FeaturePart
 from learner.models.webhooks import Webhook, WebhookDelivery
 from privacy.services.faults import fault_point
 from privacy.wording import say
@@ -62,7 +61,6 @@ def _erase_rows(project: Project) -> None:
             StreamGuess.objects.filter(query__project=project),
             StreamBatch.objects.filter(stream__project=project),
             Stream.objects.filter(project=project),
-            FeaturePart.objects.filter(dataset__project=project),
             SecretDraw.objects.filter(dataset__project=project),
             ScreenLooks.objects.filter(dataset__project=project),
             WarmStart.objects.filter(dataset__project=project),

@@ -1,28 +1,46 @@
 """What a featuriser is given of an upload, in the order of its rows."""
 
+import json
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
+import pyarrow as pa
+from django.db.models import TextField
+from django.db.models.functions import Cast
+
 from annotation.models import DataKind, Dataset, DatasetRole, Oracle, Project, Query, Record
 from learner.errors import ArtifactCorrupt
+from learner.features.batches import values_batch
 from learner.pools.services.pixels import pixel_batches
 from privacy.wording import say
 
 BATCH_ROWS = 8192
 
 
-def batches(dataset: Dataset, *, first: int = 0, stop: int | None = None) -> Iterator[Any]:
-    """Yield what the featuriser takes, in row order, at constant memory; of texts and tables perhaps some rows only."""
+def batches(dataset: Dataset) -> Iterator[Any]:
+    """Yield what the featuriser takes, in row order, at constant memory."""
     project = dataset.project
     if project.data_kind == DataKind.IMAGE:
         yield from pixel_batches(dataset)
     elif holds_gate_output(dataset):
         passed = Query.objects.filter(gate_run__dataset=dataset).order_by("id").values_list("text", flat=True)
         yield from _chunks(passed.iterator(chunk_size=BATCH_ROWS))
+    elif project.data_kind == DataKind.TEXT:
+        yield from _chunks(_in_row_order(dataset, "text", blank=""))
     else:
-        field = "text" if project.data_kind == DataKind.TEXT else "payload"
-        yield from _chunks(_in_row_order(dataset, field, first, stop))
+        yield from _chunks(_in_row_order(dataset, "payload", blank=_blank(project)))
+
+
+def sent_batches(dataset: Dataset, *, first: int, stop: int) -> Iterator[pa.RecordBatch]:
+    """Yield texts, or rows of a table as JSON, of some rows of an upload, as an engine takes them."""
+    project, some = dataset.project, range(first, stop)
+    if project.data_kind == DataKind.TEXT:
+        values = _in_row_order(dataset, "text", blank="", some=some)
+    else:
+        as_json = Cast("payload", TextField())
+        values = _in_row_order(dataset, as_json, blank=json.dumps(_blank(project)), some=some)
+    yield from map(values_batch, _chunks(values))
 
 
 def holds_gate_output(dataset: Dataset) -> bool:
@@ -30,11 +48,10 @@ def holds_gate_output(dataset: Dataset) -> bool:
     return dataset.project.oracle == Oracle.CROWD and dataset.role == DatasetRole.POOL
 
 
-def _in_row_order(dataset: Dataset, field: str, first: int, stop: int | None) -> Iterator[Any]:
-    blank = _blank(dataset.project) if field == "payload" else ""
-    wanted = Record.objects.filter(dataset=dataset, row_number__gte=first)
-    if stop is not None:
-        wanted = wanted.filter(row_number__lt=stop)
+def _in_row_order(dataset: Dataset, field: str | Cast, *, blank: Any, some: range | None = None) -> Iterator[Any]:
+    wanted, first = Record.objects.filter(dataset=dataset), 0
+    if some is not None:
+        wanted, first = wanted.filter(row_number__gte=some.start, row_number__lt=some.stop), some.start
     rows = wanted.order_by("row_number").values_list("row_number", field, "emptied")
     for expected, (row_number, value, emptied) in enumerate(rows.iterator(chunk_size=BATCH_ROWS), start=first):
         if row_number != expected:

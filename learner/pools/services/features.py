@@ -201,6 +201,7 @@ def zero_emptied(dataset: Dataset) -> int:
         changed = FeatureMatrix.objects.filter(pk=stored.pk, sha256=stored.sha256)
         rewritten += changed.update(file=name, sha256=written.sha256, emptied=len(empty))
     _remove_old_files(dataset)
+    feature_parts.forget_parts_before(dataset, len(empty_slots(dataset)))
     return rewritten
 
 

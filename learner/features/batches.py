@@ -1,0 +1,41 @@
+"""Features as a step of an engine: batches of texts, or of tables as JSON, in; batches of vectors out."""
+
+import json
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from learner.features.base import Featurizer, featurizer_from_json
+from privacy.engines.batches import Step
+
+
+def features_step(featurizer: Featurizer) -> Step:
+    """Return the step that makes a featuriser's vectors."""
+    return Step(f"{__name__}:{vectors_of.__name__}", featurizer.to_json())
+
+
+def values_batch(values: Iterable[str]) -> pa.RecordBatch:
+    """Return texts, or rows of a table as JSON, as the step takes them."""
+    return pa.record_batch([pa.array(values, pa.large_string())], names=["value"])
+
+
+def vectors_of(given: str) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
+    """Return what makes vectors of a batch."""
+    featurizer = featurizer_from_json(given)
+    reads_tables = featurizer.kind == "tabular"
+
+    def made(batch: pa.RecordBatch) -> pa.RecordBatch:
+        values = batch.column(0)
+        rows = featurizer.transform([json.loads(each) for each in values.to_pylist()] if reads_tables else values)
+        numbers = pa.array(np.ascontiguousarray(rows).reshape(-1))
+        return pa.record_batch([pa.FixedSizeListArray.from_arrays(numbers, featurizer.dimension)], names=["vector"])
+
+    return made
+
+
+def vectors_in(batch: pa.RecordBatch, dimension: int) -> NDArray[np.float32]:
+    """Return the vectors of a batch, shape (n, dimension)."""
+    numbers: NDArray[np.float32] = batch.column(0).flatten().to_numpy().reshape(-1, dimension)
+    return numbers

@@ -1,0 +1,74 @@
+"""Rows made of rows, a batch at a time: a step looks at one batch alone, so nothing shows who made which."""
+
+import json
+import os
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Final, Protocol
+
+import pyarrow as pa
+
+# What a process of an engine is told of its parent's environment: no address, key or token of the site.
+TOLD: Final = ("PATH", "HOME", "USER", "LANG", "TZ", "JAVA_HOME")
+TOLD_PREFIXES: Final = ("LC_", "SPARK_", "PYSPARK_", "HADOOP_", "YARN_", "KUBE", "AWS_", "OMP_", "OPENBLAS_")
+ROOT: Final = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What is done with each batch, as another process can be told it.
+
+    Parameters
+    ----------
+    function : str
+        `package.module:name` of what returns, for `given`, the function of a batch.
+    given : str
+        Its parameters; no data.
+    """
+
+    function: str
+    given: str
+
+    def ready(self) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
+        """Return the function of a batch."""
+        module, _, name = self.function.partition(":")
+        made: Callable[[pa.RecordBatch], pa.RecordBatch] = getattr(import_module(module), name)(self.given)
+        return made
+
+    def to_json(self) -> bytes:
+        """Return the step as `Step(**json.loads(...))` reads it."""
+        return json.dumps(asdict(self)).encode()
+
+
+class BatchEngine(Protocol):
+    """Does a step with every batch; whichever does, and however often one is repeated, the bytes are the same."""
+
+    def made(self, step: Step, batches: Iterator[pa.RecordBatch]) -> Generator[pa.RecordBatch, None, None]:
+        """Yield what the step makes of each batch, in their order, some ahead of whoever reads; closed, it ends at once.
+
+        Raises
+        ------
+        EngineFailed
+            If the step failed, or those who do it die of a batch time and again.
+        """
+
+
+def batch_bytes(batch: pa.RecordBatch) -> memoryview:
+    """Return a batch as it is sent to another process."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return memoryview(sink.getvalue())
+
+
+def batch_of(content: bytes) -> pa.RecordBatch:
+    """Return the batch that `batch_bytes` wrote, over the same memory."""
+    return pa.ipc.open_stream(pa.py_buffer(content)).read_next_batch()
+
+
+def told_environment() -> dict[str, str]:
+    """Return the environment of an engine's process: where things are, the code's own place, and nothing secret."""
+    told = {name: value for name, value in os.environ.items() if name in TOLD or name.startswith(TOLD_PREFIXES)}
+    return told | {"PYTHONPATH": str(ROOT)}

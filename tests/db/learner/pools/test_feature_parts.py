@@ -1,0 +1,311 @@
+"""Features made in parts are those one process makes, to the last bit, whoever makes which part."""
+
+import os
+import signal
+import time
+from datetime import timedelta
+
+import pytest
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.data.services import emptying, files
+from annotation.models import Dataset, Record
+from learner import tasks
+from learner.models import FeatureMatrix
+from learner.pools.services import feature_parts, feature_rows, features
+from privacy.engines.crew import Crew
+from tests import learning
+from tests.crews import batch_workers
+from tests.factories import make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+COLUMNS = [
+    {"name": "age", "low": 0, "high": 120},
+    {"name": "town", "categories": ["Bonn", "Köln"]},
+]
+
+
+def kept(project):
+    """Return the names of the parts that are kept of a project's features."""
+    return list(files.names_in(f"features/{project.pk}/parts"))
+
+
+@pytest.fixture
+def cut_small(monkeypatch):
+    """Have uploads of a few rows be cut."""
+    monkeypatch.setattr(feature_rows, "BATCH_ROWS", 8)
+    monkeypatch.setattr(feature_parts, "PART_BATCHES", 2)
+
+
+@pytest.fixture
+def large(cut_small):
+    """Return an upload that is cut into five parts."""
+    project = learning.open_trusted(make_user())
+    learning.fill_trusted(project)
+    dataset = Dataset.objects.select_related("project").get(project=project, role="pool")
+    assert not FeatureMatrix.objects.filter(dataset=dataset).exists()
+    assert dataset.row_count == 80
+    return dataset
+
+
+def counted(monkeypatch):
+    """Note the rows that are made features of."""
+    rows = []
+    real = feature_rows.sent_batches
+
+    def noted(dataset, *, first, stop):
+        rows.append((first, stop))
+        return real(dataset, first=first, stop=stop)
+
+    monkeypatch.setattr(feature_rows, "sent_batches", noted)
+    return rows
+
+
+def made_in_one_piece(dataset, monkeypatch):
+    """Return digest and rows of the file that one process makes, and forget it."""
+    with monkeypatch.context() as patch:
+        patch.setattr(feature_parts, "is_made_in_parts", lambda dataset: False)
+        whole = features.ensure_matrix(dataset)
+    whole.delete()
+    default_storage.delete(whole.file.name)
+    return whole.sha256, whole.rows
+
+
+def empty(dataset, row):
+    """Empty a record."""
+    with transaction.atomic():
+        emptying.empty_records(Record.objects.filter(dataset=dataset, row_number=row), project=dataset.project)
+
+
+class Killed(BaseException):
+    """Ends a worker in the middle of its work."""
+
+
+def die_at(number):
+    """Return what is told of parts, and dies as the numbered one begins."""
+
+    def tell(done, total):
+        if done == number:
+            raise Killed
+
+    return tell
+
+
+def test_features_of_several_uploads_tell_one_course(monkeypatch):
+    monkeypatch.setattr(feature_rows, "BATCH_ROWS", 5)
+    monkeypatch.setattr(feature_parts, "PART_BATCHES", 2)
+    project = learning.open_trusted(make_user())
+    for seed in (1, 2):
+        learning.upload(project, [[text] for text in learning.sentences(30, seed=seed)], ["text"])
+    told = []
+    uploads = list(Dataset.objects.filter(project=project).order_by("pk"))
+    features.stacked_features(uploads, dimension=16, tell=lambda done, total: told.append(done / total))
+    assert told == [0, 1 / 6, 2 / 6, 3 / 6, 4 / 6, 5 / 6]
+
+
+@pytest.mark.parametrize("processes", [1, 2, 4])
+def test_a_feature_file_has_the_same_bytes_whoever_made_its_parts(large, monkeypatch, processes):
+    expected = made_in_one_piece(large, monkeypatch)
+    monkeypatch.setattr(feature_parts, "ready_engine", lambda: Crew(processes))
+    rows = counted(monkeypatch)
+    made = features.ensure_matrix(large)
+    assert (made.sha256, made.rows) == expected
+    assert len(rows) == 5
+    assert FeatureMatrix.objects.count() == 1
+    assert kept(large.project) == []
+
+
+def test_a_table_has_the_same_bytes_in_parts(cut_small, monkeypatch):
+    project = learning.open_table(make_user(), COLUMNS)
+    rows = [[str(number % 90) if number % 7 else "", ("Bonn", "Köln", "Rom")[number % 3]] for number in range(70)]
+    dataset = learning.upload(project, rows, ["age", "town"])
+    expected = made_in_one_piece(dataset, monkeypatch)
+    made = features.ensure_matrix(dataset)
+    assert (made.sha256, made.rows) == expected
+
+
+@pytest.mark.parametrize("data_kind", ["text", "table"])
+def test_an_emptied_record_has_zeros_in_parts_as_well(cut_small, monkeypatch, data_kind):
+    if data_kind == "text":
+        project = learning.open_trusted(make_user())
+        dataset = learning.upload(project, [[text] for text in learning.sentences(40)], ["text"])
+    else:
+        project = learning.open_table(make_user(), COLUMNS)
+        dataset = learning.upload(project, [[str(number), "Bonn"] for number in range(40)], ["age", "town"])
+    empty(dataset, 17)
+    expected = made_in_one_piece(dataset, monkeypatch)
+    made = features.ensure_matrix(dataset)
+    assert (made.sha256, made.rows) == expected
+    X = features.open_features(dataset)
+    assert not X[17].any()
+    assert X[16].any()
+    assert X[18].any()
+
+
+def test_features_whose_rows_are_gone_are_not_put_together(large):
+    large.row_count += 1
+    with pytest.raises(LookupError, match="are gone"):
+        features.ensure_matrix(large)
+    assert kept(large.project) == []
+    assert not FeatureMatrix.objects.exists()
+
+
+def test_whoever_takes_over_goes_on_with_the_parts_that_were_made(large, monkeypatch):
+    expected = made_in_one_piece(large, monkeypatch)
+    with pytest.raises(Killed):
+        features.ensure_matrix(large, die_at(3))
+    assert len(kept(large.project)) == 3
+    # One of their files is lost as well, and half a day has nearly passed.
+    (lost,) = (name for name in kept(large.project) if name.endswith("/1.npy"))
+    default_storage.delete(lost)
+    made_hours_ago(large.project, 11)
+    tasks.forget_abandoned_parts_task()
+    rows = counted(monkeypatch)
+    made = features.ensure_matrix(large)
+    assert (made.sha256, made.rows) == expected
+    assert rows == [(16, 32), (48, 64), (64, 80)]
+    assert kept(large.project) == []
+
+
+def test_a_part_that_was_cut_short_is_not_read(large):
+    with pytest.raises(Killed):
+        features.ensure_matrix(large, die_at(2))
+    os.truncate(default_storage.path(kept(large.project)[0]), 128 + 16 * 4 * 3)
+    with pytest.raises(LookupError, match="are gone"):
+        features.ensure_matrix(large)
+    assert kept(large.project) == []
+    assert features.ensure_matrix(large).rows == 80
+
+
+def test_a_disk_that_is_full_costs_no_part_that_was_made(large, monkeypatch):
+    real = features.write_matrix
+
+    def full(path, batches, *, dimension):
+        def until_it_is():
+            for number, batch in enumerate(batches):
+                if number == 7:
+                    raise OSError(28, "No space left on device")
+                yield batch
+
+        return real(path, until_it_is(), dimension=dimension)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(features, "write_matrix", full)
+        with pytest.raises(OSError, match="No space"):
+            features.ensure_matrix(large)
+    assert len(kept(large.project)) == 3
+    rows = counted(monkeypatch)
+    features.ensure_matrix(large)
+    assert rows == [(48, 64), (64, 80)]
+
+
+def test_parts_made_before_a_record_was_emptied_are_of_no_more_use_and_go_with_it(large, monkeypatch):
+    rows = counted(monkeypatch)
+    featurizer = features.featurizer_of(large.project)
+    list(feature_parts.transformed(large, featurizer, emptied=0))
+    assert len(rows) == 5
+    list(feature_parts.transformed(large, featurizer, emptied=1))
+    assert len(rows) == 10
+    assert len(kept(large.project)) == 10
+    empty(large, 3)
+    features.zero_emptied(large)
+    assert len(kept(large.project)) == 5
+    list(feature_parts.transformed(large, featurizer, emptied=1))
+    assert len(rows) == 10
+
+
+def test_parts_of_another_featuriser_are_not_taken(large, monkeypatch):
+    with pytest.raises(Killed):
+        features.ensure_matrix(large, die_at(4))
+    monkeypatch.setattr(features.featurizer_of(large.project).__class__, "version", "another")
+    rows = counted(monkeypatch)
+    assert features.ensure_matrix(large).version == "another"
+    assert len(rows) == 5
+
+
+def test_whoever_comes_second_takes_the_file_of_the_first(large, monkeypatch):
+    """The second begins with parts that are kept; the first has stored the file and forgotten them before it reads."""
+    with pytest.raises(Killed):
+        features.ensure_matrix(large, die_at(2))
+    first = {}
+
+    def overtaken(done, total):
+        if not first:
+            first["stored"] = True
+            first["matrix"] = features.ensure_matrix(large)
+
+    stored = features.ensure_matrix(large, overtaken)
+    assert stored == first["matrix"]
+    assert FeatureMatrix.objects.count() == 1
+    assert kept(large.project) == []
+
+
+def made_hours_ago(project, hours):
+    """Have the parts of a project be so old."""
+    then = time.time() - hours * 3600
+    for name in kept(project):
+        os.utime(default_storage.path(name), (then, then))
+
+
+def test_features_nobody_put_together_are_swept_away_with_their_files():
+    project = learning.open_trusted(make_user())
+    for build in ("1/0-of-one", "1/0-of-another"):
+        for number in range(2):
+            default_storage.save(f"features/{project.pk}/parts/{build}/{number}.npy", ContentFile(b"features"))
+    default_storage.save(f"features/{project.pk}/1-hashing.npy", ContentFile(b"features"))
+    then = (timezone.now() - timedelta(hours=13)).timestamp()
+    for name in files.names_in(f"features/{project.pk}"):
+        if "another" not in name:
+            os.utime(default_storage.path(name), (then, then))
+    tasks.forget_abandoned_parts_task()
+    assert list(files.names_in(f"features/{project.pk}")) == [
+        f"features/{project.pk}/1-hashing.npy",
+        *(f"features/{project.pk}/parts/1/0-of-another/{number}.npy" for number in range(2)),
+    ]
+
+
+def test_a_living_holder_keeps_its_parts_by_making_more(large):
+    """Half a day passes while the file is made, and the clock sweeps after each part."""
+    swept = []
+
+    def sweep(done, total):
+        made = kept(large.project)
+        if made:
+            then = time.time() - 13 * 3600
+            for name in made[:-1]:
+                os.utime(default_storage.path(name), (then, then))
+        swept.append(feature_parts.forget_abandoned())
+
+    features.ensure_matrix(large, sweep)
+    assert swept == [0] * 5
+
+
+def test_no_process_outlives_an_attempt_that_ends(large):
+    started = []
+
+    def end(done, total):
+        started.append(batch_workers())
+        if done == 3:
+            raise Killed
+
+    with pytest.raises(Killed):
+        features.ensure_matrix(large, end)
+    assert started[-1]
+    assert not batch_workers()
+
+
+def test_a_process_that_is_killed_costs_its_batch_alone(large, monkeypatch):
+    expected = made_in_one_piece(large, monkeypatch)
+    killed = []
+
+    def kill(done, total):
+        if done in {1, 3}:
+            killed.append(max(batch_workers()))
+            os.kill(killed[-1], signal.SIGKILL)
+
+    made = features.ensure_matrix(large, kill)
+    assert len(set(killed)) == 2
+    assert (made.sha256, made.rows) == expected

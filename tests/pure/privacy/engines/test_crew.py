@@ -1,0 +1,140 @@
+"""Processes beside one another: batches in their order, one that is killed replaced, none left over."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from dpal_site.embedded import host
+from privacy.engines import crew
+from privacy.engines.batches import ROOT, Step
+from privacy.engines.crew import AHEAD, Crew
+from privacy.errors import EngineFailed
+from tests.crews import batch_workers
+from tests.pure.privacy.engines.test_batches import DOUBLE, numbers
+
+HERE = "tests.pure.privacy.engines.test_crew"
+
+
+def uneven(given):
+    """Return what takes longer for even numbers, and says who made it."""
+
+    def make(batch):
+        (number,) = batch.column(0).to_pylist()
+        time.sleep(0.05 if number % 2 == 0 else 0)
+        return pa.record_batch([pa.array([number]), pa.array([os.getpid()])], names=["number", "by"])
+
+    return make
+
+
+def dying(given):
+    """Return what kills its process: at number 3, until a file is there that the first one to die leaves."""
+
+    def make(batch):
+        if batch.column(0).to_pylist() == [3] and (given == "always" or not Path(given).exists()):
+            if given != "always":
+                Path(given).touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return batch
+
+    return make
+
+
+def failing(given):
+    """Return what fails."""
+
+    def make(batch):
+        raise ValueError("words of a row")
+
+    return make
+
+
+def many(count):
+    return (numbers(number) for number in range(count))
+
+
+@pytest.mark.parametrize("processes", [1, 3])
+def test_batches_come_back_in_their_order(processes):
+    found = list(Crew(processes).made(Step(f"{HERE}:uneven", ""), many(20)))
+    assert [batch.column("number").to_pylist() for batch in found] == [[number] for number in range(20)]
+    assert len({by for batch in found for by in batch.column("by").to_pylist()}) == processes
+    assert not batch_workers()
+
+
+def test_nothing_is_started_for_nothing():
+    assert list(Crew(2).made(DOUBLE, many(0))) == []
+
+
+def test_no_more_is_read_ahead_than_the_processes_take():
+    read = []
+
+    def watched():
+        for number in range(30):
+            read.append(number)
+            yield numbers(number)
+
+    made = Crew(2).made(DOUBLE, watched())
+    assert next(made).equals(numbers(0))
+    assert len(read) == 2 * AHEAD
+    made.close()
+    assert not batch_workers()
+
+
+def test_the_batch_of_a_process_that_was_killed_is_made_by_another(tmp_path):
+    found = list(Crew(2).made(Step(f"{HERE}:dying", str(tmp_path / "died")), many(8)))
+    assert (tmp_path / "died").exists()
+    assert [batch.column(0).to_pylist() for batch in found] == [[number] for number in range(8)]
+
+
+def test_a_batch_that_kills_time_and_again_ends_the_work():
+    with pytest.raises(EngineFailed, match="ended 3 times"):
+        list(Crew(2).made(Step(f"{HERE}:dying", "always"), many(8)))
+    assert not batch_workers()
+
+
+def test_a_step_that_fails_is_told_by_its_class():
+    with pytest.raises(EngineFailed, match="ValueError") as failed:
+        list(Crew(2).made(Step(f"{HERE}:failing", ""), many(3)))
+    assert "words" not in str(failed.value)
+    assert not batch_workers()
+
+
+def test_processes_end_with_whoever_started_them():
+    """Killed with -9, it cannot tell them."""
+    code = (
+        "import sys; from privacy.engines.crew import Crew; from privacy.engines.batches import Step\n"
+        f"from {HERE} import many\n"
+        f"made = Crew(2).made(Step('{HERE}:uneven', ''), many(10**6))\n"
+        "print(next(made).column('by')[0], flush=True)\n"
+        "for _ in made: pass"
+    )
+    started = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE)
+    assert started.stdout is not None
+    started.stdout.readline()
+    children = batch_workers(started.pid)
+    assert children
+    started.kill()
+    started.wait()
+    started.stdout.close()
+    assert host.wait_until(lambda: not any(map(host.running_process, children)), 60, 0.05)
+
+
+def test_a_process_is_told_no_more_than_it_needs(monkeypatch):
+    told = []
+    real = subprocess.Popen
+
+    def noted(command, **options):
+        told.append((command, options["env"]))
+        return real(command, **options)
+
+    monkeypatch.setenv("DATABASE_URL", "secret")
+    monkeypatch.setattr(crew.subprocess, "Popen", noted)
+    list(Crew(1).made(Step(f"{HERE}:uneven", "given"), many(1)))
+    ((command, environment),) = told
+    assert command[-2:] == ["-m", "privacy.engines.batch_worker"]
+    assert "secret" not in environment.values()
