@@ -8,12 +8,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from learner.features.base import Featurizer, featurizer_from_json
-from privacy.engines.batches import Step
+from privacy.engines.batches import BatchStep
 
 
-def features_step(featurizer: Featurizer) -> Step:
+def features_step(featurizer: Featurizer) -> BatchStep:
     """Return the step that makes a featuriser's vectors."""
-    return Step(f"{__name__}:{vectors_of.__name__}", featurizer.to_json())
+    return BatchStep(f"{__name__}:{vectors_of.__name__}", featurizer.to_json())
 
 
 def values_batch(values: Iterable[str]) -> pa.RecordBatch:

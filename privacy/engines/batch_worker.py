@@ -10,7 +10,7 @@ import sys
 from functools import cache
 from typing import IO, Final
 
-from privacy.engines.batches import Step, batch_bytes, batch_of
+from privacy.engines.batches import BatchStep, batch_bytes, batch_of
 
 SIZE_BYTES: Final = 8
 MADE, FAILED = b"+", b"-"
@@ -32,7 +32,7 @@ def read_frame(stream: IO[bytes]) -> bytes:
 def serve(orders: IO[bytes], answers: IO[bytes]) -> None:
     """Answer each batch until nothing more comes; an error by its class alone, since its words may quote a row."""
     try:
-        ready = cache(Step(**json.loads(read_frame(orders))).ready)
+        ready = cache(BatchStep(**json.loads(read_frame(orders))).ready)
         while True:
             content = read_frame(orders)
             try:

@@ -17,7 +17,7 @@ ROOT: Final = Path(__file__).parents[2]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class BatchStep:
     """What is done with each batch, as another process can be told it.
 
     Parameters
@@ -38,15 +38,15 @@ class Step:
         return made
 
     def to_json(self) -> bytes:
-        """Return the step as `Step(**json.loads(...))` reads it."""
+        """Return the step as `BatchStep(**json.loads(...))` reads it."""
         return json.dumps(asdict(self)).encode()
 
 
 class BatchEngine(Protocol):
     """Does a step with every batch; whichever does, and however often one is repeated, the bytes are the same."""
 
-    def made(self, step: Step, batches: Iterator[pa.RecordBatch]) -> Generator[pa.RecordBatch, None, None]:
-        """Yield what the step makes of each batch, in their order, some ahead of whoever reads; closed, it ends at once.
+    def made(self, step: BatchStep, batches: Iterator[pa.RecordBatch]) -> Generator[pa.RecordBatch, None, None]:
+        """Yield what the step makes of each batch, in their order, some ahead of whoever reads.
 
         Raises
         ------

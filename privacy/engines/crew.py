@@ -15,7 +15,7 @@ from typing import Final
 import pyarrow as pa
 
 from privacy.engines.batch_worker import MADE, read_frame, send_frame
-from privacy.engines.batches import ROOT, Step, batch_bytes, batch_of, told_environment
+from privacy.engines.batches import ROOT, BatchStep, batch_bytes, batch_of, told_environment
 from privacy.errors import EngineFailed
 from privacy.wording import say
 
@@ -38,7 +38,7 @@ class Crew:
     def __init__(self, processes: int) -> None:
         self._processes = processes
 
-    def made(self, step: Step, batches: Iterator[pa.RecordBatch]) -> Generator[pa.RecordBatch, None, None]:
+    def made(self, step: BatchStep, batches: Iterator[pa.RecordBatch]) -> Generator[pa.RecordBatch, None, None]:
         """Yield what the step makes of each batch, in their order."""
         members = [_Member(step) for _ in range(self._processes)]
         idle: SimpleQueue[_Member] = SimpleQueue()
@@ -77,7 +77,7 @@ def _made_by_one(idle: "SimpleQueue[_Member]", content: memoryview) -> bytes:
 class _Member:
     """One process, started when it is wanted."""
 
-    def __init__(self, step: Step) -> None:
+    def __init__(self, step: BatchStep) -> None:
         self._step, self._lock, self._ended = step, Lock(), False
         self._process: subprocess.Popen[bytes] | None = None
 

@@ -43,7 +43,7 @@ def is_made_in_parts(dataset: Dataset) -> bool:
     return divisible and dataset.row_count >= 2 * _part_rows()
 
 
-def ready_engine() -> BatchEngine:
+def features_engine() -> BatchEngine:
     """Return what makes the features of large uploads."""
     return Crew(min(MOST_PROCESSES, len(os.sched_getaffinity(0))))
 
@@ -70,7 +70,7 @@ def transformed(
         if is_missing
     )
     try:
-        with closing(ready_engine().made(features_step(featurizer), chain.from_iterable(rows))) as made:
+        with closing(features_engine().made(features_step(featurizer), chain.from_iterable(rows))) as made:
             for number, (part, name) in enumerate(zip(ranges, names, strict=True)):
                 tell(number, len(ranges))
                 if missing[number]:

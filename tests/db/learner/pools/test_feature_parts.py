@@ -109,7 +109,7 @@ def test_features_of_several_uploads_tell_one_course(monkeypatch):
 @pytest.mark.parametrize("processes", [1, 2, 4])
 def test_a_feature_file_has_the_same_bytes_whoever_made_its_parts(large, monkeypatch, processes):
     expected = made_in_one_piece(large, monkeypatch)
-    monkeypatch.setattr(feature_parts, "ready_engine", lambda: Crew(processes))
+    monkeypatch.setattr(feature_parts, "features_engine", lambda: Crew(processes))
     rows = counted(monkeypatch)
     made = features.ensure_matrix(large)
     assert (made.sha256, made.rows) == expected

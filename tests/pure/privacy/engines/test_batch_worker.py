@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from privacy.engines.batch_worker import FAILED, MADE, read_frame, send_frame, serve
-from privacy.engines.batches import ROOT, Step, batch_bytes, batch_of, told_environment
+from privacy.engines.batches import ROOT, BatchStep, batch_bytes, batch_of, told_environment
 from tests.pure.privacy.engines.test_batches import DOUBLE, numbers
 
 
@@ -56,7 +56,7 @@ def test_each_batch_is_answered_in_turn():
     ],
 )
 def test_an_error_is_told_by_its_class_alone(function, error):
-    assert answered(Step(function, "hidden"), numbers(7), numbers(8)) == [(FAILED, error)] * 2
+    assert answered(BatchStep(function, "hidden"), numbers(7), numbers(8)) == [(FAILED, error)] * 2
 
 
 def test_a_stream_that_ends_within_a_frame_ends_it():
@@ -69,7 +69,7 @@ def test_a_stream_that_ends_within_a_frame_ends_it():
 
 def test_a_process_ends_with_its_input_and_prints_no_answer_by_accident():
     command = [sys.executable, "-m", "privacy.engines.batch_worker"]
-    step = Step("tests.pure.privacy.engines.test_batch_worker:loud", "2")
+    step = BatchStep("tests.pure.privacy.engines.test_batch_worker:loud", "2")
     done = subprocess.run(
         command,
         input=orders(step, numbers(1)).getvalue(),

@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pyarrow as pa
 
-from privacy.engines.batches import ROOT, Step, batch_bytes, batch_of, told_environment
+from privacy.engines.batches import ROOT, BatchStep, batch_bytes, batch_of, told_environment
 
-DOUBLE = Step("tests.pure.privacy.engines.test_batches:times", "2")
+DOUBLE = BatchStep("tests.pure.privacy.engines.test_batches:times", "2")
 
 
 def times(given):
@@ -25,7 +25,7 @@ def test_a_batch_is_what_it_was():
 
 
 def test_a_step_is_found_by_its_name():
-    step = Step(**json.loads(DOUBLE.to_json()))
+    step = BatchStep(**json.loads(DOUBLE.to_json()))
     assert step == DOUBLE
     assert step.ready()(numbers(1, 2)).equals(numbers(2, 4))
 

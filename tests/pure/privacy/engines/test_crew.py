@@ -12,7 +12,7 @@ import pytest
 
 from dpal_site.embedded import host
 from privacy.engines import crew
-from privacy.engines.batches import ROOT, Step
+from privacy.engines.batches import ROOT, BatchStep
 from privacy.engines.crew import AHEAD, Crew
 from privacy.errors import EngineFailed
 from tests.crews import batch_workers
@@ -60,7 +60,7 @@ def many(count):
 
 @pytest.mark.parametrize("processes", [1, 3])
 def test_batches_come_back_in_their_order(processes):
-    found = list(Crew(processes).made(Step(f"{HERE}:uneven", ""), many(20)))
+    found = list(Crew(processes).made(BatchStep(f"{HERE}:uneven", ""), many(20)))
     assert [batch.column("number").to_pylist() for batch in found] == [[number] for number in range(20)]
     assert len({by for batch in found for by in batch.column("by").to_pylist()}) == processes
     assert not batch_workers()
@@ -86,20 +86,20 @@ def test_no_more_is_read_ahead_than_the_processes_take():
 
 
 def test_the_batch_of_a_process_that_was_killed_is_made_by_another(tmp_path):
-    found = list(Crew(2).made(Step(f"{HERE}:dying", str(tmp_path / "died")), many(8)))
+    found = list(Crew(2).made(BatchStep(f"{HERE}:dying", str(tmp_path / "died")), many(8)))
     assert (tmp_path / "died").exists()
     assert [batch.column(0).to_pylist() for batch in found] == [[number] for number in range(8)]
 
 
 def test_a_batch_that_kills_time_and_again_ends_the_work():
     with pytest.raises(EngineFailed, match="ended 3 times"):
-        list(Crew(2).made(Step(f"{HERE}:dying", "always"), many(8)))
+        list(Crew(2).made(BatchStep(f"{HERE}:dying", "always"), many(8)))
     assert not batch_workers()
 
 
 def test_a_step_that_fails_is_told_by_its_class():
     with pytest.raises(EngineFailed, match="ValueError") as failed:
-        list(Crew(2).made(Step(f"{HERE}:failing", ""), many(3)))
+        list(Crew(2).made(BatchStep(f"{HERE}:failing", ""), many(3)))
     assert "words" not in str(failed.value)
     assert not batch_workers()
 
@@ -107,9 +107,9 @@ def test_a_step_that_fails_is_told_by_its_class():
 def test_processes_end_with_whoever_started_them():
     """Killed with -9, it cannot tell them."""
     code = (
-        "import sys; from privacy.engines.crew import Crew; from privacy.engines.batches import Step\n"
+        "import sys; from privacy.engines.crew import Crew; from privacy.engines.batches import BatchStep\n"
         f"from {HERE} import many\n"
-        f"made = Crew(2).made(Step('{HERE}:uneven', ''), many(10**6))\n"
+        f"made = Crew(2).made(BatchStep('{HERE}:uneven', ''), many(10**6))\n"
         "print(next(made).column('by')[0], flush=True)\n"
         "for _ in made: pass"
     )
@@ -134,7 +134,7 @@ def test_a_process_is_told_no_more_than_it_needs(monkeypatch):
 
     monkeypatch.setenv("DATABASE_URL", "secret")
     monkeypatch.setattr(crew.subprocess, "Popen", noted)
-    list(Crew(1).made(Step(f"{HERE}:uneven", "given"), many(1)))
+    list(Crew(1).made(BatchStep(f"{HERE}:uneven", "given"), many(1)))
     ((command, environment),) = told
     assert command[-2:] == ["-m", "privacy.engines.batch_worker"]
     assert "secret" not in environment.values()
