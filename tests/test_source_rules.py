@@ -55,6 +55,7 @@ MAY_MARK_SAFE = {
 }
 MAY_START_PROGRAMS = {
     *(f"dpal_site/embedded/{name}.py" for name in ("host", "identity", "postgres", "processes", "valkey")),
+    "privacy/engines/crew.py",
     "privacy/engines/spark.py",
 }
 RUNNING = {"eval", "exec", "compile", "__import__"}
