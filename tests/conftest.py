@@ -79,6 +79,8 @@ drawn.register_profile("patient", deadline=None)
 drawn.register_profile("planted", deadline=None, derandomize=True, database=None)
 drawn.load_profile("patient")
 
+# Of each test that is marked `one_in`, how many cases were collected.
+CASES_SEEN: Counter[str] = Counter()
 CHROMIUM_FLAGS = [
     "--headless",
     "--no-sandbox",
@@ -110,16 +112,13 @@ def pytest_report_header() -> str | None:
     return f"order of the tests: DPAL_TEST_ORDER={ORDER}" if ORDER else None
 
 
-@pytest.hookimpl(tryfirst=True, specname="pytest_collection_modifyitems")
-def leave_cases_to_slow_runs(items: list[pytest.Item]) -> None:
+def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark as slow the cases that `one_in(n)` leaves out of an ordinary run: all but the first of every n."""
-    seen: Counter[str] = Counter()
-    for item in items:
-        if (share := item.get_closest_marker("one_in")) is not None:
-            test = item.nodeid.partition("[")[0]
-            if seen[test] % share.args[0]:
-                item.add_marker(pytest.mark.slow)
-            seen[test] += 1
+    if (share := item.get_closest_marker("one_in")) is not None:
+        test = item.nodeid.partition("[")[0]
+        if CASES_SEEN[test] % share.args[0]:
+            item.add_marker(pytest.mark.slow)
+        CASES_SEEN[test] += 1
 
 
 @pytest.hookimpl(trylast=True)

@@ -1,0 +1,16 @@
+"""Of a family of cases an ordinary run takes every nth."""
+
+import subprocess
+import sys
+
+from tests.test_source_rules import ROOT
+
+# Eight cases, marked `one_in(4)`.
+FAMILY = "tests/pure/privacy/mechanisms/test_sums.py::test_empirical_sensitivity"
+
+
+def test_every_nth_case_is_taken():
+    command = [sys.executable, "-m", "pytest", "--collect-only", "--quiet", "-p", "no:cacheprovider", "-m", "not slow"]
+    done = subprocess.run([*command, FAMILY], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert sum(line.startswith(FAMILY) for line in done.stdout.splitlines()) == 2
+    assert "2/8 tests collected (6 deselected)" in done.stdout
