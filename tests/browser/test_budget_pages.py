@@ -58,6 +58,7 @@ def project() -> Project:
     return opened
 
 
+@pytest.mark.slow
 def test_a_plan_is_drawn_with_its_numbers(page: "Page", live_site: Supervisor, project: Project) -> None:
     planned = planned_rows(project, 300)
     ada = User.objects.get(username="ada")

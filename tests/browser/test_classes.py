@@ -64,6 +64,7 @@ def test_a_class_is_added_by_keys_alone_on_a_phone(page, live_server, project):
     assert project.settings["class_colours"] == ["yes: green", "perhaps: teal"]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [PHONE, SMALL], ids=["phone", "small"])
 def test_the_page_is_sound_without_scripts_and_never_wider_than_the_window(

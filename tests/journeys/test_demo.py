@@ -104,6 +104,7 @@ def small_demo(
             connection.execute(sql.SQL(form).format(sql.Identifier(role)))
 
 
+@pytest.mark.slow
 def test_a_small_demo_ends_with_its_table(small_demo: None) -> None:
     """Web and label process apart, as `make demo` starts them; its people read pages and send forms over HTTP."""
     said = StringIO()

@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(
     "name", ["learner", "recipes", "crowd", "selection", "utility", "running_sums", "gate_service", "scale"]
 )

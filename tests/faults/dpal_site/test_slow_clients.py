@@ -79,6 +79,7 @@ def test_silent_and_slow_clients_keep_nobody_out(live_site, slow):
     assert seconds_to_answer(live_site.url, "/login/") < 1
 
 
+@pytest.mark.slow
 def test_more_connections_than_places_make_the_oldest_go(live_site, slow):
     first = slow(b"GET /healthz HT")
     for _ in range(600):
@@ -103,6 +104,7 @@ def test_who_takes_too_long_is_told_and_long_bodies_have_a_pace(live_site, slow)
     assert time.monotonic() - began < 30
 
 
+@pytest.mark.slow
 def test_requests_one_after_another_and_bodies_of_every_length(live_site, slow):
     two = slow(b"\r\nGET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 2)
     said = b""

@@ -63,6 +63,7 @@ class TooLittleNoise(PrivateLogisticRegression):
         return super()._release(rows, signs, prior, replace(event, sigma=event.sigma / 10), rng)
 
 
+@pytest.mark.slow
 def test_gaussian_objective_perturbation_and_a_twin_with_a_tenth_of_the_noise():
     """Under the charge at its delta; the planted twin is found to be above it."""
     settings = {"method": "gaussian", "delta": 0.01, "classes": [0, 1], "fit_intercept": False}

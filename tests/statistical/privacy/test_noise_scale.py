@@ -38,6 +38,7 @@ def test_exact_discrete_laplace():
     assert accepted_factors(z_score, limit=4.2) == [1.0]
 
 
+@pytest.mark.slow
 def test_exact_discrete_gaussian():
     """Variance, not seeded; 4.2 sigma: false alarm 3e-5, a claim 1 % off (7.6 sigma) escapes once in 3,000 runs."""
     draws = DiscreteGaussian(20.0).release(np.zeros(300_000 * MORE, dtype=np.int64), rng=SecureRandom())

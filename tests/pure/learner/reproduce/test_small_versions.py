@@ -94,6 +94,7 @@ def test_chaudhuri2008_a_cell_of_the_epsilon_curve() -> None:
     assert again["sensitivity"][0]["low"] > kept["result"]["separable"]["objective_2008"][place]["value"]
 
 
+@pytest.mark.slow
 @pytest.mark.statistical
 def test_ghassemi2016_a_curve_of_the_generated_data() -> None:
     """Other seeds, the kept settings, four standard errors for six cells: false alarms below 1 in 1,000."""

@@ -78,6 +78,7 @@ def chosen(strategy, candidates, n, *, model=BINARY, seed=1):
     return strategy.query(X, np.asarray(candidates), model, n, SimulationRandom(seed))
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda strategy: strategy.describe())
 @settings(deadline=None)  # a strategy may train a network for each query
 @given(candidates=st.lists(st.integers(0, 119), unique=True, max_size=40), n=st.integers(0, 50), seed=st.integers(0, 9))
