@@ -1,6 +1,7 @@
 """The choices there are, by kind and name."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from threading import Lock, local
 from typing import Any
 
 from privacy.choices import Choice, Kind, Parameter
@@ -14,6 +15,7 @@ class Catalogue:
         self._sources: list[Callable[[], Iterable[type[Choice]]]] = []
         # Every setting is asked for its section whenever a project is read.
         self._kinds: dict[str, Kind] | None = None
+        self._registering, self._thread = Lock(), local()
 
     def register(self, *choices: type[Choice]) -> None:
         """Add choices.
@@ -42,10 +44,29 @@ class Catalogue:
         self._sources.append(source)
 
     def all(self) -> Iterator[type[Choice]]:
-        """Yield every choice."""
-        while self._sources:
-            self.register(*self._sources.pop(0)())
+        """Yield every choice, to whichever thread asks first and to those that ask meanwhile."""
+        for source in list(self._sources):
+            self._load(source)
         yield from list(self._choices.values())
+
+    def _load(self, source: Callable[[], Iterable[type[Choice]]]) -> None:
+        """Register what a source names; it stays where that fails.
+
+        Two threads may ask a source at once, since imports wait for each other by locks of their own, and one of ours
+        held meanwhile could wait for theirs. What a source imports may ask for the choices there are so far.
+        """
+        under_way = self._thread.__dict__.setdefault("sources", [])
+        if source in under_way:
+            return
+        under_way.append(source)
+        try:
+            choices = tuple(source())
+        finally:
+            under_way.remove(source)
+        with self._registering:
+            if source in self._sources:
+                self.register(*choices)
+                self._sources.remove(source)
 
     def of_kind(self, kind: Kind) -> list[type[Choice]]:
         """Return the choices of a kind, in the order in which they were registered."""
