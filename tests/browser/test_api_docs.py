@@ -15,5 +15,5 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 def test_the_routes_are_listed(page: "Page", live_site: Supervisor) -> None:
     page.goto(live_site.url + "/api/v1/docs")
-    page.get_by_text("Upload a file; a job reads it").wait_for(timeout=10_000)
+    page.get_by_text("Upload a file; a job reads it").wait_for(timeout=30_000)
     expect(page.get_by_text("Claim the next question; 204 when there is none")).to_have_count(1)
