@@ -10,9 +10,9 @@ from typing import Final, Protocol
 
 import pyarrow as pa
 
-# What a process of an engine is told of its parent's environment: no address, key or token of the site.
-TOLD: Final = ("PATH", "HOME", "USER", "LANG", "TZ", "JAVA_HOME")
-TOLD_PREFIXES: Final = ("LC_", "SPARK_", "PYSPARK_", "HADOOP_", "YARN_", "KUBE", "AWS_", "OMP_", "OPENBLAS_")
+# What a process of an engine is told of its parent's environment: no address, key or token.
+TOLD: Final = ("PATH", "HOME", "USER", "LANG", "TZ")
+TOLD_PREFIXES: Final = ("LC_", "OMP_", "OPENBLAS_")
 ROOT: Final = Path(__file__).parents[2]
 
 
@@ -68,7 +68,13 @@ def batch_of(content: bytes) -> pa.RecordBatch:
     return pa.ipc.open_stream(pa.py_buffer(content)).read_next_batch()
 
 
-def told_environment() -> dict[str, str]:
-    """Return the environment of an engine's process: where things are, the code's own place, and nothing secret."""
-    told = {name: value for name, value in os.environ.items() if name in TOLD or name.startswith(TOLD_PREFIXES)}
+def told_environment(*more: str) -> dict[str, str]:
+    """Return the environment of an engine's process: where things are, the code's own place, and nothing secret.
+
+    Parameters
+    ----------
+    *more : str
+        What names of further variables begin with that this engine is told.
+    """
+    told = {name: value for name, value in os.environ.items() if name in TOLD or name.startswith(TOLD_PREFIXES + more)}
     return told | {"PYTHONPATH": str(ROOT)}

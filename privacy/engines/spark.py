@@ -33,6 +33,8 @@ LOOK_AGAIN_SECONDS: Final = 0.2
 # How long Spark may take to put its folders away.
 PATIENCE_SECONDS: Final = 20.0
 READ_BYTES: Final = 2**20
+# What the driver is told beside, to find a cluster and, by its own keys, a bucket.
+CLUSTER_PREFIXES: Final = ("JAVA_HOME", "SPARK_", "PYSPARK_", "HADOOP_", "YARN_", "KUBE", "AWS_")
 REASONS: Final = {
     "PlainCluster": say(
         "The processes of the cluster would talk to each other in plain: set spark.authenticate and"
@@ -102,7 +104,7 @@ class _Driver:
     """The driver's process, spoken to through its standard input and output."""
 
     def __init__(self, folder: str) -> None:
-        told = told_environment()
+        told = told_environment(*CLUSTER_PREFIXES)
         # Executors run the same interpreter where nothing else is said: they have the site's image, or its environment.
         told.setdefault("PYSPARK_PYTHON", sys.executable)
         told |= {"TMPDIR": folder, "SPARK_LOCAL_DIRS": folder}

@@ -31,10 +31,19 @@ def test_a_step_is_found_by_its_name():
 
 
 def test_no_secret_of_the_environment_is_told(monkeypatch):
-    for name in ("DATABASE_URL", "SECRET_KEY", "CELERY_BROKER_URL"):
+    for name in ("DATABASE_URL", "SECRET_KEY", "CELERY_BROKER_URL", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "secret")
     monkeypatch.setenv("PYTHONPATH", "/elsewhere")
     monkeypatch.setenv("SPARK_CONF_DIR", "/etc/spark")
     told = told_environment()
     assert "secret" not in told.values()
-    assert (told["PYTHONPATH"], told["SPARK_CONF_DIR"]) == (str(ROOT), "/etc/spark")
+    assert told["PYTHONPATH"] == str(ROOT)
+    assert "SPARK_CONF_DIR" not in told
+
+
+def test_an_engine_is_told_what_it_names_beside(monkeypatch):
+    monkeypatch.setenv("DATABASE_URL", "secret")
+    monkeypatch.setenv("SPARK_CONF_DIR", "/etc/spark")
+    told = told_environment("SPARK_")
+    assert told["SPARK_CONF_DIR"] == "/etc/spark"
+    assert "secret" not in told.values()
