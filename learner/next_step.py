@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from django.db.models import TextChoices
+from django.db.models import Max, TextChoices
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models import (
@@ -26,6 +26,7 @@ from learner.pools import selectors as pool_selectors
 from learner.selectors import (
     UNFINISHED,
     QuestionCounts,
+    guarantee_accounts,
     next_round_event,
     next_strategy,
     pending_projection,
@@ -67,7 +68,25 @@ class ProjectStatus:
 
 
 def project_status(project: Project) -> ProjectStatus:
-    """Say what a project does now, or which step is due."""
+    """Say what a project does now, or which step is due.
+
+    A worker may pay while this reads, and what is left would then seem too little for what was just paid. So that a
+    budget is spent is said only of accounts that stayed as they were while it was found out.
+    """
+    status = _status(project)
+    while status.step == Step.CANNOT_PAY:
+        before = _newest_entries(project)
+        status = _status(project)
+        if _newest_entries(project) == before:
+            break
+    return status
+
+
+def _newest_entries(project: Project) -> list[int | None]:
+    return [account.entries.aggregate(newest=Max("sequence"))["newest"] for account in guarantee_accounts(project)]
+
+
+def _status(project: Project) -> ProjectStatus:
     if project.state == ProjectState.ARCHIVED:
         return ProjectStatus(Step.PAUSED, say("The project is archived: it can only be read."))
     if project.state == ProjectState.DELETED:

@@ -129,6 +129,23 @@ def test_an_account_that_cannot_pay_for_all_answers_asks_nobody():
     assert not Query.objects.filter(state="open").exists()
 
 
+def test_a_budget_that_is_being_spent_on_the_next_step_is_not_called_too_little(monkeypatch):
+    """Whoever asks where a project stands reads it in several statements, and a worker may pay between two of them."""
+    project = open_randomized()
+    learning.fill_crowd(project)
+    price = next_step.training_event
+
+    def priced_then_paid(asked):
+        event = price(asked)
+        monkeypatch.setattr(next_step, "training_event", price)
+        learning.work_off(project)
+        return event
+
+    monkeypatch.setattr(next_step, "training_event", priced_then_paid)
+    assert next_step.project_status(project).step == next_step.Step.LABELLING
+    assert charged(project)
+
+
 def test_what_was_said_is_never_drawn_again_by_an_attempt_that_follows(crowd, monkeypatch):
     """The second attempt would be a second look at the same answers, for one price."""
     answer_all(crowd)
