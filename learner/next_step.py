@@ -31,7 +31,6 @@ from learner.selectors import (
     next_strategy,
     pending_projection,
     question_counts,
-    releases_of,
     training_account,
     training_event,
     training_price,
@@ -106,7 +105,7 @@ def _status(project: Project) -> ProjectStatus:
                 n=training.labels_used,
             ),
         )
-    newest = releases_of(project).first()
+    newest = ModelRelease.objects.filter(project=project).order_by("-version").first()
     if newest is not None and newest.state == ReleaseState.CANDIDATE:
         return _candidate_status(newest)
     if project.arrival == Arrival.STREAM:
@@ -120,7 +119,7 @@ def _status(project: Project) -> ProjectStatus:
         return ProjectStatus(
             Step.CHOOSING, say("The questions of round {number} are being chosen.", number=choosing.number)
         )
-    return _due_step(project)
+    return _due_step(project, newest)
 
 
 def _stream_step(project: Project) -> ProjectStatus:
@@ -174,8 +173,7 @@ def _candidate_status(candidate: ModelRelease) -> ProjectStatus:
     )
 
 
-def _due_step(project: Project) -> ProjectStatus:
-    newest = releases_of(project).first()
+def _due_step(project: Project, newest: ModelRelease | None) -> ProjectStatus:
     version = newest.version if newest else 0
     if project.maximum_releases is not None and version >= project.maximum_releases:
         return ProjectStatus(

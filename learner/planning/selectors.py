@@ -174,7 +174,7 @@ def _open_stages(project: Project) -> Iterator[PlannedStage]:
     waiting, used = counts.newly_done + counts.open, counts.done_before
     policy = PoolSchedule(project.update_policy)
     left = _questions_left(project)
-    has_model = selectors.can_score(project)
+    has_model = selectors.can_score(project, selectors.newest_release(project))
     series = selectors.round_series(project)
     screen = screen_of(project)
     while True:
@@ -224,7 +224,7 @@ def _questions_left(project: Project) -> int:
     """Count what may still be asked."""
     if project.oracle == Oracle.CROWD:
         candidates = Query.objects.filter(project=project, state=QueryState.UNASKED).count()
-    elif screen_of(project) is not None and selectors.can_score(project):
+    elif screen_of(project) is not None and selectors.can_score(project, selectors.newest_release(project)):
         candidates = pool_selectors.looks_left(project)
     else:
         candidates = pool_selectors.unasked_records(project).count()

@@ -76,7 +76,8 @@ def releases_of(project: Project) -> QuerySet[ModelRelease]:
 
 def newest_release(project: Project) -> ModelRelease | None:
     """Return the newest release that is not retired, which is what the project itself goes on from."""
-    return releases_of(project).filter(state=ReleaseState.RELEASED).first()
+    found = ModelRelease.objects.filter(project=project, state=ReleaseState.RELEASED)
+    return found.order_by("-version").first()
 
 
 def beaten_by(release: ModelRelease) -> str:
@@ -290,15 +291,16 @@ def next_strategy(project: Project) -> str:
 
     A crowd project with half of its texts asked asks again first about what a new model is least sure of.
     """
-    if can_score(project) and repeat_selectors.asks_again(project, newest_release(project)):
+    newest = newest_release(project)
+    if repeat_selectors.asks_again(project, newest) and can_score(project, newest):
         return Selection.REPEAT_VOTES
     strategy = strategy_of(project, project.selection)
-    return strategy.name if not strategy.needs_model or can_score(project) else Selection.RANDOM
+    return strategy.name if not strategy.needs_model or can_score(project, newest) else Selection.RANDOM
 
 
-def can_score(project: Project) -> bool:
-    """Say whether there is a release or a start to score with."""
-    return newest_release(project) is not None or start_of(project) is not None
+def can_score(project: Project, newest: ModelRelease | None) -> bool:
+    """Say whether there is a model to score with: the newest release, or one from a start."""
+    return newest is not None or start_of(project) is not None
 
 
 def start_of(project: Project) -> Dataset | None:
