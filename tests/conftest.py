@@ -101,6 +101,7 @@ CHROMIUM_ON_MACOS = (
 def pytest_configure(config: pytest.Config) -> None:
     """Register what only this file knows about."""
     config.addinivalue_line("markers", "slow: takes long; left out of `make test`, run by `make test-slow`")
+    config.addinivalue_line("markers", "every_change: a test in a browser that `make test` runs, too")
     config.addinivalue_line("markers", "one_in(n): of its cases `make test` takes every nth, `make test-slow` all")
     if getattr(config.option, "numprocesses", None):
         # Workers inherit this environment and would load the settings before their own conftest names their folder.
@@ -113,7 +114,13 @@ def pytest_report_header() -> str | None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark as slow the cases that `one_in(n)` leaves out of an ordinary run: all but the first of every n."""
+    """Mark as slow what an ordinary run leaves out.
+
+    Those are the tests in a browser that are not for every change, and of the cases that are marked `one_in(n)` all but
+    the first of every n.
+    """
+    if item.get_closest_marker("browser") is not None and item.get_closest_marker("every_change") is None:
+        item.add_marker(pytest.mark.slow)
     if (share := item.get_closest_marker("one_in")) is not None:
         test = item.nodeid.partition("[")[0]
         if CASES_SEEN[test] % share.args[0]:

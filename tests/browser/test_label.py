@@ -83,6 +83,7 @@ def choices():
 
 
 class TestKeys:
+    @pytest.mark.every_change
     def test_three_questions_by_keys_alone(self, project, logged_in, at):
         open_records(project, 4)
         page = at("annotation:label", project.slug)
@@ -123,6 +124,7 @@ class TestKeys:
         assert choices() == [0]
         assert Assignment.objects.get(state=AssignmentState.SKIPPED).skip_reason == "unsure"
 
+    @pytest.mark.every_change
     def test_a_held_key_answers_one_question(self, project, logged_in, at):
         open_records(project, 3)
         page = at("annotation:label", project.slug)
@@ -135,6 +137,7 @@ class TestKeys:
 
 
 class TestClicks:
+    @pytest.mark.every_change
     def test_a_double_click_is_one_label(self, project, logged_in, at):
         open_records(project, 3)
         page = at("annotation:label", project.slug)
@@ -155,6 +158,7 @@ class TestClicks:
         page.wait_for_timeout(400)
         assert choices() == [1]
 
+    @pytest.mark.every_change
     def test_without_scripts(self, project, browser, live_server, annotator):
         open_records(project, 2)
         client = Client()
@@ -393,7 +397,8 @@ SCENES = [
 ]
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.every_change
+@pytest.mark.one_in(9)
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.__name__)
 def test_every_scene_is_accessible_in_light_and_dark_at_a_desk_and_on_a_phone(project, logged_in, at, scene):
     page = scene(project, at)

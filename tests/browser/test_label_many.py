@@ -112,6 +112,7 @@ def shot(page: Page, name: str) -> None:
         page.screenshot(path=Path(KEEP) / f"{name}.png")
 
 
+@pytest.mark.every_change
 def test_each_of_sixty_classes_takes_at_most_three_keys(project, enter):
     assert len(CLASSES) == 60
     open_records(project, 61)

@@ -116,6 +116,7 @@ def test_the_next_question_is_there_within_100_ms(project, enter):
 
 
 class TestNothingLost:
+    @pytest.mark.every_change
     def test_an_answer_given_offline_is_kept_said_and_sent_by_itself(self, project, enter):
         open_records(project, 2)
         page = enter(project, make_annotators(project, 1)[0])
@@ -270,6 +271,7 @@ def test_a_skip_or_a_flag_is_taken_back_by_keys_and_without_a_script(project, en
     assert not Report.objects.filter(resolved_at=None).exists()
 
 
+@pytest.mark.every_change
 def test_two_annotators_race_and_no_question_is_answered_twice(project, enter):
     open_records(project, 8)
     pages = [enter(project, person) for person in make_annotators(project, 2)]
@@ -488,6 +490,7 @@ class TestPictures:
         page.locator("#question img").click()
         assert self.width(page) > 2 * small
 
+    @pytest.mark.every_change
     def test_a_photograph_is_enlarged_by_keys_buttons_and_wheel(self, photograph, enter):
         page = enter(photograph, make_annotators(photograph, 1)[0])
         self.has_come(page)

@@ -60,6 +60,7 @@ def press(page: Page, key: str, *, then: str) -> None:
     page.wait_for_load_state()
 
 
+@pytest.mark.every_change
 def test_a_reviewer_goes_through_the_queue_by_keys(page, live_server, project, reviewer):
     alike, disputed, other = answered(project, (1, 1), (0, 1), (1, 1))
     enter(page, live_server, reviewer, project)

@@ -68,6 +68,7 @@ def refused(error: type[errors.DpalError], sentence: str, *asked: Any, **given: 
     assert said.endswith((".", "`."))
 
 
+@pytest.mark.slow
 def test_a_model_in_three_lines_and_then_without_a_network(live_site, project, home):
     release = learning.run_to_release(project, make_user(), version=1)
     secret, site = token_for(project, "models:read"), live_site.url

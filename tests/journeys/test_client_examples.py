@@ -210,6 +210,7 @@ def test_the_wheel_alone_runs_a_sentence_encoder(live_server, tmp_path, monkeypa
     assert (tampered.returncode, tampered.stdout, gone.returncode, gone.stdout) == (1, "", 1, "")
 
 
+@pytest.mark.slow
 def test_an_upload_is_sent_watched_and_charged(live_site, project, tmp_path, monkeypatch):
     live_site.start_worker()
     site = live_site.url

@@ -134,6 +134,7 @@ def test_versions_are_moved_compared_and_audited_from_a_terminal(terminal_within
     assert not (tmp_path / "s").exists()
 
 
+@pytest.mark.slow
 def test_questions_are_answered_in_a_terminal(terminal):
     project = learning.open_trusted(make_user())
     learning.fill_trusted(project)
@@ -148,6 +149,7 @@ def test_questions_are_answered_in_a_terminal(terminal):
     refused(terminal(project, Role.ANNOTATOR, "models:read")("label", project.slug), "lacks the scope labels:write")
 
 
+@pytest.mark.slow
 def test_several_classes_are_labelled_in_a_terminal(terminal):
     project = make_project(
         question_kind="several",

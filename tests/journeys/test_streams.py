@@ -148,6 +148,7 @@ def test_the_stream_of_experts_as_shipped_releases_three_models_that_learn_and_s
     assert 4.9e-6 < cost.delta <= 5e-6
 
 
+@pytest.mark.slow
 def test_full_information_online_learning_releases_three_models():
     project, answered, models, _ = travel("full-information-ogd", updates_per_release=50)
     assert models[0]["questions_asked"] == 150
@@ -155,6 +156,7 @@ def test_full_information_online_learning_releases_three_models():
     assert learning.entries(project, "commit")[0].mi_nano > 0
 
 
+@pytest.mark.slow
 def test_confirming_or_rejecting_releases_three_models():
     project, answered, models, _ = travel("confirm-or-reject", updates_per_release=50)
     assert models[0]["estimator"] == "bandit_ogd"
@@ -163,6 +165,7 @@ def test_confirming_or_rejecting_releases_three_models():
     assert learning.entries(project, "commit")[0].mi_nano > 0
 
 
+@pytest.mark.slow
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("classes", [streaming.CLASSES, [*streaming.CLASSES, "odd"]])
 def test_confirming_or_rejecting_as_shipped_learns_from_sums(classes):

@@ -271,6 +271,7 @@ def matrix(files: Files, tamperings: list[Tampering], who: Mapping[str, Callable
     ]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("tamperings", "who"), [(of_statements, OF_STATEMENTS), (of_releases, OF_RELEASES)], ids=["statement", "release"]
 )

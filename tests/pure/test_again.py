@@ -5,6 +5,8 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 from dpal_site.embedded import servers
 
 CONFTEST = """
@@ -63,6 +65,7 @@ class TestIt:
 PLACES = {"browser": True, "journeys": True, "faults": False, "db": True, "statistical": True}
 
 
+@pytest.mark.slow
 def test_only_a_browsers_hiccup_is_tried_again_and_the_summary_names_it(tmp_path):
     (tmp_path / "conftest.py").write_text(CONFTEST)
     for folder, marked in PLACES.items():

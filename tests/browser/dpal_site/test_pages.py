@@ -5,6 +5,7 @@ import pytest
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
+@pytest.mark.every_change
 def test_a_person_signs_in(page, live_server, django_user_model):
     django_user_model.objects.create_user("ann", password="a long password")
     page.goto(f"{live_server.url}/login/")
@@ -15,6 +16,7 @@ def test_a_person_signs_in(page, live_server, django_user_model):
     assert "sessionid" in {cookie["name"] for cookie in page.context.cookies()}
 
 
+@pytest.mark.every_change
 @pytest.mark.parametrize(
     ("content", "fault"),
     [
@@ -28,6 +30,7 @@ def test_the_page_fixture_notices(page, page_faults, content, fault):
     page_faults.clear()
 
 
+@pytest.mark.every_change
 def test_the_page_fixture_notices_a_breach_of_the_policy(page, page_faults, live_server):
     page.goto(f"{live_server.url}/login/")
     with page.expect_console_message(lambda message: "Content Security Policy" in message.text):

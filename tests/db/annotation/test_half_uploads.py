@@ -43,6 +43,7 @@ def test_a_large_file_goes_in_parts_and_is_seen_when_all_are_there(store):
     assert (store.under_way, store.aborted) == ({}, 0)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("failure", [0, 500, 403])
 def test_a_file_that_breaks_off_leaves_nothing(store, failure):
     store.failing[2] = failure

@@ -22,6 +22,7 @@ from tests.factories import make_project, make_user
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("estimator", "kind"),
     [

@@ -71,6 +71,7 @@ def test_a_round_asks_the_most_uncertain_over_draws(released):
     assert min(found[pk] for pk in asked) >= max(found[pk] for pk in found.keys() - asked) - 1e-6
 
 
+@pytest.mark.slow
 def test_the_budget_in_money_ends_a_round_early_and_then_the_project_stops(released):
     given = Query.objects.exclude(state="unasked").count()
     limits = {"money_limit": Decimal("0.05") * (given + 3), "price_per_label": Decimal("0.05"), "currency": "EUR"}

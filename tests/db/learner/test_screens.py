@@ -97,6 +97,7 @@ def test_the_first_round_pays_for_all_and_every_look_is_counted(selection):
     assert learning.open_reservations(project) == 0
 
 
+@pytest.mark.slow
 def test_no_record_is_looked_at_once_too_often():
     """Rates so small that few are chosen: after so many passes the pool is used up, though most were never asked."""
     project = screening("exposure_capped_screen", screen_high=0.06, screen_low=0.05, maximum_releases=None)

@@ -237,6 +237,7 @@ def run_schedules(filter_name: str, priced: type, schedules: int, **options: obj
     run_state_machine_as_test(machine, settings=settings(**chosen | options))
 
 
+@pytest.mark.slow
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("filter_name", ["pure", "zcdp"])
 def test_random_schedules_agree_with_a_plain_ledger(db, priced, filter_name):

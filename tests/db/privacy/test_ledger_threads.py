@@ -44,6 +44,7 @@ def reserve(account, event, **given):
     return ledger.reserve(account=account, event=event, **{"purpose": "a test", "key": uuid4()} | given)
 
 
+@pytest.mark.slow
 def test_two_hundred_threads_on_room_for_seven(open_account, priced):
     account = open_account(epsilon_limit=0.875)
     gate = threading.BoundedSemaphore(60)  # connections, not threads, are scarce

@@ -62,6 +62,7 @@ def copying():
         return cursor.fetchone() == (1,)
 
 
+@pytest.mark.slow
 @pytest.mark.faults
 def test_a_killed_import_leaves_nothing_and_is_done_once_by_the_next(import_process):
     project = make_project()

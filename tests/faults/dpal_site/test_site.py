@@ -64,6 +64,7 @@ def address_in(said):
     return re.search(r"http://127\.0\.0\.1:\d+", found[0]) if found else None
 
 
+@pytest.mark.slow
 def test_one_command_runs_a_site_and_ctrl_c_leaves_nothing_behind(tmp_path):
     environment = {**os.environ, "DPAL_VAR": str(tmp_path / "var"), "DPAL_NO_SERVERS": "", "PYTHONUNBUFFERED": "1"}
     port = host.free_port()
@@ -139,6 +140,7 @@ def test_a_restarted_worker_takes_the_task_sent_while_it_was_away(celery_worker_
     assert host.wait_until(succeeded(2), 30), worker.log_path("worker").read_text()
 
 
+@pytest.mark.slow
 def test_the_live_site_knows_who_is_in_the_test_database(live_site, django_user_model):
     django_user_model.objects.create_user("ann", password="a long password")
     cookies = CookieJar()

@@ -90,6 +90,7 @@ def whole_ledger():
     return list(LedgerEntry.objects.order_by("pk").values())
 
 
+@pytest.mark.slow
 def test_no_attack_by_sql_gets_past_the_rules(live_site, address, owner, spent):
     """The site answers meanwhile, so what is refused is not refused because nothing works."""
     before = whole_ledger()
@@ -117,6 +118,7 @@ def environment_of(pid):
     return told.read_bytes().decode()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_no_process_that_serves_or_works_is_told_of_the_owner(
     live_site, celery_worker_process, embedded_servers, owner

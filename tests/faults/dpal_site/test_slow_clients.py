@@ -56,6 +56,7 @@ def seconds_to_answer(url, path="/healthz", attempts=5):
     return sorted(taken)[attempts // 2]
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_silent_and_slow_clients_keep_nobody_out(live_site, slow):
     """Thirty half-open connections, or seven slow senders, silenced a site whose threads waited for them."""

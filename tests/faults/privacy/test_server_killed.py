@@ -63,6 +63,7 @@ def test_every_reservation_that_came_back_stands(durable, tmp_path):
     assert found["sound"]
 
 
+@pytest.mark.slow
 def test_an_operation_at_any_step(durable, tmp_path):
     """One operation waits at each step, each on an account of its own; then the server dies, and they go on."""
     server, processes = durable

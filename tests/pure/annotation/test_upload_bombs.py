@@ -117,6 +117,7 @@ class TestALook:
     TEXT = MappingProxyType({"kind": "text", "text": "text"})
     TOO_MUCH = "file: its first rows take more than 67,108,864 bytes once unpacked"
 
+    @pytest.mark.slow
     @pytest.mark.one_in(3)
     @pytest.mark.parametrize(
         ("table", "options"),
@@ -160,6 +161,7 @@ class TestALook:
         assert said == self.TOO_MUCH
         assert peak < 150
 
+    @pytest.mark.slow
     def test_lines_of_eight_megabytes(self, tmp_path):
         line = json.dumps({"text": "a" * 7_000_000}) + "\n"
         said, peak = looked_at(gzip.compress((line * 60).encode()), "a.jsonl.gz", tmp_path, **self.TEXT)

@@ -67,6 +67,7 @@ def by_text(tables):
     return sorted(rows, key=lambda row: row["text"])
 
 
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("name", GATES)
 @settings(deadline=None, max_examples=40)
 @given(records=RECORDS, cuts=st.lists(st.integers(0, 60), max_size=4), shares=st.integers(1, 5))

@@ -186,6 +186,7 @@ def test_command_without_a_pool():
     assert "no proof" in plan("--paper-table")
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("ending", [".parquet", ".csv", ".jsonl"])
 @pytest.mark.parametrize("unit", [(), ("--unit", "contributor", "--texts-per-contributor", "3")])
 def test_command_surveys_a_file(tmp_path, ending, unit):

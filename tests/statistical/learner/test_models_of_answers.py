@@ -44,6 +44,7 @@ def scores_of(answers, *, drawn_anew, raw_at_last, rng):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize(("twin", "sound"), [({}, True), ({"drawn_anew": True}, False), ({"raw_at_last": True}, False)])
 def test_no_number_of_models_tells_a_flipped_answer_better_than_epsilon_allows(twin, sound):

@@ -35,6 +35,7 @@ def found(mechanism, data, neighbour, *, trials, delta=0.0):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize(("updates", "sound"), [(1, True), (8, False)])
 def test_minibatch_steps(updates, sound):
@@ -85,6 +86,7 @@ def test_noise_has_the_scale_that_is_charged(build, factor, accepted):
     assert (abs(z) < 5) == accepted
 
 
+@pytest.mark.slow
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize(("clipped", "sound"), [(True, True), (False, False)])
 def test_noisy_gradients(clipped, sound):
@@ -172,6 +174,7 @@ def test_the_source_charges_too_little_for_its_own_exponential_screen():
     assert 1.0 < bound <= exponential_screen_epsilon(0.2, 1.0, 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize(("hidden", "sound"), [(True, True), (False, False)])
 def test_secret_samples(hidden, sound):

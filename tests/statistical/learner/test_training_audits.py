@@ -40,6 +40,7 @@ def crowded(odd):
     return X, np.append(np.ones(2 * pairs, dtype=int), np.zeros(odd, dtype=int))
 
 
+@pytest.mark.slow
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 @pytest.mark.parametrize("regularization", [0.05, 2.0])
@@ -116,6 +117,7 @@ def noisy_distances(solve, scale):
     return mechanism_for
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("factor", "sound"), [(1.0, True), (0.5, False)])
 def test_output_perturbation(factor, sound):
     """The worst neighbours known, near the stated sensitivity; the twin's noise is half as long."""
@@ -132,6 +134,7 @@ def test_output_perturbation(factor, sound):
     assert (0.4 * epsilon < bound <= event.cost().epsilon) if sound else bound > event.cost().epsilon
 
 
+@pytest.mark.slow
 def test_the_estimator_adds_the_output_noise_its_event_names():
     """The whole estimator, on one row and on none, stays under the charge and loses a share of it."""
     epsilon = 3.0

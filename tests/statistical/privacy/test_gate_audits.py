@@ -90,6 +90,7 @@ def capped_count(people, key, *, filter_first):
     return shown.get("stop", 0)
 
 
+@pytest.mark.slow
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize(("filter_first", "passes"), [(False, True), (True, False)])
 def test_a_filter_ahead_of_the_cap_is_found_out(filter_first, passes):

@@ -22,6 +22,7 @@ def accepted_factors(z_score, *, limit):
     return [factor for factor in (1.0, 1.01, 0.99) if abs(z_score(factor)) < limit]
 
 
+@pytest.mark.slow
 def test_exact_discrete_laplace():
     """Mean size, not seeded, since no seed reaches the exact sampler; 4.2 sigma.
 
@@ -48,6 +49,7 @@ def test_exact_discrete_gaussian():
     ) == [1.0]
 
 
+@pytest.mark.slow
 def test_euclidean_noise():
     """Mean length of 400-dimensional noise, seeded, 3 sigma (false alarm 3e-3); a claim 1 % off stands 4 away."""
     rng, noise, dimension = SimulationRandom(20_250_103), EuclideanNoise(3.0), 400
@@ -59,6 +61,7 @@ def test_euclidean_noise():
     ) == [1.0]
 
 
+@pytest.mark.slow
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("dimension", [7, 400])
 def test_gaussian_tilt(dimension):

@@ -58,6 +58,7 @@ def answers_said(mechanism, kept, *, randomizations=1, say_the_unlikely=False):
     return batch
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("twin", "sound"), [({}, True), ({"randomizations": 2}, False), ({"say_the_unlikely": True}, False)]
 )
@@ -114,6 +115,7 @@ def settled_by_dawid_skene(answers):
     return np.array([opinions[task][0] for task in sorted(opinions)])
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("settle", "sound"), [(settled_by_majority, True), (settled_by_dawid_skene, False)])
 def test_a_consensus_that_weighs_people_by_their_answers_is_caught(settle, sound):
     """Whom Dawid-Skene believes hangs on one answer, which then decides twenty questions for the price of one.

@@ -51,6 +51,7 @@ def audited(event, *, place=0, releases=UPDATES):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize(("share", "place"), [(0.0, 0), (0.5, 4)])
 def test_one_record_against_none(share, place):
@@ -68,6 +69,7 @@ def test_a_twin_that_pays_for_one_release_of_each_total_is_found():
     assert audited(broken, releases=12) > EPSILON
 
 
+@pytest.mark.slow
 def test_a_twin_with_a_third_of_the_noise_is_found():
     told = event_of(0.0)
     less = sums_event(3 * told.sums.gaussian_mu(), moment_share=0.0, **SHAPE)

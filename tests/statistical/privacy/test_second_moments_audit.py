@@ -43,6 +43,7 @@ def audited(event):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize(("d", "delta", "least"), [(1, 0.0, 0.8), (1, DELTA, 0.2), (4, 0.0, 0.05), (4, DELTA, 0.05)])
 def test_sound(d, delta, least):

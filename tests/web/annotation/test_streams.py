@@ -259,6 +259,7 @@ PAGES = (
 )
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("policy", [{}, {"update_policy": "flsw_hidden", "window_denominator": 5, "window_length": 60}])
 def test_every_page_of_a_stream_opens_at_every_stage(manager, client, policy):
     client.force_login(manager)

@@ -141,6 +141,8 @@ def test_a_manager_reads_how_many_passed_and_an_annotator_does_not(manager: User
         assert people[role][0].get(page).status_code == 404
 
 
+@pytest.mark.one_in(2)
+@pytest.mark.slow
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("method", ["read", "texts", "counted", "conclude"])
 def test_an_error_that_quotes_a_record_reaches_nobody(

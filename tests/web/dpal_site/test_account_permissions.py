@@ -152,6 +152,7 @@ def row_of(clients: dict[str, Client], address: str) -> str:
     return "".join(letters) if max(map(len, letters)) == 1 else " ".join(letters)
 
 
+@pytest.mark.slow
 def test_the_sign_in_library_lets_in_whom_its_rows_say(clients) -> None:
     other = make_user("somebody-else", email="else@example.org")
     got = {}

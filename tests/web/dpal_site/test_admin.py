@@ -131,6 +131,7 @@ def writing_tries(model: type[Any], page: Any, row: Any) -> Iterator[tuple[str, 
     yield listed, rows | {f"form-0-{field}": "1" for field in fields}
 
 
+@pytest.mark.slow
 def test_every_way_of_writing_is_refused_and_changes_nothing(client, full_site) -> None:
     seen = 0
     for model, page in registered(writable=False):

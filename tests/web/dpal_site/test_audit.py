@@ -95,6 +95,7 @@ def lines_of(client: Client, method: str, address: str) -> list[str]:
     return left
 
 
+@pytest.mark.slow
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("method", SENDING)
 def test_nobody_fills_the_log_by_doing_nothing(method: str) -> None:
@@ -110,6 +111,7 @@ def test_nobody_fills_the_log_by_doing_nothing(method: str) -> None:
     assert left == {}
 
 
+@pytest.mark.slow
 def test_a_page_that_only_shows_takes_nothing_that_is_sent() -> None:
     scene = Scene()
     manager = scene.client("manager")

@@ -95,6 +95,7 @@ def broken(clients, scene, patterns):
     return sorted(set(found)), statuses
 
 
+@pytest.mark.slow
 def test_no_page_breaks(monkeypatch, settings, tmp_path):
     settings.LEDGER_COUNTER_PATH = new_counter(tmp_path)
     monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **kwargs: None)

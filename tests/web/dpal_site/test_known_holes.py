@@ -221,6 +221,7 @@ class TestQueriesByFieldName:
         plant(people=people)
         assert {"password__startswith", "ordering=password"} <= set(told_apart(Client(), "/planted/people/"))
 
+    @pytest.mark.slow
     def test_no_page_and_no_route_answers_by_a_secret(self):
         scene = Scene()
         administrator = scene.client("administrator")

@@ -372,6 +372,7 @@ def altered(change: Callable[[dict[str, Any]], None]) -> Any:
     return app
 
 
+@pytest.mark.slow
 def test_an_answer_that_differs_from_its_description_is_noticed(site):
     path = "/api/v1/projects/{slug}/models/{version}"
 

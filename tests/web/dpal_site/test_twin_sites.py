@@ -156,6 +156,7 @@ def telling(eyes: Eyes, project: Project) -> Sight:
         return eyes.look(project, "engineer", at="/rounds")
 
 
+@pytest.mark.slow
 def test_one_record_of_experts_shows_nowhere(eyes: Eyes, draws: Draws) -> None:
     """Its text and so its label are others, and the model and the choice are as they might have been without it."""
     here = experts(eyes, draws)
@@ -164,6 +165,7 @@ def test_one_record_of_experts_shows_nowhere(eyes: Eyes, draws: Draws) -> None:
     assert differing(here.late, there.late) == []
 
 
+@pytest.mark.slow
 def test_secret_blocks_show_neither_a_record_nor_their_coins(eyes: Eyes, draws: Draws) -> None:
     """One record is another and everybody's coins are, so that others and another number of them are asked."""
     here = experts(eyes, draws, selection_rate=0.3)
@@ -174,6 +176,7 @@ def test_secret_blocks_show_neither_a_record_nor_their_coins(eyes: Eyes, draws: 
     assert len(differing(here.telling, there.telling)) == 1
 
 
+@pytest.mark.slow
 def test_hidden_windows_show_neither_a_record_nor_who_was_asked_about(eyes: Eyes, draws: Draws) -> None:
     here = stream(eyes, draws)
     there = stream(eyes, draws, {here.asked[0]: {"amount": -0.9, "hour": 0.1, "distance": 0.3}}, seed=SEED + 4)

@@ -135,6 +135,7 @@ def test_a_simulation_needs_no_project_and_serves_the_project_later(client: Clie
     assert "A simulation, and no promise about your data" in later.content.decode()
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_the_job_of_no_project_is_worked_off(client: Client) -> None:
     client.post(at("fraud-stream", WizardStep.MODEL), {"feature_dimension": "4", "go": "budget"})

@@ -191,6 +191,7 @@ def test_rounds_say_nothing_of_a_failure(crowd):
     assert read(inside, crowd, "rounds")[1]["error"] == "No answer leaves a doubt any more."
 
 
+@pytest.mark.slow
 def test_no_time_is_finer_than_a_second(crowd):
     """How long a training or a choice took, to the millisecond, tells something of what it read."""
     engineer, person = engineer_of(crowd), Client()

@@ -499,6 +499,7 @@ def test_what_a_project_waits_for(scene):
     assert (way.blocker, [act.kind for act in way.acts]) == (blocker, kinds)
 
 
+@pytest.mark.one_in(9)
 @pytest.mark.one_in(5)
 @pytest.mark.parametrize(("scene", "kind"), PAIRS, ids=lambda value: getattr(value, "__name__", str(value)))
 def test_taking_the_step_moves_the_project_on(scene, kind):

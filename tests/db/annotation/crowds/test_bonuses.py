@@ -31,6 +31,7 @@ def state_of(sheet) -> str:
     return BonusSheet.objects.get(pk=sheet.pk).state
 
 
+@pytest.mark.slow
 def test_a_bonus_is_set_up_and_paid(server, published, manager, ann):
     sheet = give(published, manager, **{ann: 150})
     turn(published)

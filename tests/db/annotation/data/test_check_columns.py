@@ -70,6 +70,8 @@ def made(project, dataset):
 
 
 class TestChecks:
+    @pytest.mark.slow
+    @pytest.mark.one_in(5)
     @pytest.mark.parametrize("name", OTHERS)
     def test_a_file_that_differs_from_the_pool_makes_none(self, name):
         mapping, rule = OTHERS[name]

@@ -261,6 +261,7 @@ class TestTheDatabaseRefuses:
             yield
         assert broken_rule(caught.value) == name
 
+    @pytest.mark.one_in(5)
     @pytest.mark.parametrize("changed", [{"said": 1}, {"said": 0}, {"kept": [1]}, {"number": 2}, {"answers": 9}])
     def test_another_response_in_place_of_one(self, said, changed):
         with self.refused("learner_responses_stay"):
@@ -298,6 +299,7 @@ class TestTheDatabaseRefuses:
         with self.refused("learner_response_fits"):
             self.copy(said, query=query, answers=query.overlap)
 
+    @pytest.mark.one_in(3)
     @pytest.mark.parametrize("wrong", [{"said": 1, "kept": [0]}, {"said": 2, "kept": [2]}, {"answers": 7}])
     def test_a_response_that_could_not_have_been(self, crowd, wrong):
         reach(crowd, 1)

@@ -268,6 +268,7 @@ def test_it_waits_for_uploads_that_are_read(project) -> None:
         records.request_forgetting(project=project, name=ANNA, actor="manager", send=False)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("step", ["records_emptied", "features_zeroed", "files_zeroed"])
 def test_a_killed_attempt_is_taken_up_where_it_stopped(project, step, settings) -> None:
     """Whatever the moment, the files that a row names are whole, and the next attempt ends it."""

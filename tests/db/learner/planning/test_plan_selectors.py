@@ -38,6 +38,8 @@ def agrees(project: Project) -> PlanForecast:
     return told
 
 
+@pytest.mark.one_in(2)
+@pytest.mark.slow
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("plan", "end"),
@@ -57,6 +59,7 @@ def test_the_loop_makes_what_was_foretold(plan, end):
     assert agrees(project).end == end
 
 
+@pytest.mark.slow
 def test_the_forecast_holds_from_the_middle_of_a_plan():
     project = learning.open_trusted(make_user(), pool_epsilon=9.0, maximum_releases=None)
     learning.fill_trusted(project)
@@ -67,6 +70,7 @@ def test_the_forecast_holds_from_the_middle_of_a_plan():
     assert agrees(project).rounds >= 1
 
 
+@pytest.mark.slow
 def test_a_crowd_pays_for_its_trainings_alone():
     project = learning.open_crowd(make_user())
     learning.fill_crowd(project)

@@ -35,7 +35,8 @@ def kept(project):
 
 @pytest.fixture
 def cut_small(monkeypatch):
-    """Have uploads of a few rows be cut."""
+    """Have uploads of a few rows be cut, and one process make their features, which takes long to start."""
+    monkeypatch.setattr(feature_parts, "MOST_PROCESSES", 1)
     monkeypatch.setattr(feature_rows, "BATCH_ROWS", 8)
     monkeypatch.setattr(feature_parts, "PART_BATCHES", 2)
 

@@ -162,6 +162,7 @@ def test_a_deletion_wants_the_short_name_typed(client, project) -> None:
     assert client.post(address, {"typed": project.slug, "releases": "bury"}).status_code == 409
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("keep", [True, False])
 def test_what_was_held_goes_and_what_was_promised_stays(client, released, keep) -> None:
     entries = ledger()

@@ -57,6 +57,7 @@ def test_the_fourth_version_says_what_anybody_can_compute_from_released_models(c
     assert more_answers(crowd, fourth).stop == advice.stop
 
 
+@pytest.mark.slow
 def test_versions_of_other_classes_are_not_compared_and_retired_ones_are(crowd):
     fourth = reach(crowd, 4)
     run, featurizer = TrainingRun.objects.get(release=fourth), featurizer_from_json(json.dumps(fourth.features))

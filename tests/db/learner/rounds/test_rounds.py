@@ -113,6 +113,7 @@ def test_top_c_pays_exposure_once_and_never_asks_twice(trusted):
     assert Query.objects.count() == Query.objects.values("record").distinct().count() == 36
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("step", ["inside_reserve", "after_reserve", "round_chosen", "inside_commit", "round_finished"])
 def test_an_attempt_that_dies_stays_charged_and_the_next_one_chooses_once(trusted, monkeypatch, step):

@@ -252,6 +252,7 @@ def test_a_choice_that_dies_leaves_no_coin_and_the_next_one_chooses_once(secret,
     assert learning.open_reservations(secret) == 0
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("step", ["after_reserve", "training_fitted", "inside_commit"])
 def test_a_training_that_dies_makes_the_next_attempt_on_its_coins_dearer(secret, monkeypatch, step):
     learning.work_off(secret)

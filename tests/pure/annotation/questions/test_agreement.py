@@ -29,6 +29,8 @@ def test_alpha_without_overlap_or_without_difference():
     assert compare_answers([Answer(1, 1, 0), Answer(1, 2, 0)], method="majority", kind=ChooseOne()).alpha == 1.0
 
 
+@pytest.mark.one_in(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["dawid_skene", "mace"])
 def test_models_see_through_three_who_always_say_the_same(method):
     """Two careful people against three who press one key: a majority follows the key, a model does not."""
@@ -47,6 +49,7 @@ def test_models_see_through_three_who_always_say_the_same(method):
     assert compare_answers(careful + lazy, method=method, kind=ChooseOne()) == modelled
 
 
+@pytest.mark.slow
 def test_one_who_guesses_counts_less():
     truth = [task % 2 for task in range(80)]
     careful = [Answer(task, person, right) for person in (1, 2) for task, right in enumerate(truth)]

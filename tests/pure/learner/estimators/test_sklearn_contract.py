@@ -72,6 +72,7 @@ ESTIMATORS = {
 
 @pytest.mark.filterwarnings("ignore::learner.estimators.bandit.FewAnswersWarning")
 # Vectorised products raise the flag of lanes that nobody reads; what is not finite in an output fails a check here.
+@pytest.mark.slow
 @pytest.mark.one_in(13)
 @pytest.mark.filterwarnings("ignore:invalid value encountered in matmul:RuntimeWarning")
 @pytest.mark.parametrize("estimator", ESTIMATORS.values(), ids=ESTIMATORS.keys())

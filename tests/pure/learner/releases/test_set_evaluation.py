@@ -57,6 +57,7 @@ def test_calibration_is_of_every_class_by_itself():
     assert [row["value"] for row in found["reliability"]] == [0.0, 1.0]
 
 
+@pytest.mark.slow
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("n", [120, 3 * GROUPS + 7])
 def test_the_interval_of_micro_f1_covers(n):

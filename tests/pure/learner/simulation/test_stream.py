@@ -72,6 +72,8 @@ def test_running_sums_learn_many_classes_where_steps_do_not():
     assert found[0] > found[1] + 0.2
 
 
+@pytest.mark.one_in(2)
+@pytest.mark.slow
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("preset", [preset.key for preset in STREAM_PRESETS])
 @pytest.mark.parametrize("rare", [None, 0])
@@ -122,6 +124,7 @@ def named_task(classes, **changes):
     return text_task(classes=classes, **values, label_counts=(100,), **changes)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("preset", [preset.key for preset in STREAM_PRESETS])
 def test_names_of_several_classes_start_running_sums(preset):
     """So few answers say nothing at this epsilon; the names do, and nobody guesses blindly."""

@@ -311,6 +311,7 @@ class TestFiles:
         call_command("simulate", data=path, preset="pool-experts", labels="40", seeds=2, set=["pool_epsilon=1"])
         assert "epsilon 1, delta 5e-06" in capsys.readouterr().out
 
+    @pytest.mark.slow
     def test_no_server_is_started(self, tmp_path):
         path = self.write(tmp_path / "all.csv", self.rows())
         environment = {name: value for name, value in os.environ.items() if not name.startswith("DPAL_")}

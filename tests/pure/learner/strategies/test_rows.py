@@ -85,6 +85,7 @@ def squared_z(orders):
     return sum((counts[order] - expected) ** 2 / expected for order in permutations([0, 2, 3, 5]))
 
 
+@pytest.mark.slow
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize(("in_row_order", "accepted"), [(False, True), (True, False)])
 @pytest.mark.usefixtures("drawn_by_chance")
@@ -117,6 +118,7 @@ HELD = {
 }
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("name", HELD)
 def test_a_choice_holds_next_to_nothing_of_a_candidate(name):
     """The largest memory of a choice grows by so many bytes a candidate; it may be 48."""

@@ -121,6 +121,7 @@ def test_shares_are_disjoint_whole_and_small():
     assert max(share.nbytes for share in shares) < 1.5 * 100_000
 
 
+@pytest.mark.slow
 def test_the_file_is_read_a_bounded_number_of_times():
     assert len(list(spilled(20_000, 1000).shares())) == LARGEST_SHARES
 

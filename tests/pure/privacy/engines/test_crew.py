@@ -58,6 +58,7 @@ def many(count):
     return (numbers(number) for number in range(count))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("processes", [1, 3])
 def test_batches_come_back_in_their_order(processes):
     found = list(Crew(processes).made(BatchStep(f"{HERE}:uneven", ""), many(20)))

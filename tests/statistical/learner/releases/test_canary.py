@@ -170,6 +170,7 @@ class Unheard:
         return MinibatchSgdEvent(1 / self.epsilon, n_features)
 
 
+@pytest.mark.slow
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize(("epsilon", "sings"), [(1.5, True), (0.4, False)])
 def test_an_estimator_without_a_stage_is_asked_for_the_loss_of_one_row(epsilon, sings):
@@ -179,6 +180,7 @@ def test_an_estimator_without_a_stage_is_asked_for_the_loss_of_one_row(epsilon, 
     assert canary.sings == sings
 
 
+@pytest.mark.slow
 def test_every_draw_is_the_operating_systems(monkeypatch):
     """No seed has a part in it, though the estimator that is handed over has one."""
     asked = []

@@ -57,6 +57,7 @@ def nothing_opened() -> bool:
     return not Project.objects.exists() and not BudgetAccount.objects.filter(scope__startswith="project:").exists()
 
 
+@pytest.mark.slow
 def test_the_wizard_opens_a_project_inside_a_population(owner, client):
     population = opened(owner)
     go_on(client, EXPERTS, WizardStep.TASK, **TASK)
@@ -107,6 +108,7 @@ def test_an_account_of_rhos_is_offered_no_sum_of_epsilons(owner, client):
     assert "sums rhos" in selectors.rule_against(population, rhos, 1)
 
 
+@pytest.mark.slow
 def test_a_wrong_unit_is_refused_with_its_rule_and_nothing_is_opened(owner, client):
     notes = opened(owner, "Notes", unit="record")
     go_on(client, CROWD, WizardStep.PROTECTION, privacy_unit="contributor")

@@ -66,6 +66,7 @@ def found(client, project, **chosen):
     return [row.query.pk for row in client.get(page(project), chosen).context["rows"]]
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(
     ("chosen", "expected"),
     [

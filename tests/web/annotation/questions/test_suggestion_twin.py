@@ -77,6 +77,7 @@ def never_shown(assignment: Assignment) -> selectors.Suggestion | None:
     return None
 
 
+@pytest.mark.slow
 def test_a_page_that_keeps_to_the_coins_shows_what_suggestions_do():
     """Seeded. Forty a group, none against half of them differing: the intervals touch with less than 1e-4."""
     effect = answered_through_pages(5)
@@ -85,6 +86,7 @@ def test_a_page_that_keeps_to_the_coins_shows_what_suggestions_do():
     assert 30 <= effect.anchoring <= 70
 
 
+@pytest.mark.slow
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("planted", [always_shown, never_shown])
 def test_a_page_that_does_not_is_rejected(planted, monkeypatch):

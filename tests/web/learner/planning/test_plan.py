@@ -77,6 +77,7 @@ def test_top_c_pays_for_its_rounds_before_its_models(manager: User) -> None:
     assert purchase.choosing + purchase.releases * purchase.training <= 3.0
 
 
+@pytest.mark.slow
 def test_a_simulation_is_made_once_and_drawn_with_its_numbers(client: Client, manager: User) -> None:
     project = open_preset(manager, "pool-experts", feature_dimension=8)
     client.post(page_of(project), {"records": "300"})
