@@ -12,12 +12,13 @@ from ninja import Field, Router, Schema, Status
 
 from annotation.crowds import selectors
 from annotation.crowds.costs import in_cents
-from annotation.crowds.services import bonuses, studies
+from annotation.crowds.services import accounts, bonuses, studies
+from annotation.crowds.services.accounts import LETTERS_OF_TOKENS
 from annotation.crowds.services.bonuses import MOST_LINES
 from annotation.crowds.services.studies import MOST_DAYS, MOST_MESSAGE, MOST_MINUTES, MOST_PAY, MOST_PLACES
 from annotation.errors import StudyRefused
-from annotation.models import Role
-from annotation.models.crowds import CrowdStudy, StudyStep, VerdictKind
+from annotation.models import Project, Role
+from annotation.models.crowds import CrowdStudy, PlatformAccount, StudyStep, VerdictKind
 from annotation.people.identity import person_of
 from annotation.people.services.tokens import Scope
 from annotation.questions.browsing import row_id
@@ -57,6 +58,60 @@ class StudyOut(Schema):
 def list_studies(request: HttpRequest, slug: str) -> Any:
     require_scope(request, Scope.PROJECTS_READ)
     return [_study(sheet) for sheet in selectors.studies_of(project_for(request, slug, Role.MANAGER))]
+
+
+class PlatformOut(Schema):
+    """The account on Prolific that studies are paid from; its token is shown to nobody."""
+
+    is_connected: bool
+    fee_percent: str | None = Field(description="What Prolific adds to each pay and bonus; null without a token.")
+    currency: str = Field(description="As Prolific says it; empty until it did.")
+    fault: str
+    fault_as_code: SaidOut | None
+
+
+class PlatformIn(Schema):
+    """A token that takes the place of an earlier one."""
+
+    token: str = Field(
+        pattern=LETTERS_OF_TOKENS,
+        repr=False,
+        json_schema_extra={"format": "password", "writeOnly": True},
+        description="Made on Prolific. It is kept sealed and never given back.",
+    )
+    fee_percent: Decimal = Field(
+        ge=0, le=100, decimal_places=2, description="What Prolific adds to each pay and bonus, with taxes."
+    )
+
+
+# Before the routes of one study, whose address would take "account" for its number.
+@router.get(
+    "projects/{slug:slug}/studies/account", response=PlatformOut, summary="The account that studies are paid from"
+)
+def get_platform(request: HttpRequest, slug: str) -> Any:
+    require_scope(request, Scope.PROJECTS_READ)
+    return _platform(project_for(request, slug, Role.MANAGER))
+
+
+@router.post(
+    "projects/{slug:slug}/studies/account",
+    response=PlatformOut,
+    summary="Store the token that studies are opened with, in the place of an earlier one",
+    openapi_extra=write_responses(200, problems=(409,)),
+)
+@idempotent
+def connect_platform(request: HttpRequest, slug: str, body: PlatformIn) -> Any:
+    require_scope(request, Scope.STUDIES_WRITE)
+    project = project_for(request, slug, Role.MANAGER)
+    accounts.connect_account(project=project, token=body.token, fee_percent=body.fee_percent, actor=person_of(request))
+    return _platform(project)
+
+
+@router.delete("projects/{slug:slug}/studies/account", response={204: None}, summary="Forget the token")
+def disconnect_platform(request: HttpRequest, slug: str) -> Any:
+    require_scope(request, Scope.STUDIES_WRITE)
+    accounts.disconnect_account(project=project_for(request, slug, Role.MANAGER))
+    return Status(204, None)
 
 
 class StudyChange(StrEnum):
@@ -255,6 +310,19 @@ def settle_bonuses(request: HttpRequest, slug: str, study_id: str, body: Settled
     require_scope(request, Scope.STUDIES_WRITE)
     bonuses.settle_unclear(study=_found(request, slug, study_id), came=body.came)
     return Status(204, None)
+
+
+def _platform(project: Project) -> dict[str, Any]:
+    account = PlatformAccount.objects.filter(project=project).first()
+    if account is None:
+        return {"is_connected": False, "fee_percent": None, "currency": "", "fault": "", "fault_as_code": None}
+    return {
+        "is_connected": True,
+        "fee_percent": str(account.fee_percent),
+        "currency": account.currency,
+        "fault": str(account.fault),
+        "fault_as_code": as_code(account.fault),
+    }
 
 
 def _found(request: HttpRequest, slug: str, study_id: str) -> CrowdStudy:

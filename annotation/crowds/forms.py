@@ -11,6 +11,7 @@ from django.utils.translation import gettext as say_now
 from django.utils.translation import gettext_lazy as _
 
 from annotation.crowds.costs import in_cents
+from annotation.crowds.services.accounts import LETTERS_OF_TOKENS
 from annotation.crowds.services.bonuses import MOST_LINES
 from annotation.crowds.services.studies import (
     LEAST_MESSAGE,
@@ -27,7 +28,7 @@ class AccountForm(forms.Form):
     """The token of an account, which no page shows again, and what the platform adds to a pay."""
 
     token = forms.RegexField(
-        r"^[A-Za-z0-9._~+/=-]{8,400}$",
+        LETTERS_OF_TOKENS,
         max_length=400,
         widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
         label=_("API token"),

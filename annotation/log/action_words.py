@@ -118,6 +118,8 @@ SENTENCES = {
     "api:add_class": _("Added a class, by REST"),
     "api:merge_class": _("Let a class count as another one, by REST"),
     "api:take_back_merge": _("Let a merged class count as itself again, by REST"),
+    "api:connect_platform": _("Stored a token of Prolific, by REST"),
+    "api:disconnect_platform": _("Had the token of Prolific forgotten, by REST"),
     "api:open_study": _("Opened a study on Prolific, by REST"),
     "api:change_study": _("Moved a study on Prolific on, or approved its participations, by REST"),
     "api:decide_participation": _("Decided about a participation on Prolific, by REST"),

@@ -75,6 +75,13 @@ REST = (
         "columns the owner declared to be shown beside a record, in trusted projects alone",
     ),
     Shown("AssignmentOut.metadata", "*", TRUSTED, Basis.INSIDE, "the same columns, by their names"),
+    Shown(
+        "PlatformOut",
+        "*",
+        MANAGERS,
+        Basis.MANAGERS,
+        "whether the project has a token of Prolific, never which; the fee a manager typed, and what Prolific said",
+    ),
     Shown("StudyOut", "*", MANAGERS, Basis.MANAGERS, "a study that managers opened, and what it costs"),
     Shown("StudyDetailOut", "*", MANAGERS, Basis.MANAGERS, "the same, with what may be done next"),
     Shown("ParticipationOut", "*", MANAGERS, Basis.MANAGERS, "who came to a study, by their name here, as on its page"),

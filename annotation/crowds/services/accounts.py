@@ -14,6 +14,8 @@ from annotation.models import Oracle, Project
 from annotation.models.crowds import CrowdStudy, PlatformAccount
 
 PURPOSE = b"crowd platforms"
+# What the platform calls a token, by its letters.
+LETTERS_OF_TOKENS = r"^[A-Za-z0-9._~+/=-]{8,400}$"
 
 
 def connect_account(*, project: Project, token: str, fee_percent: Decimal, actor: User) -> PlatformAccount:

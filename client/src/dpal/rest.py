@@ -50,6 +50,8 @@ from dpal.rest_documents import (
     PlanIn,
     PlanOut,
     PlanRowsOut,
+    PlatformIn,
+    PlatformOut,
     PopulationIn,
     PopulationOut,
     PredictIn,
@@ -430,6 +432,20 @@ class Rest:
     def open_study(self, slug: str, body: StudyIn, *, key: str = "") -> StudyOut:
         """Open a study's draft on Prolific, within the project's limit in money."""
         return cast("StudyOut", self.site.call("POST", f"projects/{quoted(str(slug))}/studies", body=body, key=key))
+
+    def get_platform(self, slug: str) -> PlatformOut:
+        """The account that studies are paid from."""
+        return cast("PlatformOut", self.site.call("GET", f"projects/{quoted(str(slug))}/studies/account"))
+
+    def connect_platform(self, slug: str, body: PlatformIn, *, key: str = "") -> PlatformOut:
+        """Store the token that studies are opened with, in the place of an earlier one."""
+        return cast(
+            "PlatformOut", self.site.call("POST", f"projects/{quoted(str(slug))}/studies/account", body=body, key=key)
+        )
+
+    def disconnect_platform(self, slug: str) -> None:
+        """Forget the token."""
+        self.site.call("DELETE", f"projects/{quoted(str(slug))}/studies/account")
 
     def get_study(self, slug: str, study_id: str) -> StudyDetailOut:
         """One study and who came."""

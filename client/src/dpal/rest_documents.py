@@ -585,6 +585,19 @@ class PlanRowsOut(TypedDict):
     rows: list[PlanRowOut]
 
 
+class PlatformIn(TypedDict):
+    token: str
+    fee_percent: float | str
+
+
+class PlatformOut(TypedDict):
+    is_connected: bool
+    fee_percent: str | None
+    currency: str
+    fault: str
+    fault_as_code: SaidOut | None
+
+
 class PopulationIn(TypedDict):
     name: str
     unit: Literal["contributor", "record"]

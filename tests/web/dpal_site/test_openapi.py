@@ -44,7 +44,7 @@ from tests.studies import connect, open_paid_crowd, open_study
 
 pytestmark = pytest.mark.django_db(transaction=True)
 REQUESTS_PER_ROUTE = 4
-ROUTES = 80
+ROUTES = 83
 # Routes that the scope for reading projects opens.
 READ_WITH_PROJECTS = tuple(
     f"/api/v1/{path}"
@@ -53,6 +53,7 @@ READ_WITH_PROJECTS = tuple(
         "projects/{slug}",
         "projects/{slug}/next-step",
         "projects/{slug}/studies",
+        "projects/{slug}/studies/account",
         "projects/{slug}/studies/{study_id}",
         "projects/{slug}/guidelines/pictures",
         "projects/{slug}/configuration",
@@ -133,11 +134,14 @@ class Site:
 
     def about_studies(self) -> dict[str, Any]:
         """Return sound bodies of studies: somebody waits, bonuses may be given, and some are unclear."""
+        # One of the routes forgets the account.
+        connect(self.crowd, self.person)
         study = self.crowd.crowd_studies.first()
         participant, submission = studies.waiting(study)
         study.bonus_sheets.all().delete()
         study.bonus_sheets.create(state="unclear", external_id="x", paying_at=Now(), created_by=self.person)
         return {
+            "/account": {"token": "not-a-real-token", "fee_percent": "40"},
             "/studies": {"name": "n", "description": "d", "places": 1, "pay_per_place": "0.50", "minutes": 5},
             "/changes": {"change": "look"},
             "/decisions": {"participation": submission.pk, "decision": "return", "message": "it is not done"},

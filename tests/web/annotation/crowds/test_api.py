@@ -6,8 +6,11 @@ from uuid import uuid4
 import pytest
 from django.utils import timezone
 
+from annotation.crowds.services import accounts
 from annotation.models import Role
-from annotation.models.crowds import BonusSheet, CrowdStudy, CrowdVerdict, StudyState
+from annotation.models.crowds import BonusSheet, CrowdStudy, CrowdVerdict, PlatformAccount, StudyState
+from annotation.models.history import Action
+from annotation.models.idempotency import IdempotentAnswer
 from annotation.people.services import tokens
 from annotation.people.services.tokens import Scope
 from tests.factories import add_members, make_user
@@ -66,6 +69,9 @@ class Program:
 
     def post(self, path, body, **headers):
         return self.client.post(self.base + path, body, content_type="application/json", headers=self.headers | headers)
+
+    def delete(self, path):
+        return self.client.delete(self.base + path, headers=self.headers)
 
 
 @pytest.fixture
@@ -151,3 +157,67 @@ def test_a_token_that_is_not_for_studies_changes_nothing(client, study, crowd, m
     assert reader.post(f"/{study.pk}/changes", {"change": "discard"}).status_code == 403
     study.refresh_from_db()
     assert (study.state, study.wanted) == (StudyState.WAITING, "")
+
+
+UNCONNECTED = {"is_connected": False, "fee_percent": None, "currency": "", "fault": "", "fault_as_code": None}
+
+
+def test_a_token_is_stored_replaced_and_forgotten_and_never_given_back(server, crowd, program, capfd):
+    assert program.get("/account").json() == UNCONNECTED
+    wrong, right = ({"token": token, "fee_percent": "42.50"} for token in ("a-mistyped-token", TOKEN))
+    answers = [program.post("/account", wrong)]
+    accounts.check_account(project_id=crowd.pk)
+    answers.append(program.get("/account"))
+    assert answers[-1].json()["fault_as_code"]["code"] == answers[-1].json()["fault"] != ""
+    # The same press twice is one, and the row that remembers it does not hold what was sent.
+    answers += [program.post("/account", right, **{"Idempotency-Key": "one"}) for _ in range(2)]
+    assert [each.status_code for each in answers] == [200] * 4
+    (account,) = PlatformAccount.objects.all()
+    assert accounts.interface_of(account).token == TOKEN
+    accounts.check_account(project_id=crowd.pk)
+    answers.append(program.get("/account"))
+    connected = {"is_connected": True, "fee_percent": "42.50", "currency": "GBP", "fault": "", "fault_as_code": None}
+    assert answers[-1].json() == connected
+    assert program.delete("/account").status_code == 204
+    assert program.get("/account").json() == UNCONNECTED
+    # The log of actions says that it changed, and no log says to what.
+    actions = list(Action.objects.order_by("pk"))
+    assert [each.route for each in actions] == ["api:connect_platform"] * 2 + ["api:disconnect_platform"]
+    said = "".join(each.content.decode() for each in answers) + capfd.readouterr().err
+    said += "".join(str(vars(row)) for kind in (Action, IdempotentAnswer) for row in kind.objects.all())
+    assert TOKEN not in said
+    assert "a-mistyped-token" not in said
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"token": "two words", "fee_percent": "40"},
+        {"token": "short", "fee_percent": "40"},
+        {"token": "x" * 401, "fee_percent": "40"},
+        {"token": TOKEN, "fee_percent": "101"},
+        {"token": TOKEN},
+    ],
+)
+def test_what_is_no_token_is_refused_without_being_repeated(server, crowd, program, body):
+    refused = program.post("/account", body)
+    assert refused.status_code == 422
+    assert body["token"] not in refused.content.decode()
+    assert not PlatformAccount.objects.exists()
+
+
+def test_a_project_that_may_open_no_study_takes_no_token(client, server, manager, settings, crowd, program):
+    settings.PROLIFIC_URL = ""
+    refused = program.post("/account", {"token": TOKEN, "fee_percent": "40"})
+    assert refused.status_code == 422
+    assert "No administrator" in refused.json()["detail"]
+    assert not PlatformAccount.objects.exists()
+
+
+def test_a_token_that_is_not_for_studies_leaves_the_account(client, server, crowd, manager):
+    connect(crowd, manager)
+    reader = Program(client, crowd, manager, scopes=(Scope.PROJECTS_READ, Scope.PROJECTS_WRITE))
+    assert reader.get("/account").json()["is_connected"]
+    assert reader.post("/account", {"token": "another-token", "fee_percent": "1"}).status_code == 403
+    assert reader.delete("/account").status_code == 403
+    assert accounts.interface_of(PlatformAccount.objects.get()).token == TOKEN
