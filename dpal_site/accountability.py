@@ -1,7 +1,8 @@
 """Every request that changes something leaves a line that says who did what, and no other request leaves one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from functools import cache
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
@@ -32,10 +33,11 @@ class AccountabilityMiddleware:
             request.acting = stack  # type: ignore[attr-defined]
             response = self.get_response(request)
         match = request.resolver_match
-        if match and _is_done(request, response, match.view_name):
+        route = _route_of(request)
+        if match and _is_done(request, response, route):
             history.note_action(
                 actor=request.user.get_username(),
-                route=match.view_name,
+                route=route,
                 arguments=match.kwargs,
                 project_id=getattr(request, "noted_project", None),
             )
@@ -49,7 +51,7 @@ class AccountabilityMiddleware:
         if match.view_name.startswith(PAGES) and (request.method != "POST" or not may_change(match.view_name)):
             return HttpResponseNotAllowed(["GET", "HEAD", "OPTIONS"])
         request.is_reached = True  # type: ignore[attr-defined]
-        if history.is_noted(match.view_name) and request.user.is_authenticated:
+        if history.is_noted(_route_of(request)) and request.user.is_authenticated:
             stack.enter_context(history.acting(request.user.get_username()))
         return None
 
@@ -57,6 +59,25 @@ class AccountabilityMiddleware:
 def may_change(name: str) -> bool:
     """Say whether a page takes what is sent: it has a sentence for the log, or a reason to have none."""
     return name in SENTENCES or name in history.UNNOTED
+
+
+def _route_of(request: HttpRequest) -> str:
+    name = request.resolver_match.view_name if request.resolver_match else ""
+    return _routes_by_method().get((name, request.method or ""), name)
+
+
+@cache
+def _routes_by_method() -> Mapping[tuple[str, str], str]:
+    """Return the names of routes of the API that share an address, which Django knows by the first one's alone."""
+    from dpal_site.api import api  # noqa: PLC0415 - it loads all apps, and this module is loaded with the settings
+
+    return {
+        (f"api:{view.operations[0].view_func.__name__}", method): f"api:{operation.view_func.__name__}"
+        for _prefix, router in api._routers
+        for view in router.path_operations.values()
+        for operation in view.operations
+        for method in operation.methods
+    }
 
 
 def _is_done(request: HttpRequest, response: HttpResponse, name: str) -> bool:

@@ -56,7 +56,8 @@ FREE = """
     annotation:revoke_token annotation:second_manager annotation:set_pause annotation:settings annotation:settle
     annotation:skip annotation:submit annotation:survey annotation:take_group_role annotation:tokens annotation:undo
     annotation:review annotation:undo_review api:claim_review api:decide_review api:undo_review
-    api:connect_platform api:open_study api:change_study api:decide_participation api:give_bonuses api:settle_bonuses
+    api:connect_platform api:disconnect_platform api:open_study api:change_study
+    api:decide_participation api:give_bonuses api:settle_bonuses
     annotation:wizard api:change_common_limit api:change_configuration api:claim_assignment api:forget_contributor
     api:join_population api:label_assignment api:open_population api:open_project api:openapi-json api:openapi-view
     api:move_channel api:predict api:preview_forgetting_of api:retire_model api:roll_back_channel api:skip_assignment

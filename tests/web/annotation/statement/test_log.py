@@ -2,8 +2,10 @@
 
 import csv
 import io
+from datetime import timedelta
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import URLResolver, get_resolver, reverse
 from django.utils import translation
@@ -12,6 +14,7 @@ from annotation.log.action_words import SENTENCES, action_sentence
 from annotation.log.services.history import NOTED_APPS, UNNOTED, UNNOTED_ELSEWHERE
 from annotation.models import Role
 from annotation.models.history import Action
+from annotation.people.services.tokens import Scope, create_token
 from dpal_site.api import api
 from tests.factories import add_members, make_project, make_user
 from tests.permission_scene import named_patterns
@@ -120,3 +123,19 @@ def test_lines_come_in_pages(client, project) -> None:
     page = reverse("annotation:log", args=[project.slug])
     assert "?page=2" in client.get(page).content.decode()
     assert "<td>ben</td>" in client.get(page, {"page": 2}).content.decode()
+
+
+def test_routes_that_share_an_address_are_told_apart(client, project) -> None:
+    manager = User.objects.get(memberships__project=project, memberships__role=Role.MANAGER)
+    _token, secret = create_token(user=manager, name="t", scopes=list(Scope), lifetime=timedelta(days=1))
+    views = f"/api/v1/projects/{project.slug}/views"
+    program = Client(headers={"Authorization": f"Bearer {secret}"})
+    before = Action.objects.latest("pk").pk
+    assert program.get(views).status_code == 200
+    body = {"name": "mine", "chosen": {"state": "open"}}
+    assert program.post(views, body, content_type="application/json").status_code < 300
+    (line,) = Action.objects.filter(pk__gt=before)
+    assert action_sentence(line) == "Kept a view of the questions under a name, by REST"
+    # Looking for the next question to review leaves no line, whatever else its address does.
+    assert program.post(f"/api/v1/projects/{project.slug}/reviews").status_code == 204
+    assert Action.objects.filter(pk__gt=before).count() == 1
