@@ -18,6 +18,7 @@ from privacy.accounting.units import atto_spendable, nano_spendable
 HOW = {
     "k_anonymity_gate": gettext_lazy("texts held by at least %(k)s in a secret sample of rate %(sampling_rate)s"),
     "threshold_gate": gettext_lazy("texts whose noisy count reaches %(threshold)s"),
+    "gate_window": gettext_lazy("at most %(window)s uploads counted together; the first run paid for all of them"),
     "random_choice": gettext_lazy("%(picks)s records at random"),
     "top_c": gettext_lazy("%(picks)s of %(pool_size)s records by a noisy score"),
     "bernoulli_screen": gettext_lazy("a coin for each record, of rate %(q_hi)s or %(q_lo)s"),
@@ -56,6 +57,7 @@ HOW = {
 NAMES = {
     "k_anonymity_gate": gettext_lazy("k-anonymity gate"),
     "threshold_gate": gettext_lazy("noisy threshold gate"),
+    "gate_window": gettext_lazy("gate over several uploads"),
     "random_choice": gettext_lazy("random choice"),
     "top_c": gettext_lazy("top-c choice"),
     "bernoulli_screen": gettext_lazy("screen of two rates"),

@@ -2,7 +2,7 @@
 
 Importing this module registers every kind; the classes live beside their formulas in `events_selection`,
 `events_answers`, `events_choice`, `events_features`, `events_gate`, `events_labels`, `events_people`, `events_running`,
-`events_series`, `events_steps`, `events_sums`, `events_training` and `events_online`.
+`events_series`, `events_steps`, `events_sums`, `events_training`, `events_window` and `events_online`.
 """
 
 from dataclasses import dataclass
@@ -37,6 +37,7 @@ from privacy.accounting.events_training import (
     OutputPerturbationEvent,
     SecretSampleEvent,
 )
+from privacy.accounting.events_window import GateWindowEvent
 from privacy.wording import say
 
 
@@ -75,6 +76,7 @@ __all__ = [
     "Event",
     "ExponentialScreenEvent",
     "ExposureCappedScreenEvent",
+    "GateWindowEvent",
     "GaussianEvent",
     "GaussianObjectiveEvent",
     "GradientStepsEvent",

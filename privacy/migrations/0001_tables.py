@@ -203,16 +203,20 @@ class Migration(migrations.Migration):
                         name="privacy_entry_one_settlement",
                     ),
                     models.UniqueConstraint(
-                        condition=models.Q(("kind", "reserve"), ("mechanism", "secret_block"), ("parent", None)),
-                        fields=("account",),
-                        name="privacy_entry_block_opened_once",
+                        condition=models.Q(
+                            ("kind", "reserve"), ("mechanism__in", ("secret_block", "gate_window")), ("parent", None)
+                        ),
+                        fields=("account", "mechanism"),
+                        name="privacy_entry_series_opened_once",
                     ),
                     models.UniqueConstraint(
                         condition=models.Q(
-                            ("kind", "reserve"), ("mechanism", "secret_block"), ("parent__isnull", False)
+                            ("kind", "reserve"),
+                            ("mechanism__in", ("secret_block", "gate_window")),
+                            ("parent__isnull", False),
                         ),
                         fields=("parent",),
-                        name="privacy_entry_block_continued_once",
+                        name="privacy_entry_series_continued_once",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(

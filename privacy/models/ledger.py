@@ -11,6 +11,8 @@ from django.utils.translation import gettext_lazy as _
 from privacy.audit.chain import NO_HASH
 
 SETTLEMENTS = ("commit", "charge", "void")
+# Mechanisms of which an entry of a series says how much of it was paid for before.
+COUNTED_SERIES = ("secret_block", "gate_window")
 
 
 class AccountUnit(models.TextChoices):
@@ -156,16 +158,16 @@ class LedgerEntry(models.Model):
             models.UniqueConstraint(
                 name="privacy_entry_one_settlement", fields=["parent"], condition=Q(kind__in=SETTLEMENTS)
             ),
-            # A series of secret blocks has one opening and no two releases that pay for the same step of it.
+            # A series whose entries count those before has one opening and no two that pay for the same step of it.
             models.UniqueConstraint(
-                name="privacy_entry_block_opened_once",
-                fields=["account"],
-                condition=Q(kind="reserve", mechanism="secret_block", parent=None),
+                name="privacy_entry_series_opened_once",
+                fields=["account", "mechanism"],
+                condition=Q(kind="reserve", mechanism__in=COUNTED_SERIES, parent=None),
             ),
             models.UniqueConstraint(
-                name="privacy_entry_block_continued_once",
+                name="privacy_entry_series_continued_once",
                 fields=["parent"],
-                condition=Q(kind="reserve", mechanism="secret_block", parent__isnull=False),
+                condition=Q(kind="reserve", mechanism__in=COUNTED_SERIES, parent__isnull=False),
             ),
             models.CheckConstraint(name="privacy_entry_kind", condition=Q(kind__in=EntryKind.values)),
             models.CheckConstraint(

@@ -130,7 +130,7 @@ def reserve(
             raise UnsoundCombination(
                 say("{mechanism}: the series it continues no longer stands", mechanism=wanted.mechanism)
             ) from error
-        if rule in ("privacy_entry_block_opened_once", "privacy_entry_block_continued_once"):
+        if rule in ("privacy_entry_series_opened_once", "privacy_entry_series_continued_once"):
             raise UnsoundCombination(
                 say("{mechanism}: another release has paid for this step of the series", mechanism=wanted.mechanism)
             ) from error

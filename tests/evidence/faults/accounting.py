@@ -9,6 +9,8 @@ SCREENS = "tests/pure/privacy/accounting/test_screens.py"
 UNITS = "tests/pure/privacy/accounting/test_units.py"
 LABELS = "tests/pure/privacy/accounting/test_label_training.py"
 SERIES = "tests/pure/privacy/accounting/test_series.py"
+AUDIT = "tests/statistical/privacy/test_window_audit.py"
+WINDOW = "tests/pure/privacy/accounting/test_events_window.py"
 RESPONSES = "tests/pure/privacy/accounting/test_randomized_response.py"
 RUNNING = "tests/pure/privacy/accounting/test_running.py"
 SUMS = "tests/pure/privacy/mechanisms/test_sums.py"
@@ -193,6 +195,43 @@ ACCOUNTING = [
         "return Cost(self.epsilon, self.delta_per_text).times(_changed_texts(self.texts_per_contributor, adjacency))",
         "return Cost(self.epsilon, self.delta_per_text)",
         (f"{EVENTS}::test_gate_charges_every_text_of_a_contributor",),
+    ),
+    Mutant(
+        "a gate that runs on and pays for one run less than its window",
+        "privacy/accounting/events_window.py",
+        "return self.window + max(within, default=0)",
+        "return max(1, self.window - 1) + max(within, default=0)",
+        (
+            f"{WINDOW}::test_a_series_of_any_number_of_epochs_costs_its_window",
+            f"{AUDIT}::test_sound_and_a_window_that_keeps_a_record_once_too_often",
+        ),
+    ),
+    Mutant(
+        "a gate that runs on and repeats a run for nothing",
+        "privacy/accounting/events_window.py",
+        "return self.window + max(within, default=0)",
+        "return self.window",
+        (
+            f"{WINDOW}::test_a_repeated_run_pays_once_more_where_its_records_meet_no_other_repeat",
+            f"{WINDOW}::test_no_record_is_in_more_runs_than_were_paid_at_any_moment",
+        ),
+    ),
+    Mutant(
+        "a window that reads one upload more than is paid for",
+        "privacy/accounting/events_window.py",
+        "return max(1, self.epoch - self.window + 1)",
+        "return max(1, self.epoch - self.window)",
+        (
+            f"{WINDOW}::test_no_record_is_in_more_runs_than_were_paid_at_any_moment",
+            f"{AUDIT}::test_sound_and_a_window_that_keeps_a_record_once_too_often",
+        ),
+    ),
+    Mutant(
+        "people of every upload protected as if they were in one",
+        "privacy/accounting/events_window.py",
+        'if self.inner.unit != "record":',
+        "if False:",
+        (f"{WINDOW}::test_series_that_are_none_are_refused",),
     ),
     Mutant(
         "amplification by the square of the rate",
