@@ -275,7 +275,7 @@ FILE_CACHE_BYTES = env.int("FILE_CACHE_MEBIBYTES", 20 * 1024, validate=AT_LEAST_
 FILE_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
 DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024 * 1024
 POOLS_IN_DATABASE = env.bool("POOLS_IN_DATABASE", False)  # rows of a crowd's pool, instead of columns in storage
-# Where gates over columns are counted, as Spark names a cluster; unset, in the worker's own process.
+# Where gates over columns are counted and the sentence encoder runs, as Spark names a cluster; unset, on this host.
 SPARK_MASTER = env.str("SPARK_MASTER", "", validate=CLUSTER_ADDRESS)
 UPLOAD_MAX_BYTES = env.int("UPLOAD_MAX_BYTES", 2 * 1024**3, validate=AT_LEAST_ONE)
 # clamd, by `tcp://host:3310` or `unix:///path`; uploads pass it before they are read. `none`: nobody scans, on purpose.

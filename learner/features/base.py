@@ -40,6 +40,8 @@ class Featurizer(ABC):
     """
 
     kind: ClassVar[str]
+    # Whether a row takes so long that it is worth its way to a cluster and back.
+    worth_a_cluster: ClassVar[bool] = False
     norm_bound: float
 
     @property

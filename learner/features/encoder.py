@@ -73,6 +73,7 @@ class SentenceEncoder(Featurizer):
     """
 
     kind = "sentence_encoder"
+    worth_a_cluster = True
 
     def __init__(
         self,

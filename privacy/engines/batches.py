@@ -37,6 +37,11 @@ class BatchStep:
         made: Callable[[pa.RecordBatch], pa.RecordBatch] = getattr(import_module(module), name)(self.given)
         return made
 
+    @property
+    def package(self) -> str:
+        """The package whose code it is."""
+        return self.function.partition(".")[0]
+
     def to_json(self) -> bytes:
         """Return the step as `BatchStep(**json.loads(...))` reads it."""
         return json.dumps(asdict(self)).encode()

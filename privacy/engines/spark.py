@@ -59,7 +59,7 @@ class SparkEngine:
 
     def __init__(self, master: str, store: Folder | Bucket, *, share_rows: int = SHARE_ROWS) -> None:
         self._master, self._store, self._share_rows = master, store, share_rows
-        self._driver: _Driver | None = None
+        self._driver: Driver | None = None
 
     @contextmanager
     def opened(self, tell: Tell) -> Iterator[None]:
@@ -70,16 +70,10 @@ class SparkEngine:
         EngineFailed
             If Spark is not installed, the cluster is away, talks in plain, or has other libraries.
         """
-        if find_spec("pyspark") is None:
-            raise EngineFailed(say("SPARK_MASTER names a cluster and the extra spark is not installed."))
-        with tempfile.TemporaryDirectory(prefix="dpal-spark-") as folder:
-            self._driver = _Driver(folder)
+        with driver_of_a_job(self._master, tell) as self._driver:
             try:
-                self._driver.order(master=self._master, folder=folder)
-                self._driver.answer("ready", 0, tell)
                 yield
             finally:
-                self._driver.end()
                 self._driver = None
 
     def counted(self, gate: CountingGate, files: Sequence[PoolFile], *, key: bytes, tell: Tell) -> list[pa.Table]:
@@ -100,7 +94,7 @@ class SparkEngine:
         return [table] if table.num_rows else []
 
 
-class _Driver:
+class Driver:
     """The driver's process, spoken to through its standard input and output."""
 
     def __init__(self, folder: str) -> None:
@@ -180,6 +174,40 @@ class _Driver:
 
 
 @contextmanager
+def driver_of_a_job(master: str, tell: Tell, **job: Any) -> Iterator[Driver]:
+    """Start a driver that has reached the cluster and seen an executor run; end it afterwards.
+
+    Parameters
+    ----------
+    master : str
+        Address of the cluster.
+    tell : callable
+        Called with 0 while that takes.
+    **job : plain values
+        What the driver must know of its job before it reaches the cluster.
+
+    Raises
+    ------
+    EngineFailed
+        If Spark is not installed, the cluster is away, talks in plain, or has other libraries.
+    """
+    if find_spec("pyspark") is None:
+        raise EngineFailed(say("SPARK_MASTER names a cluster and the extra spark is not installed."))
+    with tempfile.TemporaryDirectory(prefix="dpal-spark-") as folder:
+        driver = Driver(folder)
+        try:
+            driver.order(master=master, folder=folder, **job)
+            try:
+                driver.answer("ready", 0, tell)
+            except FileNotFoundError as error:
+                # A program of Spark's, and no file of the pool.
+                raise _did_nothing(str(error)) from None
+            yield driver
+        finally:
+            driver.end()
+
+
+@contextmanager
 def _unless_gone(error: type[Exception]) -> Iterator[None]:
     try:
         yield
@@ -198,4 +226,8 @@ def _failure(name: str) -> Exception:
         )
     if name == "FileNotFoundError":
         return FileNotFoundError(name)
+    return _did_nothing(name)
+
+
+def _did_nothing(name: str) -> EngineFailed:
     return EngineFailed(REASONS.get(name) or say("The cluster did not count the pool: {name}.", name=name))

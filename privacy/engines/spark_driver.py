@@ -1,13 +1,15 @@
-"""The driver of a cluster's job, a process of its own: an order on standard input, the counts on standard output.
+"""The driver of a cluster's job, a process of its own: orders on standard input, what is made on standard output.
 
 It is started by `privacy.engines.spark`, which also ends it by closing its input; so does the end of whoever started
 it, however sudden. Nothing private is on its command line, in its environment or in a file it names.
 
 Messages are lines of JSON. First the order: master, and a folder of this process alone. Then jobs: gate, files, store,
 key, rows a share. Answered are `ready`; `read`, now and then; `bytes`, and then a table of so many bytes; or `failed`,
-with the class of what went wrong.
+with the class of what went wrong. Where the first order names a step, batches follow instead of jobs, and each is
+answered in its order: `made`, with how wide the cluster is, and then so many bytes; or with the class of an error.
 """
 
+import base64
 import importlib.util
 import json
 import os
@@ -17,6 +19,9 @@ import shutil
 import sys
 import threading
 import zipfile
+from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
@@ -24,6 +29,7 @@ import pyarrow as pa
 
 from privacy.engines import spark_steps
 from privacy.engines.base import PoolFile, wants_contributors
+from privacy.engines.batches import BatchStep
 from privacy.engines.spark_steps import FAILED_WITH, PLACED_PAIRS, Steps, spark_schema
 from privacy.engines.stores import from_json
 from privacy.gate import KAnonymityGate, ThresholdGate
@@ -32,12 +38,13 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 LOOK_AGAIN_SECONDS: Final = 0.5
+KERNEL: Final = "privacy"
 GATES: Final = {each.__name__: each for each in (KAnonymityGate, ThresholdGate)}
 # Masters that send nothing between processes.
 ONE_PROCESS: Final = "local["
 BETWEEN_PROCESSES: Final = ("spark.authenticate", "spark.network.crypto.enabled")
 SETTINGS: Final = {
-    "spark.app.name": "dpal gate",
+    "spark.app.name": "dpal",
     # What is spilled, shuffled or kept on disk is as private as the records.
     "spark.io.encryption.enabled": "true",
     # How many rows went where is private, too.
@@ -69,9 +76,7 @@ class Answers:
 
     def tell(self, **said: Any) -> None:
         """Send one message."""
-        with self._lock:
-            self._stream.write(json.dumps(said).encode() + b"\n")
-            self._stream.flush()
+        self.tell_with(b"", **said)
 
     def hand_over(self, table: pa.Table) -> None:
         """Send a table."""
@@ -79,8 +84,12 @@ class Answers:
         with pa.ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table)
         content = sink.getvalue()
-        self.tell(bytes=content.size)
+        self.tell_with(content, bytes=content.size)
+
+    def tell_with(self, content: bytes | pa.Buffer, **said: Any) -> None:
+        """Send one message, and bytes behind it."""
         with self._lock:
+            self._stream.write(json.dumps(said).encode() + b"\n")
             self._stream.write(content)
             self._stream.flush()
 
@@ -114,11 +123,14 @@ class Orders:
             self.folder = order.get("folder", self.folder)
             self._orders.put(order)
         if not self.idle:
-            # Spark's own process hears of it and puts its folders away.
-            if self.folder:
-                shutil.rmtree(self.folder, ignore_errors=True)
-            os._exit(1)
+            self.leave()
         self._orders.put(None)
+
+    def leave(self) -> None:
+        """End at once: Spark's own process hears of it and puts its folders away."""
+        if self.folder:
+            shutil.rmtree(self.folder, ignore_errors=True)
+        os._exit(1)
 
 
 def main() -> None:
@@ -129,25 +141,24 @@ def main() -> None:
     orders = Orders(sys.stdin.buffer)
     order = orders.next()
     assert order is not None
+    step = BatchStep(**order["step"]) if "step" in order else None
+    packages = {KERNEL} if step is None else {KERNEL, step.package}
     try:
-        session = open_session(order["master"], Path(order["folder"]))
+        session = open_session(order["master"], Path(order["folder"]), sorted(packages))
     except Exception as error:  # noqa: BLE001 - told by its class
         answers.tell(failed=error_name(error))
         raise SystemExit(1) from None
     answers.tell(ready=True)
-    while (job := orders.next()) is not None:
-        try:
-            table = run_counting(session, job, answers)
-        except Exception as error:  # noqa: BLE001 - told by its class
-            answers.tell(failed=error_name(error))
-        else:
-            answers.hand_over(table)
+    if step is not None:
+        make_batches(session, step, orders, answers, at_once=order["at_once"])
+    else:
+        count_pools(session, orders, answers)
     session.stop()
     shutil.rmtree(orders.folder, ignore_errors=True)
 
 
-def open_session(master: str, folder: Path) -> "SparkSession":
-    """Reach the cluster, hand it the kernel's code, and see that an executor runs it under the same libraries."""
+def open_session(master: str, folder: Path, packages: Iterable[str] = (KERNEL,)) -> "SparkSession":
+    """Reach the cluster, hand it the site's code, and see that an executor runs it under the same libraries."""
     from pyspark.sql import SparkSession  # noqa: PLC0415 - optional
 
     builder = SparkSession.builder.master(master)
@@ -157,7 +168,7 @@ def open_session(master: str, folder: Path) -> "SparkSession":
     stands = session.sparkContext.getConf()
     if not master.startswith(ONE_PROCESS) and any(stands.get(name) != "true" for name in BETWEEN_PROCESSES):
         raise PlainCluster
-    session.sparkContext.addPyFile(str(packed(folder)))
+    session.sparkContext.addPyFile(str(packed(folder, packages)))
     rows = session.range(0, 1, 1, 1).mapInArrow(spark_steps.versions, "found string").collect()
     (here,) = spark_steps.versions(iter([pa.record_batch([[0]], names=["id"])]))
     if rows[0][0] != here.column(0)[0].as_py():
@@ -165,17 +176,29 @@ def open_session(master: str, folder: Path) -> "SparkSession":
     return session
 
 
-def packed(folder: Path) -> Path:
-    """Write the code of this package into one file, so that executors run the very kernel that the site runs."""
+def packed(folder: Path, packages: Iterable[str] = (KERNEL,)) -> Path:
+    """Write the code of some packages into one file, so that executors run the very code that the site runs."""
     target = folder / "kernel.zip"
-    found = importlib.util.find_spec("privacy")
-    assert found is not None
-    assert found.origin is not None
-    package = Path(found.origin).parent
     with zipfile.ZipFile(target, "w") as archive:
-        for path in sorted(package.rglob("*.py")):
-            archive.write(path, path.relative_to(package.parent))
+        for name in packages:
+            found = importlib.util.find_spec(name)
+            assert found is not None
+            assert found.origin is not None
+            package = Path(found.origin).parent
+            for path in sorted(package.rglob("*.py")):
+                archive.write(path, path.relative_to(package.parent))
     return target
+
+
+def count_pools(session: "SparkSession", orders: Orders, answers: Answers) -> None:
+    """Count for one gate after another."""
+    while (job := orders.next()) is not None:
+        try:
+            table = run_counting(session, job, answers)
+        except Exception as error:  # noqa: BLE001 - told by its class
+            answers.tell(failed=error_name(error))
+        else:
+            answers.hand_over(table)
 
 
 def run_counting(session: "SparkSession", job: dict[str, Any], answers: Answers) -> pa.Table:
@@ -198,6 +221,36 @@ def run_counting(session: "SparkSession", job: dict[str, Any], answers: Answers)
     finally:
         over.set()
         watching.join()
+
+
+def make_batches(session: "SparkSession", step: BatchStep, orders: Orders, answers: Answers, *, at_once: int) -> None:
+    """Have executors make each batch that comes, a task each, and hand over what they make in the order of batches."""
+    context, make = session.sparkContext, partial(spark_steps.batch_made, step)
+    under_way: queue.SimpleQueue[Future[list[bytes]] | None] = queue.SimpleQueue()
+
+    def made(content: bytes) -> list[bytes]:
+        found: list[bytes] = context.parallelize([content], 1).map(make).collect()
+        return found
+
+    def answer() -> None:
+        while (one := under_way.get()) is not None:
+            try:
+                (content,) = one.result()
+            except Exception as error:  # noqa: BLE001 - told by its class
+                answers.tell(made={"error": error_name(error)})
+            else:
+                answers.tell_with(content, made={"bytes": len(content), "wide": context.defaultParallelism})
+
+    threads = ThreadPoolExecutor(at_once)
+    answering = threading.Thread(target=answer, daemon=True)
+    answering.start()
+    while (order := orders.next()) is not None:
+        under_way.put(threads.submit(made, base64.b64decode(order["batch"])))
+    under_way.put(None)
+    answering.join(LOOK_AGAIN_SECONDS)
+    if answering.is_alive():
+        # Nobody waits for what is still being made.
+        orders.leave()
 
 
 def counts_frame(session: "SparkSession", steps: Steps) -> "DataFrame":

@@ -8,6 +8,7 @@ says of an error stands in its host's logs, and an error may quote a row.
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -18,6 +19,7 @@ from privacy.contributions.counting import CountingGate
 from privacy.contributions.reading import PAIRS
 from privacy.contributions.spill import encoded_again, without_dictionaries
 from privacy.engines.base import PoolFile, wants_contributors
+from privacy.engines.batches import BatchStep, batch_bytes, batch_of
 from privacy.engines.stores import Store
 
 # What a task sends on at once.
@@ -111,6 +113,20 @@ class Steps:
         """Return the rows of a digest, each with the share that reads it next."""
         shares = self.gate.shares_of(table, key=self.key, shares=self.shares)
         return _sent(without_dictionaries(table).add_column(0, SHARE, pa.array(shares)))
+
+
+def batch_made(step: BatchStep, content: bytes) -> bytes:
+    """Return what a step makes of a batch, both as they are sent."""
+    try:
+        return bytes(batch_bytes(_ready(step)(batch_of(content))))
+    except Exception as error:  # noqa: BLE001 - whatever it is, its words may quote a row
+        raise StepFailed(f"{FAILED_WITH}{type(error).__name__}") from None
+
+
+@cache
+def _ready(step: BatchStep) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
+    """Make a step ready once in the life of an executor's process: weights may belong to it."""
+    return step.ready()
 
 
 def versions(batches: Batches) -> Batches:

@@ -14,6 +14,7 @@ from itertools import chain, islice
 
 import numpy as np
 import pyarrow as pa
+from django.conf import settings
 from django.core.files.storage import default_storage
 from django.utils import timezone
 from numpy.typing import NDArray
@@ -27,6 +28,7 @@ from learner.pools.services import feature_rows
 from learner.work.services.progress import Tell, silent
 from privacy.engines.batches import BatchEngine
 from privacy.engines.crew import Crew
+from privacy.engines.spark_batches import SparkBatches
 
 # One process makes so many in some seconds; keeping fewer costs more than it saves.
 PART_BATCHES = 32
@@ -43,9 +45,12 @@ def is_made_in_parts(dataset: Dataset) -> bool:
     return divisible and dataset.row_count >= 2 * _part_rows()
 
 
-def features_engine() -> BatchEngine:
-    """Return what makes the features of large uploads."""
-    return Crew(min(MOST_PROCESSES, len(os.sched_getaffinity(0))))
+def features_engine(featurizer: Featurizer) -> BatchEngine:
+    """Return what makes the features of large uploads: a cluster where the site has one and a row takes its time."""
+    crew = Crew(min(MOST_PROCESSES, len(os.sched_getaffinity(0))))
+    if settings.SPARK_MASTER and featurizer.worth_a_cluster:
+        return SparkBatches(settings.SPARK_MASTER, crew)
+    return crew
 
 
 def transformed(
@@ -70,7 +75,7 @@ def transformed(
         if is_missing
     )
     try:
-        with closing(features_engine().made(features_step(featurizer), chain.from_iterable(rows))) as made:
+        with closing(features_engine(featurizer).made(features_step(featurizer), chain.from_iterable(rows))) as made:
             for number, (part, name) in enumerate(zip(ranges, names, strict=True)):
                 tell(number, len(ranges))
                 if missing[number]:

@@ -14,9 +14,12 @@ from django.utils import timezone
 from annotation.data.services import emptying, files
 from annotation.models import Dataset, Record
 from learner import tasks
+from learner.features.encoder import SentenceEncoder
+from learner.features.text import HashingTextFeaturizer
 from learner.models import FeatureMatrix
 from learner.pools.services import feature_parts, feature_rows, features
 from privacy.engines.crew import Crew
+from privacy.engines.spark_batches import SparkBatches
 from tests import learning
 from tests.crews import batch_workers
 from tests.factories import make_user
@@ -26,6 +29,12 @@ COLUMNS = [
     {"name": "age", "low": 0, "high": 120},
     {"name": "town", "categories": ["Bonn", "Köln"]},
 ]
+
+
+class Slow(HashingTextFeaturizer):
+    """A featuriser of which a row takes long."""
+
+    worth_a_cluster = True
 
 
 def kept(project):
@@ -110,13 +119,21 @@ def test_features_of_several_uploads_tell_one_course(monkeypatch):
 @pytest.mark.parametrize("processes", [1, 2, 4])
 def test_a_feature_file_has_the_same_bytes_whoever_made_its_parts(large, monkeypatch, processes):
     expected = made_in_one_piece(large, monkeypatch)
-    monkeypatch.setattr(feature_parts, "features_engine", lambda: Crew(processes))
+    monkeypatch.setattr(feature_parts, "features_engine", lambda featurizer: Crew(processes))
     rows = counted(monkeypatch)
     made = features.ensure_matrix(large)
     assert (made.sha256, made.rows) == expected
     assert len(rows) == 5
     assert FeatureMatrix.objects.count() == 1
     assert kept(large.project) == []
+
+
+def test_a_cluster_makes_what_takes_its_time_and_the_host_all_else(settings):
+    quick, slow = HashingTextFeaturizer(n_features=8), Slow(n_features=8)
+    assert SentenceEncoder.worth_a_cluster
+    for master, engines in (("", (Crew, Crew)), ("local[2]", (Crew, SparkBatches))):
+        settings.SPARK_MASTER = master
+        assert tuple(type(feature_parts.features_engine(each)) for each in (quick, slow)) == engines
 
 
 def test_a_table_has_the_same_bytes_in_parts(cut_small, monkeypatch):

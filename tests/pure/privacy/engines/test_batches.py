@@ -28,6 +28,7 @@ def test_a_step_is_found_by_its_name():
     step = BatchStep(**json.loads(DOUBLE.to_json()))
     assert step == DOUBLE
     assert step.ready()(numbers(1, 2)).equals(numbers(2, 4))
+    assert step.package == "tests"
 
 
 def test_no_secret_of_the_environment_is_told(monkeypatch):

@@ -7,8 +7,11 @@ import pyarrow as pa
 import pytest
 
 from privacy.engines.base import wants_contributors
-from privacy.engines.spark_steps import SENT, SHARE, StepFailed, Steps, spark_schema, versions
+from privacy.engines.batches import BatchStep, batch_bytes, batch_of
+from privacy.engines.spark_steps import SENT, SHARE, StepFailed, Steps, batch_made, spark_schema, versions
 from privacy.engines.stores import Folder
+from tests.pure.privacy.engines.test_batches import DOUBLE
+from tests.pure.privacy.engines.test_batches import numbers as batch_of_numbers
 from tests.pure.privacy.engines.test_process import GATES, KEY, counted, in_files, pool
 
 
@@ -83,3 +86,11 @@ def test_an_error_is_told_by_its_class_and_quotes_nothing(tmp_path):
 def test_versions_are_those_of_this_process():
     (batch,) = itertools.chain(versions(numbers(1)))
     assert pa.__version__ in batch.column(0)[0].as_py().split()
+
+
+def test_a_batch_is_made_as_it_is_sent_and_an_error_is_named_by_its_class():
+    sent = bytes(batch_bytes(batch_of_numbers(1, 2)))
+    assert batch_of(batch_made(DOUBLE, sent)).equals(batch_of_numbers(2, 4))
+    with pytest.raises(StepFailed, match=r"step failed with ValueError$") as failed:
+        batch_made(BatchStep(DOUBLE.function, "words of a row"), sent)
+    assert failed.value.__suppress_context__

@@ -1,0 +1,96 @@
+"""The features of a large upload made by a cluster, whose executors and drivers are killed, and the attempt as well."""
+
+import os
+import signal
+
+import pytest
+
+from annotation.models import Dataset
+from learner.features.text import HashingTextFeaturizer
+from learner.pools.services import feature_parts, feature_rows, features
+from tests import learning
+from tests.db.learner.pools.test_feature_parts import Killed, counted, die_at, empty, kept, made_in_one_piece
+from tests.factories import make_user
+from tests.faults.storm.site import descendants
+from tests.spark_cluster import Cluster, command_line, needs_spark
+
+pytestmark = [pytest.mark.faults, pytest.mark.django_db(transaction=True), needs_spark]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    cluster = Cluster(tmp_path_factory.mktemp("spark"))
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+@pytest.fixture
+def large(monkeypatch):
+    """Return an upload of five parts with eight batches each, whose featuriser is worth a cluster, and no other way."""
+    monkeypatch.setattr(feature_rows, "BATCH_ROWS", 2)
+    monkeypatch.setattr(feature_parts, "PART_BATCHES", 8)
+    monkeypatch.setattr(HashingTextFeaturizer, "worth_a_cluster", True)
+    monkeypatch.setattr(feature_parts, "Crew", lambda processes: None)
+    project = learning.open_trusted(make_user())
+    learning.fill_trusted(project)
+    dataset = Dataset.objects.select_related("project").get(project=project, role="pool")
+    assert dataset.row_count == 80
+    return dataset
+
+
+def pointed_at(cluster, executors, monkeypatch, settings):
+    told = cluster.configuration(f"{executors} {os.urandom(4).hex()}", **{"spark.cores.max": executors})
+    for name, value in told.items():
+        monkeypatch.setenv(name, value)
+    settings.SPARK_MASTER = cluster.address
+
+
+def drivers():
+    return {pid for pid in descendants(os.getpid()) if b"spark_driver" in command_line(pid)}
+
+
+@pytest.mark.parametrize("executors", [2, 4])
+def test_neither_the_cluster_nor_who_dies_of_it_changes_a_byte(cluster, large, monkeypatch, settings, executors):
+    empty(large, 17)
+    expected = made_in_one_piece(large, monkeypatch)
+    pointed_at(cluster, executors, monkeypatch, settings)
+    killed = {1: set(), 3: set()}
+    seen = set()
+
+    def strike(done, total):
+        seen.update(drivers())
+        victims = {1: cluster.executors, 3: drivers}
+        if done in victims:
+            killed[done].update(victims[done]())
+            for pid in killed[done]:
+                os.kill(pid, signal.SIGKILL)
+
+    made = features.ensure_matrix(large, strike)
+    assert (made.sha256, made.rows) == expected
+    assert killed[1]
+    assert len(killed[3]) == 1
+    # Another one went on where the first had been.
+    assert len(seen) == 2
+    X = features.open_features(large)
+    assert not X[17].any()
+    assert X[16].any()
+    assert X[18].any()
+    assert kept(large.project) == []
+    assert not drivers()
+
+
+def test_whoever_takes_over_makes_what_is_missing(cluster, large, monkeypatch, settings):
+    expected = made_in_one_piece(large, monkeypatch)
+    pointed_at(cluster, 2, monkeypatch, settings)
+    with pytest.raises(Killed):
+        features.ensure_matrix(large, die_at(3))
+    assert not drivers()
+    assert len(kept(large.project)) == 3
+    rows = counted(monkeypatch)
+    made = features.ensure_matrix(large)
+    assert (made.sha256, made.rows) == expected
+    assert rows == [(48, 64), (64, 80)]
+    assert kept(large.project) == []
