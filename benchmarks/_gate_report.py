@@ -12,6 +12,8 @@ SIZES = (10**9, 10**10)
 # Rows of a stored file and of a share on a cluster; the default of `UPLOAD_MAX_BYTES`.
 FILE_ROWS, SHARE_ROWS, UPLOAD_BYTES = 262_144, MILLION, 2 * GIB
 MACHINE_CORES, MACHINES = 8, (1, 4, 16, 64)
+# A night on machines that anybody can rent: AWS m7g.2xlarge, 8 cores and 32 GiB, on demand in us-east-1, June 2026.
+NIGHT_HOURS, NIGHT_MACHINES, MACHINE_HOUR_USD = 8, 16, 0.3264
 # What is held of a text that reaches the minimum: its bytes, an offset and a count; of a stored file: name and digest.
 COUNTED_BYTES, NAMED_BYTES = 16, 250
 Report = dict[str, Any]
@@ -127,7 +129,25 @@ def _machines(cells: dict[int, Report], growths: dict[int, float], reading: floa
         f" {_spoken(growths[0] * SIZES[1])} for 10^10. A record more costs Spark"
         f" {growths[most] / growths[0]:.1f} times the core time it costs one process, so a cluster is quicker from"
         " about that many cores on.",
+        _night(ready, reading + growths[most]),
     ]
+
+
+def _night(once: float, each: float) -> str:
+    """Return what a night on a named cluster costs and brings, from the seconds of a start and of a record's cores."""
+    cores, hour = NIGHT_MACHINES * MACHINE_CORES, NIGHT_MACHINES * MACHINE_HOUR_USD
+    most = (NIGHT_HOURS * 3600 - once) * cores / each
+    seconds = {size: once + each * size / cores for size in SIZES}
+    costs = " and ".join(
+        f"10^{len(str(size)) - 1} records in {_spoken(taken)} for {taken / 3600 * hour:,.2f} USD"
+        for size, taken in seconds.items()
+    )
+    return (
+        f"{NIGHT_MACHINES} machines m7g.2xlarge of AWS ({MACHINE_CORES} cores, 32 GiB, {MACHINE_HOUR_USD} USD an hour"
+        f" in us-east-1 in June 2026) cost {hour * NIGHT_HOURS:,.2f} USD in a night of {NIGHT_HOURS} hours. A core of"
+        f" theirs taken to be as quick as one here, they import and gate {costs}; in the whole night"
+        f" {most / 10**9:,.0f} x 10^9 records. Storage, traffic and the site's own machine come on top."
+    )
 
 
 def _walls(upload: float, passing: float) -> str:
