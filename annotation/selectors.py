@@ -34,6 +34,7 @@ from annotation.models import (
 from annotation.models.groups import GroupMember
 from annotation.models.joining import CrowdParticipant
 from annotation.models.prepared import fetch_one
+from annotation.models.questions import ANSWERED
 from annotation.models.rows import Columns
 from privacy.accounting.screens import hidden_selection_epsilon
 from privacy.selectors import remainder
@@ -182,7 +183,7 @@ def undoable_assignments(user: Person) -> QuerySet[Assignment]:
 
     A question without a majority is used like any other: by the training that began after its last answer.
     """
-    settled = Q(query__state__in=(QueryState.CLOSED, QueryState.DISPUTED), project__labels_used_at__isnull=False)
+    settled = Q(query__state__in=ANSWERED, project__labels_used_at__isnull=False)
     given = Assignment.objects.filter(query=OuterRef("query"), state=AssignmentState.LABELLED)
     since = Exists(given.filter(finished_at__gt=OuterRef("project__labels_used_at")))
     used = Q(query__consensus__pk__lte=F("project__labels_used_through")) | settled & ~since
@@ -221,7 +222,7 @@ def settled_for_good(project: Project) -> QuerySet[Query]:
         return Query.objects.none()
     given = Assignment.objects.filter(query=OuterRef("pk"), state=AssignmentState.LABELLED)
     since = Exists(given.filter(finished_at__gt=project.labels_used_at))
-    settled = Query.objects.filter(project=project, state__in=(QueryState.CLOSED, QueryState.DISPUTED))
+    settled = Query.objects.filter(project=project, state__in=ANSWERED)
     return settled.filter(Q(consensus__pk__lte=project.labels_used_through) | ~since)
 
 

@@ -4,8 +4,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from annotation.choices.secrecy import hides_selection
 from privacy.choices import Choice, Kind, parameter
 from privacy.wording import gettext_noop as _
+
+
+def no_share_in_front_of(settings: Mapping[str, Any]) -> str:
+    """Say which rule a share of drawn reviews would break under settings; nothing where it breaks none."""
+    if settings.get("oracle") == "crowd":
+        return _("Not in front of a crowd: its answers stand, but where they have no majority.")
+    if hides_selection(settings):
+        return _(
+            "Not where the choice of questions is secret: a block or window closes without what nobody reviewed in "
+            "time, so one record could keep a reviewer from another."
+        )
+    if settings.get("arrival") == "stream":
+        return _("Not in a stream: each answer is learned from once, in its turn, and waits for nobody.")
+    return ""
 
 
 @dataclass(frozen=True)
@@ -69,10 +84,23 @@ class QualityChecks(Choice):
         help=_("Until a training begins, which takes what is agreed on as it stands."),
     )
 
+    review_share: float = parameter(
+        0.0,
+        at_least=0,
+        at_most=1,
+        label=_("Share of agreed questions that a reviewer decides first"),
+        help=_(
+            "A coin draws them when they are opened, whatever is answered. Each counts once a reviewer has decided it. "
+            "0 draws none."
+        ),
+    )
+
     def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
         """Refuse a pause that comes before the warning, and more review of a crowd's answers than it needs."""
         if self.reviewed != "disputed" and settings.get("oracle") == "crowd":
             return {"reviewed": _("Not in front of a crowd: its answers stand, but where they have no majority.")}
+        if self.review_share and (rule := no_share_in_front_of(settings)):
+            return {"review_share": rule}
         warn, pause = self.gold_warn_below, self.gold_pause_below
         if warn is not None and pause is not None and pause > warn:
             return {"gold_pause_below": _("Pause below the share that warns, or at it.")}

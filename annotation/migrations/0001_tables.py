@@ -1116,6 +1116,7 @@ class Migration(migrations.Migration):
                             ("disputed", "answered without a majority"),
                             ("withdrawn", "not agreed on when its block closed"),
                             ("set_aside", "set aside for a manager to look at"),
+                            ("in_review", "agreed on, drawn for a reviewer"),
                         ],
                         max_length=10,
                     ),
@@ -1124,6 +1125,13 @@ class Migration(migrations.Migration):
                 ("priority", models.BigIntegerField(default=0, help_text="Smaller is asked first.")),
                 ("overlap", models.PositiveSmallIntegerField(default=1)),
                 ("open_slots", models.SmallIntegerField(default=0)),
+                (
+                    "drawn_for_review",
+                    models.BooleanField(
+                        db_default=False,
+                        help_text="A coin drew it when it was opened: what is agreed on waits for a reviewer.",
+                    ),
+                ),
                 (
                     "emptied",
                     models.BooleanField(
@@ -1271,6 +1279,14 @@ class Migration(migrations.Migration):
                 ("choice", models.PositiveBigIntegerField()),
                 ("votes", models.PositiveSmallIntegerField()),
                 ("agreeing", models.PositiveSmallIntegerField()),
+                (
+                    "changed",
+                    models.BooleanField(
+                        blank=True,
+                        help_text="Whether a reviewer put another answer in the place of an agreed one.",
+                        null=True,
+                    ),
+                ),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 (
                     "settled_by",

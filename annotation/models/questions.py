@@ -23,6 +23,11 @@ class QueryState(models.TextChoices):
     DISPUTED = "disputed", _("answered without a majority")
     WITHDRAWN = "withdrawn", _("not agreed on when its block closed")
     SET_ASIDE = "set_aside", _("set aside for a manager to look at")
+    IN_REVIEW = "in_review", _("agreed on, drawn for a reviewer")
+
+
+# All answers are in, whatever came of them.
+ANSWERED = (QueryState.CLOSED, QueryState.DISPUTED, QueryState.IN_REVIEW)
 
 
 class Query(models.Model):
@@ -59,6 +64,9 @@ class Query(models.Model):
         related_name="+",
         db_index=False,
         help_text=_("Who is asked before anybody else; nobody once they were shown it."),
+    )
+    drawn_for_review = models.BooleanField(
+        db_default=False, help_text=_("A coin drew it when it was opened: what is agreed on waits for a reviewer.")
     )
     emptied = models.BooleanField(
         db_default=False, help_text=_("What was answered is erased; the question counts as one with an empty slot.")
@@ -209,6 +217,9 @@ class Consensus(models.Model):
     votes = models.PositiveSmallIntegerField()
     agreeing = models.PositiveSmallIntegerField()
     settled_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", null=True, blank=True)
+    changed = models.BooleanField(
+        null=True, blank=True, help_text=_("Whether a reviewer put another answer in the place of an agreed one.")
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -128,6 +128,7 @@ class Settings:
     gold_pause_below = Setting[float | None](None)
     aggregation = Setting(Aggregation.MAJORITY.value)
     reviewed = Setting("disputed")
+    review_share = Setting(0.0)
 
     labels_limit = Setting[int | None](None)
     price_per_label = Setting[Decimal | None](None, Decimal)

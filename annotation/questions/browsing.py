@@ -28,10 +28,11 @@ from annotation.models import (
     ReportKind,
 )
 from annotation.models.marks import Tagged
+from annotation.models.questions import ANSWERED
 from annotation.questions.answers import answer_name, counted, counted_answers, counting_as, label_type
 
 PAGE = 50
-ASKED = (QueryState.OPEN, QueryState.CLOSED, QueryState.DISPUTED, QueryState.SET_ASIDE, QueryState.WITHDRAWN)
+ASKED = (QueryState.OPEN, *ANSWERED, QueryState.SET_ASIDE, QueryState.WITHDRAWN)
 # What managers and annotators say to each other, beside what they report.
 TALK = (ReportKind.COMMENT, ReportKind.RETURNED, ReportKind.REPLY)
 # What whoever they are for did in the end; reports are settled.

@@ -31,7 +31,7 @@ LARGEST_ID = 2**63 - 1
 class QuestionsIn(Schema):
     """Which questions; what is absent narrows nothing. People, classes and tags go by their names."""
 
-    state: Literal["", "open", "closed", "disputed", "withdrawn", "set_aside"] = ""
+    state: Literal["", "open", "closed", "disputed", "in_review", "withdrawn", "set_aside"] = ""
     choice: str = Field("", description="An answer that somebody gave.")
     annotator: str = Field("", description="Somebody who answered.")
     agreement: Literal["", "all", "divided"] = ""

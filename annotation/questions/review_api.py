@@ -49,6 +49,7 @@ class ReviewOut(Schema):
     guess: str | None
     votes: list[VotesOut]
     is_disputed: bool
+    is_drawn: bool = Field(description="A coin drew it: what its answers agree on counts once it is decided.")
     agreed: list[int] | None = Field(
         description="Positions of what the answers agree on: sent as the choice, they are accepted; null without a "
         "majority."
@@ -117,6 +118,7 @@ def claim_review(request: HttpRequest, slug: str) -> Any:
         "guess": None if query.guess is None else str(project.classes[query.guess]),
         "votes": [{"answer": name, "people": people} for name, people in quality.counted_votes(query)],
         "is_disputed": query.state == QueryState.DISPUTED,
+        "is_drawn": query.state == QueryState.IN_REVIEW,
         "agreed": None if agreed is None else list(answers.places_in(project, agreed)),
     }
 

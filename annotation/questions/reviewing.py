@@ -1,21 +1,23 @@
 """What waits for review, who may review it, and how far that is.
 
-A question waits while its answers have no majority, or as the project says while they are not all alike, or always; and
-until a training uses what was agreed on. One that was sent back waits for its annotators first.
+A question waits while its answers have no majority, or where a coin drew it, or as the project says while they are not
+all alike, or always; the last two until a training uses what was agreed on. One that was sent back waits for its
+annotators first.
 """
 
 from dataclasses import dataclass
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
-from django.db.models import Case, Exists, F, IntegerField, Max, OuterRef, Q, QuerySet, Subquery, Value, When
+from django.db.models import Case, Count, Exists, F, IntegerField, Max, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.db.models.functions import Now
 
 from annotation import selectors
 from annotation.choices.answers_unit import randomizes
 from annotation.choices.quality_checks import QualityChecks
+from annotation.intervals import wilson_interval
 from annotation.models import Consensus, Label, Membership, Project, Query, QueryState, Report, ReportKind, Role
 from annotation.models.reviews import Review, ReviewState
-from annotation.questions.answers import counted
+from annotation.questions.answers import agreed_on, counted
 
 Person = AbstractBaseUser | AnonymousUser
 REVIEWERS = (Role.MANAGER, Role.REVIEWER)
@@ -30,7 +32,7 @@ def waiting_for_review(project: Project) -> QuerySet[Query]:
 def _undecided(project: Project) -> QuerySet[Query]:
     if randomizes(project.settings):
         return Query.objects.none()
-    wanted = Q(state=QueryState.DISPUTED)
+    wanted = Q(state__in=(QueryState.DISPUTED, QueryState.IN_REVIEW))
     reviewed = QualityChecks.of(project.settings).reviewed
     if reviewed != "disputed":
         free = Q(consensus__pk__gt=project.labels_used_through, consensus__settled_by=None)
@@ -44,7 +46,7 @@ def _returned() -> QuerySet[Report]:
 
 
 def queue_of(project: Project, person: Person) -> QuerySet[Query]:
-    """Return what a person may review, disputed questions first and what they skipped last.
+    """Return what a person may review, disputed questions first, then drawn ones, and what they skipped last.
 
     A reviewer never meets what they answered themselves. Managers decide about everything in their project; to them
     what was sent back comes after all the rest, for nobody may look at it again.
@@ -57,7 +59,8 @@ def queue_of(project: Project, person: Person) -> QuerySet[Query]:
         )
     own = Review.objects.filter(query=OuterRef("pk"), reviewer=person.pk, state=ReviewState.SKIPPED).order_by()
     skipped = own.values("query").annotate(last=Max("finished_at")).values("last")
-    disputed = Case(When(state=QueryState.DISPUTED, then=Value(0)), default=Value(1), output_field=IntegerField())
+    waits = (When(state=QueryState.DISPUTED, then=Value(0)), When(state=QueryState.IN_REVIEW, then=Value(1)))
+    disputed = Case(*waits, default=Value(2), output_field=IntegerField())
     return waiting.annotate(skipped_at=Subquery(skipped), returned=Exists(_returned())).order_by(
         "returned", F("skipped_at").asc(nulls_first=True), disputed, "priority", "pk"
     )
@@ -65,6 +68,12 @@ def queue_of(project: Project, person: Person) -> QuerySet[Query]:
 
 def agreed_choice(query: Query) -> int | None:
     """Return what the answers of a question agree on; None where they have no majority."""
+    if query.state == QueryState.IN_REVIEW:
+        given = Label.objects.filter(query=query, superseded_at=None, choice__isnull=False)
+        agreement = agreed_on(
+            query.project, [choice for choice in given.values_list("choice", flat=True) if choice is not None]
+        )
+        return None if agreement is None else counted(query.project, agreement.choice)
     found = Consensus.objects.filter(query=query).values_list("choice", flat=True).first()
     return None if found is None else counted(query.project, found)
 
@@ -97,3 +106,29 @@ def progress_of(project: Project) -> ReviewProgress:
     """Count what was decided by somebody and what waits for it."""
     decided = Consensus.objects.filter(project=project, settled_by__isnull=False)
     return ReviewProgress(decided.count(), waiting_for_review(project).count())
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnReviews:
+    """What came of the questions that a coin drew: how many wait, were decided, and got another answer by that."""
+
+    waiting: int
+    decided: int
+    changed: int
+
+    @property
+    def interval(self) -> str:
+        """The 95 % interval of the share of agreed answers that a reviewer would change, in percent."""
+        low, high = wilson_interval(self.changed, self.decided)
+        return f"{100 * low:.0f}-{100 * high:.0f} %"
+
+
+def drawn_reviews(project: Project) -> DrawnReviews | None:
+    """Count what came of drawn questions whose answers agreed; None where none was drawn and none is to be."""
+    drawn = Query.objects.filter(project=project, drawn_for_review=True)
+    if not project.review_share and not drawn.exists():
+        return None
+    found = Consensus.objects.filter(query__in=drawn, changed__isnull=False).aggregate(
+        decided=Count("pk"), changed=Count("pk", filter=Q(changed=True))
+    )
+    return DrawnReviews(waiting=drawn.filter(state=QueryState.IN_REVIEW).count(), **found)

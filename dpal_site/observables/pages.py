@@ -276,7 +276,7 @@ QUESTIONS = (
     Shown(
         "annotation/review.html annotation/_listed_image.html",
         "query query.pk url number question question.fields.items question.fields question.image_url question.text"
-        " name value votes n agreed accepted is_disputed guess",
+        " name value votes n agreed accepted is_disputed is_drawn guess",
         REVIEWERS,
         Basis.INSIDE,
         "the record, and how many gave which answer to it, without their names: whoever reviews is inside, and in front"

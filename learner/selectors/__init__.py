@@ -48,8 +48,8 @@ CHANNEL = r"[a-z][a-z-]{1,29}"
 OFFERED = ("latest", "main")
 Person = AbstractBaseUser | AnonymousUser
 UNFINISHED = (WorkState.WAITING, WorkState.RUNNING)
-# Questions in these states have no agreed answer, unless one was emptied later.
-GIVEN_UP = (QueryState.DISPUTED, QueryState.SET_ASIDE, QueryState.WITHDRAWN)
+# Questions in these states have no agreed answer that counts, unless one was emptied later.
+GIVEN_UP = (QueryState.DISPUTED, QueryState.SET_ASIDE, QueryState.WITHDRAWN, QueryState.IN_REVIEW)
 # A round that keeps failing waits for a person instead of trying for ever.
 MAX_FAILED_ROUNDS = 3
 # Who may see a project's releases.

@@ -101,6 +101,17 @@ def test_a_disputed_question_is_decided_by_nobody_who_chose_nothing(page, live_s
     assert not Consensus.objects.exists()
 
 
+def test_a_drawn_question_says_why_it_is_shown(page, live_server, reviewer):
+    drawing = make_project(name="Voice queries", overlap=2, review_share=1.0)
+    add_members(drawing, reviewer, role=Role.REVIEWER)
+    answered(drawing, (1, 1))
+    enter(page, live_server, reviewer, drawing)
+    expect(page.get_by_text("Drawn by a coin: the answer counts once you have decided.")).to_be_visible(timeout=WAIT)
+    assert axe.violations(page) == []
+    press(page, "a", then="Nothing waits for review.")
+    assert Consensus.objects.get().changed is False
+
+
 @pytest.mark.one_in(5)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [(1280, 800), (390, 844), (320, 640)])

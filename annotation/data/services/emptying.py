@@ -98,7 +98,7 @@ def empty_questions(questions: QuerySet[Query], *, project: Project) -> int:
     held.filter(state=AssignmentState.LEASED).update(state=AssignmentState.EXPIRED, finished_at=Now())
     held.exclude(skip_reason="").update(skip_reason="")
     Label.objects.filter(**about, choice__isnull=False).update(choice=None)
-    Consensus.objects.filter(**about).update(choice=0, votes=0, agreeing=0, settled_by=None)
+    Consensus.objects.filter(**about).update(choice=0, votes=0, agreeing=0, settled_by=None, changed=None)
     Report.objects.filter(**about).delete()
     Opinion.objects.filter(**about).delete()
     Review.objects.filter(**about).delete()

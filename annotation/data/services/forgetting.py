@@ -28,7 +28,7 @@ from annotation.models import (
 from annotation.models.forgetting import Forgetting
 from annotation.work.services import jobs
 
-WAITING = (QueryState.OPEN, QueryState.DISPUTED, QueryState.SET_ASIDE)
+WAITING = (QueryState.OPEN, QueryState.DISPUTED, QueryState.SET_ASIDE, QueryState.IN_REVIEW)
 
 
 @dataclass(frozen=True, slots=True)

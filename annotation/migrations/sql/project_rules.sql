@@ -55,6 +55,9 @@ CREATE FUNCTION annotation_broken_rules(settings jsonb) RETURNS SETOF text LANGU
         ('crowd_fixed_overlap', NOT crowd OR settings ->> 'overlap_limit' IS NULL),
         -- What a crowd or a coin agreed on is corrected by nobody.
         ('crowd_keeps_answers', NOT crowd OR coalesce(settings ->> 'reviewed', 'disputed') = 'disputed'),
+        -- When a question is reviewed must move nothing that is secret, and nothing that is charged by its place in time.
+        ('review_share_proven', coalesce((settings ->> 'review_share')::float8, 0) = 0
+            OR NOT crowd AND secret IS NOT TRUE AND settings ->> 'arrival' IS DISTINCT FROM 'stream'),
         ('quiet_hours', CASE num_nulls(settings ->> 'quiet_from', settings ->> 'quiet_until')
             WHEN 2 THEN true
             WHEN 0 THEN (settings ->> 'quiet_from')::time <> (settings ->> 'quiet_until')::time END),

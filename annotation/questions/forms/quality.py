@@ -6,7 +6,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from annotation.choices.choice_fields import named_field
-from annotation.choices.quality_checks import QualityChecks
+from annotation.choices.quality_checks import QualityChecks, no_share_in_front_of
 from annotation.choices.question_plan import QuestionPlan
 from annotation.models import Dataset, DatasetRole, DatasetState, Oracle, Project
 from annotation.models.quality import Aggregation
@@ -40,6 +40,16 @@ class QualityForm(forms.Form):
     aggregation = named_field(QualityChecks, "aggregation")
     reviewed = named_field(QualityChecks, "reviewed")
 
+    review_share = forms.IntegerField(
+        min_value=0,
+        max_value=100,
+        label=_("Percent of agreed questions that a reviewer decides first"),
+        help_text=_(
+            "A coin draws them when they are opened, whatever is answered. Each counts once a reviewer has decided it. "
+            "0 draws none."
+        ),
+    )
+
     def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
         kwargs.setdefault("initial", {name: _shown(getattr(project, name)) for name in self.base_fields})
         super().__init__(*args, **kwargs)
@@ -54,6 +64,9 @@ class QualityForm(forms.Form):
             # Nor are a crowd's answers corrected where they agree.
             del self.fields["reviewed"]
 
+        if no_share_in_front_of(project.settings):
+            del self.fields["review_share"]
+
     def clean(self) -> dict[str, Any]:
         """Refuse a pause that comes before the warning."""
         warn, pause = self.cleaned_data.get("gold_warn_below"), self.cleaned_data.get("gold_pause_below")
@@ -63,9 +76,10 @@ class QualityForm(forms.Form):
 
     def values(self) -> dict[str, Any]:
         """Return the fields as the project stores them."""
-        shares = ("gold_share", "gold_warn_below", "gold_pause_below")
+        shares = ("gold_share", "gold_warn_below", "gold_pause_below", "review_share")
         given = self.cleaned_data
-        return given | {name: None if given[name] is None else given[name] / PERCENT for name in shares}
+        asked = [name for name in shares if name in given]
+        return given | {name: None if given[name] is None else given[name] / PERCENT for name in asked}
 
 
 def _shown(value: Any) -> Any:

@@ -23,6 +23,7 @@ from annotation.models import (
     Report,
     ReportKind,
 )
+from annotation.models.questions import ANSWERED
 from annotation.questions.answers import agreed_on, refuse_no_answer
 from annotation.questions.services import gold, labels, review
 from annotation.questions.services.reports import MAX_COMMENT_LENGTH
@@ -55,7 +56,7 @@ def correct_answer(*, project: Project, user: AbstractBaseUser, query_id: int, c
         )
         if query.state == QueryState.GOLD:
             gold.judge_member(project=project, user_id=own.annotator_id)
-        elif query.state in (QueryState.CLOSED, QueryState.DISPUTED):
+        elif query.state in ANSWERED:
             _agree_anew(project, query)
     return label
 

@@ -32,6 +32,7 @@ QUALITY_FIELDS = {
     "overlap_limit",
     "aggregation",
     "reviewed",
+    "review_share",
 }
 
 

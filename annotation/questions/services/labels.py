@@ -71,7 +71,7 @@ SOMEBODY_WAITS = """
             ) unused) + (
             SELECT count(*) FROM (
                 SELECT 1 FROM annotation_query
-                WHERE project_id = %(project)s AND state IN ('disputed', 'set_aside', 'withdrawn')
+                WHERE project_id = %(project)s AND state IN ('disputed', 'set_aside', 'withdrawn', 'in_review')
                 LIMIT %(enough)s::integer
             ) given_up))"""
 
@@ -91,9 +91,9 @@ FROM given JOIN annotation_project project ON project.id = %(project)s
 CLOSE = f"""
 WITH stored AS (
     INSERT INTO annotation_consensus (project_id, query_id, choice, votes, agreeing, created_at)
-    SELECT %(project)s, %(query)s, %(choice)s, %(votes)s, %(agreeing)s, now() WHERE %(agreed)s
+    SELECT %(project)s, %(query)s, %(choice)s, %(votes)s, %(agreeing)s, now() WHERE %(state)s = 'closed'
 ), closed AS (
-    UPDATE annotation_query SET state = CASE WHEN %(agreed)s THEN 'closed' ELSE 'disputed' END WHERE id = %(query)s
+    UPDATE annotation_query SET state = %(state)s WHERE id = %(query)s
 )
 SELECT {SOMEBODY_WAITS}
 FROM annotation_project project WHERE project.id = %(project)s
@@ -109,7 +109,8 @@ def submit_label(*, assignment: Assignment, choice: int, key: UUID | None = None
     project = assignment.project
     access.refuse_if_closed(project)
     refuse_no_answer(project, choice)
-    if assignment.query.state == QueryState.OPEN and assignment.query.overlap == 1:
+    asked = assignment.query
+    if asked.state == QueryState.OPEN and asked.overlap == 1 and not asked.drawn_for_review:
         label = _answer(assignment, choice, key, only=True)
         if label is not None:
             return label
@@ -203,13 +204,20 @@ def current_answers(query: Query) -> Sequence[int]:
 
 
 def close_query(project: Project, query: Query, votes: Sequence[int]) -> None:
-    """Store what the answers agree on, or that they do not; call it with the question's row locked."""
+    """Store what the answers agree on, or that they do not; call it with the question's row locked.
+
+    Of a question that was drawn for a reviewer nothing is stored until one has decided. For what begins next it counts
+    like one without a majority, so that no time of a training depends on when that is, or on what is decided.
+    """
     agreement = agreed_on(project, votes)
+    state = QueryState.CLOSED if agreement else QueryState.DISPUTED
+    if agreement and query.drawn_for_review:
+        state = QueryState.IN_REVIEW
     values: dict[str, Any] = {
         "project": project.pk,
         "enough": project.labels_per_release,
         "query": query.pk,
-        "agreed": agreement is not None,
+        "state": state.value,
         "choice": agreement.choice if agreement else 0,
         "votes": len(votes),
         "agreeing": agreement.agreeing if agreement else 0,
@@ -254,7 +262,7 @@ def withdraw_questions(*, project: Project, round_number: int) -> None:
         project=project,
         round_number=round_number,
         # What was set aside, too: asked again later, it would be answered after its block was trained on.
-        state__in=(QueryState.OPEN, QueryState.DISPUTED, QueryState.SET_ASIDE),
+        state__in=(QueryState.OPEN, QueryState.DISPUTED, QueryState.SET_ASIDE, QueryState.IN_REVIEW),
     )
     withdrawn = [query.pk for query in left.select_for_update(no_key=True).order_by("pk").only("pk")]
     Query.objects.filter(pk__in=withdrawn).update(state=QueryState.WITHDRAWN, open_slots=0)

@@ -35,13 +35,16 @@ OPENED_AT_ONCE = 100_000
 # How far from the front somebody who may meet nobody new is looked for a question about whom they know already.
 KNOWN_WITHIN = 2000
 
+# What a reviewer sees first is drawn before anybody answers, by a coin that no record and no answer moves.
 # An empty slot is chosen like any other and asks nobody. The lock waits for whoever empties records at this moment.
 # Each record is looked up by its id: statistics taken while an upload came in say that there are none, and a join might
 # then go through all of them for each question.
 OPEN_RECORDS = """
-INSERT INTO annotation_query (project_id, record_id, state, round_number, priority, overlap, open_slots)
+INSERT INTO annotation_query
+    (project_id, record_id, state, round_number, priority, overlap, open_slots, drawn_for_review)
 SELECT %(project)s, record.id, CASE WHEN record.emptied THEN 'withdrawn' ELSE 'open' END, %(round)s,
-       %(base)s + asked.rank - 1, %(overlap)s, CASE WHEN record.emptied THEN 0 ELSE %(overlap)s END
+       %(base)s + asked.rank - 1, %(overlap)s, CASE WHEN record.emptied THEN 0 ELSE %(overlap)s END,
+       random() < %(review_share)s
 FROM unnest(%(ids)s::bigint[]) WITH ORDINALITY AS asked (id, rank)
 CROSS JOIN LATERAL (
     SELECT found.id, found.dataset_id, found.emptied FROM annotation_record found WHERE found.id = asked.id FOR SHARE
@@ -244,6 +247,7 @@ def open_queries(
         "project": project.pk,
         "round": round_number,
         "overlap": overlap or project.overlap,
+        "review_share": project.review_share,
     }
     opened = 0
     with transaction.atomic(), connection.cursor() as cursor:

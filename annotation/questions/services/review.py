@@ -11,7 +11,8 @@ from annotation import access
 from annotation.choices.answers_unit import randomizes
 from annotation.errors import InvalidConfiguration, UndoRefused
 from annotation.models import Consensus, Label, Oracle, Project, Query, QueryState
-from annotation.questions.answers import counted, refuse_no_answer
+from annotation.models.questions import ANSWERED
+from annotation.questions.answers import agreed_on, counted, refuse_no_answer
 from annotation.questions.services import gold
 from annotation.statement.label_budget import label_budget
 from annotation.work.services import jobs
@@ -38,6 +39,7 @@ def settle(*, project: Project, query_id: int, choice: int, person: User, keep_a
         query = lock_reviewed(project, query_id)
         Consensus.objects.filter(query=query).delete()
         votes = list(Label.objects.filter(query=query, superseded_at=None).values_list("choice", flat=True))
+        agreed = agreed_on(project, [vote for vote in votes if vote is not None])
         consensus = Consensus.objects.create(
             project=project,
             query=query,
@@ -45,6 +47,7 @@ def settle(*, project: Project, query_id: int, choice: int, person: User, keep_a
             votes=len(votes),
             agreeing=sum(vote is not None and counted(project, vote) == counted(project, choice) for vote in votes),
             settled_by=person,
+            changed=None if agreed is None else agreed.choice != counted(project, choice),
         )
         query.state = QueryState.CLOSED
         query.save(update_fields=["state"])
@@ -88,12 +91,12 @@ def set_aside_in_review(*, project: Project, query_id: int) -> Query:
 
 
 def lock_reviewed(project: Project, query_id: int) -> Query:
-    """Lock a question that somebody may decide: a disputed one, or one whose answers agree and no training has used."""
+    """Lock a question that somebody may decide: disputed, drawn, or agreed on and used by no training."""
     # Whoever starts a training locks this row first, too, so what is used cannot move under us.
     locked = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
     access.refuse_if_closed(locked)
     query = Query.objects.select_for_update(no_key=True).filter(pk=query_id, project=project).first()
-    if query is None or query.state not in (QueryState.DISPUTED, QueryState.CLOSED):
+    if query is None or query.state not in ANSWERED:
         raise InvalidConfiguration("This question is not disputed any more.")
     if query.state == QueryState.CLOSED:
         agreed = Consensus.objects.filter(query=query, settled_by=None).first()

@@ -178,7 +178,7 @@ def question(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
         "shown": shown,
         "image": shown and shown.image_url and _image_ahead(query),
         "events": events,
-        "disputed": query.state == QueryState.DISPUTED,
+        "disputed": query.state in (QueryState.DISPUTED, QueryState.IN_REVIEW),
         "tags": browsing.tags_of(query),
         "waits_for": query.assigned_to if query.state == QueryState.OPEN else None,
         "writes_nobody": conversations.conversation_refusal(project),

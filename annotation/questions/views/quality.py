@@ -20,7 +20,7 @@ from annotation.questions.answers import answer_name, label_type
 from annotation.questions.forms.quality import ChecksForm, QualityForm
 from annotation.questions.images import image_response
 from annotation.questions.machine_sheet import machine_sheet
-from annotation.questions.reviewing import waiting_for_review
+from annotation.questions.reviewing import drawn_reviews, waiting_for_review
 from annotation.questions.services import comparing, gold, labelling
 from annotation.questions.suggestion_effect import effect_of
 
@@ -46,6 +46,7 @@ def quality(request: HttpRequest, slug: str) -> HttpResponse:
         "coefficient": _(label_type(project).coefficient),
         "report": getattr(project, "quality_report", None),
         "waiting": waiting_for_review(project).count(),
+        "drawn": drawn_reviews(project),
         "effect": effect_of(project),
         "machine": machine_sheet(project),
     }

@@ -75,6 +75,7 @@ def _sheet(project: Project, query: Query, *, manages: bool) -> Mapping[str, Any
         "guess": None if query.guess is None else str(project.classes[query.guess]),
         "votes": quality.counted_votes(query),
         "is_disputed": query.state == QueryState.DISPUTED,
+        "is_drawn": query.state == QueryState.IN_REVIEW,
         "agreed": None if agreed is None else answer_name(project, agreed),
         "accepted": accepted,
         "form": SettleForm(project=project, may_keep=manages, initial=initial),

@@ -172,7 +172,7 @@ class Rest:
         self,
         slug: str,
         *,
-        state: Literal["", "open", "closed", "disputed", "withdrawn", "set_aside"] | None = None,
+        state: Literal["", "open", "closed", "disputed", "in_review", "withdrawn", "set_aside"] | None = None,
         choice: str | None = None,
         annotator: str | None = None,
         agreement: Literal["", "all", "divided"] | None = None,

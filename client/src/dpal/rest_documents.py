@@ -657,7 +657,7 @@ class ProjectOut(TypedDict):
     overlap: int
 
 
-QueryState = Literal["unasked", "open", "gold", "closed", "disputed", "withdrawn", "set_aside"]
+QueryState = Literal["unasked", "open", "gold", "closed", "disputed", "withdrawn", "set_aside", "in_review"]
 
 
 class QuestionRowOut(TypedDict):
@@ -679,7 +679,7 @@ class QuestionRowOut(TypedDict):
 
 
 class QuestionsIn(TypedDict):
-    state: NotRequired[Literal["", "open", "closed", "disputed", "withdrawn", "set_aside"]]
+    state: NotRequired[Literal["", "open", "closed", "disputed", "in_review", "withdrawn", "set_aside"]]
     choice: NotRequired[str]
     annotator: NotRequired[str]
     agreement: NotRequired[Literal["", "all", "divided"]]
@@ -736,6 +736,7 @@ class ReviewOut(TypedDict):
     guess: str | None
     votes: list[VotesOut]
     is_disputed: bool
+    is_drawn: bool
     agreed: list[int] | None
 
 

@@ -17,7 +17,9 @@ from annotation.models.reviews import Review, ReviewState
 from annotation.people.services import groups, invitations, members
 from annotation.questions import reviewing as selectors
 from annotation.questions.services import correcting, labelling, labels, queue, reviewing, setting_aside, undoing
+from learner.selectors import question_counts
 from tests.factories import add_members, make_annotators, make_project, make_user, open_records, write_settings
+from tests.streaming import open_stream
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -339,3 +341,103 @@ class TestUndo:
         Review.objects.update(finished_at=timezone.now() - timedelta(minutes=11))
         with pytest.raises(UndoRefused, match="no decision"):
             reviewing.undo_review(project=project, person=reviewer)
+
+
+class TestDrawn:
+    @pytest.fixture
+    def drawing(self, reviewer):
+        made = make_project(overlap=2, review_share=1.0)
+        add_members(made, reviewer, role=Role.REVIEWER)
+        return made
+
+    @pytest.fixture
+    def pair(self, drawing):
+        return make_annotators(drawing, 2)
+
+    def test_what_is_agreed_on_counts_once_a_reviewer_decided(self, drawing, pair, reviewer):
+        query = answered(drawing, pair, 1, 1)
+        assert query.state == QueryState.IN_REVIEW
+        assert not Consensus.objects.exists()
+        assert selectors.progress_of(drawing) == selectors.ReviewProgress(reviewed=0, waiting=1)
+        assert claimed(drawing, reviewer) == query.pk
+        assert selectors.agreed_choice(query) == 1
+        reviewing.settle_reviewed(project=drawing, person=reviewer, query_id=query.pk, choice=1)
+        counts = Consensus.objects.get(query=query)
+        assert (counts.choice, counts.settled_by, counts.votes, counts.agreeing) == (1, reviewer, 2, 2)
+        query.refresh_from_db()
+        assert query.state == QueryState.CLOSED
+
+    def test_one_answer_alone_waits_as_well(self, reviewer):
+        alone = make_project(overlap=1, review_share=1.0)
+        assert answered(alone, make_annotators(alone, 1), 2).state == QueryState.IN_REVIEW
+        assert not Consensus.objects.exists()
+
+    def test_changed_answers_are_counted(self, drawing, pair, reviewer):
+        kept, changed, waiting = (answered(drawing, pair, 1, 1) for _ in range(3))
+        disputed = answered(drawing, pair, 0, 1)
+        assert disputed.state == QueryState.DISPUTED
+        for query, choice in ((kept, 1), (changed, 2), (disputed, 0)):
+            reviewing.settle_reviewed(project=drawing, person=reviewer, query_id=query.pk, choice=choice)
+        said = dict(Consensus.objects.values_list("query", "changed"))
+        assert said == {kept.pk: False, changed.pk: True, disputed.pk: None}
+        found = selectors.drawn_reviews(drawing)
+        assert found == selectors.DrawnReviews(waiting=1, decided=2, changed=1)
+        assert found.interval == "9-91 %"
+        assert list(selectors.queue_of(drawing, reviewer)) == [waiting]
+
+    def test_what_is_taken_back_waits_again(self, drawing, pair, reviewer):
+        query = answered(drawing, pair, 1, 1)
+        reviewing.settle_reviewed(project=drawing, person=reviewer, query_id=query.pk, choice=2)
+        reviewing.undo_review(project=drawing, person=reviewer)
+        query.refresh_from_db()
+        assert query.state == QueryState.IN_REVIEW
+        assert not Consensus.objects.exists()
+        correcting.correct_answer(project=drawing, user=pair[0], query_id=query.pk, choice=0)
+        query.refresh_from_db()
+        assert query.state == QueryState.DISPUTED
+        correcting.correct_answer(project=drawing, user=pair[0], query_id=query.pk, choice=1)
+        undoing.undo_label(project=drawing, user=pair[1])
+        query.refresh_from_db()
+        assert (query.state, query.drawn_for_review) == (QueryState.OPEN, True)
+
+    def test_no_time_of_a_training_follows_from_a_review(self, project, people, drawing, pair, reviewer):
+        """Drawn or not, agreed or not, a question is done with its last answer, and a decision makes none more done."""
+        alike = [answered(project, people, 1, 1), answered(project, people, 0, 0)]
+        drawn = [answered(drawing, pair, 1, 1), answered(drawing, pair, 0, 1)]
+        assert [query.state for query in alike] == [QueryState.CLOSED] * 2
+        assert [query.state for query in drawn] == [QueryState.IN_REVIEW, QueryState.DISPUTED]
+        done = [(counts.done, counts.newly_done, counts.open) for counts in map(question_counts, (project, drawing))]
+        assert done == [(2, 2, 0)] * 2
+        reviewing.settle_reviewed(project=drawing, person=reviewer, query_id=drawn[0].pk, choice=1)
+        counts = question_counts(drawing)
+        assert (counts.done, counts.newly_done, counts.unused) == (2, 2, 1)
+
+    def test_a_coin_draws_before_anybody_answers(self):
+        """Of 400 at one half between 140 and 260: false alarms are rarer than one in a hundred million."""
+        half, none = make_project(review_share=0.5), make_project()
+        drawn = [query.drawn_for_review for query in open_records(half, 400)]
+        assert 140 < sum(drawn) < 260
+        assert not any(query.drawn_for_review for query in open_records(none, 400))
+        # A share that is set later is for what is opened later.
+        labelling.set_quality(project=half, review_share=0.0)
+        assert Query.objects.filter(project=half, drawn_for_review=True).count() == sum(drawn)
+        assert not any(query.drawn_for_review for query in open_records(half, 100, round_number=2))
+
+    def test_without_a_proof_it_is_refused(self):
+        crowd, stream = make_project(oracle="crowd"), open_stream(make_user(), "fraud-stream")
+        for refusing in (crowd, stream):
+            with pytest.raises(InvalidConfiguration):
+                labelling.set_quality(project=refusing, review_share=0.1)
+            broken = pytest.raises(IntegrityError, match="annotation_project_review_share_proven")
+            with broken, transaction.atomic():
+                write_settings(refusing, review_share=0.1)
+        secret = make_project(selection="secret_sample", selection_rate=0.1, review_share=0.0)
+        with pytest.raises(IntegrityError, match="annotation_project_review_share_proven"), transaction.atomic():
+            write_settings(secret, review_share=0.1)
+
+    def test_an_emptied_record_says_nothing_of_its_review(self, drawing, pair, reviewer):
+        query = answered(drawing, pair, 1, 1)
+        reviewing.settle_reviewed(project=drawing, person=reviewer, query_id=query.pk, choice=2)
+        with transaction.atomic():
+            emptying.empty_questions(Query.objects.filter(pk=query.pk), project=drawing)
+        assert set(Consensus.objects.values_list("changed", flat=True)) <= {None}

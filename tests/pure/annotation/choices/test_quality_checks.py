@@ -31,3 +31,23 @@ def test_what_is_no_share_is_refused(numbers):
 def test_it_costs_nothing_and_may_change():
     assert QualityChecks().event() is None
     assert not QualityChecks.stays
+
+
+@pytest.mark.parametrize(
+    ("settings", "rule"),
+    [
+        ({"oracle": "crowd"}, "its answers stand"),
+        ({"oracle": "trusted", "selection": "secret_sample"}, "the choice of questions is secret"),
+        (
+            {"oracle": "trusted", "arrival": "stream", "update_policy": "flsw_hidden"},
+            "the choice of questions is secret",
+        ),
+        ({"oracle": "trusted", "arrival": "stream", "update_policy": "immediate"}, "Not in a stream"),
+        ({"oracle": "trusted", "selection": "random", "arrival": "pool"}, ""),
+    ],
+)
+def test_a_drawn_share_is_refused_where_nothing_proves_it(settings, rule):
+    broken = QualityChecks(review_share=0.1).rules(settings)
+    assert broken.keys() == ({"review_share"} if rule else set())
+    assert rule in str(broken.get("review_share", ""))
+    assert not QualityChecks(review_share=0.0).rules(settings)

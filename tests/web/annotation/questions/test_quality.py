@@ -88,11 +88,13 @@ def test_settings_are_kept_in_shares(project, manager):
         "overlap_limit": 5,
         "aggregation": "dawid_skene",
         "reviewed": "differing",
+        "review_share": 20,
     }
     assert web(manager).post(address, sent).status_code == 302
     project.refresh_from_db()
     assert (project.gold_share, project.gold_warn_below, project.gold_pause_below) == (0.1, 0.8, 0.6)
     assert (project.overlap_limit, project.aggregation, project.reviewed) == (5, "dawid_skene", "differing")
+    assert project.review_share == 0.2
     refused = web(manager).post(address, sent | {"gold_pause_below": 90})
     assert refused.status_code == 422
     assert "gold_pause_below" in refused.context["form"].errors
