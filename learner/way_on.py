@@ -139,7 +139,7 @@ def _unread(project: Project, status: ProjectStatus, dataset: Dataset) -> WayOn 
     if job is None or job.state == WorkState.DONE or dataset.state == DatasetState.REFUSED:
         return None
     if job.state == WorkState.FAILED:
-        price = charges.upload_charge(project, dataset.role)
+        price = charges.upload_charge(project, dataset.role, dataset)
         if job.pk == dataset.job_id:
             told = say("Reading the upload was stopped. Start it anew.")
             return WayOn(status, Blocker.FAILED, told, (_anew("job", str(job.pk), price),))

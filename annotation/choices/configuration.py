@@ -14,6 +14,7 @@ GATE_SETTINGS = (
     "gate_delta",
     "gate_floor",
     "texts_per_contributor",
+    "gate_window",
     "normalizer",
     "privacy_unit",
 )

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Final
 
 from privacy.accounting.cost import Unit
 from privacy.accounting.event import Event
+from privacy.accounting.events_window import MOST_UPLOADS_TOGETHER, GateWindowEvent
 from privacy.choices import Choice, Kind, Sound, parameter
 from privacy.gate import KAnonymityGate, ThresholdGate
 from privacy.normalizers import Normalizer
@@ -15,6 +16,10 @@ from privacy.wording import gettext_noop as _
 
 BETWEEN: Final = _("Must lie between 0 and 1, got {got}.")
 MOST_TEXTS: Final = 100
+NOBODY_IN_ONE_UPLOAD: Final = _(
+    "A person may be in every upload, so counting several together is proved for one record alone; leave it empty, and "
+    "each upload pays by itself."
+)
 
 
 @dataclass(frozen=True)
@@ -52,13 +57,30 @@ class GateChoice(Choice):
         help=_("Texts that look alike afterwards count as one: a higher level lets more pass and says less."),
     )
 
+    gate_window: int | None = parameter(
+        None,
+        at_least=1,
+        at_most=MOST_UPLOADS_TOGETHER,
+        label=_("Gate: uploads counted together"),
+        help=_(
+            "Empty: each upload is counted and paid for by itself. Else: the newest so many are counted together, and "
+            "the first pays the gate so many times for all uploads. No record may stand in two of them."
+        ),
+    )
+
     @abstractmethod
     def gate(self, unit: Unit) -> KAnonymityGate | ThresholdGate:
         """Return the mechanism; `ValueError` where there is none with these numbers."""
 
     def event(self, *, unit: Unit, **circumstances: Any) -> Event:
-        """Return what one run is charged for."""
-        return gate_event(self.gate(unit), self.gate_epsilon)
+        """Return what the first run is charged for."""
+        once = gate_event(self.gate(unit), self.gate_epsilon)
+        return once if self.gate_window is None else GateWindowEvent.next_of(None, once, window=self.gate_window)
+
+    def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
+        """Refuse to count uploads together where people are protected."""
+        refused = self.gate_window is not None and settings["privacy_unit"] != "record"
+        return {"gate_window": NOBODY_IN_ONE_UPLOAD} if refused else {}
 
     def cap(self, unit: Unit) -> int | None:
         """Return how many texts of one person count, None where records are protected one by one."""
@@ -138,9 +160,9 @@ class NoisyGate(GateChoice):
 GATES: Final[Mapping[str, type[GateChoice]]] = {choice.name: choice for choice in (SampledGate, NoisyGate)}
 # What describes a gate of each kind beside what all have; a project keeps the settings of its own kind and no others.
 GATE_FIELDS: Final = {"k_anonymity": ("gate_k", "gate_sampling_rate"), "threshold": ("gate_delta", "gate_floor")}
+SHARED_GATE_FIELDS: Final = ("gate_epsilon", "texts_per_contributor", "gate_window")
 ALL_GATE_FIELDS: Final = (
-    "gate_epsilon",
-    "texts_per_contributor",
+    *SHARED_GATE_FIELDS,
     *GATE_FIELDS["k_anonymity"],
     *GATE_FIELDS["threshold"],
 )
@@ -148,8 +170,16 @@ ALL_GATE_FIELDS: Final = (
 
 def gate_from(settings: Mapping[str, Any]) -> KAnonymityGate | ThresholdGate:
     """Return the gate that the settings of a project describe; `ValueError` where they describe none."""
-    unit: Unit = "contributor" if settings["privacy_unit"] == "contributor" else "record"
-    return GATES[settings["gate_kind"]].of(settings).gate(unit)
+    return GATES[settings["gate_kind"]].of(settings).gate(_unit_of(settings))
+
+
+def first_event(settings: Mapping[str, Any]) -> Event:
+    """Return what the first upload through the gate of a project is charged; `ValueError` where there is no gate."""
+    return GATES[settings["gate_kind"]].of(settings).event(unit=_unit_of(settings))
+
+
+def _unit_of(settings: Mapping[str, Any]) -> Unit:
+    return "contributor" if settings["privacy_unit"] == "contributor" else "record"
 
 
 def gate_event(gate: KAnonymityGate | ThresholdGate, epsilon: float) -> Event:

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.choices.catalogue import CATALOGUE, KEYS, default_of
-from annotation.choices.gates import GATE_FIELDS
+from annotation.choices.gates import GATE_FIELDS, SHARED_GATE_FIELDS
 from annotation.choices.preset import Preset
 from annotation.choices.selection_rules import FIELD_DEFAULTS
 from annotation.choices.stream_rules import STREAM_FIELDS
@@ -38,8 +38,7 @@ OF_MANAGERS: Final = (Kind.CLASSES, Kind.LABELLING, Kind.BUDGET)
 # What a kind of project decides; name, question, classes, people, periods and limits stay as they are.
 DEPENDENT: Final = (
     "gate_kind",
-    "gate_epsilon",
-    "texts_per_contributor",
+    *SHARED_GATE_FIELDS,
     *(name for names in GATE_FIELDS.values() for name in names),
     "normalizer",
     "feature_dimension",
@@ -110,7 +109,7 @@ def settings_of_kind(project: Project, preset: Preset, unit: str) -> dict[str, A
     values = {name: preset.defaults.get(name, _where_unsaid(name)) for name in names}
     values |= {key: preset.defaults.get(key, Project.absent.get(key, "")) for key in KEYS}
     if preset.oracle == Oracle.CROWD:
-        kept = ("gate_epsilon", "texts_per_contributor", *GATE_FIELDS[values["gate_kind"]])
+        kept = (*SHARED_GATE_FIELDS, *GATE_FIELDS[values["gate_kind"]])
         values |= {name: None for names in GATE_FIELDS.values() for name in names if name not in kept}
     kind = project.data_kind if project.data_kind in preset.data_kinds else "text"
     if kind != project.data_kind:

@@ -5,7 +5,7 @@ from typing import Any
 
 from annotation.choices.answers_unit import answers_unit
 from annotation.choices.catalogue import CATALOGUE, chosen_of
-from annotation.choices.gates import GATES, gate_event, gate_from
+from annotation.choices.gates import GATES, first_event, gate_from
 from annotation.choices.preset import Preset
 from annotation.choices.selection_rules import (
     broken_estimator_rules,
@@ -238,7 +238,7 @@ def _unpayable_gate(settings: Mapping[str, Any]) -> dict[str, str]:
     """Refuse a gate that does not exist, or that the pool could not pay for even once."""
     try:
         gate = gate_from(settings)
-        cost = gate_event(gate, settings["gate_epsilon"]).cost()
+        cost = first_event(settings).cost()
     except ValueError as error:
         return {"gate_epsilon": say("No gate has these numbers: {reason}.", reason=error)}
     broken: dict[str, str] = {}
@@ -255,8 +255,8 @@ def _unpayable_gate(settings: Mapping[str, Any]) -> dict[str, str]:
             most=settings["pool_delta"],
         )
         return broken | {"gate_delta": rule}
-    cap = gate.texts_per_contributor or 1
-    enough = gate_minimum_k(settings["gate_epsilon"], settings["pool_delta"] / cap, gate.sampling_rate)
+    times = (gate.texts_per_contributor or 1) * (settings.get("gate_window") or 1)
+    enough = gate_minimum_k(settings["gate_epsilon"], settings["pool_delta"] / times, gate.sampling_rate)
     rule = say(
         "One upload through this gate costs delta {delta:.2g}, more than the pool's limit; k of {enough} or more fits, "
         "or a lower sampling rate.",

@@ -86,7 +86,7 @@ class DatasetOut(Schema):
     bad_row_count: int
     bad_rows: list[BadRowOut] = Field(alias="bad_row_report")
     charge: ChargeOut | None = Field(
-        None, description="What one way of this upload through the gate costs; it begins once the rows are read."
+        None, description="What the next way of this upload through the gate costs; it begins once the rows are read."
     )
     told_uploader: str = Field("", description="Why it was refused, where that is for who uploaded it alone.")
     told_uploader_as_code: SaidOut | None = None
@@ -95,7 +95,7 @@ class DatasetOut(Schema):
     @staticmethod
     def resolve_charge(dataset: Dataset) -> Cost | None:
         """Return the price of the gate, from the project's settings."""
-        return charges.upload_charge(dataset.project, dataset.role)
+        return charges.upload_charge(dataset.project, dataset.role, dataset)
 
     @staticmethod
     def resolve_told_uploader(dataset: Dataset, context: Any) -> str:

@@ -7,6 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.models.jobs import Job
 from annotation.models.projects import Project
+from privacy.accounting.cost import Cost
 from privacy.models.messages import MessageField, MessagesInField
 
 
@@ -69,6 +70,10 @@ class Dataset(models.Model):
         help_text=_("Of private examples that start the first model: what they pay from."),
     )
     created_at = models.DateTimeField(auto_now_add=True)
+
+    # What another run of its gate is charged, where a page asks for it.
+    again: Cost | None = None
+    again_agreed = ""
 
     class Meta:
         constraints = (

@@ -61,6 +61,7 @@ class Settings:
     gate_delta = Setting[float | None](None)
     gate_floor = Setting[int | None](None)
     texts_per_contributor = Setting[int | None](None)
+    gate_window = Setting[int | None](None)
     normalizer = Setting("")
 
     selection = Setting("")

@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 
 from annotation.amounts import delta_words, epsilon_words
 from annotation.choices.answers_unit import ANNOTATOR, answers_unit, randomizes
-from annotation.choices.gates import gate_event, gate_from
+from annotation.choices.gates import first_event
 from annotation.choices.preset import Preset
 from annotation.choices.selection_rules import opening_event
 from annotation.choices.stream_rules import ONLINE_ESTIMATORS, batch_stream_epsilon, online_event
@@ -68,10 +68,13 @@ def what_it_costs(step: str, settings: Mapping[str, Any] | None) -> str:
 
 def _cost_of_questions(settings: Mapping[str, Any]) -> str:
     if settings["oracle"] == Oracle.CROWD:
-        cost = gate_event(gate_from(settings), settings["gate_epsilon"]).cost()
-        return _(
+        cost = first_event(settings).cost()
+        said = _(
             "Each upload pays the gate ε %(epsilon)s, δ %(delta)s once; ranking and asking about what passed is free."
-        ) % {"epsilon": epsilon_words(cost.epsilon), "delta": delta_words(cost.delta)}
+        )
+        if settings.get("gate_window") is not None:
+            said = _("The first upload pays ε %(epsilon)s, δ %(delta)s for all; asking about what passed is free.")
+        return said % {"epsilon": epsilon_words(cost.epsilon), "delta": delta_words(cost.delta)}
     if settings.get("arrival") == Arrival.STREAM:
         return _cost_of_everything(settings)
     if settings["selection"] == Selection.SECRET_SAMPLE:

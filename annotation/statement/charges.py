@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping
 from typing import Final
 
-from annotation.choices.gates import gate_event, gate_from
-from annotation.models import DatasetRole, Oracle, Project
+from annotation.models import Dataset, DatasetRole, Oracle, Project
+from annotation.statement import gate_runs
 from privacy.accounting.cost import Cost
 
 AGREED: Final = "agreed"
@@ -24,16 +24,20 @@ PRICED: Final[Mapping[str, str]] = {
 }
 
 
-def gate_charge(project: Project) -> Cost:
-    """Return what one upload pays for its way through the gate of a crowd project."""
-    assert project.gate_epsilon is not None
-    return gate_event(gate_from(project.settings), project.gate_epsilon).cost()
+def gate_charge(project: Project, upload: Dataset | None = None) -> Cost:
+    """Return what an upload pays for its way through the gate of a crowd project: the next one, or the one named."""
+    return gate_runs.coming_run(project, upload).cost()
 
 
-def upload_charge(project: Project, role: str) -> Cost | None:
+def run_charge(project: Project) -> Cost:
+    """Return the price at which gates are compared: that of one run."""
+    return gate_runs.one_run(project).cost()
+
+
+def upload_charge(project: Project, role: str, upload: Dataset | None = None) -> Cost | None:
     """Return what reading an upload is followed by at once; None where nothing is charged for it."""
     charged = project.oracle == Oracle.CROWD and role == DatasetRole.POOL and project.gate_epsilon is not None
-    return gate_charge(project) if charged else None
+    return gate_charge(project, upload) if charged else None
 
 
 def token_of(cost: Cost) -> str:

@@ -338,7 +338,7 @@ def _price_of_job(job: Job, dataset: Dataset | None) -> Cost | None:
     """Return what starting a job anew has charged; None where that is nothing."""
     if dataset is None or job.kind not in ("gate", "import"):
         return None
-    return charges.upload_charge(dataset.project, dataset.role)
+    return charges.upload_charge(dataset.project, dataset.role, dataset)
 
 
 def _can_cancel(row: Job | Round | TrainingRun) -> bool:

@@ -34,9 +34,9 @@ Records = Annotated[
 class PlanOut(Schema):
     """What the accounts buy as they stand, if people answer all they are asked and agree.
 
-    `uploads` is how many the gate can take, null without one; `label_limit` how many answers may be paid, null without
-    a limit; `choosing`, `training` and `whole` are epsilons: of all choosing, of one training, and of a whole stream
-    where there is one.
+    `uploads` is how many the gate can take, null without one and where all share one price; `label_limit` how many
+    answers may be paid, null without a limit; `choosing`, `training` and `whole` are epsilons: of all choosing, of one
+    training, and of a whole stream where there is one.
     """
 
     records: int

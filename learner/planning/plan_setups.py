@@ -7,11 +7,12 @@ from typing import Any
 
 from django.utils.translation import gettext
 
-from annotation.choices.gates import gate_event, gate_from
+from annotation.choices.gates import gate_from
 from annotation.choices.selection_rules import opening_event
 from annotation.choices.stream_rules import ONLINE_ESTIMATORS, batch_stream_epsilon, online_event, selection_rates
 from annotation.gates.gate_plan import SYNTHETIC_RECORDS, SYNTHETIC_TEXTS, synthetic_log
 from annotation.models import Arrival, Oracle, Project, Selection, UpdatePolicy
+from annotation.statement import gate_runs
 from annotation.statement.label_budget import answers_limit
 from learner import selectors
 from learner.configuration.classes import learned_classes
@@ -33,6 +34,7 @@ from learner.pools import secret_selectors
 from learner.strategies.exponential_screen import NORM_BOUND as EXPONENTIAL_BOUND
 from privacy.accounting.cost import Cost
 from privacy.accounting.event import Event
+from privacy.accounting.events import GateWindowEvent
 from privacy.charges import adjacency_of
 from privacy.planning import passing
 from privacy.selectors import as_it_counts, guarantee
@@ -56,7 +58,7 @@ class Purchase:
     passed_of : int or None
         Records of the made-up log that the gate was tried on, where there is a gate.
     uploads : int or None
-        Uploads the gate can take, where there is one.
+        Uploads the gate can take, where there is one and they do not all share one price.
     releases, rounds, labels : int
         Trainings that can be paid, the rounds up to the last of them, and the labels of it.
     questions : int
@@ -143,7 +145,7 @@ def purchase_of(project: Project, records: int) -> Purchase:
     if project.oracle == Oracle.CROWD:
         gate = gate_from(project.settings)
         passed_of = SYNTHETIC_RECORDS
-        uploads = _times(Purse(project.pool_account), _gate_event(project))
+        uploads = _payable_uploads(project)
         records = records or round(passing(synthetic_log(), gate).texts)
     setup = setup_of(project, records)
     counts = setup.label_counts
@@ -311,9 +313,12 @@ def _times(purse: Purse, event: Event) -> int:
     return _covered(purse, [event] * MOST_COUNTED)
 
 
-def _gate_event(project: Project) -> Event:
-    assert project.gate_epsilon is not None
-    return gate_event(gate_from(project.settings), project.gate_epsilon)
+def _payable_uploads(project: Project) -> int | None:
+    """Return how many further uploads the gate takes; None where one price is for all of them."""
+    event, purse = gate_runs.coming_run(project), Purse(project.pool_account)
+    if isinstance(event, GateWindowEvent) and purse.covers(event):
+        return None
+    return _times(purse, event)
 
 
 def _choosing(project: Project, setup: Setup) -> float:

@@ -19,7 +19,7 @@ class PoolFile:
     Parameters
     ----------
     number : int
-        Its place among the files of the pool, from 0.
+        By which its content is found, however often it is rewritten.
     name : str
         Where it is stored.
     sha256 : str

@@ -20,7 +20,7 @@ from annotation.data.services import bad_rows, datasets, drafts, mappings
 from annotation.errors import InvalidUpload
 from annotation.gates import gate_plan
 from annotation.gates.services import gate
-from annotation.models import Arrival, Dataset, DatasetRole, Project
+from annotation.models import Arrival, Dataset, DatasetRole, Project, WorkState
 from annotation.people.identity import note_nothing, person_of
 from annotation.statement import charges
 from annotation.statement.label_budget import label_budget as budget_of_labels
@@ -85,10 +85,16 @@ def _uploads(project: Project) -> dict[str, Any]:
     uploads = list(selectors.uploads_of(project))
     nothing_passed = any(run.passed_count == 0 for upload in uploads for run in upload.gate_runs.all())
     charge = charges.upload_charge(project, DatasetRole.POOL)
+    run = charges.run_charge(project) if charge else None
+    for upload in uploads:
+        if upload.gate_job is not None and upload.gate_job.state == WorkState.FAILED:
+            upload.again = charges.upload_charge(project, upload.role, upload)
+            upload.again_agreed = charges.token_of(upload.again) if upload.again else ""
     return {
         "charge": charge,
         "agreed": charges.token_of(charge) if charge else "",
-        "gate_delta": max(charge.delta, gate_plan.SMALLEST_DELTA) if charge else 0,
+        "gate_epsilon": run.epsilon if run else 0,
+        "gate_delta": max(run.delta, gate_plan.SMALLEST_DELTA) if run else 0,
         "gates": gate_plan.gates_like(project.settings) if nothing_passed else None,
         "uploads": uploads,
         "running": any(_in_progress(upload) for upload in uploads),
@@ -110,7 +116,7 @@ def start_gate(request: HttpRequest, slug: str, dataset_id: int) -> HttpResponse
     """Send an upload through the gate again after an attempt that failed."""
     project = managed_project(request, slug)
     found = get_object_or_404(selectors.uploads_of(project), pk=dataset_id)
-    if not charges.is_agreed(request.POST, charges.upload_charge(project, found.role)):
+    if not charges.is_agreed(request.POST, charges.upload_charge(project, found.role, found)):
         messages.error(request, _("The price is another one than stood on the button. Nothing was charged."))
         note_nothing(request)
     elif gate.start_gate(dataset=found, owner=person_of(request)) is None:

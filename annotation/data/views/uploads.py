@@ -84,10 +84,12 @@ def _read_anew(request: HttpRequest, draft: UploadDraft, shape: FileShape, readi
 
 def _page(request: HttpRequest, draft: UploadDraft, form: MappingForm) -> HttpResponse:
     charge = charges.upload_charge(draft.project, draft.role)
+    run = charges.run_charge(draft.project) if charge else None
     context: dict[str, Any] = {
         "charge": charge,
         "gates": gate_plan.gates_like(draft.project.settings) if charge else None,
-        "gate_delta": max(charge.delta, gate_plan.SMALLEST_DELTA) if charge else 0,
+        "gate_epsilon": run.epsilon if run else 0,
+        "gate_delta": max(run.delta, gate_plan.SMALLEST_DELTA) if run else 0,
         "agreed": charges.token_of(charge) if charge else "",
         "project": draft.project,
         "draft": draft,

@@ -24,7 +24,7 @@ from privacy.wording import rules_together, say
 
 # What a page has time for; what is larger takes a job.
 SURVEYED_ROWS = 200_000
-KEPT_FIELDS = ("texts_per_contributor",)
+KEPT_FIELDS = ("texts_per_contributor", "gate_window")
 
 
 def gate_is_frozen(project: Project) -> bool:

@@ -21,15 +21,21 @@ def records(dataset: Dataset, tell: Tell, *, contributors: bool = True) -> Itera
     yield from (_columns if dataset.in_columns else _rows)(dataset, tell, contributors)
 
 
-def files_of(dataset: Dataset) -> list[PoolFile]:
-    """Return the files of a pool in the order of its rows."""
-    return [_file(part) for part in PoolPart.objects.filter(dataset=dataset).order_by("number")]
+def files_of(*uploads: Dataset) -> list[PoolFile]:
+    """Return the files of uploads, one upload after the other, in the order of their rows."""
+    files: list[PoolFile] = []
+    first = 0
+    for upload in uploads:
+        for part in PoolPart.objects.filter(dataset=upload).order_by("number"):
+            files.append(PoolFile(part.pk, part.file, part.sha256, first, part.row_count))
+            first += part.row_count
+    return files
 
 
-def current_content(dataset: Dataset, file: PoolFile) -> tuple[bytes, str]:
+def current_content(file: PoolFile) -> tuple[bytes, str]:
     """Return the bytes of a part as it stands now, and the digest they must have."""
     for _ in range(TRIES):
-        part = PoolPart.objects.get(dataset=dataset, number=file.number)
+        part = PoolPart.objects.get(pk=file.number)
         try:
             return content_of(part), part.sha256
         except FileNotFoundError:
@@ -44,13 +50,9 @@ def content_of(part: PoolPart) -> bytes:
     return content
 
 
-def _file(part: PoolPart) -> PoolFile:
-    return PoolFile(part.number, part.file, part.sha256, part.first_row, part.row_count)
-
-
 def _columns(dataset: Dataset, tell: Tell, contributors: bool) -> Iterator[pa.RecordBatch]:
     for file in files_of(dataset):
-        content, sha256 = current_content(dataset, file)
+        content, sha256 = current_content(file)
         read = file.first_row
         for batch in read_columns(content, sha256, contributors=contributors):
             read += batch.num_rows

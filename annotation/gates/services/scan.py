@@ -1,11 +1,11 @@
-"""An upload through the gate in one scan: an engine runs the kernel, and whichever does, counts are the same.
+"""Uploads through the gate in one scan: an engine runs the kernel, and whichever does, counts are the same.
 
 The key of an attempt's coins is drawn here, lives as long as the scan, and is stored nowhere. Noise is drawn once,
 here, over all counts in the order of their texts.
 """
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -35,7 +35,7 @@ def ready_engine(dataset: Dataset, lease: work.Lease) -> Iterator[GateEngine]:
     if settings.SPARK_MASTER and dataset.in_columns:
         engine = SparkEngine(settings.SPARK_MASTER, shared_store())
     else:
-        engine = ProcessEngine(partial(pool_rows.current_content, dataset))
+        engine = ProcessEngine(pool_rows.current_content)
     with engine.opened(lambda read: lease.check()):
         yield engine
 
@@ -49,26 +49,40 @@ def shared_store() -> Folder | Bucket:
     return Bucket(stored.bucket_name, stored.location, stored.endpoint_url, stored.region_name, style)
 
 
-def release(dataset: Dataset, gate: KAnonymityGate | ThresholdGate, lease: work.Lease, engine: GateEngine) -> pa.Table:
-    """Return what passes; which engine counts, and on how many machines, changes nothing of it."""
+def release(
+    uploads: Sequence[Dataset], gate: KAnonymityGate | ThresholdGate, lease: work.Lease, engine: GateEngine
+) -> pa.Table:
+    """Return what passes of uploads counted together; which engine counts, and on how many machines, is no matter."""
     key = secrets.token_bytes(KEY_BYTES)
+    rows = sum(upload.row_count for upload in uploads)
 
     def tell(read: int) -> None:
         lease.check()
-        lease.report(progress_done=read, progress_total=dataset.row_count, message=say("Reading the upload."))
+        lease.report(progress_done=read, progress_total=rows, message=say("Reading the upload."))
 
-    if not dataset.in_columns:
-        return gate.decide(gate.read(pool_rows.records(dataset, tell), key=key), key=key)
-    return gate.conclude(ordered(_counted(dataset, gate, key, tell, engine)))
+    if not all(upload.in_columns for upload in uploads):
+        return gate.decide(gate.read(_records(uploads, tell), key=key), key=key)
+    return gate.conclude(ordered(_counted(uploads, gate, key, tell, engine)))
+
+
+def _records(uploads: Sequence[Dataset], tell: Tell) -> Iterator[pa.RecordBatch]:
+    before = 0
+    for upload in uploads:
+        yield from pool_rows.records(upload, partial(_tell_after, tell, before))
+        before += upload.row_count
+
+
+def _tell_after(tell: Tell, before: int, read: int) -> None:
+    tell(before + read)
 
 
 def _counted(
-    dataset: Dataset, gate: KAnonymityGate | ThresholdGate, key: bytes, tell: Tell, engine: GateEngine
+    uploads: Sequence[Dataset], gate: KAnonymityGate | ThresholdGate, key: bytes, tell: Tell, engine: GateEngine
 ) -> list[pa.Table]:
     """Count once more where a file was rewritten meanwhile: under the same key the coins are the same."""
     for _ in range(pool_rows.TRIES - 1):
         try:
-            return engine.counted(gate, pool_rows.files_of(dataset), key=key, tell=tell)
+            return engine.counted(gate, pool_rows.files_of(*uploads), key=key, tell=tell)
         except FileNotFoundError:
             continue
-    return engine.counted(gate, pool_rows.files_of(dataset), key=key, tell=tell)
+    return engine.counted(gate, pool_rows.files_of(*uploads), key=key, tell=tell)

@@ -37,7 +37,7 @@ def plan(request: HttpRequest, slug: str) -> HttpResponse:
         raise Http404
     if request.method == "POST":
         return _take_over(request, project)
-    price = charges.gate_charge(project)
+    price = charges.run_charge(project)
     surveyed = list(_countable(project).order_by("pk"))
     delta = max(price.delta, gate_plan.SMALLEST_DELTA)
     start = {"epsilon": f"{price.epsilon:.6g}", "delta": f"{delta:.2g}", "source": ""}

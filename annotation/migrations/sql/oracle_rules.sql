@@ -77,5 +77,38 @@ CREATE TRIGGER annotation_gate_run_settled BEFORE UPDATE OR DELETE ON annotation
     FOR EACH ROW WHEN (OLD.state <> 'running')
     EXECUTE FUNCTION annotation_refuse('a gate run that committed or was lost never changes');
 
+-- A run is paid for as the project says, and an upload stands in a series of runs as one epoch: else its records were
+-- counted more often than was paid for.
+CREATE FUNCTION annotation_check_gate_run() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    chosen jsonb;
+    charged privacy_ledgerentry%ROWTYPE;
+    event jsonb;
+BEGIN
+    -- Runs of one project queue here; each then sees those before it.
+    SELECT annotation_settings(configuration_id) INTO chosen
+    FROM annotation_project WHERE id = NEW.project_id FOR NO KEY UPDATE;
+    SELECT * INTO charged FROM privacy_ledgerentry WHERE id = NEW.reservation_id;
+    event := charged.event_json;
+    IF (chosen ->> 'gate_window') IS DISTINCT FROM (event ->> 'window') THEN
+        RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = TG_NAME,
+            MESSAGE = 'what a run counts together is not what was paid for';
+    END IF;
+    IF event ->> 'kind' = 'gate_window' AND (
+        charged.subject <> 'dataset:' || NEW.dataset_id OR EXISTS (
+            SELECT FROM annotation_gaterun run JOIN privacy_ledgerentry paid ON paid.id = run.reservation_id
+            WHERE run.project_id = NEW.project_id
+                AND (paid.event_json::jsonb ->> 'epoch' = event ->> 'epoch') <> (run.dataset_id = NEW.dataset_id)
+        )
+    ) THEN
+        RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = TG_NAME,
+            MESSAGE = 'an upload is one epoch of a series of runs';
+    END IF;
+    RETURN NEW;
+END $$;
+
+CREATE TRIGGER annotation_gate_run_paid BEFORE INSERT ON annotation_gaterun
+    FOR EACH ROW EXECUTE FUNCTION annotation_check_gate_run();
+
 CREATE TRIGGER annotation_label_kept_whole BEFORE TRUNCATE ON annotation_label
     FOR EACH STATEMENT EXECUTE FUNCTION annotation_refuse('labels are superseded, never deleted');

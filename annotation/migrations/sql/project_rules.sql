@@ -14,6 +14,8 @@ CREATE FUNCTION annotation_broken_rules(settings jsonb) RETURNS SETOF text LANGU
                 AND num_nonnulls(settings ->> 'gate_delta', settings ->> 'gate_floor')
                     = CASE gate WHEN 'k_anonymity' THEN 0 WHEN 'threshold' THEN 2 END
             ELSE coalesce(gate, '') = '' AND settings ->> 'labels_account_id' IS NULL END),
+        -- A person may be in every upload: what is paid once for all of them protects a record.
+        ('uploads_together', NOT crowd OR settings ->> 'gate_window' IS NULL OR settings ->> 'privacy_unit' = 'record'),
         -- How many a secret block or a hidden window asks is secret, and stopping at a limit would tell.
         ('limit_tells_nothing',
             NOT secret OR num_nonnulls(settings ->> 'labels_limit', settings ->> 'money_limit') = 0),
@@ -93,5 +95,5 @@ END $$;
 
 -- Triggers fire in the order of their names: a choice without a proof is refused as such before.
 CREATE TRIGGER annotation_project_works_together
-    BEFORE INSERT OR UPDATE OF oracle, arrival, data_kind, classes, labels_account_id, configuration_id
+    BEFORE INSERT OR UPDATE OF oracle, arrival, privacy_unit, data_kind, classes, labels_account_id, configuration_id
     ON annotation_project FOR EACH ROW EXECUTE FUNCTION annotation_check_rules();

@@ -11,7 +11,7 @@ from annotation.choices.account_kind import DELTA_SHARE, broken_on, filter_of
 from annotation.choices.catalogue import default_of
 from annotation.choices.class_changes import growth_hindrance, only_grows
 from annotation.choices.configuration import frozen_settings
-from annotation.choices.gates import ALL_GATE_FIELDS, GATE_FIELDS
+from annotation.choices.gates import ALL_GATE_FIELDS, GATE_FIELDS, SHARED_GATE_FIELDS
 from annotation.choices.merged_classes import unmerged_classes
 from annotation.choices.presets import PRESETS, broken_rules
 from annotation.choices.refusals import refuse_broken
@@ -113,7 +113,7 @@ def _refuse_frozen(project: Project, wanted: Mapping[str, Any]) -> None:
 
 
 def _other_gate_fields(kind: str) -> set[str]:
-    return set(ALL_GATE_FIELDS) - {"gate_epsilon", "texts_per_contributor", *GATE_FIELDS[kind]}
+    return set(ALL_GATE_FIELDS) - {*SHARED_GATE_FIELDS, *GATE_FIELDS[kind]}
 
 
 def _limit_of_answers(project: Project) -> float | None:

@@ -3,6 +3,7 @@
 from tests.evidence.planting import Mutant
 
 GATE = "tests/pure/privacy/test_gate.py"
+RUNS = "tests/db/annotation/statement/test_gate_runs.py"
 
 GATES = [
     Mutant(
@@ -129,5 +130,12 @@ GATES = [
         "        position += len(texts)\n        # Sampling first",
         "        # Sampling first",
         (f"{GATE}::test_record_gate_equals_the_naive_one",),
+    ),
+    Mutant(
+        "an upload that enters a series of runs anew with every attempt",
+        "annotation/statement/gate_runs.py",
+        "epoch = None if earlier is None else _run(earlier).epoch",
+        "epoch = None",
+        (f"{RUNS}::test_a_killed_run_is_paid_for_and_repeated_as_its_epoch",),
     ),
 ]

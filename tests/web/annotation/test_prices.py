@@ -193,6 +193,36 @@ class TestUploads:
         assert taken.json()["charge"] == {"epsilon": price.epsilon, "delta": price.delta}
 
 
+class TestUploadsTogether:
+    @pytest.fixture
+    def running_on(self, owner):
+        return learning.open_crowd(
+            owner, privacy_unit="record", texts_per_contributor=None, gate_epsilon=0.5, gate_window=3
+        )
+
+    def test_the_first_upload_pays_for_all(self, web, running_on):
+        page = web.get(reverse("annotation:data", args=[running_on.slug]))
+        assert "Upload (a pool: ε 1.500)" in buttons(page)
+        learning.upload(running_on, [[text] for text in ["play jazz"] * 90], ["text"])
+        learning.work_off(running_on)
+        page = web.get(reverse("annotation:data", args=[running_on.slug]))
+        assert "Upload (a pool: ε 0.000)" in buttons(page)
+        statement = web.get(reverse("annotation:statement", args=[running_on.slug]))
+        assert "at most 3 uploads counted together; the first run paid for all of them" in statement.content.decode()
+
+    def test_a_run_that_failed_pays_once_more(self, web, running_on):
+        learning.upload(running_on, [[text] for text in ["play jazz"] * 90], ["text"])
+        learning.work_off(running_on)
+        end_jobs(WorkState.FAILED, kind="gate")
+        page = web.get(reverse("annotation:data", args=[running_on.slug]))
+        (price,) = [text for text in buttons(page) if text.startswith("Send it through the gate again")]
+        assert price.startswith("Send it through the gate again for ε 0.500")
+
+    def test_the_planner_knows_that_all_share_one_price(self, web, running_on):
+        plan = web.get(reverse("learner:plan", args=[running_on.slug])).content.decode()
+        assert "Uploads the gate can take" not in plan
+
+
 class TestAgain:
     def test_a_gate_that_failed(self, web, crowd):
         dataset = _gated(crowd, state=WorkState.FAILED)

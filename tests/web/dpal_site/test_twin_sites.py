@@ -104,20 +104,24 @@ def settle(project: Project, people: list[User], opinions: Mapping[int, tuple[in
     return told
 
 
-def crowd(eyes: Eyes, draws: Draws, opinion: tuple[int, ...], *, other_lines: int = 0) -> Site:
+def crowd(
+    eyes: Eyes, draws: Draws, opinion: tuple[int, ...], *, other_lines: int = 0, days: int = 1, **settings: Any
+) -> Site:
     """Show a crowd's project when its first questions are answered, one of them like that, and when it asked again.
 
-    So many lines of the log's first text are said to be its second text.
+    So many lines of the log's first text are said to be its second text; the log comes in so many uploads.
     """
     draws.begin(seed=SEED)
     with a_site():
         small = {"overlap": 3, "labels_per_release": 8, "round_size": 8, "maximum_releases": 2}
-        project = opened(learning.open_crowd(eyes.people["manager"], classes=THREE, **small), eyes)
+        project = opened(learning.open_crowd(eyes.people["manager"], classes=THREE, **small | settings), eyes)
         texts = learning.sentences(16)
         lines = [text for text in texts for _line in range(30)]
         lines[:other_lines] = [texts[1]] * other_lines
-        learning.upload(project, [[text, f"person {n}"] for n, text in enumerate(lines)], ["text", "contributor"])
-        learning.work_off(project)
+        rows = [[text, f"person {n}"] for n, text in enumerate(lines)]
+        for day in range(days):
+            learning.upload(project, rows[day::days], ["text", "contributor"])
+            learning.work_off(project)
         open_ones = Query.objects.filter(project=project, state="open").order_by("pk").values_list("pk", flat=True)
         people = [eyes.people[name] for name in ("annotator", "other", "third")]
         asked = settle(project, people, {open_ones[0]: opinion})
@@ -154,6 +158,16 @@ def telling(eyes: Eyes, project: Project) -> Sight:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(selectors, "asked_in", told)
         return eyes.look(project, "engineer", at="/rounds")
+
+
+def test_a_line_of_an_earlier_upload_shows_nowhere_where_uploads_are_counted_together(eyes: Eyes, draws: Draws) -> None:
+    """It is in two runs of the gate, and what these let out is as it might have been without it."""
+    together = {"days": 2, "privacy_unit": "record", "texts_per_contributor": None, "gate_window": 2}
+    here = crowd(eyes, draws, (0, 0, 1), **together)
+    there = crowd(eyes, draws, (0, 0, 1), other_lines=1, **together)
+    assert there.asked == here.asked
+    assert differing(here.early, there.early) == []
+    assert differing(here.late, there.late) == []
 
 
 @pytest.mark.slow

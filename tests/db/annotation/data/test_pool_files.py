@@ -248,7 +248,7 @@ def test_a_file_that_is_rewritten_meanwhile_is_read_as_it_is_now(monkeypatch):
     part = PoolPart.objects.get(number=0)
     with transaction.atomic():
         pool_files.empty_part(part, None)
-    content, sha256 = pool_rows.current_content(dataset, first)
+    content, sha256 = pool_rows.current_content(first)
     assert sha256 == PoolPart.objects.get(number=0).sha256 != first.sha256
     assert content == pool_rows.content_of(part)
 

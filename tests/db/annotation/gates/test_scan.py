@@ -142,7 +142,7 @@ def test_progress_ends_with_the_last_row(monkeypatch):
     told = []
     lease = SimpleNamespace(check=lambda: None, report=lambda **news: told.append(news["progress_done"]))
     with scan.ready_engine(dataset, lease) as engine:
-        scan.release(dataset, gate.gate_of(dataset.project), lease, engine)
+        scan.release([dataset], gate.gate_of(dataset.project), lease, engine)
     assert told == [300, 600, len(TEXTS)]
 
 

@@ -1,0 +1,169 @@
+"""Seven daily uploads through a gate that counts them together, beside one upload of the same seven days.
+
+Run: python -m benchmarks.gate_window [--people N ...] [--seeds 20] [--out docs/results/gate_window.md]
+
+The log is drawn (`dpal_site.demo.voice_log.draw_voice_log`): 5,000 requests that many people say, by a Zipf-Mandelbrot
+law, and a third of all lines one person's alone. Each line is a record of nobody, on a day at random. It is a
+simulation: seeded randomness and known texts.
+"""
+
+import argparse
+import math
+import platform
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from scipy.stats import t
+
+from dpal_site.demo.voice_log import draw_voice_log
+from privacy.accounting.events import Event, GateWindowEvent
+from privacy.accounting.gate_planning import best_gate
+from privacy.gate import KAnonymityGate, ThresholdGate
+from privacy.mechanisms.randomness import SimulationRandom
+
+DAYS, EPSILON, DELTA, FLOOR = 7, 1.0, 7.8e-6, 2
+SHARED = [f"request {number}" for number in range(5000)]
+PEOPLE = (10_000, 20_000)
+Gate = KAnonymityGate | ThresholdGate
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A way to bring seven days: which of them each run reads, through which gate, at what price in all."""
+
+    name: str
+    gate: Gate
+    runs: tuple[tuple[int, ...], ...]
+    epsilon: float
+
+
+@dataclass(slots=True)
+class Found:
+    """What passed, seed by seed: texts, the share of records that said one, and the share of the first way's texts."""
+
+    texts: list[float] = field(default_factory=list)
+    records: list[float] = field(default_factory=list)
+    recall: list[float] = field(default_factory=list)
+
+
+def threshold(epsilon: float, delta: float) -> Gate:
+    """Return the gate that projects have by default, for records."""
+    return ThresholdGate(epsilon, delta, floor=FLOOR)
+
+
+def sampled(epsilon: float, delta: float) -> Gate:
+    """Return the k-anonymity gate at this price that lets the rarest texts pass."""
+    best = best_gate(epsilon, delta)
+    return KAnonymityGate(best.k, best.sampling_rate)
+
+
+def priced(gate: Gate, epsilon: float) -> Event:
+    """Return the event of one run."""
+    return gate.event() if isinstance(gate, ThresholdGate) else gate.event(epsilon)
+
+
+def ways(make: Callable[[float, float], Gate]) -> list[Way]:
+    """Return the ways to be compared; what one upload finds at epsilon 1 is what recall is of."""
+    week = tuple(range(DAYS))
+    growing = tuple(week[: day + 1] for day in week)
+    once = make(EPSILON, DELTA)
+    found = [Way(name, once, (week,), EPSILON) for name in ("one upload of seven days", "the same, drawn anew")]
+    for name, share in (("the same gate a run", 1), ("the same price in all", DAYS)):
+        gate = make(EPSILON / share, DELTA / share)
+        event = GateWindowEvent.next_of(None, priced(gate, EPSILON / share), window=DAYS)
+        found.append(Way(f"seven days counted together, {name}", gate, growing, event.cost().epsilon))
+    found.append(
+        Way("one upload of seven days, at that price", make(EPSILON * DAYS, DELTA * DAYS), (week,), EPSILON * DAYS)
+    )
+    found.append(Way("each day by itself", once, tuple((day,) for day in week), EPSILON))
+    return found
+
+
+def passing(way: Way, days: Sequence[pa.RecordBatch], *, seed: int) -> set[str]:
+    """Return the texts that pass in any run."""
+    found: set[str] = set()
+    for number, run in enumerate(way.runs):
+        rng = SimulationRandom(seed + number)
+        batches = [days[day] for day in run]
+        if isinstance(way.gate, KAnonymityGate):
+            passed = way.gate.release(batches, key=rng.words(4).tobytes())
+        else:
+            passed = way.gate.release(batches, rng=rng)
+        found.update(passed.column("text").to_pylist())
+    return found
+
+
+def compare(every: Sequence[Way], *, people: int, seeds: int) -> dict[str, Found]:
+    """Return what passes each way."""
+    found = {way.name: Found() for way in every}
+    for seed in range(seeds):
+        rng = np.random.default_rng(seed)
+        texts = draw_voice_log(SHARED, contributors=people, rng=rng).texts
+        column, day_of = pa.array(texts, pa.large_string()), rng.integers(0, DAYS, size=len(texts))
+        days = [pa.RecordBatch.from_pydict({"text": column.filter(pa.array(day_of == day))}) for day in range(DAYS)]
+        said, whole = Counter(texts), set[str]()
+        for place, way in enumerate(every):
+            passed = passing(way, days, seed=(seed * len(every) + place) * DAYS)
+            whole = whole or passed
+            row = found[way.name]
+            row.texts.append(len(passed))
+            row.records.append(sum(said[text] for text in passed) / len(texts))
+            row.recall.append(len(passed & whole) / len(whole) if whole else math.nan)
+    return found
+
+
+def interval(values: Sequence[float], digits: int) -> str:
+    """Return a mean with half its 95 % interval over the seeds."""
+    known = np.array(values)[~np.isnan(values)]
+    if len(known) < 2:
+        return "-"
+    half = float(t.ppf(0.975, len(known) - 1) * known.std(ddof=1) / math.sqrt(len(known)))
+    return f"{known.mean():.{digits}f} ± {half:.{digits}f}"
+
+
+def report(tables: Mapping[str, tuple[Sequence[Way], dict[str, Found]]], *, seeds: int) -> str:
+    """Return the page's figures."""
+    made = f"`python -m benchmarks.gate_window --seeds {seeds}` on {datetime.now(UTC):%Y-%m-%d}"
+    lines = [
+        "# A gate that runs on: seven days counted together",
+        "",
+        f"Made by {made}, Python {platform.python_version()},",
+        f"numpy {np.__version__}: means over {seeds} seeds with 95 % intervals.",
+        "The log is drawn: 5,000 requests that many people say, by a Zipf-Mandelbrot law, and a third of all lines",
+        "one person's alone. Each line is a record, on a day at random. Simulation: nothing here has a guarantee.",
+        "ε is what one record is charged for all seven days; recall is of the texts of the first line.",
+    ]
+    for title, (every, found) in tables.items():
+        lines += ["", f"## {title}", "", "| way | ε | texts | % of records | recall, % |", "|---|---:|---:|---:|---:|"]
+        for way in every:
+            row = found[way.name]
+            shares = [interval([100 * value for value in values], 1) for values in (row.records, row.recall)]
+            lines.append(f"| {way.name} | {way.epsilon:.3g} | {interval(row.texts, 1)} | {' | '.join(shares)} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Draw the logs, send each through every way, print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--people", type=int, nargs="*", default=PEOPLE)
+    parser.add_argument("--out", type=Path)
+    arguments = parser.parse_args()
+    tables = {}
+    for people in arguments.people:
+        for name, make in (("noisy threshold", threshold), ("k-anonymity", sampled)):
+            every = ways(make)
+            tables[f"{people:,} people, {name}"] = every, compare(every, people=people, seeds=arguments.seeds)
+    page = report(tables, seeds=arguments.seeds)
+    print(page)
+    if arguments.out:
+        arguments.out.write_text(page)
+
+
+if __name__ == "__main__":
+    main()
