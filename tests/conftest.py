@@ -415,3 +415,13 @@ def page(browser: "Browser", page_faults: list[str]) -> "Iterator[Page]":
         opened.on("console", hear)
         yield opened
     assert not page_faults
+
+
+@pytest.fixture
+def own_storage(settings, tmp_path) -> Path:
+    """Keep the site's files in a folder of the test's own, and return it."""
+    folder: Path = tmp_path / "storage"
+    folder.mkdir()
+    backend = {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": str(folder)}}
+    settings.STORAGES = settings.STORAGES | {"default": backend}
+    return folder

@@ -214,11 +214,8 @@ def test_a_table_shows_every_declared_field_on_a_phone(enter):
     assert page.evaluate("document.documentElement.scrollWidth") <= SIZES["dark"]["width"]
 
 
-def test_pictures_small_and_large_and_why_they_are_shown_are_clean(enter, live_server, settings, tmp_path):
-    settings.STORAGES = settings.STORAGES | {
-        "default": {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": tmp_path}}
-    }
-    np.save(tmp_path / "pixels.npy", np.arange(28 * 28, dtype=np.uint8).reshape(1, 28, 28))
+def test_pictures_small_and_large_and_why_they_are_shown_are_clean(enter, live_server, own_storage):
+    np.save(own_storage / "pixels.npy", np.arange(28 * 28, dtype=np.uint8).reshape(1, 28, 28))
     project = make_project(data_kind="image", image_height=28, image_width=28, classes=[str(n) for n in range(10)])
     records = make_records(project, rows=1, pixels="pixels.npy")
     queue.open_queries(project=project, round_number=1, record_ids=[record.pk for record in records])

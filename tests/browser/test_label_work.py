@@ -439,12 +439,9 @@ class TestGuidelines:
 
 
 @pytest.fixture
-def digits(settings, tmp_path):
+def digits(own_storage):
     """Open a project of two small pictures."""
-    settings.STORAGES = settings.STORAGES | {
-        "default": {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": tmp_path}}
-    }
-    np.save(tmp_path / "pixels.npy", np.arange(2 * 28 * 28, dtype=np.uint8).reshape(2, 28, 28))
+    np.save(own_storage / "pixels.npy", np.arange(2 * 28 * 28, dtype=np.uint8).reshape(2, 28, 28))
     project = make_project(data_kind="image", image_height=28, image_width=28)
     records = make_records(project, rows=2, pixels="pixels.npy")
     queue.open_queries(project=project, round_number=1, record_ids=[record.pk for record in records])

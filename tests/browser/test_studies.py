@@ -10,31 +10,22 @@ from django.urls import reverse
 from playwright.sync_api import expect
 
 from annotation.models.crowds import BonusSheet, CrowdStudy, CrowdVerdict
-from tests import learning
+from tests import learning, platform_fixtures
 from tests.axe import violations
-from tests.factories import make_user
 from tests.keyboard import Keyboard
-from tests.prolific_server import TOKEN, prolific_server
-from tests.studies import come, connect, open_study, publish, turn
+from tests.prolific_server import TOKEN
+from tests.studies import come, turn
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 KEEP = os.environ.get("DPAL_SCREENSHOTS", "")
 DESK, PHONE, SMALL = {"width": 1280, "height": 860}, {"width": 390, "height": 844}, {"width": 320, "height": 640}
-
-
-@pytest.fixture
-def server(settings):
-    with prolific_server(settings) as running:
-        yield running
-
-
-@pytest.fixture
-def manager():
-    return make_user("manager")
+server, manager = platform_fixtures.server, platform_fixtures.manager
+study, published = platform_fixtures.study, platform_fixtures.published
 
 
 @pytest.fixture
 def crowd(manager):
+    """Open the project as a manager does, since the walk goes over more of its pages than those of studies."""
     return learning.open_crowd(manager, price_per_label="0.10", money_limit="100.00", currency="GBP")
 
 
@@ -106,17 +97,15 @@ def test_a_study_by_keys_alone(page, live_server, server, crowd, manager):
 
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize(("size", "scheme"), [(DESK, "light"), (PHONE, "light"), (PHONE, "dark"), (SMALL, "dark")])
-def test_the_pages_are_sound(page, live_server, server, crowd, manager, size, scheme):
-    connect(crowd, manager)
-    study = publish(open_study(crowd, manager))
+def test_the_pages_are_sound(page, live_server, server, published, crowd, manager, size, scheme):
     for name in ("ann", "bob"):
-        come(server, study, name)
-    server.come(study.external_id, "gone", state="RETURNED")
-    turn(study)
-    study.bonus_sheets.create(created_by=manager, state="unclear", external_id="s", paying_at=study.created_at)
+        come(server, published, name)
+    server.come(published.external_id, "gone", state="RETURNED")
+    turn(published)
+    published.bonus_sheets.create(created_by=manager, state="unclear", external_id="s", paying_at=published.created_at)
     sign_in(page, live_server, manager, size, scheme)
     named = f"{size['width']}-{scheme}"
-    for name, arguments in (("studies", [crowd.slug]), ("study", [crowd.slug, study.pk])):
+    for name, arguments in (("studies", [crowd.slug]), ("study", [crowd.slug, published.pk])):
         page.goto(live_server.url + reverse(f"annotation:{name}", args=arguments))
         expect(page.get_by_role("heading", level=1)).to_be_visible()
         sound(page, f"{name}-{named}")

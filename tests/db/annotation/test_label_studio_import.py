@@ -102,10 +102,7 @@ FLAT = """[
 
 
 @pytest.fixture(autouse=True)
-def apart(tmp_path, settings, monkeypatch):
-    settings.STORAGES = settings.STORAGES | {
-        "default": {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": str(tmp_path)}}
-    }
+def apart(own_storage, monkeypatch):
     monkeypatch.setattr("celery.app.base.Celery.send_task", lambda app, name, *args, **kwargs: None)
 
 

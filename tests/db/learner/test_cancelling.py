@@ -15,17 +15,7 @@ from learner.trainings.services import training
 from tests import learning
 from tests.factories import make_user
 
-pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def own_storage(settings, tmp_path):
-    settings.STORAGES = settings.STORAGES | {
-        "default": {
-            "BACKEND": "django.core.files.storage.FileSystemStorage",
-            "OPTIONS": {"location": tmp_path / "storage"},
-        }
-    }
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_storage")]
 
 
 def kinds(project) -> list[str]:

@@ -30,7 +30,7 @@ from annotation.work.services import jobs, work
 from annotation.work.services.garbage_collection import collector_paused
 from tests.factories import make_project, make_user
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_storage")]
 
 
 @pytest.fixture(autouse=True)
@@ -68,13 +68,6 @@ def kept_files():
         folders += [f"{folder}/{name}" for name in inner]
         found += [f"{folder}/{name}" for name in files]
     return found
-
-
-@pytest.fixture(autouse=True)
-def empty_storage(tmp_path, settings):
-    settings.STORAGES = settings.STORAGES | {
-        "default": {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": str(tmp_path)}}
-    }
 
 
 # --- receiving

@@ -43,10 +43,7 @@ KEPT = [
 
 
 @pytest.fixture(autouse=True)
-def _apart(tmp_path, settings, monkeypatch):
-    settings.STORAGES = settings.STORAGES | {
-        "default": {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": str(tmp_path)}}
-    }
+def _apart(own_storage, monkeypatch):
     monkeypatch.setattr("celery.app.base.Celery.send_task", lambda app, name, *args, **kwargs: None)
 
 

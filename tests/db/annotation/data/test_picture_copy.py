@@ -27,10 +27,7 @@ GREEN_OF_RED, RED_OF_GREEN = (0, 100, 0), (196, 0, 0)
 
 
 @pytest.fixture(autouse=True)
-def _apart(tmp_path, settings, monkeypatch):
-    settings.STORAGES = settings.STORAGES | {
-        "default": {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": str(tmp_path)}}
-    }
+def _apart(own_storage, monkeypatch):
     monkeypatch.setattr("celery.app.base.Celery.send_task", lambda app, name, *args, **kwargs: None)
 
 

@@ -31,17 +31,11 @@ ZSTD = b"\x28\xb5\x2f\xfd"
 
 
 @pytest.fixture(autouse=True)
-def small_parts(monkeypatch, settings, tmp_path):
+def small_parts(monkeypatch, own_storage):
     """Have many files where one would do, in a storage of their own; nothing reaches the broker."""
     monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **options: None)
     monkeypatch.setattr("celery.canvas.Signature.apply_async", lambda *args, **options: None)
     monkeypatch.setattr(pool_files, "PART_ROWS", 10)
-    settings.STORAGES = settings.STORAGES | {
-        "default": {
-            "BACKEND": "django.core.files.storage.FileSystemStorage",
-            "OPTIONS": {"location": tmp_path / "storage"},
-        }
-    }
 
 
 def crowd(**settings):

@@ -18,12 +18,9 @@ ROWS = b"text,contributor\nwhat is the weather,a\nplay some jazz,b\n"
 
 
 @pytest.fixture(autouse=True)
-def apart(monkeypatch, settings, tmp_path):
+def apart(monkeypatch, settings, own_storage):
     monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **kwargs: None)
     settings.CLAMD_SECONDS = 30
-    settings.STORAGES = settings.STORAGES | {
-        "default": {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": str(tmp_path)}}
-    }
 
 
 def receive():

@@ -10,7 +10,7 @@ from annotation.data.services import uploads
 from annotation.errors import InvalidUpload, StorageFull
 from tests.factories import make_project, make_user, open_preset
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("own_storage")]
 NAME = f"{uploads.FOLDER}/1/a/upload.csv"
 
 
@@ -24,13 +24,6 @@ class BreaksOff(ContentFile):
     def chunks(self, chunk_size=None):
         yield b"text\n"
         raise OSError(self.number, "as the disk says it")
-
-
-@pytest.fixture(autouse=True)
-def storage(tmp_path, settings):
-    settings.STORAGES = settings.STORAGES | {
-        "default": {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": str(tmp_path)}}
-    }
 
 
 def kept():

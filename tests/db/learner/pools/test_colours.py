@@ -20,21 +20,11 @@ from learner.pools.services import features
 from tests import learning
 from tests.factories import make_user
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_storage")]
 # Of one brightness, as PNG and JPEG reckon it.
 HUES = {"tool": (196, 0, 0), "fruit": (0, 100, 0)}
 CLASSES = [*HUES]
 KINDS = (("png", "PNG", {}), ("jpg", "JPEG", {"quality": 95, "subsampling": 0}))
-
-
-@pytest.fixture(autouse=True)
-def own_storage(settings, tmp_path):
-    settings.STORAGES = settings.STORAGES | {
-        "default": {
-            "BACKEND": "django.core.files.storage.FileSystemStorage",
-            "OPTIONS": {"location": tmp_path / "storage"},
-        }
-    }
 
 
 def opened(**settings):

@@ -19,21 +19,11 @@ from privacy.services.counter import site_counter
 from tests import learning
 from tests.factories import make_user, write_settings
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_storage")]
 
 
 class Killed(BaseException):
     """Stands for `kill -9`: nothing that runs after it may tidy up."""
-
-
-@pytest.fixture(autouse=True)
-def own_storage(settings, tmp_path):
-    settings.STORAGES = settings.STORAGES | {
-        "default": {
-            "BACKEND": "django.core.files.storage.FileSystemStorage",
-            "OPTIONS": {"location": tmp_path / "storage"},
-        }
-    }
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from privacy.accounting.event import event_from_json
 from tests import learning
 from tests.factories import make_user, write_settings
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_storage")]
 CLASSES = ["fruit", "tool", "number"]
 OPTIONS = {
     "question_kind": "several",
@@ -39,16 +39,6 @@ OPTIONS = {
     "labels_per_release": 40,
     "selection_epsilon": None,
 }
-
-
-@pytest.fixture(autouse=True)
-def own_storage(settings, tmp_path):
-    settings.STORAGES = settings.STORAGES | {
-        "default": {
-            "BACKEND": "django.core.files.storage.FileSystemStorage",
-            "OPTIONS": {"location": tmp_path / "storage"},
-        }
-    }
 
 
 def truth_of(text):

@@ -23,7 +23,7 @@ from tests import learning
 from tests.factories import make_user
 from tests.owning import as_owner
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_storage")]
 
 
 class Killed(BaseException):
@@ -62,16 +62,6 @@ def release_folders() -> list[str]:
     """Return every folder of releases, hidden ones too."""
     root = Path(default_storage.path("releases"))
     return sorted(str(path.relative_to(root)) for path in root.glob("*/*"))
-
-
-@pytest.fixture(autouse=True)
-def own_storage(settings, tmp_path):
-    settings.STORAGES = settings.STORAGES | {
-        "default": {
-            "BACKEND": "django.core.files.storage.FileSystemStorage",
-            "OPTIONS": {"location": tmp_path / "storage"},
-        }
-    }
 
 
 def test_a_release_holds_what_was_paid_for(trusted):

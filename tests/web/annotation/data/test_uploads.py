@@ -32,11 +32,8 @@ TABLE = [{"name": "age", "low": 0, "high": 100}, {"name": "job", "categories": [
 
 
 @pytest.fixture(autouse=True)
-def apart(tmp_path, settings, monkeypatch):
+def apart(own_storage, monkeypatch):
     """Keep files where nobody else does, and hand nothing to a broker."""
-    settings.STORAGES = settings.STORAGES | {
-        "default": {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": str(tmp_path)}}
-    }
     monkeypatch.setattr("celery.app.base.Celery.send_task", lambda app, name, *args, **kwargs: None)
 
 

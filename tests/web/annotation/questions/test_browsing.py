@@ -132,11 +132,8 @@ class TestWhatManagersRead:
         assert "Send back" not in content
         assert found(client, project, text="rock") == [candidates[1].pk]
 
-    def test_an_image_is_for_who_is_asked_about_records(self, settings, tmp_path):
-        settings.STORAGES = settings.STORAGES | {
-            "default": {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": tmp_path}}
-        }
-        np.save(tmp_path / "pixels.npy", np.zeros((1, 4, 5), dtype=np.uint8))
+    def test_an_image_is_for_who_is_asked_about_records(self, own_storage):
+        np.save(own_storage / "pixels.npy", np.zeros((1, 4, 5), dtype=np.uint8))
         project = make_project(data_kind="image", image_height=4, image_width=5)
         (record,) = make_records(project, rows=1, pixels="pixels.npy")
         Picture.objects.create(record=record, width=60, height=40, content=b"as kept")

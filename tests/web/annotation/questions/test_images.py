@@ -26,11 +26,8 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def project(settings, tmp_path):
-    settings.STORAGES = settings.STORAGES | {
-        "default": {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": tmp_path}}
-    }
-    np.save(tmp_path / "pixels.npy", np.zeros((2, 4, 5), dtype=np.uint8))
+def project(own_storage):
+    np.save(own_storage / "pixels.npy", np.zeros((2, 4, 5), dtype=np.uint8))
     made = make_project(data_kind="image", image_height=4, image_width=5)
     records = make_records(made, rows=2, pixels="pixels.npy")
     Picture.objects.create(record=records[0], width=60, height=40, content=b"as kept")

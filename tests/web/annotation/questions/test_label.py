@@ -125,12 +125,9 @@ class TestWhatIsShown:
         assert "not given" in html
         assert "unseen" not in html
 
-    def test_an_image_comes_as_png_to_its_annotator_only(self, browser_of, settings, tmp_path):
-        settings.STORAGES = settings.STORAGES | {
-            "default": {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": tmp_path}}
-        }
+    def test_an_image_comes_as_png_to_its_annotator_only(self, browser_of, own_storage):
         pixels = np.arange(2 * 4 * 5, dtype=np.uint8).reshape(2, 4, 5)
-        np.save(tmp_path / "pixels.npy", pixels)
+        np.save(own_storage / "pixels.npy", pixels)
         project = make_project(data_kind="image", image_height=4, image_width=5)
         records = make_records(project, rows=2, pixels="pixels.npy")
         queue.open_queries(project=project, round_number=1, record_ids=[records[1].pk])
@@ -144,11 +141,8 @@ class TestWhatIsShown:
         assert browser_of(other).get(url("question_image")).status_code == 404
 
     @pytest.mark.parametrize("size", [(60, 40), (900, 600)])
-    def test_a_picture_comes_in_colour_to_its_annotator_only(self, browser_of, settings, tmp_path, size):
-        settings.STORAGES = settings.STORAGES | {
-            "default": {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": tmp_path}}
-        }
-        np.save(tmp_path / "pixels.npy", np.zeros((1, 4, 5), dtype=np.uint8))
+    def test_a_picture_comes_in_colour_to_its_annotator_only(self, browser_of, own_storage, size):
+        np.save(own_storage / "pixels.npy", np.zeros((1, 4, 5), dtype=np.uint8))
         project = make_project(data_kind="image", image_height=4, image_width=5)
         (record,) = make_records(project, rows=1, pixels="pixels.npy")
         noise = np.random.default_rng(2).integers(0, 256, (size[1], size[0], 3), dtype=np.uint8)

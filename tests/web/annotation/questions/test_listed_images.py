@@ -15,11 +15,8 @@ TEMPLATES = site.BASE_DIR.glob("*/templates/**/*.html")
 
 
 @pytest.fixture
-def project(settings, tmp_path):
-    settings.STORAGES = settings.STORAGES | {
-        "default": {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": tmp_path}}
-    }
-    np.save(tmp_path / "pixels.npy", np.zeros((1, 4, 5), dtype=np.uint8))
+def project(own_storage):
+    np.save(own_storage / "pixels.npy", np.zeros((1, 4, 5), dtype=np.uint8))
     made = make_project(data_kind="image", image_height=4, image_width=5, overlap=2)
     records = make_records(made, rows=1, pixels="pixels.npy")
     queue.open_queries(project=made, round_number=1, record_ids=[record.pk for record in records])
