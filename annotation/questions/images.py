@@ -4,8 +4,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 
 from annotation import selectors
-from annotation.data.services.pixels import shown_image
-from annotation.models import Assignment, Project, Record
+from annotation.data.services.pixels import ImageAhead, image_ahead, shown_image
+from annotation.models import Assignment, Project, Query, Record
 from annotation.people.identity import person_of
 from annotation.questions import browsing, reviewing
 from annotation.questions.report_selectors import may_read_questions
@@ -36,6 +36,13 @@ def reviewed_image(request: HttpRequest, project: Project, query_id: int | None)
     """Answer with the image of a question of a project that waits for the person's review."""
     waiting = reviewing.queue_of(project, person_of(request)).select_related("record__dataset")
     return image_response(get_object_or_404(waiting, pk=query_id).record)
+
+
+def size_ahead(query: Query) -> ImageAhead:
+    """Return how large the image of a question is, so that its page keeps a place for it."""
+    height, width = query.project.image_height or 0, query.project.image_width or 0
+    assert query.record is not None
+    return image_ahead(query.record, height=height, width=width, most_bytes=0)
 
 
 def image_response(record: Record | None) -> HttpResponse:

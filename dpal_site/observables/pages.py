@@ -161,7 +161,7 @@ QUESTIONS = (
     Shown(
         "annotation/_label_question.html annotation/_picture.html annotation/_listed_image.html",
         "answer question question.fields question.image_url question.text image_source url source image.width"
-        " image.height number",
+        " image.height number called",
         LABELLERS,
         Basis.PAID,
         "in a crowd project gate output; in a trusted one the record itself, which its annotators may see",
@@ -274,9 +274,10 @@ QUESTIONS = (
         "which answers became labels: in trusted projects alone, whose annotators are inside",
     ),
     Shown(
-        "annotation/review.html annotation/_listed_image.html",
+        "annotation/review.html annotation/_picture.html",
         "query query.pk url number question question.fields.items question.fields question.image_url question.text"
-        " name value votes n agreed accepted is_disputed is_drawn guess",
+        " name value votes n agreed accepted is_disputed is_drawn guess"
+        " image image.width image.height source called",
         REVIEWERS,
         Basis.INSIDE,
         "the record, and how many gave which answer to it, without their names: whoever reviews is inside, and in front"

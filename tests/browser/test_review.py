@@ -1,20 +1,28 @@
 """Reviewing by keys alone, on a desk and on a phone, in light and dark: axe finds nothing, nothing scrolls sideways."""
 
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
+from PIL import Image
 from playwright.sync_api import Page, expect
 
-from annotation.models import Consensus, Project, Query, QueryState, Report, Role
+from annotation.data.parsers.pictures import as_webp
+from annotation.models import Consensus, Picture, Project, Query, QueryState, Report, Role
 from annotation.models.reviews import Review, ReviewState
 from annotation.questions.services import guidelines, labels, queue
 from tests import axe
-from tests.factories import add_members, make_annotators, make_project, make_user, open_records
+from tests.factories import add_members, make_annotators, make_project, make_records, make_user, open_records
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 WAIT = 30_000
+KEEP = os.environ.get("DPAL_SCREENSHOTS", "")
 
 
 @pytest.fixture
@@ -50,6 +58,21 @@ def enter(page: Page, live_server, person: User, project: Project) -> None:
     page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_server.url}])
     page.goto(live_server.url + reverse("annotation:project", args=[project.slug]))
     expect(page.get_by_role("heading", name="Review", exact=True)).to_be_visible(timeout=WAIT)
+
+
+def keep(page: Page, name: str) -> None:
+    """Keep a picture of the page for who asks for it."""
+    if KEEP:
+        page.screenshot(path=Path(KEEP) / f"{name}.png", full_page=True)
+
+
+def until(page: Page, holds: Callable[[], bool]) -> None:
+    """Wait for what a page does by itself; no string may be evaluated there."""
+    for _try in range(100):
+        if holds():
+            return
+        page.wait_for_timeout(100)
+    raise AssertionError("it never came about")
 
 
 def press(page: Page, key: str, *, then: str) -> None:
@@ -99,6 +122,52 @@ def test_a_disputed_question_is_decided_by_nobody_who_chose_nothing(page, live_s
     page.keyboard.press("Enter")
     expect(page.get_by_label("Class")).to_be_focused(timeout=WAIT)
     assert not Consensus.objects.exists()
+
+
+@pytest.fixture
+def pictured(project, own_storage) -> Project:
+    """Open a project of two pictures, a small one in grey and a photograph, both answered alike by two people."""
+    np.save(own_storage / "pixels.npy", np.arange(2 * 28 * 28, dtype=np.uint8).reshape(2, 28, 28))
+    made = make_project(name="Digits", data_kind="image", image_height=28, image_width=28, overlap=2, reviewed="all")
+    records = make_records(made, rows=2, pixels="pixels.npy")
+    colours = np.linspace(0, 255, 1200, dtype=np.uint8)[None, :, None].repeat(900, axis=0).repeat(3, axis=2)
+    Picture.objects.create(record=records[1], width=1200, height=900, content=as_webp(Image.fromarray(colours)))
+    queue.open_queries(project=made, round_number=1, record_ids=[record.pk for record in records])
+    for person in make_annotators(made, 2):
+        for _ in records:
+            labels.submit_label(assignment=queue.claim_next(project=made, user=person), choice=1)
+    return made
+
+
+@pytest.mark.one_in(6)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [(1280, 800), (390, 844), (320, 640)])
+def test_a_picture_is_looked_at_closely(page, live_server, pictured, reviewer, size, scheme):
+    add_members(pictured, reviewer, role=Role.REVIEWER)
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    enter(page, live_server, reviewer, pictured)
+    for query in Query.objects.order_by("priority"):
+        image = page.get_by_role("img", name=f"The image of question {query.pk}", exact=True)
+        expect(image).to_be_visible(timeout=WAIT)
+        # However few pixels it has, it can be seen, and the way to accept it is on the same screen of a desk.
+        until(page, lambda image=image: image.evaluate("it => it.naturalWidth") > 0)
+        keep(page, f"review-{query.record.row_number}-{size[0]}-{scheme}")
+        width = image.bounding_box()["width"]
+        assert width >= 200
+        if size[0] == 1280:
+            assert page.get_by_role("button", name="Accept").bounding_box()["y"] < size[1]
+        assert axe.violations(page) == []
+        page.keyboard.press("z")
+        expect(page.locator("#question")).to_have_class("question picture enlarged")
+        assert image.bounding_box()["width"] > 2 * width
+        assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
+        assert axe.violations(page) == []
+        page.keyboard.press("Escape")
+        expect(page.locator("#question")).to_have_class("question picture")
+        page.keyboard.press("a")
+        expect(image).to_be_hidden(timeout=WAIT)
+    assert Consensus.objects.filter(settled_by=reviewer, choice=1).count() == 2
 
 
 def test_a_drawn_question_says_why_it_is_shown(page, live_server, reviewer):

@@ -15,13 +15,12 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
 from annotation.access import managed_project
-from annotation.data.services.pixels import ImageAhead, image_ahead
-from annotation.models import Project, Query, QueryState
+from annotation.models import Project, QueryState
 from annotation.models.marks import SavedView, Tag
 from annotation.people.identity import note_nothing, person_of
 from annotation.questions import browsing, conversations
 from annotation.questions.forms.browsing import ChosenForm, QuestionFilter, ReplyForm, ViewForm
-from annotation.questions.images import readable_image
+from annotation.questions.images import readable_image, size_ahead
 from annotation.questions.report_selectors import may_read_questions
 from annotation.questions.services import assigning, conversing, saved_views
 from annotation.questions.services.changing import Change, change_chosen
@@ -176,7 +175,7 @@ def question(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
         "project": project,
         "query": query,
         "shown": shown,
-        "image": shown and shown.image_url and _image_ahead(query),
+        "image": shown and shown.image_url and size_ahead(query),
         "events": events,
         "disputed": query.state in (QueryState.DISPUTED, QueryState.IN_REVIEW),
         "tags": browsing.tags_of(query),
@@ -214,12 +213,6 @@ def reply(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
 def asked_image(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
     """The image of a question, for a manager who may read what it shows."""
     return readable_image(request, managed_project(request, slug), query_id)
-
-
-def _image_ahead(query: Query) -> ImageAhead:
-    height, width = query.project.image_height or 0, query.project.image_width or 0
-    assert query.record is not None
-    return image_ahead(query.record, height=height, width=width, most_bytes=0)
 
 
 def _back(request: HttpRequest, slug: str) -> HttpResponse:

@@ -21,7 +21,7 @@ from annotation.questions.answers import answer_name, label_type, places_in
 from annotation.questions.forms.answers import NONE_BOX
 from annotation.questions.forms.labels import CommentForm
 from annotation.questions.forms.quality import SettleForm
-from annotation.questions.images import reviewed_image
+from annotation.questions.images import reviewed_image, size_ahead
 from annotation.questions.services import guidelines, review
 from annotation.questions.services import reviewing as decisions
 from annotation.questions.services.guideline_pictures import shown_pictures
@@ -69,9 +69,11 @@ def _sheet(project: Project, query: Query, *, manages: bool) -> Mapping[str, Any
     several = label_type(project).takes_several
     initial = {"choice": accepted if several or not accepted else accepted[0]}
     image_url = reverse("annotation:review_image", args=[project.slug, query.pk])
+    question = selectors.shown_of(project, query, image_url=image_url)
     return {
         "query": query,
-        "question": selectors.shown_of(project, query, image_url=image_url),
+        "question": question,
+        "image": question.image_url and size_ahead(query),
         "guess": None if query.guess is None else str(project.classes[query.guess]),
         "votes": quality.counted_votes(query),
         "is_disputed": query.state == QueryState.DISPUTED,

@@ -114,7 +114,9 @@ const zoom = (() => {
   if (!document.getElementById("work")) {
     const keys = { "+": "in", "=": "in", "-": "out", 0: "whole" };
     document.addEventListener("keydown", (event) => {
-      if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea")) return;
+      // What else has keys on the page, as a review does, takes its own first.
+      if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+      if (event.target.closest("input, select, textarea")) return;
       if (event.key === "Escape") toggle(false);
       else if (event.key.toLowerCase() === "z") toggle();
       else if (event.key in keys) document.querySelector(`[data-zoom="${keys[event.key]}"]`)?.click();
