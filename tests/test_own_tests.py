@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 
 from tests.test_source_rules import OURS, ROOT
 
@@ -110,6 +111,7 @@ def modules():
     }
 
 
+@cache
 def imported_by_tests():
     found = set()
     for path in (ROOT / "tests").rglob("*.py"):
@@ -121,6 +123,7 @@ def imported_by_tests():
     return found
 
 
+@cache
 def called_by_tests():
     """Return every word that stands in quotes in a test: commands are called by it."""
     texts = (path.read_text() for path in (ROOT / "tests").rglob("*.py"))

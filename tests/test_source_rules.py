@@ -5,6 +5,7 @@ import importlib.metadata
 import json
 import re
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,7 @@ SHARED_NAMES = {
 }
 
 
+@cache
 def sources():
     return {
         str(path.relative_to(ROOT)): path.read_text()
@@ -171,14 +173,20 @@ def test_no_further_module_is_too_long():
     assert {name for name, length in lengths.items() if length > LONGEST_MODULE} == set()
 
 
+@cache
+def defined(source):
+    nodes = ast.parse(source).body
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    return [node.name for node in nodes if isinstance(node, kinds) and node.name[0] != "_"]
+
+
 def defined_twice(files):
     """Return the public names that more than one module defines, with these modules."""
     found = defaultdict(list)
     for name, source in files.items():
         if not ENTRANCES.search(name) and "/migrations/" not in name:
-            for node in ast.parse(source).body:
-                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name[0] != "_":
-                    found[node.name].append(name)
+            for each in defined(source):
+                found[each].append(name)
     return {name: where for name, where in found.items() if len(where) > 1}
 
 

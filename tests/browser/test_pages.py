@@ -192,7 +192,6 @@ def test_pages_are_clean(
     assert not found
 
 
-@pytest.mark.every_change
 def test_a_form_with_errors_is_clean_and_names_them(page: "Page", live_site: Supervisor, manager: User, log_in) -> None:
     log_in(manager)
     page.goto(live_site.url + reverse("annotation:new_project", args=["pool-experts"]))

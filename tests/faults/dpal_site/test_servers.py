@@ -13,6 +13,7 @@ pytestmark = pytest.mark.faults
 COMMAND = [sys.executable, "-m", "dpal_site.embedded"]
 
 
+@pytest.mark.slow
 def test_concurrent_starters_share_one_server(tmp_path):
     environment = {**os.environ, "DPAL_VAR": str(tmp_path / "var"), "DPAL_NO_SERVERS": ""}
 

@@ -44,6 +44,7 @@ def kill(server: EmbeddedPostgres) -> None:
     assert host.wait_until(lambda: server.status == "stopped", 10, poll_seconds=0.01)
 
 
+@pytest.mark.slow
 def test_every_reservation_that_came_back_stands(durable, tmp_path):
     server, processes = durable
     processes.run("open_account", scope="spent")

@@ -61,6 +61,7 @@ def test_the_gaussian_bound_is_close_to_the_ratio_and_names_the_event():
     assert result.more_likely in ("input", "neighbour")
 
 
+@pytest.mark.slow
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("ratio", [0.0, 0.5])
 def test_the_gaussian_bound_exceeds_the_ratio_no_oftener_than_its_confidence_says(ratio):

@@ -84,6 +84,7 @@ def test_something_must_be_wanted():
         plan_source(PublicSource(10, 5, 3), epsilon=1.0, delta=1e-6, wanted=0)
 
 
+@pytest.mark.slow
 def test_a_cap_is_planned_from_public_numbers_and_each_plan_costs_what_was_given():
     source = PublicSource(130_000, 48_000, 900)
     plans = plan_caps(source, people=50_000, epsilon=1.0, delta=1e-5)

@@ -49,6 +49,7 @@ def test_discrete_laplace(factor, sound):
     assert (0.8 * epsilon < bound <= epsilon) if sound else bound > epsilon
 
 
+@pytest.mark.slow
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("dimension", "factor", "trials", "sound"),

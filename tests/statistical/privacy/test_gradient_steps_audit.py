@@ -73,6 +73,7 @@ def test_one_record_against_none(center):
     assert 0.2 * EPSILON < audited(event_of(center=center), ROW, NOBODY) <= EPSILON
 
 
+@pytest.mark.slow
 def test_one_record_against_another():
     assert audited(event_of("replace"), ROW, -ROW, trials=FEW) <= EPSILON
 
@@ -85,6 +86,7 @@ def test_a_twin_that_prices_one_step_of_many_is_found():
     assert audited(broken, ROW, NOBODY, claimed=told, trials=FEW) > EPSILON
 
 
+@pytest.mark.slow
 def test_a_twin_with_a_third_of_the_noise_is_found():
     told = event_of()
     broken = replace(told, sigma=told.sigma / 3, count_sigma=told.count_sigma / 3)

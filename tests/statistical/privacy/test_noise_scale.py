@@ -90,6 +90,7 @@ def test_screening_coins():
         assert accepted_factors(z_score, limit=5) == [1.0]
 
 
+@pytest.mark.slow
 def test_top_c_weights():
     """Share of high scores among the picks, seeded, 4 sigma (false alarm 6e-5); a scale 1 % off stands 6 away.
 

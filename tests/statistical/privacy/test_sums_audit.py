@@ -65,6 +65,7 @@ def test_one_record_against_none(share):
     assert 0.2 * EPSILON < audited(event_of(share), ROW, NOBODY) <= EPSILON
 
 
+@pytest.mark.slow
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("share", "neighbour"),
@@ -82,6 +83,7 @@ def test_a_twin_without_the_moments_in_its_price_is_found():
     assert audited(broken, ROW, NOBODY, claimed=told) > EPSILON
 
 
+@pytest.mark.slow
 def test_a_twin_with_a_third_of_the_noise_is_found():
     told = event_of(0.5)
     broken = SumsEvent(2, 2, 1.0, told.moment_sigma / 3, told.class_sigma / 3, delta=told.delta)
@@ -111,6 +113,7 @@ def of_labels(many, *, priced):
 EVERY_LABEL, NO_LABEL = (ROW[0], np.ones((1, 9), dtype=bool)), (NOBODY[0], np.zeros((0, 9), dtype=bool))
 
 
+@pytest.mark.slow
 def test_a_record_with_every_label_against_none():
     told, event = of_labels(9, priced=9)
     assert event == told

@@ -80,6 +80,7 @@ class TestSecretAddresses:
         yield f"/crowd/{self.SECRET}/{self.SECRET}/"
         yield f"/joins/{self.SECRET}"
 
+    @pytest.mark.slow
     def test_no_line_holds_one_whatever_is_answered(self, everything):
         addresses = list(self.addresses())
         assert {address.split("/")[1] for address in addresses} == {"join", "crowd", "accounts", "joins"}

@@ -139,6 +139,7 @@ def test_other_projects_stay_out():
     assert questions.isdisjoint(Query.objects.filter(project=other).values_list("pk", flat=True))
 
 
+@pytest.mark.slow
 def test_more_rows_than_one_piece_holds():
     project = make_project()
     (person,) = make_annotators(project, 1)

@@ -207,6 +207,7 @@ def test_each_half_of_twenty_seeds_answers_alone(
     assert "| Coins are fair. | 0.75 | no | yes, no | within .2 of one half |" in page
 
 
+@pytest.mark.slow
 def test_seeds_that_run_together_are_kept_each_for_itself(
     tmp_path: Path, flips: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -42,6 +42,7 @@ def test_one_record_without_a_cap_is_the_gate_itself(k, rate, epsilon):
     assert gate_delta_without_cap(k, rate, epsilon, 1) == pytest.approx(gate_delta(k, rate, epsilon), rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("k", "rate", "epsilon", "records"), [(3, 0.3, 0.2, 2), (4, 0.6, 0.1, 3)])
 def test_many_records_against_brute_force(k, rate, epsilon, records):
     worst = 0.0

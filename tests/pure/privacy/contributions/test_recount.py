@@ -45,6 +45,7 @@ def test_sums_are_exact_whatever_the_memory(parts, minimum, memory):
     assert dict(found) == {text: count for text, count in total_of(parts).items() if count >= minimum}
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(parts=PARTS, minimum=st.integers(2, 30), memory=st.sampled_from([50, 400]))
 def test_exact_counts_decide_where_the_sketch_lets_everything_through(parts, minimum, memory):

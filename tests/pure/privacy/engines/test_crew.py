@@ -92,6 +92,7 @@ def test_the_batch_of_a_process_that_was_killed_is_made_by_another(tmp_path):
     assert [batch.column(0).to_pylist() for batch in found] == [[number] for number in range(8)]
 
 
+@pytest.mark.slow
 def test_a_batch_that_kills_time_and_again_ends_the_work():
     with pytest.raises(EngineFailed, match="ended 3 times"):
         list(Crew(2).made(BatchStep(f"{HERE}:dying", "always"), many(8)))
