@@ -282,13 +282,22 @@ def _expected_accuracy(scores: Scores, sums: NoisySums, constant: float, draws: 
 
 
 def calibrated(scores: Scores, summary: Summary, prior: Matrix | None, generator: np.random.Generator) -> Scores:
-    """Return scores whose softmax are probabilities, by the temperature that fits rows drawn from what the sums say."""
-    means, variances = class_means(summary, prior)
+    """Return scores whose softmax are probabilities, by the temperature that fits rows drawn from what the sums say.
+
+    Rows lie around their class's mean as all rows lie around theirs: the scores were fitted to these very rows, and
+    would seem too sure of rows that keep closer. All columns of the means have one variance, since columns chosen for
+    their own would be taken at their luckiest.
+    """
+    means, variances = class_means(summary, prior, by_column=False)
     shares = summary.counts / summary.counts.sum()
     drawn = generator.choice(len(shares), size=SIMULATED_ROWS, p=shares)
     truth = means + generator.normal(size=means.shape) * np.sqrt(variances)
-    spread = max(summary.energy - float((shares[:, None] * truth**2).sum()), 0.1 * summary.energy) / means.shape[1]
-    rows = summary.mean + truth[drawn] + generator.normal(size=(SIMULATED_ROWS, means.shape[1])) * spread**0.5
+    around = generator.normal(size=(SIMULATED_ROWS, means.shape[1]))
+    if summary.covariance is None:
+        around *= (summary.energy / means.shape[1]) ** 0.5
+    else:
+        around @= np.linalg.cholesky(summary.covariance).T
+    rows = summary.mean + truth[drawn] + around
     values = scores.of(rows)
     unit = max(float(values.std()), 1e-12)
 

@@ -40,11 +40,22 @@ def test_ten_digits_at_epsilon_two(digits):
     assert np.mean(scores) >= 0.86
 
 
+def overconfidence(X, y, test_X, test_y, *, epsilon):
+    """Return how far the mean probability of what is predicted is above the share that is right, over five seeds."""
+    gaps = []
+    for seed in range(5):
+        fitted = PrivateSums(epsilon, classes=list(range(10)), random_state=seed).fit(X, y)
+        gaps.append(fitted.predict_proba(test_X).max(axis=1).mean() - fitted.score(test_X, test_y))
+    return float(np.mean(gaps))
+
+
 def test_probabilities_are_calibrated(digits):
-    X, y, test_X, test_y = digits
-    fitted = PrivateSums(2.0, classes=list(range(10)), random_state=1).fit(X, y)
-    shares = fitted.predict_proba(test_X)
-    assert abs(shares.max(axis=1).mean() - fitted.score(test_X, test_y)) < 0.15
+    assert abs(overconfidence(*digits, epsilon=2.0)) < 0.07
+
+
+def test_probabilities_promise_little_where_noise_hides_the_classes():
+    X, y = blobs(1_100, 10, 128, seed=5, distance=0.5)
+    assert overconfidence(X[:100], y[:100], X[100:], y[100:], epsilon=2.0) < 0.05
 
 
 def test_a_thousand_classes_learn_as_two_do():
