@@ -108,6 +108,16 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("digest__regex", "^[0-9a-f]{64}$"), ("schema_version__gte", 1), ("version__gte", 1)
+                        ),
+                        name="annotation_configuration_shape",
+                    )
+                ],
+            },
         ),
         migrations.CreateModel(
             name="IdempotentAnswer",
@@ -145,8 +155,8 @@ class Migration(migrations.Migration):
                 ),
                 ("progress_done", models.BigIntegerField(default=0)),
                 ("progress_total", models.BigIntegerField(blank=True, null=True)),
-                ("message", privacy.models.messages.MessageField(blank=True)),
-                ("error", privacy.models.messages.MessageField(blank=True)),
+                ("message", privacy.models.messages.MessageField(blank=True, default=str)),
+                ("error", privacy.models.messages.MessageField(blank=True, default=str)),
                 ("attempt", models.PositiveSmallIntegerField(default=0)),
                 ("leased_until", models.DateTimeField(blank=True, null=True)),
                 ("sent_at", models.DateTimeField(blank=True, null=True)),
@@ -168,6 +178,24 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("state__in", ("done", "failed")), _negated=True),
+                        fields=["leased_until"],
+                        name="annotation_job_open",
+                    )
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("progress_done__gte", 0)), name="annotation_job_progress"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("state__in", ("done", "failed")), ("finished_at", None), _connector="XOR"),
+                        name="annotation_job_finished",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Dataset",
@@ -243,7 +271,7 @@ class Migration(migrations.Migration):
                 (
                     "told_uploader",
                     privacy.models.messages.MessageField(
-                        blank=True, help_text="Why it was refused, for who uploaded it alone."
+                        blank=True, default=str, help_text="Why it was refused, for who uploaded it alone."
                     ),
                 ),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
@@ -285,6 +313,14 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("role", "charged_start"), ("account", None), _connector="XOR"),
+                        name="annotation_dataset_account",
+                    )
+                ],
+            },
         ),
         migrations.CreateModel(
             name="KnownChoice",
@@ -326,6 +362,16 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(
+                        django.db.models.functions.text.Lower("name"), name="annotation_group_name_once"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("name", ""), _negated=True), name="annotation_group_named"
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="GroupMember",
@@ -350,6 +396,9 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [models.UniqueConstraint(fields=("group", "user"), name="annotation_groupmember_once")],
+            },
         ),
         migrations.CreateModel(
             name="Project",
@@ -457,9 +506,7 @@ class Migration(migrations.Migration):
                 (
                     "configuration",
                     models.OneToOneField(
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="+",
-                        to="annotation.configuration",
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="annotation.configuration"
                     ),
                 ),
                 (
@@ -546,6 +593,15 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("project", "user", "role"), name="annotation_membership_once"),
+                    models.CheckConstraint(
+                        condition=models.Q(("role__in", ("annotator", "manager", "engineer", "reviewer"))),
+                        name="annotation_membership_known",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="LimitRequest",
@@ -631,6 +687,87 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("account__isnull", False),
+                                ("appointee", None),
+                                ("delta_limit_atto__isnull", False),
+                                ("epsilon_limit_nano__isnull", False),
+                                ("kind", "limit"),
+                            ),
+                            models.Q(
+                                ("account", None),
+                                ("appointee", None),
+                                ("delta_limit_atto", None),
+                                ("epsilon_limit_nano", None),
+                                ("kind", "alone"),
+                            ),
+                            models.Q(
+                                models.Q(("appointee", models.F("requested_by")), _negated=True),
+                                ("account", None),
+                                ("appointee__isnull", False),
+                                ("delta_limit_atto", None),
+                                ("epsilon_limit_nano", None),
+                                ("kind", "manager"),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="annotation_limitrequest_shape",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("reason", ""), _negated=True), name="annotation_limitrequest_reason"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("decided_at", None), ("decided_by", None), ("state", "open")),
+                            models.Q(("decided_at__isnull", False), ("decided_by", None), ("state", "expired")),
+                            models.Q(
+                                ("decided_at__isnull", False),
+                                ("decided_by", models.F("requested_by")),
+                                ("state", "withdrawn"),
+                            ),
+                            models.Q(
+                                models.Q(("decided_by", models.F("requested_by")), _negated=True),
+                                ("decided_at__isnull", False),
+                                ("decided_by__isnull", False),
+                                ("state__in", ("approved", "refused")),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="annotation_limitrequest_second_person",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state", "approved"), _negated=True),
+                            ("decided_at__lte", models.F("expires_at")),
+                            _connector="OR",
+                        ),
+                        name="annotation_limitrequest_in_time",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("used_at", None), ("state", "approved"), _connector="OR"),
+                        name="annotation_limitrequest_used",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("kind", "limit"), ("state", "open")),
+                        fields=("account",),
+                        name="annotation_limitrequest_one_open",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("kind", "alone"), ("state", "open")),
+                        fields=("project",),
+                        name="annotation_limitrequest_one_alone",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("kind", "manager"), ("state", "open")),
+                        fields=("project", "appointee"),
+                        name="annotation_limitrequest_one_person",
+                    ),
+                ],
+            },
         ),
         migrations.AddField(
             model_name="job",
@@ -682,6 +819,23 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("uses__lte", models.F("maximum_uses"))), name="annotation_invitation_uses"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("group", None), ("project__isnull", False), models.Q(("role", ""), _negated=True)
+                            ),
+                            models.Q(("group__isnull", False), ("project", None), ("role", "")),
+                            _connector="OR",
+                        ),
+                        name="annotation_invitation_into_one",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Guidelines",
@@ -709,6 +863,9 @@ class Migration(migrations.Migration):
             ],
             options={
                 "verbose_name_plural": "guidelines",
+                "constraints": [
+                    models.UniqueConstraint(fields=("project", "version"), name="annotation_guidelines_version")
+                ],
             },
         ),
         migrations.CreateModel(
@@ -740,6 +897,19 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("project", "digest"), name="annotation_guidelinepicture_once"),
+                    models.CheckConstraint(
+                        condition=models.Q(("height__range", (1, 2048)), ("width__range", (1, 2048))),
+                        name="annotation_guidelinepicture_sides",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("description", ""), _negated=True),
+                        name="annotation_guidelinepicture_described",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="GroupRole",
@@ -763,6 +933,15 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("group", "project", "role"), name="annotation_grouprole_once"),
+                    models.CheckConstraint(
+                        condition=models.Q(("role__in", ("annotator", "manager", "engineer", "reviewer"))),
+                        name="annotation_grouprole_known",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="GateRun",
@@ -811,6 +990,32 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("state", "committed")),
+                        fields=("dataset",),
+                        name="annotation_gate_once_per_dataset",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("committed_entry__isnull", False),
+                                ("passed_count__gte", 0),
+                                ("passed_count__isnull", False),
+                                ("state", "committed"),
+                            ),
+                            models.Q(
+                                models.Q(("state", "committed"), _negated=True),
+                                ("committed_entry", None),
+                                ("passed_count", None),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="annotation_gate_committed",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Forgetting",
@@ -842,6 +1047,24 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [models.Index(fields=["project", "id"], name="annotation_forgetting_project")],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("contributor__isnull", False), ("finished_at", None)),
+                            models.Q(("contributor", None), ("finished_at__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="annotation_forgetting_forgets",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("finished_at", None)),
+                        fields=("project", "reference"),
+                        name="annotation_forgetting_once",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Encounter",
@@ -867,6 +1090,13 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("project", "annotator", "contributor"), name="annotation_encounter_once"
+                    )
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Deletion",
@@ -933,6 +1163,13 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("answers_wanted__gte", 1)), name="annotation_crowdlink_wanted"
+                    )
+                ],
+            },
         ),
         migrations.AddField(
             model_name="configuration",
@@ -980,6 +1217,27 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("state", "labelled")),
+                        fields=["annotator", "project", "finished_at"],
+                        name="annotation_assignment_done",
+                    ),
+                    models.Index(
+                        condition=models.Q(("state", "skipped")),
+                        fields=["annotator", "project", "finished_at"],
+                        name="annotation_assignment_skipped",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("state", "leased")),
+                        fields=("annotator", "project"),
+                        name="annotation_assignment_one_lease",
+                    )
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Action",
@@ -1001,6 +1259,9 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [models.Index(fields=["project", "id"], name="annotation_action_project")],
+            },
         ),
         migrations.CreateModel(
             name="ProjectChange",
@@ -1024,6 +1285,9 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [models.Index(fields=["project", "id"], name="annotation_change_project")],
+            },
         ),
         migrations.CreateModel(
             name="QualityReport",
@@ -1094,9 +1358,7 @@ class Migration(migrations.Migration):
                 (
                     "suggestion_shown",
                     models.BooleanField(
-                        blank=True,
-                        help_text="Whether annotators see it; a share of questions goes without.",
-                        null=True,
+                        blank=True, help_text="Whether annotators see it; a share of questions goes without.", null=True
                     ),
                 ),
                 (
@@ -1161,6 +1423,41 @@ class Migration(migrations.Migration):
             ],
             options={
                 "verbose_name_plural": "queries",
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("open_slots__gt", 0), ("state", "open")),
+                        fields=["project", "priority", "id"],
+                        name="annotation_query_queue",
+                    ),
+                    models.Index(fields=["project", "state"], name="annotation_query_state"),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("suggested", None), ("suggested_percent", None), ("suggestion_shown", None)),
+                            models.Q(
+                                ("suggested__isnull", False),
+                                ("suggested_percent__lte", 100),
+                                ("suggestion_shown__isnull", False),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="annotation_query_suggestion_whole",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("open_slots__gte", 0), ("open_slots__lte", models.F("overlap"))),
+                        name="annotation_query_overlap",
+                    ),
+                    models.UniqueConstraint(
+                        models.F("project"),
+                        django.db.models.functions.text.MD5("text"),
+                        name="annotation_query_text_once",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("state", "unasked"), ("round_number__isnull", False), _connector="XOR"),
+                        name="annotation_query_asked_in_round",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -1185,6 +1482,15 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("report", "query"), name="annotation_opinion_once"),
+                    models.CheckConstraint(
+                        condition=models.Q(("probability__gte", 0), ("probability__lte", 1)),
+                        name="annotation_opinion_probability",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Label",
@@ -1237,6 +1543,16 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("superseded_at", None)),
+                        fields=("assignment",),
+                        name="annotation_label_one_current",
+                    ),
+                    models.UniqueConstraint(fields=("assignment", "key"), name="annotation_label_key_once"),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="GoldQuery",
@@ -1316,6 +1632,20 @@ class Migration(migrations.Migration):
             ],
             options={
                 "verbose_name_plural": "consensuses",
+                "indexes": [models.Index(fields=["project", "id"], name="annotation_consensus_project")],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("agreeing__lte", models.F("votes")),
+                                models.Q(("agreeing__gte", 1), ("settled_by__isnull", False), _connector="OR"),
+                            ),
+                            models.Q(("agreeing", 0), ("choice", 0), ("settled_by", None), ("votes", 0)),
+                            _connector="OR",
+                        ),
+                        name="annotation_consensus_majority",
+                    )
+                ],
             },
         ),
         migrations.AddField(
@@ -1370,6 +1700,25 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("dataset", "row_number"), name="annotation_record_row"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("emptied", False),
+                            models.Q(
+                                models.Q(("text", None), ("text", ""), _connector="OR"),
+                                ("contributor", None),
+                                ("label", None),
+                                ("metadata", None),
+                                ("payload", None),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="annotation_record_emptied",
+                    ),
+                ],
+            },
         ),
         migrations.AddField(
             model_name="query",
@@ -1434,6 +1783,22 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("body__isnull", False)),
+                        fields=["project", "first_slot"],
+                        name="annotation_post_waiting",
+                    )
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("project", "key"), name="annotation_post_once"),
+                    models.UniqueConstraint(fields=("project", "first_slot"), name="annotation_post_slot"),
+                    models.CheckConstraint(
+                        condition=models.Q(("record_count__gte", 1)), name="annotation_post_not_empty"
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Report",
@@ -1498,6 +1863,46 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("resolved_at", None)),
+                        fields=["project", "id"],
+                        name="annotation_report_open",
+                    )
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(
+                            models.Q(("kind__in", ("comment", "reply")), _negated=True), ("resolved_at", None)
+                        ),
+                        fields=("query", "annotator", "kind"),
+                        name="annotation_report_flag_once",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("author__isnull", False), ("kind", "reply")),
+                            models.Q(models.Q(("kind", "reply"), _negated=True), ("author", None)),
+                            _connector="OR",
+                        ),
+                        name="annotation_report_reply_by_somebody",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("resolved_at", None), ("resolved_by", None)),
+                            models.Q(("resolved_at__isnull", False), ("resolved_by__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="annotation_report_resolved",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("comment", ""), ("kind__in", ("comment", "returned", "reply")), _negated=True
+                        ),
+                        name="annotation_report_comment_says_something",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Retention",
@@ -1531,6 +1936,23 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("records_days", None), ("records_days__gte", 1), _connector="OR"),
+                            models.Q(("answers_days", None), ("answers_days__gte", 1), _connector="OR"),
+                            models.Q(("comments_days", None), ("comments_days__gte", 1), _connector="OR"),
+                            models.Q(("uploads_days", None), ("uploads_days__gte", 1), _connector="OR"),
+                        ),
+                        name="annotation_retention_days",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("actions_days", None), ("actions_days__gte", 90), _connector="OR"),
+                        name="annotation_retention_actions",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="SlotMark",
@@ -1548,6 +1970,9 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [models.UniqueConstraint(fields=("project", "day"), name="annotation_slotmark_once")],
+            },
         ),
         migrations.CreateModel(
             name="Survey",
@@ -1633,10 +2058,7 @@ class Migration(migrations.Migration):
                 ("number", models.PositiveIntegerField()),
                 ("first_row", models.BigIntegerField(help_text="Rows of the upload in all parts before it.")),
                 ("row_count", models.PositiveIntegerField()),
-                (
-                    "emptied_count",
-                    models.PositiveIntegerField(default=0, help_text="Rows of it that are empty slots."),
-                ),
+                ("emptied_count", models.PositiveIntegerField(default=0, help_text="Rows of it that are empty slots.")),
                 ("named", models.BooleanField(help_text="A row of it names a contributor, by pseudonym.")),
                 ("file", models.CharField(max_length=300)),
                 ("sha256", models.CharField(max_length=64)),
@@ -1741,254 +2163,10 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.AddConstraint(
-            model_name="peoplegroup",
-            constraint=models.UniqueConstraint(
-                django.db.models.functions.text.Lower("name"), name="annotation_group_name_once"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="peoplegroup",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("name", ""), _negated=True), name="annotation_group_named"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="groupmember",
-            constraint=models.UniqueConstraint(fields=("group", "user"), name="annotation_groupmember_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="membership",
-            constraint=models.UniqueConstraint(fields=("project", "user", "role"), name="annotation_membership_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="limitrequest",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(
-                        ("account__isnull", False),
-                        ("appointee", None),
-                        ("delta_limit_atto__isnull", False),
-                        ("epsilon_limit_nano__isnull", False),
-                        ("kind", "limit"),
-                    ),
-                    models.Q(
-                        ("account", None),
-                        ("appointee", None),
-                        ("delta_limit_atto", None),
-                        ("epsilon_limit_nano", None),
-                        ("kind", "alone"),
-                    ),
-                    models.Q(
-                        models.Q(("appointee", models.F("requested_by")), _negated=True),
-                        ("account", None),
-                        ("appointee__isnull", False),
-                        ("delta_limit_atto", None),
-                        ("epsilon_limit_nano", None),
-                        ("kind", "manager"),
-                    ),
-                    _connector="OR",
-                ),
-                name="annotation_limitrequest_shape",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="limitrequest",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("reason", ""), _negated=True), name="annotation_limitrequest_reason"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="limitrequest",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("decided_at", None), ("decided_by", None), ("state", "open")),
-                    models.Q(("decided_at__isnull", False), ("decided_by", None), ("state", "expired")),
-                    models.Q(
-                        ("decided_at__isnull", False), ("decided_by", models.F("requested_by")), ("state", "withdrawn")
-                    ),
-                    models.Q(
-                        models.Q(("decided_by", models.F("requested_by")), _negated=True),
-                        ("decided_at__isnull", False),
-                        ("decided_by__isnull", False),
-                        ("state__in", ("approved", "refused")),
-                    ),
-                    _connector="OR",
-                ),
-                name="annotation_limitrequest_second_person",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="limitrequest",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("state", "approved"), _negated=True),
-                    ("decided_at__lte", models.F("expires_at")),
-                    _connector="OR",
-                ),
-                name="annotation_limitrequest_in_time",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="limitrequest",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("used_at", None), ("state", "approved"), _connector="OR"),
-                name="annotation_limitrequest_used",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="limitrequest",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("kind", "limit"), ("state", "open")),
-                fields=("account",),
-                name="annotation_limitrequest_one_open",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="limitrequest",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("kind", "alone"), ("state", "open")),
-                fields=("project",),
-                name="annotation_limitrequest_one_alone",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="limitrequest",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("kind", "manager"), ("state", "open")),
-                fields=("project", "appointee"),
-                name="annotation_limitrequest_one_person",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="job",
-            index=models.Index(
-                condition=models.Q(("state__in", ("done", "failed")), _negated=True),
-                fields=["leased_until"],
-                name="annotation_job_open",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="job",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("progress_done__gte", 0)), name="annotation_job_progress"
-            ),
-        ),
-        migrations.AddConstraint(
             model_name="job",
             constraint=models.CheckConstraint(
                 condition=models.Q(("project__isnull", False), ("kind", "simulate"), _connector="OR"),
                 name="annotation_job_project",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="job",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("state__in", ("done", "failed")), ("finished_at", None), _connector="XOR"),
-                name="annotation_job_finished",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="invitation",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("uses__lte", models.F("maximum_uses"))), name="annotation_invitation_uses"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="invitation",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("group", None), ("project__isnull", False), models.Q(("role", ""), _negated=True)),
-                    models.Q(("group__isnull", False), ("project", None), ("role", "")),
-                    _connector="OR",
-                ),
-                name="annotation_invitation_into_one",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="guidelines",
-            constraint=models.UniqueConstraint(fields=("project", "version"), name="annotation_guidelines_version"),
-        ),
-        migrations.AddConstraint(
-            model_name="guidelinepicture",
-            constraint=models.UniqueConstraint(fields=("project", "digest"), name="annotation_guidelinepicture_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="guidelinepicture",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("height__range", (1, 2048)), ("width__range", (1, 2048))),
-                name="annotation_guidelinepicture_sides",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="guidelinepicture",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("description", ""), _negated=True), name="annotation_guidelinepicture_described"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="grouprole",
-            constraint=models.UniqueConstraint(fields=("group", "project", "role"), name="annotation_grouprole_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="grouprole",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("role__in", ("annotator", "manager", "engineer", "reviewer"))),
-                name="annotation_grouprole_known",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="gaterun",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("state", "committed")), fields=("dataset",), name="annotation_gate_once_per_dataset"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="gaterun",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(
-                        ("committed_entry__isnull", False),
-                        ("passed_count__gte", 0),
-                        ("passed_count__isnull", False),
-                        ("state", "committed"),
-                    ),
-                    models.Q(
-                        models.Q(("state", "committed"), _negated=True),
-                        ("committed_entry", None),
-                        ("passed_count", None),
-                    ),
-                    _connector="OR",
-                ),
-                name="annotation_gate_committed",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="forgetting",
-            index=models.Index(fields=["project", "id"], name="annotation_forgetting_project"),
-        ),
-        migrations.AddConstraint(
-            model_name="forgetting",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("contributor__isnull", False), ("finished_at", None)),
-                    models.Q(("contributor", None), ("finished_at__isnull", False)),
-                    _connector="OR",
-                ),
-                name="annotation_forgetting_forgets",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="forgetting",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("finished_at", None)),
-                fields=("project", "reference"),
-                name="annotation_forgetting_once",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="encounter",
-            constraint=models.UniqueConstraint(
-                fields=("project", "annotator", "contributor"), name="annotation_encounter_once"
             ),
         ),
         migrations.AddConstraint(
@@ -2000,161 +2178,13 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.AddConstraint(
-            model_name="dataset",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("role", "charged_start"), ("account", None), _connector="XOR"),
-                name="annotation_dataset_account",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="crowdlink",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("answers_wanted__gte", 1)), name="annotation_crowdlink_wanted"
-            ),
-        ),
-        migrations.AddConstraint(
             model_name="configuration",
             constraint=models.UniqueConstraint(fields=("project", "version"), name="annotation_configuration_version"),
-        ),
-        migrations.AddConstraint(
-            model_name="configuration",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("digest__regex", "^[0-9a-f]{64}$"), ("schema_version__gte", 1), ("version__gte", 1)
-                ),
-                name="annotation_configuration_shape",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="action",
-            index=models.Index(fields=["project", "id"], name="annotation_action_project"),
-        ),
-        migrations.AddIndex(
-            model_name="projectchange",
-            index=models.Index(fields=["project", "id"], name="annotation_change_project"),
-        ),
-        migrations.AddConstraint(
-            model_name="opinion",
-            constraint=models.UniqueConstraint(fields=("report", "query"), name="annotation_opinion_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="opinion",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("probability__gte", 0), ("probability__lte", 1)),
-                name="annotation_opinion_probability",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="label",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("superseded_at", None)), fields=("assignment",), name="annotation_label_one_current"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="label",
-            constraint=models.UniqueConstraint(fields=("assignment", "key"), name="annotation_label_key_once"),
-        ),
-        migrations.AddIndex(
-            model_name="consensus",
-            index=models.Index(fields=["project", "id"], name="annotation_consensus_project"),
-        ),
-        migrations.AddConstraint(
-            model_name="consensus",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(
-                        ("agreeing__lte", models.F("votes")),
-                        models.Q(("agreeing__gte", 1), ("settled_by__isnull", False), _connector="OR"),
-                    ),
-                    models.Q(("agreeing", 0), ("choice", 0), ("settled_by", None), ("votes", 0)),
-                    _connector="OR",
-                ),
-                name="annotation_consensus_majority",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="assignment",
-            index=models.Index(
-                condition=models.Q(("state", "labelled")),
-                fields=["annotator", "project", "finished_at"],
-                name="annotation_assignment_done",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="assignment",
-            index=models.Index(
-                condition=models.Q(("state", "skipped")),
-                fields=["annotator", "project", "finished_at"],
-                name="annotation_assignment_skipped",
-            ),
         ),
         migrations.AddConstraint(
             model_name="assignment",
             constraint=models.UniqueConstraint(
                 fields=("query", "annotator"), name="annotation_assignment_once_per_person"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="assignment",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("state", "leased")),
-                fields=("annotator", "project"),
-                name="annotation_assignment_one_lease",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="record",
-            constraint=models.UniqueConstraint(fields=("dataset", "row_number"), name="annotation_record_row"),
-        ),
-        migrations.AddConstraint(
-            model_name="record",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("emptied", False),
-                    models.Q(
-                        models.Q(("text", None), ("text", ""), _connector="OR"),
-                        ("contributor", None),
-                        ("label", None),
-                        ("metadata", None),
-                        ("payload", None),
-                    ),
-                    _connector="OR",
-                ),
-                name="annotation_record_emptied",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="query",
-            index=models.Index(
-                condition=models.Q(("open_slots__gt", 0), ("state", "open")),
-                fields=["project", "priority", "id"],
-                name="annotation_query_queue",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="query",
-            index=models.Index(fields=["project", "state"], name="annotation_query_state"),
-        ),
-        migrations.AddConstraint(
-            model_name="query",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("suggested", None), ("suggested_percent", None), ("suggestion_shown", None)),
-                    models.Q(
-                        ("suggested__isnull", False),
-                        ("suggested_percent__lte", 100),
-                        ("suggestion_shown__isnull", False),
-                    ),
-                    _connector="OR",
-                ),
-                name="annotation_query_suggestion_whole",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="query",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("open_slots__gte", 0), ("open_slots__lte", models.F("overlap"))),
-                name="annotation_query_overlap",
             ),
         ),
         migrations.AddConstraint(
@@ -2193,107 +2223,6 @@ class Migration(migrations.Migration):
                 name="annotation_query_one_source",
             ),
         ),
-        migrations.AddConstraint(
-            model_name="query",
-            constraint=models.UniqueConstraint(
-                models.F("project"), django.db.models.functions.text.MD5("text"), name="annotation_query_text_once"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="query",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("state", "unasked"), ("round_number__isnull", False), _connector="XOR"),
-                name="annotation_query_asked_in_round",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="recordpost",
-            index=models.Index(
-                condition=models.Q(("body__isnull", False)),
-                fields=["project", "first_slot"],
-                name="annotation_post_waiting",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="recordpost",
-            constraint=models.UniqueConstraint(fields=("project", "key"), name="annotation_post_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="recordpost",
-            constraint=models.UniqueConstraint(fields=("project", "first_slot"), name="annotation_post_slot"),
-        ),
-        migrations.AddConstraint(
-            model_name="recordpost",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("record_count__gte", 1)), name="annotation_post_not_empty"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="report",
-            index=models.Index(
-                condition=models.Q(("resolved_at", None)), fields=["project", "id"], name="annotation_report_open"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="report",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(models.Q(("kind__in", ("comment", "reply")), _negated=True), ("resolved_at", None)),
-                fields=("query", "annotator", "kind"),
-                name="annotation_report_flag_once",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="report",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("author__isnull", False), ("kind", "reply")),
-                    models.Q(models.Q(("kind", "reply"), _negated=True), ("author", None)),
-                    _connector="OR",
-                ),
-                name="annotation_report_reply_by_somebody",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="report",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("resolved_at", None), ("resolved_by", None)),
-                    models.Q(("resolved_at__isnull", False), ("resolved_by__isnull", False)),
-                    _connector="OR",
-                ),
-                name="annotation_report_resolved",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="report",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("comment", ""), ("kind__in", ("comment", "returned", "reply")), _negated=True),
-                name="annotation_report_comment_says_something",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="retention",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("records_days", None), ("records_days__gte", 1), _connector="OR"),
-                    models.Q(("answers_days", None), ("answers_days__gte", 1), _connector="OR"),
-                    models.Q(("comments_days", None), ("comments_days__gte", 1), _connector="OR"),
-                    models.Q(("uploads_days", None), ("uploads_days__gte", 1), _connector="OR"),
-                ),
-                name="annotation_retention_days",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="retention",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("actions_days", None), ("actions_days__gte", 90), _connector="OR"),
-                name="annotation_retention_actions",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="slotmark",
-            constraint=models.UniqueConstraint(fields=("project", "day"), name="annotation_slotmark_once"),
-        ),
         migrations.CreateModel(
             name="PopulationManager",
             fields=[
@@ -2312,6 +2241,11 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("population", "user"), name="annotation_populationmanager_once")
+                ],
+            },
         ),
         migrations.CreateModel(
             name="PopulationRequest",
@@ -2380,91 +2314,72 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-        ),
-        migrations.AddConstraint(
-            model_name="populationmanager",
-            constraint=models.UniqueConstraint(fields=("population", "user"), name="annotation_populationmanager_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="populationrequest",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(
-                        ("appointee", None),
-                        ("delta_limit_atto__isnull", False),
-                        ("epsilon_limit_nano__isnull", False),
-                        ("kind", "limit"),
+            options={
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("appointee", None),
+                                ("delta_limit_atto__isnull", False),
+                                ("epsilon_limit_nano__isnull", False),
+                                ("kind", "limit"),
+                            ),
+                            models.Q(
+                                ("appointee__isnull", False),
+                                ("delta_limit_atto", None),
+                                ("epsilon_limit_nano", None),
+                                ("kind", "manager"),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="annotation_populationrequest_shape",
                     ),
-                    models.Q(
-                        ("appointee__isnull", False),
-                        ("delta_limit_atto", None),
-                        ("epsilon_limit_nano", None),
-                        ("kind", "manager"),
+                    models.CheckConstraint(
+                        condition=models.Q(("reason", ""), _negated=True), name="annotation_populationrequest_reason"
                     ),
-                    _connector="OR",
-                ),
-                name="annotation_populationrequest_shape",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="populationrequest",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("reason", ""), _negated=True), name="annotation_populationrequest_reason"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="populationrequest",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("decided_at", None), ("decided_by", None), ("state", "open")),
-                    models.Q(("decided_at__isnull", False), ("decided_by", None), ("state", "expired")),
-                    models.Q(
-                        ("decided_at__isnull", False), ("decided_by", models.F("requested_by")), ("state", "withdrawn")
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("decided_at", None), ("decided_by", None), ("state", "open")),
+                            models.Q(("decided_at__isnull", False), ("decided_by", None), ("state", "expired")),
+                            models.Q(
+                                ("decided_at__isnull", False),
+                                ("decided_by", models.F("requested_by")),
+                                ("state", "withdrawn"),
+                            ),
+                            models.Q(
+                                models.Q(("decided_by", models.F("requested_by")), _negated=True),
+                                ("decided_at__isnull", False),
+                                ("decided_by__isnull", False),
+                                ("state__in", ("approved", "refused")),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="annotation_populationrequest_second",
                     ),
-                    models.Q(
-                        models.Q(("decided_by", models.F("requested_by")), _negated=True),
-                        ("decided_at__isnull", False),
-                        ("decided_by__isnull", False),
-                        ("state__in", ("approved", "refused")),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state", "approved"), _negated=True),
+                            ("decided_at__lte", models.F("expires_at")),
+                            _connector="OR",
+                        ),
+                        name="annotation_populationrequest_in_time",
                     ),
-                    _connector="OR",
-                ),
-                name="annotation_populationrequest_second",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="populationrequest",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("state", "approved"), _negated=True),
-                    ("decided_at__lte", models.F("expires_at")),
-                    _connector="OR",
-                ),
-                name="annotation_populationrequest_in_time",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="populationrequest",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("used_at", None), ("state", "approved"), _connector="OR"),
-                name="annotation_populationrequest_used",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="populationrequest",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("kind", "limit"), ("state", "open")),
-                fields=("population",),
-                name="annotation_populationrequest_one_open",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="populationrequest",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("kind", "manager"), ("state", "open")),
-                fields=("population", "appointee"),
-                name="annotation_populationrequest_one_person",
-            ),
+                    models.CheckConstraint(
+                        condition=models.Q(("used_at", None), ("state", "approved"), _connector="OR"),
+                        name="annotation_populationrequest_used",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("kind", "limit"), ("state", "open")),
+                        fields=("population",),
+                        name="annotation_populationrequest_one_open",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("kind", "manager"), ("state", "open")),
+                        fields=("population", "appointee"),
+                        name="annotation_populationrequest_one_person",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="MachineAnnotator",
@@ -2476,10 +2391,7 @@ class Migration(migrations.Migration):
                 ),
                 ("unusable", models.PositiveIntegerField(default=0, help_text="Replies that named no class.")),
                 ("tokens", models.PositiveBigIntegerField(default=0, help_text="As the endpoint counts them.")),
-                (
-                    "faults",
-                    models.PositiveIntegerField(default=0, help_text="Runs in a row that ended with a fault."),
-                ),
+                ("faults", models.PositiveIntegerField(default=0, help_text="Runs in a row that ended with a fault.")),
                 ("last_fault", models.CharField(blank=True, max_length=200)),
                 ("next_at", models.DateTimeField(blank=True, help_text="Nothing is sent before.", null=True)),
                 (
@@ -2496,19 +2408,18 @@ class Migration(migrations.Migration):
                 (
                     "user",
                     models.OneToOneField(
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="machine",
-                        to=settings.AUTH_USER_MODEL,
+                        on_delete=django.db.models.deletion.PROTECT, related_name="machine", to=settings.AUTH_USER_MODEL
                     ),
                 ),
             ],
-        ),
-        migrations.AddConstraint(
-            model_name="machineannotator",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("faults", 0), models.Q(("last_fault", ""), _negated=True), _connector="OR"),
-                name="annotation_machine_fault_said",
-            ),
+            options={
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("faults", 0), models.Q(("last_fault", ""), _negated=True), _connector="OR"),
+                        name="annotation_machine_fault_said",
+                    )
+                ],
+            },
         ),
         migrations.CreateModel(
             name="SavedView",
@@ -2534,6 +2445,17 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("project", "owner", "name"), name="annotation_savedview_once"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("chosen__has_key", "text"), _negated=True), models.Q(("name", ""), _negated=True)
+                        ),
+                        name="annotation_savedview_keeps_no_words",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Tag",
@@ -2550,6 +2472,14 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("project", "name"), name="annotation_tag_once"),
+                    models.CheckConstraint(
+                        condition=models.Q(("name", ""), _negated=True), name="annotation_tag_says_something"
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Tagged",
@@ -2574,7 +2504,11 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-            options={"verbose_name_plural": "tagged"},
+            options={
+                "verbose_name_plural": "tagged",
+                "indexes": [models.Index(fields=["tag", "query"], name="annotation_tagged_tag")],
+                "constraints": [models.UniqueConstraint(fields=("query", "tag"), name="annotation_tagged_once")],
+            },
         ),
         migrations.AddField(
             model_name="query",
@@ -2614,37 +2548,6 @@ class Migration(migrations.Migration):
                 condition=models.Q(("assigned_to", None), ("record__isnull", False), _connector="OR"),
                 name="annotation_query_assigned",
             ),
-        ),
-        migrations.AddConstraint(
-            model_name="savedview",
-            constraint=models.UniqueConstraint(fields=("project", "owner", "name"), name="annotation_savedview_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="savedview",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("chosen__has_key", "text"), _negated=True), models.Q(("name", ""), _negated=True)
-                ),
-                name="annotation_savedview_keeps_no_words",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="tag",
-            constraint=models.UniqueConstraint(fields=("project", "name"), name="annotation_tag_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="tag",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("name", ""), _negated=True), name="annotation_tag_says_something"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="tagged",
-            index=models.Index(fields=["tag", "query"], name="annotation_tagged_tag"),
-        ),
-        migrations.AddConstraint(
-            model_name="tagged",
-            constraint=models.UniqueConstraint(fields=("query", "tag"), name="annotation_tagged_once"),
         ),
         migrations.CreateModel(
             name="Letter",
@@ -2691,6 +2594,44 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("state", "waiting")), fields=["next_at"], name="annotation_letter_due"
+                    )
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("invitation", None), ("person__isnull", False)),
+                            models.Q(("invitation__isnull", False), ("person", None)),
+                            _connector="OR",
+                        ),
+                        name="annotation_letter_to_one",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("address", ""), ("salt", None)),
+                            models.Q(
+                                models.Q(("address", ""), _negated=True),
+                                ("invitation__isnull", False),
+                                ("salt__isnull", False),
+                                ("state", "waiting"),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="annotation_letter_keeps_no_secret",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("sent_at__isnull", False), ("state", "sent")),
+                            models.Q(models.Q(("state", "sent"), _negated=True), ("sent_at", None)),
+                            _connector="OR",
+                        ),
+                        name="annotation_letter_sent",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="MailChoice",
@@ -2709,6 +2650,19 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "declined__contained_by",
+                                ["returned", "remark", "questions", "review", "waiting", "release", "budget"],
+                            )
+                        ),
+                        name="annotation_mailchoice_declines_kinds",
+                    )
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Notice",
@@ -2764,81 +2718,22 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-        ),
-        migrations.AddIndex(
-            model_name="letter",
-            index=models.Index(
-                condition=models.Q(("state", "waiting")), fields=["next_at"], name="annotation_letter_due"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="letter",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("invitation", None), ("person__isnull", False)),
-                    models.Q(("invitation__isnull", False), ("person", None)),
-                    _connector="OR",
-                ),
-                name="annotation_letter_to_one",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="letter",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("address", ""), ("salt", None)),
-                    models.Q(
-                        models.Q(("address", ""), _negated=True),
-                        ("invitation__isnull", False),
-                        ("salt__isnull", False),
-                        ("state", "waiting"),
-                    ),
-                    _connector="OR",
-                ),
-                name="annotation_letter_keeps_no_secret",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="letter",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("sent_at__isnull", False), ("state", "sent")),
-                    models.Q(models.Q(("state", "sent"), _negated=True), ("sent_at", None)),
-                    _connector="OR",
-                ),
-                name="annotation_letter_sent",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="mailchoice",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    (
-                        "declined__contained_by",
-                        ["returned", "remark", "questions", "review", "waiting", "release", "budget"],
+            options={
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("due_at__isnull", False)), fields=["due_at"], name="annotation_notice_due"
                     )
-                ),
-                name="annotation_mailchoice_declines_kinds",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="notice",
-            index=models.Index(
-                condition=models.Q(("due_at__isnull", False)), fields=["due_at"], name="annotation_notice_due"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="notice",
-            constraint=models.UniqueConstraint(
-                fields=("person", "project", "kind", "subject"), name="annotation_notice_once"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="notice",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("due_at", None), ("letter", None), _connector="OR"),
-                name="annotation_notice_due_or_told",
-            ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("person", "project", "kind", "subject"), name="annotation_notice_once"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("due_at", None), ("letter", None), _connector="OR"),
+                        name="annotation_notice_due_or_told",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="CrowdStudy",
@@ -2912,10 +2807,7 @@ class Migration(migrations.Migration):
                         blank=True, db_index=True, help_text="When the platform is asked next.", null=True
                     ),
                 ),
-                (
-                    "leased_until",
-                    models.DateTimeField(blank=True, null=True, help_text="While a worker is at it."),
-                ),
+                ("leased_until", models.DateTimeField(blank=True, help_text="While a worker is at it.", null=True)),
                 ("followed_at", models.DateTimeField(blank=True, null=True)),
                 ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 (
@@ -2943,6 +2835,27 @@ class Migration(migrations.Migration):
             ],
             options={
                 "verbose_name_plural": "crowd studies",
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("fee_percent__gte", 0),
+                            ("minutes__gte", 1),
+                            ("places__gte", 1),
+                            ("reward_cents__gte", 1),
+                            ("fee_percent__lte", 100),
+                        ),
+                        name="annotation_crowdstudy_amounts",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("external_id", ""), _negated=True),
+                        fields=("external_id",),
+                        name="annotation_crowdstudy_opened_once",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("external_id", ""), ("salt", None), _connector="OR"),
+                        name="annotation_crowdstudy_keeps_no_secret",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -2982,6 +2895,23 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("state__in", ("wanted", "paying", "unclear"))),
+                        fields=("study",),
+                        name="annotation_bonussheet_one_at_a_time",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("state__in", ("wanted", "refused")),
+                            models.Q(models.Q(("external_id", ""), _negated=True), ("paying_at__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="annotation_bonussheet_set_up_first",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="CrowdSubmission",
@@ -3009,6 +2939,11 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("study", "external_id"), name="annotation_crowdsubmission_once")
+                ],
+            },
         ),
         migrations.CreateModel(
             name="BonusLine",
@@ -3031,6 +2966,14 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("sheet", "submission"), name="annotation_bonusline_once"),
+                    models.CheckConstraint(
+                        condition=models.Q(("amount_cents__gte", 1)), name="annotation_bonusline_amount"
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="PlatformAccount",
@@ -3064,6 +3007,17 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("fee_percent__gte", 0), ("fee_percent__lte", 100)),
+                        name="annotation_platformaccount_fee",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("sealed_token", ""), _negated=True), name="annotation_platformaccount_token"
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="CrowdVerdict",
@@ -3108,114 +3062,37 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-        ),
-        migrations.AddConstraint(
-            model_name="crowdstudy",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("fee_percent__gte", 0),
-                    ("minutes__gte", 1),
-                    ("places__gte", 1),
-                    ("reward_cents__gte", 1),
-                    ("fee_percent__lte", 100),
-                ),
-                name="annotation_crowdstudy_amounts",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="crowdstudy",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("external_id", ""), _negated=True),
-                fields=("external_id",),
-                name="annotation_crowdstudy_opened_once",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="crowdstudy",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("external_id", ""), ("salt", None), _connector="OR"),
-                name="annotation_crowdstudy_keeps_no_secret",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="bonussheet",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("state__in", ("wanted", "paying", "unclear"))),
-                fields=("study",),
-                name="annotation_bonussheet_one_at_a_time",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="bonussheet",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("state__in", ("wanted", "refused")),
-                    models.Q(models.Q(("external_id", ""), _negated=True), ("paying_at__isnull", False)),
-                    _connector="OR",
-                ),
-                name="annotation_bonussheet_set_up_first",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="crowdsubmission",
-            constraint=models.UniqueConstraint(fields=("study", "external_id"), name="annotation_crowdsubmission_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="bonusline",
-            constraint=models.UniqueConstraint(fields=("sheet", "submission"), name="annotation_bonusline_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="bonusline",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("amount_cents__gte", 1)), name="annotation_bonusline_amount"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="platformaccount",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("fee_percent__gte", 0), ("fee_percent__lte", 100)),
-                name="annotation_platformaccount_fee",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="platformaccount",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("sealed_token", ""), _negated=True), name="annotation_platformaccount_token"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="crowdverdict",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("kind__in", ("APPROVE", "REJECT")), models.Q(("state", "refused"), _negated=True)),
-                fields=("submission",),
-                name="annotation_verdict_final_once",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="crowdverdict",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("kind", "RETURN"), models.Q(("state", "refused"), _negated=True)),
-                fields=("submission",),
-                name="annotation_verdict_return_once",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="crowdverdict",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("category", ""), ("kind", "APPROVE"), ("reason", "")),
-                    models.Q(
-                        models.Q(("kind", "APPROVE"), _negated=True),
-                        models.Q(
-                            models.Q(("state", "wanted"), models.Q(("reason", ""), _negated=True)),
-                            models.Q(models.Q(("state", "wanted"), _negated=True), ("reason", "")),
+            options={
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(
+                            ("kind__in", ("APPROVE", "REJECT")), models.Q(("state", "refused"), _negated=True)
+                        ),
+                        fields=("submission",),
+                        name="annotation_verdict_final_once",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("kind", "RETURN"), models.Q(("state", "refused"), _negated=True)),
+                        fields=("submission",),
+                        name="annotation_verdict_return_once",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("category", ""), ("kind", "APPROVE"), ("reason", "")),
+                            models.Q(
+                                models.Q(("kind", "APPROVE"), _negated=True),
+                                models.Q(
+                                    models.Q(("state", "wanted"), models.Q(("reason", ""), _negated=True)),
+                                    models.Q(models.Q(("state", "wanted"), _negated=True), ("reason", "")),
+                                    _connector="OR",
+                                ),
+                            ),
                             _connector="OR",
                         ),
+                        name="annotation_verdict_says_why",
                     ),
-                    _connector="OR",
-                ),
-                name="annotation_verdict_says_why",
-            ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="Review",
@@ -3263,38 +3140,23 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-        ),
-        migrations.AddIndex(
-            model_name="review",
-            index=models.Index(fields=["project", "reviewer", "finished_at"], name="annotation_review_done"),
-        ),
-        migrations.AddConstraint(
-            model_name="review",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("state", "leased")), fields=("query",), name="annotation_review_one_reads"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="review",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("state", "leased")),
-                fields=("reviewer", "project"),
-                name="annotation_review_one_lease",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="review",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("state", "leased"), ("finished_at__isnull", False), _connector="XOR"),
-                name="annotation_review_finished",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="membership",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("role__in", ("annotator", "manager", "engineer", "reviewer"))),
-                name="annotation_membership_known",
-            ),
+            options={
+                "indexes": [models.Index(fields=["project", "reviewer", "finished_at"], name="annotation_review_done")],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("state", "leased")), fields=("query",), name="annotation_review_one_reads"
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("state", "leased")),
+                        fields=("reviewer", "project"),
+                        name="annotation_review_one_lease",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("state", "leased"), ("finished_at__isnull", False), _connector="XOR"),
+                        name="annotation_review_finished",
+                    ),
+                ],
+            },
         ),
         migrations.RunSQL(
             "\n".join((SQL / f"{name}.sql").read_text() for name in RULES),

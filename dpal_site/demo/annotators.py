@@ -14,7 +14,7 @@ from urllib.request import HTTPCookieProcessor, Request, build_opener
 import numpy as np
 
 Answer = Callable[["LabelPage", "Browser"], int]
-PAUSE_SECONDS = 0.25
+PAUSE_SECONDS = 1.0
 
 
 @dataclass(slots=True)

@@ -264,21 +264,33 @@ class Supervisor:
         return self.log_dir / f"{name}.log"
 
     def stop(self) -> None:
-        """Stop every child, last started first, then the embedded servers this process started."""
+        """Stop every child, all at once, then the embedded servers this process started."""
+        children = list(reversed(self._children.values()))
         try:
-            for name in reversed(list(self._children)):
-                self._stop_child(self._children[name])
+            for child in children:
+                self._ask(child, signal.SIGTERM)
+            for child in children:
+                self._see_out(child)
         finally:
             self._finished.set()
             servers.stop_started()
 
     def _stop_child(self, child: _Child) -> None:
-        """Ask politely, then urgently, then end the whole group, so that no grandchild stays either."""
-        for request in (signal.SIGTERM, signal.SIGQUIT):
-            if child.process.poll() is None:
-                child.process.send_signal(request)
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    child.process.wait(self.grace_seconds)
+        self._ask(child, signal.SIGTERM)
+        self._see_out(child)
+
+    @staticmethod
+    def _ask(child: _Child, request: signal.Signals) -> None:
+        if child.process.poll() is None:
+            child.process.send_signal(request)
+
+    def _see_out(self, child: _Child) -> None:
+        """Wait for whom was asked politely, ask urgently, then end the whole group: no grandchild stays either."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.process.wait(self.grace_seconds)
+        self._ask(child, signal.SIGQUIT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.process.wait(self.grace_seconds)
         with contextlib.suppress(ProcessLookupError, PermissionError):  # macOS: nothing left but zombies
             os.killpg(child.process.pid, signal.SIGKILL)
         child.process.wait()

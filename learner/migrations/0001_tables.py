@@ -98,7 +98,7 @@ class Migration(migrations.Migration):
                 ("labels_used", models.PositiveIntegerField()),
                 ("retired_reason", models.CharField(blank=True, max_length=300)),
                 ("checks", privacy.models.messages.MessagesInField(blank=True, default=dict, inside="$.*")),
-                ("held_back", privacy.models.messages.MessageField(blank=True)),
+                ("held_back", privacy.models.messages.MessageField(blank=True, default=str)),
                 ("released_at", models.DateTimeField(blank=True, null=True)),
                 ("configuration", models.JSONField(default=dict, help_text="The project's settings at the time.")),
                 ("environment", models.JSONField(default=dict, help_text="Versions of the code and of the libraries.")),
@@ -127,6 +127,23 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("project", "version"), name="learner_release_version"),
+                    models.CheckConstraint(
+                        condition=models.Q(("state", "retired"), ("retired_reason", ""), _connector="XOR"),
+                        name="learner_release_retired_with_reason",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state", "released"), _negated=True),
+                            models.Q(("held_back", ""), ("released_at__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="learner_release_passed_the_gate",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="PlanSimulation",
@@ -207,9 +224,11 @@ class Migration(migrations.Migration):
                 ("progress_total", models.PositiveIntegerField(blank=True, null=True)),
                 (
                     "message",
-                    privacy.models.messages.MessageField(blank=True, help_text="What the attempt does now."),
+                    privacy.models.messages.MessageField(
+                        blank=True, default=str, help_text="What the attempt does now."
+                    ),
                 ),
-                ("error", privacy.models.messages.MessageField(blank=True)),
+                ("error", privacy.models.messages.MessageField(blank=True, default=str)),
                 ("started_at", models.DateTimeField(blank=True, help_text="When the newest attempt began.", null=True)),
                 (
                     "cancelled_by",
@@ -254,6 +273,50 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("project", "number"), name="learner_round_number"),
+                    models.UniqueConstraint(
+                        condition=models.Q(("state__in", ("waiting", "running"))),
+                        fields=("project",),
+                        name="learner_round_one_open",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state", "done"), _negated=True),
+                            models.Q(("committed_entry__isnull", False), ("selected__lte", models.F("requested"))),
+                            _connector="OR",
+                        ),
+                        name="learner_round_done",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("state", "failed"), _negated=True),
+                        fields=("project", "block"),
+                        name="learner_round_block_once",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("block__gte", 1),
+                                ("block__isnull", False),
+                                ("strategy", "secret_sample"),
+                                models.Q(
+                                    models.Q(("state", "done"), _negated=True),
+                                    ("closes_at__isnull", False),
+                                    _connector="OR",
+                                ),
+                            ),
+                            models.Q(
+                                models.Q(("strategy", "secret_sample"), _negated=True),
+                                ("block", None),
+                                ("closes_at", None),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="learner_round_block_secret",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="ScreenLooks",
@@ -327,6 +390,25 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("batches_released__lte", models.F("batches_used")),
+                            ("batches_used__lte", models.F("batches_closed")),
+                        ),
+                        name="learner_stream_in_order",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("entry__isnull", False),
+                            models.Q(("batches_closed", 0), ("learner_state", None), ("next_slot", 0)),
+                            _connector="OR",
+                        ),
+                        name="learner_stream_paid",
+                    ),
+                ],
+            },
         ),
         migrations.CreateModel(
             name="StreamBatch",
@@ -351,6 +433,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 "verbose_name_plural": "stream batches",
+                "constraints": [models.UniqueConstraint(fields=("stream", "number"), name="learner_stream_batch_once")],
             },
         ),
         migrations.CreateModel(
@@ -409,9 +492,11 @@ class Migration(migrations.Migration):
                 ("progress_total", models.PositiveIntegerField(blank=True, null=True)),
                 (
                     "message",
-                    privacy.models.messages.MessageField(blank=True, help_text="What the attempt does now."),
+                    privacy.models.messages.MessageField(
+                        blank=True, default=str, help_text="What the attempt does now."
+                    ),
                 ),
-                ("error", privacy.models.messages.MessageField(blank=True)),
+                ("error", privacy.models.messages.MessageField(blank=True, default=str)),
                 ("started_at", models.DateTimeField(blank=True, help_text="When the newest attempt began.", null=True)),
                 (
                     "cancelled_by",
@@ -448,6 +533,20 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("state__in", ("waiting", "running"))),
+                        fields=("project",),
+                        name="learner_training_one_open",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("state", "failed"), _negated=True),
+                        fields=("project", "version"),
+                        name="learner_training_version",
+                    ),
+                ],
+            },
         ),
         migrations.AddField(
             model_name="modelrelease",
@@ -554,6 +653,15 @@ class Migration(migrations.Migration):
             ],
             options={
                 "verbose_name_plural": "webhook deliveries",
+                "constraints": [
+                    models.UniqueConstraint(fields=("webhook", "event", "subject"), name="learner_delivery_once"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state", "sent"), _negated=True), ("sent_at__isnull", False), _connector="OR"
+                        ),
+                        name="learner_delivery_sent",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -797,133 +905,6 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
-        migrations.AddConstraint(
-            model_name="round",
-            constraint=models.UniqueConstraint(fields=("project", "number"), name="learner_round_number"),
-        ),
-        migrations.AddConstraint(
-            model_name="round",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("state__in", ("waiting", "running"))),
-                fields=("project",),
-                name="learner_round_one_open",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="round",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("state", "done"), _negated=True),
-                    models.Q(("committed_entry__isnull", False), ("selected__lte", models.F("requested"))),
-                    _connector="OR",
-                ),
-                name="learner_round_done",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="round",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("state", "failed"), _negated=True),
-                fields=("project", "block"),
-                name="learner_round_block_once",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="round",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(
-                        ("block__gte", 1),
-                        ("block__isnull", False),
-                        ("strategy", "secret_sample"),
-                        models.Q(
-                            models.Q(("state", "done"), _negated=True), ("closes_at__isnull", False), _connector="OR"
-                        ),
-                    ),
-                    models.Q(
-                        models.Q(("strategy", "secret_sample"), _negated=True), ("block", None), ("closes_at", None)
-                    ),
-                    _connector="OR",
-                ),
-                name="learner_round_block_secret",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="stream",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("batches_released__lte", models.F("batches_used")),
-                    ("batches_used__lte", models.F("batches_closed")),
-                ),
-                name="learner_stream_in_order",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="stream",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("entry__isnull", False),
-                    models.Q(("batches_closed", 0), ("learner_state", None), ("next_slot", 0)),
-                    _connector="OR",
-                ),
-                name="learner_stream_paid",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="streambatch",
-            constraint=models.UniqueConstraint(fields=("stream", "number"), name="learner_stream_batch_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="trainingrun",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("state__in", ("waiting", "running"))),
-                fields=("project",),
-                name="learner_training_one_open",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="trainingrun",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("state", "failed"), _negated=True),
-                fields=("project", "version"),
-                name="learner_training_version",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="modelrelease",
-            constraint=models.UniqueConstraint(fields=("project", "version"), name="learner_release_version"),
-        ),
-        migrations.AddConstraint(
-            model_name="modelrelease",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("state", "retired"), ("retired_reason", ""), _connector="XOR"),
-                name="learner_release_retired_with_reason",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="modelrelease",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("state", "released"), _negated=True),
-                    models.Q(("held_back", ""), ("released_at__isnull", False)),
-                    _connector="OR",
-                ),
-                name="learner_release_passed_the_gate",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="webhookdelivery",
-            constraint=models.UniqueConstraint(fields=("webhook", "event", "subject"), name="learner_delivery_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="webhookdelivery",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("state", "sent"), _negated=True), ("sent_at__isnull", False), _connector="OR"
-                ),
-                name="learner_delivery_sent",
-            ),
-        ),
         migrations.CreateModel(
             name="ReleasedSums",
             fields=[
@@ -956,7 +937,9 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-            options={"verbose_name_plural": "released sums"},
+            options={
+                "verbose_name_plural": "released sums",
+            },
         ),
         migrations.CreateModel(
             name="AnswerSeries",
