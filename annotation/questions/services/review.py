@@ -39,7 +39,8 @@ def settle(*, project: Project, query_id: int, choice: int, person: User, keep_a
         query = lock_reviewed(project, query_id)
         Consensus.objects.filter(query=query).delete()
         votes = list(Label.objects.filter(query=query, superseded_at=None).values_list("choice", flat=True))
-        agreed = agreed_on(project, [vote for vote in votes if vote is not None])
+        given = [vote for vote in votes if vote is not None]
+        agreed = agreed_on(project, given) if given else None
         consensus = Consensus.objects.create(
             project=project,
             query=query,

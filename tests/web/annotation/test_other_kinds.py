@@ -156,6 +156,7 @@ def test_a_form_asks_for_each_of_them_and_stores_what_was_chosen():
             "gate_epsilon": 0.5,
             "texts_per_contributor": 2,
             "normalizer": "L1",
+            "gate_window": None,
         },
         "selection": {"selection": "uncertainty", "uncertainty_measure": "entropy", "repeat_votes": False},
         "features": {"features": "twice_the_hashed_words", "feature_dimension": 64, "times": 3},
