@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, ConsoleMessage, Page, Route
     from pytest_django.plugin import DjangoDbBlocker
 
+    from tests.spark_cluster import Cluster
+
 SHARED = servers.REPOSITORY / "var" / "test"
 # One name for the controller and its xdist workers, another for any run beside it.
 RUN = os.environ.setdefault("DPAL_TEST_RUN", str(os.getpid()))
@@ -425,3 +427,16 @@ def own_storage(settings, tmp_path) -> Path:
     backend = {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": str(folder)}}
     settings.STORAGES = settings.STORAGES | {"default": backend}
     return folder
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Cluster]":
+    """Run a cluster of Spark for the tests of a module."""
+    from tests.spark_cluster import Cluster  # noqa: PLC0415  # few tests need one
+
+    running = Cluster(tmp_path_factory.mktemp("spark"))
+    try:
+        running.start()
+        yield running
+    finally:
+        running.stop()

@@ -33,12 +33,14 @@ def problems(page):
 @pytest.mark.parametrize(("size", "scheme"), [("desk", "light"), ("phone", "dark")])
 def test_quality_pages_are_clean(page, live_server, size, scheme):
     manager = make_user("manager")
-    project = make_project(owner=manager, overlap=2, price_per_label="0.05", currency="EUR")
+    project = make_project(owner=manager, overlap=2, price_per_label="0.05", currency="EUR", review_share=1.0)
     add_members(project, manager, role=Role.MANAGER)
     ann, bob = make_annotators(project, 2)
-    open_records(project, 3)
-    for choice, person in enumerate((ann, bob)):
-        labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=choice)
+    open_records(project, 4)
+    # The first question is disputed, the second waits for a reviewer by chance.
+    for choices in ((0, 1), (1, 1)):
+        for choice, person in zip(choices, (ann, bob), strict=True):
+            labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=choice)
     (check, *_) = Query.objects.filter(state="open").order_by("pk")
     gold.keep_as_check(query=check, choice=0, owner=manager, answered=0)
     gold.pause_member(membership=Membership.objects.get(user=ann), reason="checks")

@@ -17,21 +17,11 @@ from dpal_site.embedded.servers import REPOSITORY
 from privacy.engines.spark import SparkEngine
 from tests.db.annotation.gates.test_scan import know_the_coins, passed, spends, upload
 from tests.faults.storm.site import descendants
-from tests.spark_cluster import PATIENCE_SECONDS, Cluster, block, command_line, needs_spark
+from tests.spark_cluster import PATIENCE_SECONDS, block, command_line, needs_spark
 
 pytestmark = [pytest.mark.faults, pytest.mark.django_db(transaction=True), needs_spark]
 COMPOSE = yaml.safe_load((REPOSITORY / "docker-compose.yml").read_text())
 FILE_ROWS = 20
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    cluster = Cluster(tmp_path_factory.mktemp("spark"))
-    try:
-        cluster.start()
-        yield cluster
-    finally:
-        cluster.stop()
 
 
 @pytest.fixture(autouse=True)

@@ -12,19 +12,9 @@ from tests import learning
 from tests.db.learner.pools.test_feature_parts import Killed, counted, die_at, empty, kept, made_in_one_piece
 from tests.factories import make_user
 from tests.faults.storm.site import descendants
-from tests.spark_cluster import Cluster, command_line, needs_spark
+from tests.spark_cluster import command_line, needs_spark
 
 pytestmark = [pytest.mark.faults, pytest.mark.django_db(transaction=True), needs_spark]
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    cluster = Cluster(tmp_path_factory.mktemp("spark"))
-    try:
-        cluster.start()
-        yield cluster
-    finally:
-        cluster.stop()
 
 
 @pytest.fixture

@@ -15,23 +15,13 @@ from privacy.errors import EngineFailed, PoolDamaged
 from privacy.threshold_gate import ordered
 from tests.faults.storm.site import descendants
 from tests.pure.privacy.engines.test_process import GATES, KEY, counted, in_files, pool
-from tests.spark_cluster import Cluster, command_line, needs_spark
+from tests.spark_cluster import command_line, needs_spark
 
 pytestmark = pytest.mark.faults
 SAID = "what nobody else may ever read"
 SIZES = (17, 400, 1, 30, 600, 200)
 # Whatever is written would show its texts, if it were not encrypted.
 IN_PLAIN_SIGHT = {"spark.shuffle.compress": "false", "spark.shuffle.spill.compress": "false"}
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    cluster = Cluster(tmp_path_factory.mktemp("spark"))
-    try:
-        cluster.start()
-        yield cluster
-    finally:
-        cluster.stop()
 
 
 @pytest.fixture

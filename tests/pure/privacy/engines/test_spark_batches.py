@@ -19,7 +19,7 @@ from tests.faults.storm.site import descendants
 from tests.pure.privacy.engines.test_batches import DOUBLE, numbers
 from tests.pure.privacy.engines.test_crew import many
 from tests.pure.privacy.engines.test_spark import IN_PLAIN_SIGHT, configure, written
-from tests.spark_cluster import Cluster, command_line, needs_spark
+from tests.spark_cluster import command_line, needs_spark
 
 SAID = "what nobody else may ever read"
 SECRETS = ("DATABASE_URL", "SECRET_KEY", "CELERY_BROKER_URL", "SIGNING_KEY")
@@ -32,16 +32,6 @@ class NoHost:
 
     def made(self, step, batches):
         raise AssertionError("the cluster should have made it")
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    cluster = Cluster(tmp_path_factory.mktemp("spark"))
-    try:
-        cluster.start()
-        yield cluster
-    finally:
-        cluster.stop()
 
 
 def texts():
