@@ -53,7 +53,7 @@ os.environ["DPAL_VAR"] = str(RUN_DIR)
 os.environ["DPAL_NO_SERVERS"] = "1"
 os.environ["DJANGO_SETTINGS_MODULE"] = "dpal_site.settings"
 # Every released model asks its canary; tests/statistical listens to it with more trials.
-os.environ["CANARY_TRIALS"] = "40"
+os.environ["CANARY_TRIALS"] = "8"
 
 from django.conf import settings  # noqa: E402 - the lines above must come first
 from django.contrib.auth.hashers import PBKDF2PasswordHasher  # noqa: E402

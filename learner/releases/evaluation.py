@@ -5,11 +5,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from annotation.intervals import wilson_interval
 
 BINS = 10
 RESAMPLES = 1000
+# So many of them are drawn at a time: of a thousand classes some ten thousand cells each.
+BLOCK = 100
 # Resampling ends are stable to about a third of their own width from so many draws on; the seed makes them repeatable.
 SEED = 20_260_101
 LOWER, UPPER = 0.025, 0.975
@@ -160,14 +163,19 @@ def _resampled_f1(confusion: NDArray[np.int64], rng: np.random.Generator) -> NDA
     """Return macro-F1 of resamples; of many classes most cells are empty and stay so, and are not drawn."""
     truth, said = np.nonzero(confusion)
     cells = confusion[truth, said]
-    classes = len(confusion)
-    values = np.empty(RESAMPLES)
-    for resample in range(RESAMPLES):
-        drawn = rng.multinomial(int(cells.sum()), cells / cells.sum())
-        right = np.bincount(truth, weights=drawn * (truth == said), minlength=classes)
-        named = np.bincount(truth, drawn, minlength=classes) + np.bincount(said, drawn, minlength=classes)
-        values[resample] = _mean_f1(2.0 * right, named)
-    return values
+    examples, classes = int(cells.sum()), len(confusion)
+
+    def totals(of: NDArray[np.intp], counted: NDArray[Any]) -> csr_array:
+        """Return what cells are multiplied by for their sums by class."""
+        return csr_array((counted.astype(np.float64), (np.arange(len(cells)), of)), shape=(len(cells), classes))
+
+    agreed, every = totals(truth, 2 * (truth == said)), np.ones(len(cells))
+    named = totals(truth, every) + totals(said, every)
+    values = []
+    for start in range(0, RESAMPLES, BLOCK):
+        drawn = rng.multinomial(examples, cells / examples, size=min(BLOCK, RESAMPLES - start))
+        values.append(_mean_f1(drawn @ agreed, drawn @ named))
+    return np.concatenate(values)
 
 
 def _constant(counts: Counts) -> dict[str, Any]:

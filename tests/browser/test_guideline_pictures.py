@@ -104,7 +104,6 @@ def test_a_manager_adds_shows_and_deletes_one(enter, tmp_path, scripts):
     assert not GuidelinePicture.objects.exists()
 
 
-@pytest.mark.every_change
 def test_it_is_seen_beside_the_question_and_by_who_reviews(enter, project):
     reviewer = make_user()
     add_members(project, reviewer, role=Role.REVIEWER)

@@ -31,7 +31,6 @@ def enter(page, live_server):
     return go
 
 
-@pytest.mark.every_change
 def test_keys_give_steps(enter):
     project = make_project(question_kind="rating", classes=["very bad", "bad", "fair", "good", "very good"])
     open_records(project, 2)

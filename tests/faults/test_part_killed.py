@@ -263,6 +263,7 @@ def expected_choice(project, dataset):
     return digest, np.sort(rows).tolist()
 
 
+@pytest.mark.slow
 def test_a_round_in_parts_ends_as_if_nobody_had_been_killed(workers, hold):
     workers()
     for victim in ("helper", "holder"):

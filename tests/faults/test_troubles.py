@@ -358,6 +358,7 @@ def test_a_full_backlog_refuses_uploads_and_puts_trainings_off_while_people_go_o
     assert taken.status_code == 202, taken.content
 
 
+@pytest.mark.slow
 def test_light_tasks_are_done_however_much_heavy_work_waits(supervisor, broker):
     project = make_project()
     open_records(project, 1)

@@ -161,6 +161,7 @@ def test_what_does_not_verify_is_refused_and_leaves_nothing(live_server, project
     refused(errors.NotThere, "no version latest", site, project.slug, token=secret)
 
 
+@pytest.mark.slow
 def test_a_download_that_breaks_off_goes_on_from_there(live_server, project, home, monkeypatch):
     release = learning.run_to_release(project, make_user(), version=1)
     secret = token_for(project, "models:read")

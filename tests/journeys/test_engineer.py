@@ -71,6 +71,7 @@ def test_no_example_goes_unrun():
     }
 
 
+@pytest.mark.slow
 def test_the_examples_run_as_printed_and_forgeries_are_refused(live_site, folder, project):
     release = learning.run_to_release(project, make_user(), version=1)
     token, secret = token_for(project, "models:read")

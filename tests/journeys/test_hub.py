@@ -48,6 +48,7 @@ def token_for(project, *scopes: str, role: str = Role.ENGINEER) -> str:
     return tokens.create_token(user=person, name="t", scopes=list(scopes), lifetime=timedelta(days=1))[1]
 
 
+@pytest.mark.slow
 def test_a_snapshot_is_the_release_and_what_is_not_allowed_is_not_sent(live_server, project, tmp_path):
     release = learning.run_to_release(project, make_user(), version=1)
     secret, without = token_for(project, "models:read"), token_for(project, "ledger:read")

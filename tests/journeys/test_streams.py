@@ -101,6 +101,7 @@ def test_numbers_are_found_in_values_and_in_sentences_but_not_in_digests():
     assert numbers_of(promise, "stream-20") == {16, 17, 0.18}
 
 
+@pytest.mark.slow
 def test_a_fraud_stream_releases_three_models():
     project, answered, models, promise = travel(
         "fraud-stream", window_length=10, updates_per_release=2, screen_high=0.4, screen_low=0.2, pool_epsilon=2.5

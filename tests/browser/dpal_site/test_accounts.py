@@ -199,7 +199,6 @@ def test_a_page_by_tls_keeps_the_zone_for_its_host_alone(browser):
         assert (cookie["name"], cookie["value"], cookie["secure"]) == ("__Host-timezone", "Asia/Tokyo", True)
 
 
-@pytest.mark.every_change
 def test_the_page_tells_the_site_the_time_zone(browser, live_server):
     with browser.new_context(timezone_id="Asia/Tokyo") as context:
         page = context.new_page()

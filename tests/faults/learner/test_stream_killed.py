@@ -63,6 +63,7 @@ def check_whole(project):
     call_command("audit_ledger", stdout=StringIO())
 
 
+@pytest.mark.slow
 def test_a_death_at_any_step_changes_nothing():
     project = streaming.open_stream(make_user(), **SETTINGS)
     annotator = make_user()

@@ -151,6 +151,7 @@ class TestALook:
         assert said == self.TOO_MUCH
         assert peak < 150
 
+    @pytest.mark.slow
     def test_a_footer_that_lies_about_its_sizes(self, tmp_path):
         """The footer promises a few bytes, the page's header tells the truth, and it is the header that is asked."""
         honest = parquet(pa.table({"text": ["a" * 100_000_000]}), compression="zstd", use_dictionary=False)

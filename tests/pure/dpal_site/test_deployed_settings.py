@@ -67,6 +67,7 @@ def test_the_check_finds_nothing_in_the_documented_deployment(run, service):
     assert "no issues" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_check_can_fail(run):
     done = run("web", *CHECK, HTTPS="0")
     assert done.returncode == 1
@@ -159,6 +160,7 @@ POOLED = (
 )
 
 
+@pytest.mark.slow
 def test_behind_a_pooler_pages_leave_the_time_limit_to_it(run):
     pages = {"DPAL_SERVES_PAGES": "1"}
     assert "statement_timeout" in run("web", "-c", POOLED, **pages).stdout

@@ -88,6 +88,7 @@ def test_gaussian_objective_perturbation_and_a_twin_with_a_tenth_of_the_noise():
     assert bounds[PrivateLogisticRegression] <= charge.epsilon < bounds[TooLittleNoise]
 
 
+@pytest.mark.slow
 def test_objective_perturbation_of_2008_at_small_regularisation():
     """Without the change of variables the published epsilon is exceeded: the tilt alone takes all of it."""
     epsilon = 1.0

@@ -120,6 +120,7 @@ def test_a_record_with_every_label_against_none():
     assert 0.2 * EPSILON < audited(event, EVERY_LABEL, NO_LABEL) <= EPSILON
 
 
+@pytest.mark.slow
 def test_a_twin_that_prices_nine_labels_as_one_is_found():
     """Its noise is a third of what nine labels need: labels count by the square root of their number."""
     told, broken = of_labels(9, priced=1)

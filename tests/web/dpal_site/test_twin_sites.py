@@ -160,6 +160,7 @@ def telling(eyes: Eyes, project: Project) -> Sight:
         return eyes.look(project, "engineer", at="/rounds")
 
 
+@pytest.mark.slow
 def test_a_line_of_an_earlier_upload_shows_nowhere_where_uploads_are_counted_together(eyes: Eyes, draws: Draws) -> None:
     """It is in two runs of the gate, and what these let out is as it might have been without it."""
     together = {"days": 2, "privacy_unit": "record", "texts_per_contributor": None, "gate_window": 2}

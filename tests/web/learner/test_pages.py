@@ -164,6 +164,7 @@ def test_only_a_manager_retires_a_release_and_says_why(project, release, manager
     assert "trained on &lt;wrong&gt; guidelines" in page
 
 
+@pytest.mark.slow
 def test_the_number_of_statements_does_not_grow_with_the_releases(project, manager, django_assert_max_num_queries):
     annotator = make_user()
     learning.run_to_release(project, annotator, version=3)

@@ -143,6 +143,7 @@ def test_rows_of_declared_columns_alone_are_predicted(rows):
     assert "other" not in str(refusal.value).replace("others", "")
 
 
+@pytest.mark.slow
 def test_a_prediction_takes_two_statements_and_finds_what_the_pages_find(project):
     for version in (1, 2):  # one after the other, so that both are vouched for
         learning.run_to_release(project, make_user(), version=version)

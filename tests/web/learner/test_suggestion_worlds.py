@@ -107,6 +107,7 @@ def test_an_answer_that_is_said_as_it_is_shows_in_suggestions(crowd, monkeypatch
     assert others[-1]["stored"] != alike["stored"]
 
 
+@pytest.mark.slow
 def test_a_suggestion_that_reads_answers_is_caught(crowd, monkeypatch):
     """The planted twin: what most people answered so far stands beside the next question."""
 

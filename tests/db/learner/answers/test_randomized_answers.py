@@ -366,6 +366,7 @@ def test_no_private_start_is_taken_where_only_responses_are_learned_from():
         learning.upload(project, [["apple", "fruit"]], ["text", "label"], role="charged_start", start_epsilon=3.0)
 
 
+@pytest.mark.slow
 def test_a_question_asked_again_is_said_of_again_as_often_as_was_paid_and_no_oftener():
     project = open_randomized(randomizations=2, repeat_votes=True, maximum_releases=None)
     learning.fill_crowd(project, texts=16)

@@ -66,6 +66,7 @@ def test_hue_is_learned_in_colour_and_not_in_grey():
     assert accuracy(opened(image_colours="colour")) == 1.0
 
 
+@pytest.mark.slow
 def test_principal_directions_are_found_in_colours_at_the_same_price():
     prices = {}
     for colours in ("grey", "colour"):

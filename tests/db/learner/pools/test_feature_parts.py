@@ -104,6 +104,7 @@ def die_at(number):
     return tell
 
 
+@pytest.mark.slow
 def test_features_of_several_uploads_tell_one_course(monkeypatch):
     monkeypatch.setattr(feature_rows, "BATCH_ROWS", 5)
     monkeypatch.setattr(feature_parts, "PART_BATCHES", 2)
@@ -116,6 +117,7 @@ def test_features_of_several_uploads_tell_one_course(monkeypatch):
     assert told == [0, 1 / 6, 2 / 6, 3 / 6, 4 / 6, 5 / 6]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("processes", [1, 2, 4])
 def test_a_feature_file_has_the_same_bytes_whoever_made_its_parts(large, monkeypatch, processes):
     expected = made_in_one_piece(large, monkeypatch)
@@ -145,6 +147,7 @@ def test_a_table_has_the_same_bytes_in_parts(cut_small, monkeypatch):
     assert (made.sha256, made.rows) == expected
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("data_kind", ["text", "table"])
 def test_an_emptied_record_has_zeros_in_parts_as_well(cut_small, monkeypatch, data_kind):
     if data_kind == "text":
@@ -163,6 +166,7 @@ def test_an_emptied_record_has_zeros_in_parts_as_well(cut_small, monkeypatch, da
     assert X[18].any()
 
 
+@pytest.mark.slow
 def test_features_whose_rows_are_gone_are_not_put_together(large):
     large.row_count += 1
     with pytest.raises(LookupError, match="are gone"):
@@ -188,6 +192,7 @@ def test_whoever_takes_over_goes_on_with_the_parts_that_were_made(large, monkeyp
     assert kept(large.project) == []
 
 
+@pytest.mark.slow
 def test_a_part_that_was_cut_short_is_not_read(large):
     with pytest.raises(Killed):
         features.ensure_matrix(large, die_at(2))
@@ -198,6 +203,7 @@ def test_a_part_that_was_cut_short_is_not_read(large):
     assert features.ensure_matrix(large).rows == 80
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_costs_no_part_that_was_made(large, monkeypatch):
     real = features.write_matrix
 
@@ -220,6 +226,7 @@ def test_a_disk_that_is_full_costs_no_part_that_was_made(large, monkeypatch):
     assert rows == [(48, 64), (64, 80)]
 
 
+@pytest.mark.slow
 def test_parts_made_before_a_record_was_emptied_are_of_no_more_use_and_go_with_it(large, monkeypatch):
     rows = counted(monkeypatch)
     featurizer = features.featurizer_of(large.project)
@@ -235,6 +242,7 @@ def test_parts_made_before_a_record_was_emptied_are_of_no_more_use_and_go_with_i
     assert len(rows) == 10
 
 
+@pytest.mark.slow
 def test_parts_of_another_featuriser_are_not_taken(large, monkeypatch):
     with pytest.raises(Killed):
         features.ensure_matrix(large, die_at(4))
@@ -244,6 +252,7 @@ def test_parts_of_another_featuriser_are_not_taken(large, monkeypatch):
     assert len(rows) == 5
 
 
+@pytest.mark.slow
 def test_whoever_comes_second_takes_the_file_of_the_first(large, monkeypatch):
     """The second begins with parts that are kept; the first has stored the file and forgotten them before it reads."""
     with pytest.raises(Killed):

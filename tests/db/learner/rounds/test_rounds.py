@@ -354,6 +354,7 @@ def test_where_nothing_was_agreed_on_a_model_is_made_all_the_same(estimator):
     assert np.any(LinearModel.from_json(release.weights).coef != 0), "noise is all there is"
 
 
+@pytest.mark.slow
 def test_questions_left_open_do_not_pile_up():
     project = learning.open_trusted(make_user(), round_size=40, labels_per_release=10, maximum_releases=None)
     learning.fill_trusted(project, number=200)

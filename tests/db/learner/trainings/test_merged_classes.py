@@ -95,6 +95,7 @@ def run_block(project, version):
     learning.work_off(project, version=version)
 
 
+@pytest.mark.slow
 def test_a_secret_block_without_running_sums_goes_on_within_its_series():
     project = open_secret(SECRET[2])
     run_block(project, 1)

@@ -58,6 +58,7 @@ def test_probabilities_promise_little_where_noise_hides_the_classes():
     assert overconfidence(X[:100], y[:100], X[100:], y[100:], epsilon=2.0) < 0.05
 
 
+@pytest.mark.slow
 def test_a_thousand_classes_learn_as_two_do():
     X, y = blobs(40_000, 1_000, 60, seed=1, distance=2.0)
     fitted = PrivateSums(2.0, classes=range(1_000), moment_share=0.0, random_state=1).fit(X, y)
@@ -78,6 +79,7 @@ def test_with_little_noise_and_spread_that_differs_the_choice_leaves_class_means
     assert scores["auto"] >= max(scores["discriminants"], scores["least_squares"]) - 0.02
 
 
+@pytest.mark.slow
 def test_with_much_noise_the_choice_is_hardly_worse_than_the_best():
     X, y = blobs(900, 6, 60, seed=4, distance=0.25)
     found = {

@@ -36,6 +36,7 @@ def test_known_texts(published, text):
     assert read_table("minilm-static").pieces.of_text(text) == published.encode(text).ids
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(text=st.text(st.characters(codec="latin-1", exclude_categories=["Cc"]), max_size=60))
 def test_any_latin_text(published, text):

@@ -45,6 +45,7 @@ def test_every_preset_is_played_within_its_account(preset):
     assert all(point.no_privacy.accuracy > 0.9 for point in outcome.points)
 
 
+@pytest.mark.slow
 def test_batches_learn_and_more_answers_are_better():
     points = simulate_stream("fraud-stream")(rows_of_two_digits()).points
     assert points[1].project.accuracy > points[1].constant.accuracy + 0.2

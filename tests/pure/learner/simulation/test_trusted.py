@@ -182,6 +182,7 @@ def test_nobody_spends_epsilon_for_nothing_unseen():
     assert any("does not beat a constant" in note for note in found.notes)
 
 
+@pytest.mark.slow
 def test_images_and_rows_of_numbers():
     X, y = load_digits(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(y))

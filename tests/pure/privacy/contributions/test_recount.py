@@ -74,6 +74,7 @@ def test_rare_texts_stay_inside_when_they_collide_with_frequent_ones():
     assert found == frequent
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(rows=st.lists(st.tuples(st.text(max_size=3), st.integers(1, 9)), max_size=40), skipped=st.integers(0, 5))
 def test_sums_are_exact_in_however_many_parts(rows, skipped):

@@ -106,6 +106,7 @@ def test_a_step_that_fails_is_told_by_its_class():
     assert not batch_workers()
 
 
+@pytest.mark.slow
 def test_processes_end_with_whoever_started_them():
     """Killed with -9, it cannot tell them."""
     code = (

@@ -122,7 +122,7 @@ ESTIMATORS = {
 
 
 # One in `make test`, for a canary takes some seconds; the others in `make test-slow`.
-QUICK = ("sums",)
+QUICK = ("several labels, class sums alone",)
 EVERY = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in ESTIMATORS]
 
 

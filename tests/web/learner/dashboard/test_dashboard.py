@@ -127,6 +127,7 @@ def test_random_choice_stands_beside_it_for_those_who_see_both(project: Project,
     assert [row["project"] for row in rows_of(client_of(engineer), project, "releases")] == [project.name]
 
 
+@pytest.mark.slow
 def test_random_choice_is_opened_beside_a_project_for_the_same_epsilon(project: Project, manager: User) -> None:
     learning.run_to_release(project, make_user(), version=2)
     client = client_of(manager)

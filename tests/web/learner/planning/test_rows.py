@@ -128,6 +128,7 @@ def test_what_is_imagined_is_not_stored(manager: User) -> None:
     assert (project.estimator, stored.estimator, stored.pool_account.filter) == ("planned", "planned", "pure")
 
 
+@pytest.mark.slow
 def test_rows_are_simulated_beside_the_settings_that_stand(client: Client, manager: User) -> None:
     project = opened(manager)
     page = reverse("learner:plan", args=[project.slug])
