@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from threading import Lock, local
+from types import MappingProxyType
 from typing import Any
 
 from privacy.choices import Choice, Kind, Parameter
@@ -15,6 +16,7 @@ class Catalogue:
         self._sources: list[Callable[[], Iterable[type[Choice]]]] = []
         # Every setting is asked for its section whenever a project is read.
         self._kinds: dict[str, Kind] | None = None
+        self._parameters: Mapping[str, Parameter] | None = None
         self._registering, self._thread = Lock(), local()
 
     def register(self, *choices: type[Choice]) -> None:
@@ -32,12 +34,12 @@ class Catalogue:
             for other in self._choices.values():
                 _refuse_other_meaning(choice, other)
             self._choices[choice.kind, choice.name] = choice
-            self._kinds = None
+            self._kinds = self._parameters = None
 
     def withdraw(self, choice: type[Choice]) -> None:
         """Take a choice away again."""
         del self._choices[choice.kind, choice.name]
-        self._kinds = None
+        self._kinds = self._parameters = None
 
     def add_source(self, source: Callable[[], Iterable[type[Choice]]]) -> None:
         """Let a package name its choices when somebody first asks, since what they import may be large."""
@@ -91,12 +93,15 @@ class Catalogue:
         """Return the declarations that the settings of a project name, and those that every project has."""
         return [choice for choice in self.all() if not choice.kind.key or settings.get(choice.kind.key) == choice.name]
 
-    def parameters(self) -> dict[str, Parameter]:
+    def parameters(self) -> Mapping[str, Parameter]:
         """Return every parameter by its name, as the first choice that has it declares it."""
-        found: dict[str, Parameter] = {}
-        for choice in self.all():
-            for each in choice.parameters():
-                found.setdefault(each.name, each)
+        found = self._parameters
+        if found is None or self._sources:
+            declared: dict[str, Parameter] = {}
+            for choice in self.all():
+                for each in choice.parameters():
+                    declared.setdefault(each.name, each)
+            self._parameters = found = MappingProxyType(declared)
         return found
 
     def kind_of(self, name: str) -> Kind | None:

@@ -124,7 +124,7 @@ def _unknown_parts(content: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _wrong_settings(preset: Preset, settings: Mapping[str, Any]) -> Iterator[str]:
-    known = (StreamProjectForm if arrival_of(preset) == "stream" else PoolProjectForm).known_fields().keys()
+    known = (StreamProjectForm if arrival_of(preset) == "stream" else PoolProjectForm).known_names()
     for name, value in settings.items():
         if name not in known:
             yield say("{field}: {reason}", field=name[:100], reason=say("This site has no setting of that name."))
@@ -161,7 +161,7 @@ def _typed(name: str, value: Any) -> Any:
 def setting_differences(first: Project, second: Project) -> list[tuple[str, Any, Any]]:
     """Return the settings in which two projects differ, with both values, in the order of a new project's steps."""
     one, other = (file_of(project)["settings"] for project in (first, second))
-    names = [*form_class_of(first).known_fields(), *form_class_of(second).known_fields()]
+    names = [*form_class_of(first).known_names(), *form_class_of(second).known_names()]
     steps = list(WizardStep)
     order = {name: (steps.index(step_of(name)), place) for place, name in reversed(list(enumerate(names)))}
     last = (len(steps), 0)

@@ -63,6 +63,12 @@ class ChoosingForm(ProjectForm):
         return {**fields, **kinds, **cls.base_fields}
 
     @classmethod
+    def known_names(cls) -> list[str]:
+        """Return the names of those fields, in their order."""
+        kinds = [kind.key for kind in OPTIONAL_KINDS if CATALOGUE.of_kind(kind)]
+        return [*dict.fromkeys((*CATALOGUE.parameters(), *kinds, *cls.base_fields))]
+
+    @classmethod
     def later_names(cls) -> list[str]:
         """Return the names of those settings that pages of their own ask for once a project stands."""
         return [name for kind in LATER for name in parameter_names(kind) if name not in cls.base_fields]
@@ -125,7 +131,7 @@ class ChoosingForm(ProjectForm):
     @classmethod
     def shown_for(cls, data: Mapping[str, Any], *, preset: Preset) -> Self:
         """Return the form of the choices in `data`, with everything typed so far and nothing checked yet."""
-        typed = {name: data.get(name) for name in cls.known_fields() if name in data}
+        typed = {name: data.get(name) for name in cls.known_names() if name in data}
         return cls(preset=preset, initial=typed | cls.ticked(data))
 
     @property

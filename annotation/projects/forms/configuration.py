@@ -33,11 +33,14 @@ def configuration_form(
     form_class = form_class_of(project)
     preset = PRESETS[project.preset]
     standing = standing_values(project)
-    known = form_class.known_fields()
-    typed = {} if data is None else {name: data[name] for name in known if name in data}
-    boxes = [name for name, field in known.items() if isinstance(field, forms.BooleanField)]
-    shown = [] if data is None else str(data.get("boxes", "")).split(",")
-    typed |= {name: name in (data or {}) for name in boxes if name in shown}
+    typed: dict[str, Any] = {}
+    if data is not None:
+        shown = str(data.get("boxes", "")).split(",")
+        for name, field in form_class.known_fields().items():
+            if isinstance(field, forms.BooleanField) and name in shown:
+                typed[name] = name in data
+            elif name in data:
+                typed[name] = data[name]
     kept = {name: standing[name] for name in (*frozen, *elsewhere(form_class)) if name in standing}
     values = standing | typed | kept
     probe = form_class(preset=preset, initial=values)
@@ -74,9 +77,7 @@ def standing_values(project: Project) -> dict[str, Any]:
     settings = project.settings
     # What the choices so far do not use has its default where another choice does.
     unused = project.absent.keys() - settings_in(project.configuration_id).keys()
-    values = {
-        name: settings[name] for name in form_class_of(project).known_fields() if name in settings.keys() - unused
-    }
+    values = {name: settings[name] for name in form_class_of(project).known_names() if name in settings.keys() - unused}
     lists = {"classes": "\n".join(project.classes), "columns": "\n".join(map(column_line, project.columns))}
     return values | lists | limits_of(project)
 

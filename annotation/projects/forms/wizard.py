@@ -197,7 +197,7 @@ def draft_form(preset: Preset, draft: Mapping[str, Any], *, assumed: bool = Fals
     With `assumed`, what has no default is taken for given.
     """
     form_class: type[ChoosingForm] = StreamProjectForm if arrival_of(preset) == Arrival.STREAM else PoolProjectForm
-    known = form_class.known_fields()
+    known = form_class.known_names()
     typed = {name: value for name, value in draft.items() if name in known}
     if assumed:
         typed |= {name: value for name, value in ASSUMED.items() if not typed.get(name)}

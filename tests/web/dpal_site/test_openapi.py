@@ -212,7 +212,6 @@ class Site:
     def sound(self, operation: Any) -> Any:
         """Return a request to a route that must succeed."""
         bodies: dict[str, Any] = {
-            "/projects": file_of(self.project),
             "/pictures": {"file": a_png(), "description": "grey"},
             "/datasets": {"file": b"text\nhello\n", "text_column": "text"},
             "/records": {"records": streaming.rows(2, seed=1)},
@@ -246,6 +245,8 @@ class Site:
         }
         if operation.path.endswith(("/merges", "/merges/back")):
             bodies |= self.merges(into=str(self.project.classes[0]), taken=operation.path.endswith("/back"))
+        if operation.path.endswith("/projects"):
+            bodies["/projects"] = file_of(self.project)
         if operation.path.endswith("/plan/use"):
             bodies |= self.planned()
         if "/studies" in operation.path:
