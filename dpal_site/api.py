@@ -16,6 +16,8 @@ from annotation.data.api import router as data_router
 from annotation.errors import AnnotationError, InvalidRecords
 from annotation.populations.api import router as populations_router
 from annotation.projects.api import router as configuration_router
+from annotation.projects.kind_api import router as kind_router
+from annotation.projects.state_api import router as state_router
 from annotation.questions.api import router as questions_router
 from annotation.questions.browsing_api import router as browsing_router
 from annotation.questions.conversations_api import router as conversations_router
@@ -24,6 +26,7 @@ from annotation.questions.review_api import router as review_router
 from annotation.rest.base import BearerToken
 from annotation.rest.responses import as_code, problem_reference
 from annotation.statement.api import router as ledger_router
+from annotation.statement.limits_api import router as limits_router
 from dpal_site import problems
 from dpal_site.problems import problem_response
 from learner.api import router as learner_router
@@ -33,6 +36,7 @@ from learner.next_step_api import router as next_step_router
 from learner.planning.api import router as planning_router
 from learner.releases.api import router as versions_router
 from learner.releases.evidence_api import router as evidence_router
+from learner.releases.lifecycle_api import router as lifecycle_router
 from privacy.errors import BudgetExceeded, PrivacyError
 
 
@@ -86,11 +90,15 @@ api.add_router("", browsing_router)
 api.add_router("", conversations_router)
 api.add_router("", review_router)
 api.add_router("", configuration_router)
+api.add_router("", state_router)
+api.add_router("", kind_router)
 api.add_router("", ledger_router)
+api.add_router("", limits_router)
 api.add_router("", populations_router)
 api.add_router("", crowds_router)
 api.add_router("", learner_router)
 api.add_router("", versions_router)
+api.add_router("", lifecycle_router)
 api.add_router("", forgetting_router)
 api.add_router("", next_step_router)
 api.add_router("", planning_router)

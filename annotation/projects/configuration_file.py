@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django import forms
+
 from annotation.choices.catalogue import CATALOGUE
 from annotation.choices.preset import Preset
 from annotation.choices.presets import PRESETS
@@ -108,14 +110,19 @@ def checked_form(file: ConfigurationFile) -> ChoosingForm:
         Naming each setting and the rule it breaks.
     """
     form = draft_form(file.preset, file.draft)
-    if not form.is_valid():
-        wrong = [
-            say("{field}: {reason}", field=name, reason=str(error))
-            for name, errors in form.errors.items()
-            for error in errors
-        ]
-        raise InvalidConfiguration(said_together("; ", wrong))
+    refuse_wrong(form)
     return form
+
+
+def refuse_wrong(form: forms.BaseForm) -> None:
+    """Raise `InvalidConfiguration` with each field of a form and the rule it breaks; nothing where it is right."""
+    wrong = [
+        say("{field}: {reason}", field=name, reason=str(error))
+        for name, errors in form.errors.items()
+        for error in errors
+    ]
+    if wrong:
+        raise InvalidConfiguration(said_together("; ", wrong))
 
 
 def _unknown_parts(content: Mapping[str, Any]) -> Iterator[str]:

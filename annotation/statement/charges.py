@@ -19,6 +19,7 @@ PRICED: Final[Mapping[str, str]] = {
     "learner:train_on_few": "on the button",
     "learner:close_block": "on the button",
     "learner:retry_work": "on the button beside the work",
+    "api:set_project_state": "in `next-step`, beside what resumes",
     "api:upload_dataset": "in the answer; `most_epsilon` refuses more",
     "api:post_records": "on the data page and the preset: a stream is paid for once, whole, with its first record",
 }

@@ -12,6 +12,7 @@ from dpal_site.observables.kinds import (
     Basis,
     Shown,
 )
+from dpal_site.observables.rest_managing import MANAGING
 
 REST = (
     Shown(
@@ -386,4 +387,5 @@ REST = (
         "what an upload held, how long reading took and why it failed follow from the rows",
     ),
     Shown("TracesOut ForgettingOut", "*", MANAGERS, Basis.MANAGERS, "what a contributor left, counted from the rows"),
+    *MANAGING,
 )

@@ -14,8 +14,7 @@ from annotation.models import Project, ProjectState
 from annotation.models.deletions import Deletion
 from annotation.people.identity import person_of
 from annotation.projects.services import lifecycle
-from learner.models import ModelRelease
-from privacy.models import LedgerEntry
+from learner.releases.selectors import what_stays
 
 
 class DeletionForm(forms.Form):
@@ -91,14 +90,11 @@ def delete_project(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _page(request: HttpRequest, project: Project, form: DeletionForm, *, status: int = 200) -> HttpResponse:
-    accounts = [account for account in (project.pool_account_id, project.labels_account_id) if account is not None]
     context = {
         "project": project,
         "form": form,
         "archived": project.state == ProjectState.ARCHIVED,
         "deletion": Deletion.objects.filter(project=project).select_related("job").first(),
-        "entries": LedgerEntry.objects.filter(account__in=accounts).count(),
-        "releases": ModelRelease.objects.filter(project=project).count(),
-        "actions": project.actions.count(),
+        **what_stays(project),
     }
     return render(request, "learner/closing.html", context, status=status)

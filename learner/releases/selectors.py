@@ -15,6 +15,7 @@ from learner.linear_model import LinearModel
 from learner.models import Evaluation, ModelRelease
 from learner.pools.secret_selectors import TrainedOn
 from learner.releases.comparison import WeightsChange, changed_values, weights_change
+from privacy.models import LedgerEntry
 from privacy.wording import message_from
 
 # Names and times say nothing about a model, and guidelines may quote a record.
@@ -182,4 +183,14 @@ def _guarantee_numbers(release: ModelRelease) -> dict[str, Any]:
         f"{account['protects']}: {name.replace('_', ' ')}": account[name]
         for account in release.guarantee
         for name in GUARANTEE_NUMBERS
+    }
+
+
+def what_stays(project: Project) -> dict[str, int]:
+    """Return how much of a project stays when it is deleted: entries of its accounts, releases, lines of its log."""
+    accounts = [account for account in (project.pool_account_id, project.labels_account_id) if account is not None]
+    return {
+        "entries": LedgerEntry.objects.filter(account__in=accounts).count(),
+        "releases": ModelRelease.objects.filter(project=project).count(),
+        "actions": project.actions.count(),
     }

@@ -37,6 +37,7 @@ UNNOTED: Mapping[str, str] = {
     "api:mark_comments_read": "the report says who and when",
     "api:post_records": "each post of records has a row of its own, and there may be thousands an hour",
     "api:predict": "nothing changes",
+    "api:preview_kind": "nothing changes",
     "api:openapi-json": "nothing changes",
     "api:openapi-view": "nothing changes",
 }

@@ -8,6 +8,7 @@ from typing import Any, Literal, cast
 
 from dpal.rest_documents import (
     AccountOut,
+    ArchivedIn,
     AssignmentOut,
     BonusesIn,
     ChangedOut,
@@ -27,6 +28,10 @@ from dpal.rest_documents import (
     ContributorIn,
     DatasetOut,
     DecisionIn,
+    DeletionIn,
+    DeletionOut,
+    DescriptionIn,
+    DescriptionOut,
     DifferenceOut,
     EntryOut,
     EvidenceOut,
@@ -35,9 +40,16 @@ from dpal.rest_documents import (
     HeardIn,
     InclusionOut,
     JobOut,
+    KeptOut,
     Kind,
+    KindIn,
+    KindPreviewOut,
     LabelIn,
     LabelOut,
+    LimitDecisionIn,
+    LimitIn,
+    LimitOut,
+    LimitRequestOut,
     MemberIn,
     MergedIn,
     MergeIn,
@@ -62,12 +74,16 @@ from dpal.rest_documents import (
     QuestionsOut,
     ReasonIn,
     RecordsOut,
+    RetentionIn,
     RetiredOut,
     ReviewOut,
     RoundOut,
+    SecondManagerIn,
+    SecondManagerOut,
     SettingsIn,
     SettledIn,
     SkipIn,
+    StateIn,
     StudyChangeIn,
     StudyDetailOut,
     StudyIn,
@@ -331,6 +347,40 @@ class Rest:
             self.site.call("GET", f"projects/{quoted(str(slug))}/configuration/differences/{quoted(str(other))}"),
         )
 
+    def get_description(self, slug: str) -> DescriptionOut:
+        """What a project is called and asks."""
+        return cast("DescriptionOut", self.site.call("GET", f"projects/{quoted(str(slug))}/description"))
+
+    def change_description(self, slug: str, body: DescriptionIn, *, key: str = "") -> DescriptionOut:
+        """Change what touches no guarantee: name, question, time for one."""
+        return cast(
+            "DescriptionOut", self.site.call("PATCH", f"projects/{quoted(str(slug))}/description", body=body, key=key)
+        )
+
+    def set_project_state(self, slug: str, body: StateIn, *, key: str = "") -> ProjectOut:
+        """Pause a project, or let it go on."""
+        return cast("ProjectOut", self.site.call("POST", f"projects/{quoted(str(slug))}/state", body=body, key=key))
+
+    def list_retention(self, slug: str) -> list[KeptOut]:
+        """How long things are kept, and what goes when."""
+        return cast("list[KeptOut]", self.site.call("GET", f"projects/{quoted(str(slug))}/retention"))
+
+    def change_retention(self, slug: str, body: RetentionIn, *, key: str = "") -> list[KeptOut]:
+        """Change how long things are kept; what is over its period goes within the hour."""
+        return cast(
+            "list[KeptOut]", self.site.call("PATCH", f"projects/{quoted(str(slug))}/retention", body=body, key=key)
+        )
+
+    def preview_kind(self, slug: str, body: KindIn) -> KindPreviewOut:
+        """What choosing another kind of project would change; nothing is stored."""
+        return cast("KindPreviewOut", self.site.call("POST", f"projects/{quoted(str(slug))}/kind/preview", body=body))
+
+    def change_kind(self, slug: str, body: KindIn, *, key: str = "") -> ConfigurationOut:
+        """Choose another kind of project, while nothing rests on the present one."""
+        return cast(
+            "ConfigurationOut", self.site.call("POST", f"projects/{quoted(str(slug))}/kind", body=body, key=key)
+        )
+
     def list_checkpoints(self, slug: str) -> Iterator[CheckpointOut]:
         """A signed checkpoint of each account, for a witness."""
         return cast("Iterator[CheckpointOut]", self.site.listed(f"projects/{quoted(str(slug))}/ledger/checkpoints"))
@@ -377,6 +427,36 @@ class Rest:
     def get_statement(self, slug: str) -> Iterator[bytes]:
         """Every entry with the audit's verdict, for an auditor."""
         return self.site.streamed(f"projects/{quoted(str(slug))}/ledger/statement")
+
+    def list_limit_requests(self, slug: str) -> Iterator[LimitRequestOut]:
+        """What waits for a second manager and what became of the rest, newest first."""
+        return cast("Iterator[LimitRequestOut]", self.site.listed(f"projects/{quoted(str(slug))}/ledger/limits"))
+
+    def change_limit(self, slug: str, body: LimitIn, *, key: str = "") -> LimitOut:
+        """Change the limit of an account, or ask another manager for a higher one."""
+        return cast(
+            "LimitOut", self.site.call("POST", f"projects/{quoted(str(slug))}/ledger/limits", body=body, key=key)
+        )
+
+    def decide_limit(self, slug: str, request_id: str, body: LimitDecisionIn, *, key: str = "") -> LimitRequestOut:
+        """Approve, refuse or withdraw what waits for a second manager."""
+        return cast(
+            "LimitRequestOut",
+            self.site.call(
+                "POST", f"projects/{quoted(str(slug))}/ledger/limits/{quoted(str(request_id))}", body=body, key=key
+            ),
+        )
+
+    def get_second_manager(self, slug: str) -> SecondManagerOut:
+        """Whether a higher limit needs a second manager."""
+        return cast("SecondManagerOut", self.site.call("GET", f"projects/{quoted(str(slug))}/second-manager"))
+
+    def set_second_manager(self, slug: str, body: SecondManagerIn, *, key: str = "") -> SecondManagerOut:
+        """Let a higher limit need a second manager, or ask one to give that up."""
+        return cast(
+            "SecondManagerOut",
+            self.site.call("POST", f"projects/{quoted(str(slug))}/second-manager", body=body, key=key),
+        )
 
     def list_populations(self) -> list[PopulationOut]:
         """The populations one manages."""
@@ -542,6 +622,18 @@ class Rest:
                 "GET", f"projects/{quoted(str(slug))}/models/{quoted(str(version))}/differences/{quoted(str(before))}"
             ),
         )
+
+    def set_archived(self, slug: str, body: ArchivedIn, *, key: str = "") -> ProjectOut:
+        """Put a project into the archive, or take it out, paused."""
+        return cast("ProjectOut", self.site.call("POST", f"projects/{quoted(str(slug))}/archive", body=body, key=key))
+
+    def get_deletion(self, slug: str) -> DeletionOut:
+        """What deleting leaves, and how far erasing is."""
+        return cast("DeletionOut", self.site.call("GET", f"projects/{quoted(str(slug))}/deletion"))
+
+    def delete_project(self, slug: str, body: DeletionIn, *, key: str = "") -> DeletionOut:
+        """Delete a project for good; a job erases what there is."""
+        return cast("DeletionOut", self.site.call("POST", f"projects/{quoted(str(slug))}/deletion", body=body, key=key))
 
     def preview_forgetting_of(self, slug: str, body: ContributorIn) -> TracesOut:
         """What forgetting a contributor would erase."""

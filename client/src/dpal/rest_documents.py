@@ -35,6 +35,13 @@ class ActOut(TypedDict):
     delta: float | None
 
 
+class ArchivedIn(TypedDict):
+    archived: bool
+
+
+Arrival = Literal["pool", "stream"]
+
+
 class AskedOut(TypedDict):
     version: int
     released_at: str | None
@@ -263,6 +270,35 @@ class DecisionIn(TypedDict):
     comment: NotRequired[str]
 
 
+class DeletionIn(TypedDict):
+    typed: str
+    releases: NotRequired[Literal["keep", "bury"]]
+
+
+class DeletionOut(TypedDict):
+    state: str
+    entries: int
+    releases: int
+    actions: int
+    keeps_releases: bool | None
+    deleted_by: str | None
+    deleted_at: str | None
+    erasing: str | None
+    erased_at: str | None
+
+
+class DescriptionIn(TypedDict):
+    name: NotRequired[str | None]
+    question: NotRequired[str | None]
+    lease_seconds: NotRequired[int | None]
+
+
+class DescriptionOut(TypedDict):
+    name: str
+    question: str
+    lease_seconds: int
+
+
 class DifferenceOut(TypedDict):
     setting: str
     here: Any
@@ -392,6 +428,13 @@ class JobOut(TypedDict):
     finished_at: str | None
 
 
+class KeptOut(TypedDict):
+    kind: str
+    days: int | None
+    overdue: int
+    next_at: str | None
+
+
 Kind = Literal[
     "gate",
     "features",
@@ -410,6 +453,27 @@ Kind = Literal[
 ]
 
 
+class KindChangeOut(TypedDict):
+    setting: str
+    before: Any
+    after: Any
+
+
+class KindIn(TypedDict):
+    oracle: Oracle
+    arrival: Arrival
+    privacy_unit: PrivacyUnit
+    preset: NotRequired[str]
+    labels_epsilon: NotRequired[float | None]
+
+
+class KindPreviewOut(TypedDict):
+    preset: str
+    changes: list[KindChangeOut]
+    why_not: list[str]
+    why_not_as_code: list[SaidOut]
+
+
 class LabelIn(TypedDict):
     choice: NotRequired[int | None]
     choices: NotRequired[list[int] | None]
@@ -420,6 +484,38 @@ class LabelOut(TypedDict):
     choice: NotRequired[int | None]
     choices: NotRequired[list[int] | None]
     created_at: str
+
+
+class LimitDecisionIn(TypedDict):
+    decision: Literal["approve", "refuse"]
+
+
+class LimitIn(TypedDict):
+    account: NotRequired[str]
+    epsilon_limit: float
+    delta_limit: float
+    reason: str
+
+
+class LimitOut(TypedDict):
+    state: Literal["changed", "waiting"]
+    request: int | None
+
+
+class LimitRequestOut(TypedDict):
+    request: int
+    kind: str
+    account: str | None
+    epsilon_limit: float | None
+    delta_limit: float | None
+    appointee: str | None
+    reason: str
+    state: str
+    requested_by: str
+    requested_at: str
+    expires_at: str
+    decided_by: str | None
+    decided_at: str | None
 
 
 class LineageOut(TypedDict):
@@ -518,6 +614,9 @@ class NextStepOut(TypedDict):
     goes_on_at: str | None
     open: int
     done: int
+
+
+Oracle = Literal["trusted", "crowd"]
 
 
 class OwnCommentOut(TypedDict):
@@ -632,6 +731,9 @@ class PredictOut(TypedDict):
     probabilities: list[list[float]]
 
 
+PrivacyUnit = Literal["record", "contributor"]
+
+
 class ProgressOut(TypedDict):
     reviewed: int
     waiting: int
@@ -717,6 +819,14 @@ class RecordsOut(TypedDict):
 ReportKind = Literal["broken", "sensitive", "comment", "returned", "reply"]
 
 
+class RetentionIn(TypedDict):
+    records_days: NotRequired[int | None]
+    answers_days: NotRequired[int | None]
+    comments_days: NotRequired[int | None]
+    uploads_days: NotRequired[int | None]
+    actions_days: NotRequired[int | None]
+
+
 class RetiredOut(TypedDict):
     version: int
     state: str
@@ -765,6 +875,16 @@ class SaidOut(TypedDict):
     messages: NotRequired[list[dict[str, Any]] | None]
 
 
+class SecondManagerIn(TypedDict):
+    needed: bool
+    reason: NotRequired[str]
+
+
+class SecondManagerOut(TypedDict):
+    needed: bool
+    request: NotRequired[int | None]
+
+
 class SettingsIn(TypedDict):
     settings: dict[str, Any]
 
@@ -786,6 +906,10 @@ class ShareOut(TypedDict):
 
 class SkipIn(TypedDict):
     reason: NotRequired[str]
+
+
+class StateIn(TypedDict):
+    state: Literal["active", "paused"]
 
 
 class StoppingOut(TypedDict):

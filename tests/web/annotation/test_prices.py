@@ -66,6 +66,8 @@ FREE = """
     learner:plan learner:use_plan learner:use_draft_plan api:simulate_plan api:use_plan
     learner:preview_forget learner:remove_webhook learner:retire learner:send_webhook_again
     learner:set_archived learner:webhooks
+    api:change_description api:change_retention api:preview_kind api:change_kind api:set_archived api:delete_project
+    api:change_limit api:decide_limit api:set_second_manager
 """
 
 

@@ -26,9 +26,10 @@ from dpal_site.monitoring.logs import FIELDS
 from dpal_site.monitoring.metrics import SiteCollector
 from dpal_site.observables import elsewhere, table
 from dpal_site.observables.files import FILES
-from dpal_site.observables.kinds import ANY, Shown, readers_of, rows_for
+from dpal_site.observables.kinds import ANY, MANAGERS, Shown, readers_of, rows_for
 from dpal_site.observables.pages import FOR_MANAGERS, LANGUAGE, LOOPS, PAGES
 from dpal_site.observables.rest import REST
+from dpal_site.observables.rest_managing import MANAGING
 from learner.models.webhooks import Webhook, WebhookDelivery, WebhookEvent
 from learner.releases.selectors import KEPT_INSIDE
 from learner.releases.services import webhooks
@@ -151,6 +152,11 @@ def test_the_table_of_fields_names_nothing_that_is_not_there() -> None:
     ]
     assert stale == []
     assert {place.partition(".")[0] for row in REST for place in row.places} <= set(schemas())
+
+
+def test_what_runs_a_project_is_read_by_its_managers_alone() -> None:
+    assert {row.readers for row in MANAGING} == {MANAGERS}
+    assert set(MANAGING) <= set(REST)
 
 
 def test_nobody_is_answered_what_their_role_may_not_read(walk: Walk) -> None:

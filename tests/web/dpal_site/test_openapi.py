@@ -23,7 +23,7 @@ from schemathesis.specs.openapi import checks
 from annotation.choices.class_changes import FurtherClass
 from annotation.data.services import forgetting
 from annotation.models import Assignment, Job, Picture, Role
-from annotation.people.services import members, tokens
+from annotation.people.services import limits, members, tokens
 from annotation.people.services.tokens import Scope
 from annotation.populations import services as populations
 from annotation.projects.configuration_file import file_of
@@ -44,7 +44,7 @@ from tests.studies import connect, open_paid_crowd, open_study
 
 pytestmark = pytest.mark.django_db(transaction=True)
 REQUESTS_PER_ROUTE = 4
-ROUTES = 83
+ROUTES = 98
 # Routes that the scope for reading projects opens.
 READ_WITH_PROJECTS = tuple(
     f"/api/v1/{path}"
@@ -60,6 +60,9 @@ READ_WITH_PROJECTS = tuple(
         "projects/{slug}/configuration/file",
         "projects/{slug}/configuration/differences/{other}",
         "choices",
+        "projects/{slug}/description",
+        "projects/{slug}/retention",
+        "projects/{slug}/deletion",
     )
 )
 CHECKED = [
@@ -91,6 +94,7 @@ class Site:
     crowd: Any
     pictured: Any
     unpaid: Any
+    spare: Any
     asked: bool = False
 
     def ask(self, case: Any, *, secret: str | None = None, **changes: dict[str, Any]) -> int:
@@ -121,6 +125,7 @@ class Site:
             "channel": self.moved,
             "view_id": self.kept,
             "query_id": lambda: self.question_in(operation.path),
+            "request_id": self.wished,
         }
         return {one.name: known[one.name]() for one in operation.path_parameters}
 
@@ -188,7 +193,19 @@ class Site:
         if "/studies" in path:
             return self.crowd
         by_ending = {"/records": self.stream, "/image": self.pictured, "/plan/use": self.unpaid}
+        by_ending |= dict.fromkeys(("/kind", "/kind/preview", "/ledger/limits", "/second-manager"), self.spare)
+        by_ending |= {"/limits/{request_id}": self.spare}
+        if path.endswith(("/archive", "/deletion")):
+            return open_preset(self.person, "pool-experts", text_columns=16)
         return next((found for ending, found in by_ending.items() if path.endswith(ending)), self.project)
+
+    def wished(self) -> str:
+        """Return what another manager of the spare project asked for."""
+        open_ones = self.spare.limit_requests.filter(state="open")
+        if not open_ones.exists():
+            second = self.spare.memberships.exclude(user=self.person).get().user
+            limits.ask_to_decide_alone(project=self.spare, reason="she leaves", actor=second)
+        return str(open_ones.get().pk)
 
     def drawn(self) -> str:
         """Return a picture of the guidelines."""
@@ -242,6 +259,15 @@ class Site:
             "/configuration/classes": {"name": f"class {uuid4()}", "known_beforehand": True},
             "/forgettings": {"contributor": "anna"},
             "/forgettings/preview": {"contributor": "anna"},
+            "/description": {"question": "Fruit, or tool?"},
+            "/state": {"state": "active"},
+            "/retention": {"comments_days": 300},
+            "/kind": {"oracle": "trusted", "arrival": "pool", "privacy_unit": "record"},
+            "/kind/preview": {"oracle": "trusted", "arrival": "pool", "privacy_unit": "record"},
+            "/archive": {"archived": True},
+            "/ledger/limits": {"epsilon_limit": 0.5, "delta_limit": 0.0, "reason": "less is enough"},
+            "/limits/{request_id}": {"decision": "refuse"},
+            "/second-manager": {"needed": True},
         }
         if operation.path.endswith(("/merges", "/merges/back")):
             bodies |= self.merges(into=str(self.project.classes[0]), taken=operation.path.endswith("/back"))
@@ -256,6 +282,7 @@ class Site:
         if operation.path.endswith("/reviews/undo"):
             decisions.skip_review(project=self.project, person=self.person, query_id=int(self.answered(self.project)))
         made = {"path_parameters": self.real_path(operation)}
+        bodies["/deletion"] = {"typed": made["path_parameters"].get("slug")}
         for ending, body in bodies.items():
             if operation.method in ("post", "patch") and operation.path.endswith(ending):
                 kind = "multipart/form-data" if ending in ("/datasets", "/pictures") else "application/json"
@@ -296,8 +323,9 @@ def site() -> Site:
     for record in records:
         Picture.objects.create(record=record, width=3, height=2, content=b"as kept")
     learning.queue.open_queries(project=pictured, round_number=1, record_ids=[record.pk for record in records])
-    unpaid = open_preset(person, "pool-experts", text_columns=16)
-    return Site(person, project, stream, secret, common, crowd, pictured, unpaid)
+    unpaid, spare = (open_preset(person, "pool-experts", text_columns=16) for _each in range(2))
+    members.add_member(project=spare, user=make_user(), role=Role.MANAGER)
+    return Site(person, project, stream, secret, common, crowd, pictured, unpaid, spare)
 
 
 def operations(app: Any = application) -> list[Any]:
@@ -314,7 +342,7 @@ def not_fitting(operation: Any) -> dict[str, dict[str, Any]]:
         if name in names:
             return {"query": {name: "no such"}}
     if operation.body:
-        return {"body": {"texts": [], "contributor": ""}}
+        return {"body": {"texts": [], "contributor": "", "oracle": ""}}
     return {"path_parameters": {"job_id": "none", "assignment_id": "none"}}
 
 

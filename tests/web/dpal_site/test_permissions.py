@@ -327,7 +327,23 @@ ROUTES: dict[str, tuple[str, Scope]] = {
     "preview_forgetting_of": (MANAGERS, Scope.DATASETS_WRITE),
     "forget_contributor": (MANAGERS, Scope.DATASETS_WRITE),
     "list_forgettings": (MANAGERS, Scope.DATASETS_WRITE),
+    "get_description": (MANAGERS, Scope.PROJECTS_READ),
+    "change_description": (MANAGERS, Scope.PROJECTS_WRITE),
+    "set_project_state": (MANAGERS, Scope.PROJECTS_WRITE),
+    "list_retention": (MANAGERS, Scope.PROJECTS_READ),
+    "change_retention": (MANAGERS, Scope.PROJECTS_WRITE),
+    "preview_kind": (MANAGERS, Scope.PROJECTS_WRITE),
+    "change_kind": (MANAGERS, Scope.PROJECTS_WRITE),
+    "set_archived": (MANAGERS, Scope.PROJECTS_WRITE),
+    "get_deletion": (MANAGERS, Scope.PROJECTS_READ),
+    "delete_project": (MANAGERS, Scope.PROJECTS_WRITE),
+    "list_limit_requests": (MANAGERS, Scope.LEDGER_READ),
+    "change_limit": (MANAGERS, Scope.PROJECTS_WRITE),
+    "decide_limit": (MANAGERS, Scope.PROJECTS_WRITE),
+    "get_second_manager": (MANAGERS, Scope.LEDGER_READ),
+    "set_second_manager": (MANAGERS, Scope.PROJECTS_WRITE),
 }
+KIND = {"oracle": "trusted", "arrival": "stream", "privacy_unit": "record"}
 BODIES: dict[str, Any] = {
     "post_records": {"records": [{"text": "hello"}]},
     "label_assignment": {"choice": 0},
@@ -367,6 +383,16 @@ BODIES: dict[str, Any] = {
     "retire_model": {"reason": "r"},
     "preview_forgetting_of": {"contributor": "nobody"},
     "forget_contributor": {"contributor": "nobody"},
+    "change_description": {"name": "another"},
+    "set_project_state": {"state": "paused"},
+    "change_retention": {"comments_days": 30},
+    "preview_kind": KIND,
+    "change_kind": KIND,
+    "set_archived": {"archived": True},
+    "delete_project": {"typed": "another"},
+    "change_limit": {"epsilon_limit": 1.0, "delta_limit": 0.0, "reason": "r"},
+    "decide_limit": {"decision": "refuse"},
+    "set_second_manager": {"needed": True},
 }
 # Routes that take a file instead, and what one of them asks for beside it.
 FILES = {"upload_dataset": ("more.csv", b"text\nhello\n"), "add_guideline_picture": ("a.png", b"none")}

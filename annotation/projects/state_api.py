@@ -1,0 +1,130 @@
+"""REST routes of a project itself: its words, whether it is paused, and how long it keeps what it holds."""
+
+from datetime import datetime
+from typing import Any, Literal
+
+from django.http import HttpRequest
+from ninja import Field, Router, Schema
+
+from annotation.data.forms.retention import LONGEST_DAYS
+from annotation.data.services import retention
+from annotation.models import Project, Role
+from annotation.models.retention import FEWEST_ACTION_DAYS, FEWEST_DAYS
+from annotation.people.identity import person_of
+from annotation.people.services.tokens import Scope
+from annotation.projects.configuration_file import refuse_wrong
+from annotation.projects.forms.settings import SettingsForm
+from annotation.projects.services import projects
+from annotation.rest.base import ProjectOut, project_for, require_scope
+from annotation.rest.idempotency import idempotent
+from annotation.rest.responses import write_responses
+
+router = Router()
+
+
+class DescriptionOut(Schema):
+    """What a project is called, what it asks, and how long somebody may take for one question."""
+
+    name: str
+    question: str
+    lease_seconds: int
+
+
+class DescriptionIn(Schema):
+    """The same, as far as it changes: what is left out stays."""
+
+    name: str | None = Field(None, max_length=120)
+    question: str | None = Field(None, max_length=200)
+    lease_seconds: int | None = None
+
+
+class StateIn(Schema):
+    """Whether questions are handed out and rounds begin."""
+
+    state: Literal["active", "paused"]
+
+
+class KeptOut(Schema):
+    """One kind of thing: how long it is kept, how many of it go within the hour, and when the next would."""
+
+    kind: str
+    days: int | None = Field(description="Null where it is kept until the project is deleted.")
+    overdue: int
+    next_at: datetime | None
+
+
+class RetentionIn(Schema):
+    """Days for each kind of thing; null keeps it until the project is deleted, what is left out stays."""
+
+    records_days: int | None = Field(None, ge=FEWEST_DAYS, le=LONGEST_DAYS)
+    answers_days: int | None = Field(None, ge=FEWEST_DAYS, le=LONGEST_DAYS)
+    comments_days: int | None = Field(None, ge=FEWEST_DAYS, le=LONGEST_DAYS)
+    uploads_days: int | None = Field(None, ge=FEWEST_DAYS, le=LONGEST_DAYS)
+    actions_days: int | None = Field(None, ge=FEWEST_ACTION_DAYS, le=LONGEST_DAYS)
+
+
+@router.get("projects/{slug:slug}/description", response=DescriptionOut, summary="What a project is called and asks")
+def get_description(request: HttpRequest, slug: str) -> Any:
+    require_scope(request, Scope.PROJECTS_READ)
+    return project_for(request, slug, Role.MANAGER)
+
+
+@router.patch(
+    "projects/{slug:slug}/description",
+    response=DescriptionOut,
+    summary="Change what touches no guarantee: name, question, time for one",
+    openapi_extra=write_responses(200, problems=(409,)),
+)
+@idempotent
+def change_description(request: HttpRequest, slug: str, body: DescriptionIn) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    project = project_for(request, slug, Role.MANAGER)
+    standing = {name: getattr(project, name) for name in SettingsForm.base_fields}
+    form = SettingsForm(standing | body.dict(exclude_none=True), project=project)
+    refuse_wrong(form)
+    return projects.set_description(project=project, actor=person_of(request), **form.cleaned_data)
+
+
+@router.post(
+    "projects/{slug:slug}/state",
+    response=ProjectOut,
+    summary="Pause a project, or let it go on",
+    openapi_extra=write_responses(200, problems=(409,)),
+)
+@idempotent
+def set_project_state(request: HttpRequest, slug: str, body: StateIn) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    change = projects.pause_project if body.state == "paused" else projects.resume_project
+    return change(project=project_for(request, slug, Role.MANAGER))
+
+
+@router.get(
+    "projects/{slug:slug}/retention",
+    response=list[KeptOut],
+    summary="How long things are kept, and what goes when",
+)
+def list_retention(request: HttpRequest, slug: str) -> Any:
+    require_scope(request, Scope.PROJECTS_READ)
+    return _kept(project_for(request, slug, Role.MANAGER))
+
+
+@router.patch(
+    "projects/{slug:slug}/retention",
+    response=list[KeptOut],
+    summary="Change how long things are kept; what is over its period goes within the hour",
+    openapi_extra=write_responses(200, problems=(409,)),
+)
+@idempotent
+def change_retention(request: HttpRequest, slug: str, body: RetentionIn) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    project = project_for(request, slug, Role.MANAGER)
+    actor = person_of(request).get_username()
+    retention.set_retention(project=project, actor=actor, **body.dict(exclude_unset=True))
+    return _kept(project)
+
+
+def _kept(project: Project) -> list[dict[str, Any]]:
+    return [
+        {"kind": due.kind, "days": due.days, "overdue": due.now, "next_at": due.following}
+        for due in retention.what_is_due(project)
+    ]

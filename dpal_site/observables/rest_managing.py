@@ -1,0 +1,42 @@
+"""Fields of those routes by which managers run a project and its work, by the schemas of their description."""
+
+from dpal_site.observables.kinds import MANAGERS, Basis, Shown
+
+MANAGING = (
+    Shown(
+        "DescriptionOut",
+        "name question lease_seconds",
+        MANAGERS,
+        Basis.PUBLIC,
+        "declared by the project's managers",
+    ),
+    Shown("KeptOut", "kind days", MANAGERS, Basis.PUBLIC, "periods that managers declared"),
+    Shown(
+        "KeptOut",
+        "overdue next_at",
+        MANAGERS,
+        Basis.MANAGERS,
+        "how many things of a kind are over their period, as on the page of retention",
+    ),
+    Shown(
+        "KindPreviewOut KindChangeOut",
+        "*",
+        MANAGERS,
+        Basis.MANAGERS,
+        "settings as they would be, and what stands in the way: that there are uploads or questions",
+    ),
+    Shown(
+        "LimitRequestOut LimitOut SecondManagerOut",
+        "*",
+        MANAGERS,
+        Basis.BOOKKEEPING,
+        "what managers asked of one another about limits, with their words, and what became of it",
+    ),
+    Shown(
+        "DeletionOut",
+        "*",
+        MANAGERS,
+        Basis.MANAGERS,
+        "what a deleted project leaves, counted in rows, and how far erasing is",
+    ),
+)

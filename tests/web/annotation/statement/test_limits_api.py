@@ -1,0 +1,142 @@
+"""Limits by REST: changed, asked for, agreed to by another manager, and the rule that asks for one."""
+
+import pytest
+
+from annotation.models import Role
+from annotation.models.history import Action
+from annotation.people.services import limits
+from privacy.models import BudgetAccount
+from privacy.selectors import guarantee
+from tests import learning
+from tests.factories import add_members, make_user
+from tests.programs import Program
+
+pytestmark = pytest.mark.django_db(transaction=True)
+HIGHER = {"epsilon_limit": 25.0, "delta_limit": 0.0, "reason": "a third model"}
+
+
+@pytest.fixture
+def manager():
+    return make_user("manager")
+
+
+@pytest.fixture
+def project(manager):
+    return learning.open_trusted(manager)
+
+
+@pytest.fixture
+def second(project):
+    person = make_user("second")
+    add_members(project, person, role=Role.MANAGER)
+    return person
+
+
+@pytest.fixture
+def ask(project, manager):
+    return Program(manager, project)
+
+
+def limit_of(project):
+    return guarantee(BudgetAccount.objects.get(pk=project.pool_account_id)).epsilon_limit
+
+
+def test_one_manager_changes_a_limit_where_nobody_else_is_asked(ask, project):
+    answered = ask("POST", "ledger/limits", HIGHER | {"account": project.pool_account.scope})
+    assert answered.json() == {"state": "changed", "request": None}
+    assert limit_of(project) == 25.0
+    entry = ask("GET", "ledger/entries").json()[-1]
+    assert (entry["kind"], entry["actor"], entry["reason"]) == ("limit_change", "manager", "a third model")
+    assert ask("POST", "ledger/limits", HIGHER | {"account": "project:other:pool"}).status_code == 404
+    assert ask("POST", "ledger/limits", HIGHER | {"reason": "  "}).status_code == 422
+    assert limit_of(project) == 25.0
+
+
+def test_a_limit_does_not_fall_below_what_is_spent(ask, project):
+    learning.fill_trusted(project)
+    learning.run_to_release(project, make_user(), version=1)
+    refused = ask("POST", "ledger/limits", HIGHER | {"epsilon_limit": 0.1})
+    assert refused.status_code == 402
+    assert "cannot fall below what is spent" in refused.json()["code"]
+
+
+def test_a_higher_limit_waits_for_the_second_manager(ask, project, manager, second):
+    assert ask("GET", "second-manager").json() == {"needed": False, "request": None}
+    assert ask("POST", "second-manager", {"needed": True}).json() == {"needed": True, "request": None}
+    asked = ask("POST", "ledger/limits", HIGHER).json()
+    assert asked["state"] == "waiting"
+    assert limit_of(project) == 20.0
+    (row,) = ask("GET", "ledger/limits").json()
+    assert (row["request"], row["account"], row["epsilon_limit"], row["state"], row["requested_by"]) == (
+        asked["request"],
+        project.pool_account.scope,
+        25.0,
+        "open",
+        "manager",
+    )
+    refused = ask("POST", f"ledger/limits/{row['request']}", {"decision": "approve"})
+    assert refused.status_code == 409
+    assert refused.json()["code"] == "Another manager has to approve this; you asked for it."
+    again = ask("POST", "ledger/limits", HIGHER)
+    assert again.status_code == 409
+    assert "asked for already" in again.json()["code"]
+    agreed = Program(second, project)("POST", f"ledger/limits/{row['request']}", {"decision": "approve"})
+    assert (agreed.json()["state"], agreed.json()["decided_by"]) == ("approved", "second")
+    assert limit_of(project) == 25.0
+    assert ask("GET", "ledger/entries").json()[-1]["approved_by"] == "second"
+    late = ask("POST", f"ledger/limits/{row['request']}", {"decision": "refuse"})
+    assert late.status_code == 409
+    assert "decided on, withdrawn, or has expired" in late.json()["code"]
+    assert Action.objects.get(route="api:decide_limit").target == {"request_id": row["request"]}
+
+
+def test_who_asked_takes_it_back_and_another_refuses(ask, project, second):
+    limits.demand_second_manager(project=project)
+    states = []
+    for program in (ask, Program(second, project)):
+        number = ask("POST", "ledger/limits", HIGHER).json()["request"]
+        states.append(program("POST", f"ledger/limits/{number}", {"decision": "refuse"}).json()["state"])
+    assert states == ["withdrawn", "refused"]
+    assert limit_of(project) == 20.0
+
+
+def test_giving_the_rule_up_takes_a_reason_and_another_manager(ask, project, second):
+    assert ask("POST", "second-manager", {"needed": True}).json()["needed"] is True
+    before = Action.objects.count()
+    assert ask("POST", "second-manager", {"needed": True}).json()["needed"] is True
+    assert Action.objects.count() == before
+    refused = ask("POST", "second-manager", {"needed": False, "reason": " "})
+    assert (refused.status_code, refused.json()["code"]) == (422, "Say why.")
+    asked = ask("POST", "second-manager", {"needed": False, "reason": "she leaves"}).json()
+    assert asked["needed"] is True
+    Program(second, project)("POST", f"ledger/limits/{asked['request']}", {"decision": "approve"})
+    assert ask("GET", "second-manager").json()["needed"] is False
+
+
+def test_nobody_is_asked_where_nobody_could_agree(ask):
+    refused = ask("POST", "second-manager", {"needed": True})
+    assert refused.status_code == 409
+    assert "second manager must be a member" in refused.json()["code"]
+
+
+def test_managers_alone_and_of_this_project(ask, project, manager, second):
+    engineer = make_user()
+    add_members(project, engineer, role=Role.ENGINEER)
+    asked = Program(engineer, project)
+    assert {asked("GET", path).status_code for path in ("ledger/limits", "second-manager")} == {404}
+    assert asked("POST", "ledger/limits", HIGHER).status_code == 404
+    assert asked("POST", "second-manager", {"needed": True}).status_code == 404
+    limits.demand_second_manager(project=project)
+    number = ask("POST", "ledger/limits", HIGHER).json()["request"]
+    elsewhere = Program(second, other := learning.open_trusted(second))
+    assert elsewhere("POST", f"ledger/limits/{number}", {"decision": "approve"}).status_code == 404
+    assert elsewhere("POST", "ledger/limits", HIGHER | {"account": project.pool_account.scope}).status_code == 404
+    assert (limit_of(project), limit_of(other)) == (20.0, 20.0)
+
+
+def test_the_same_key_asks_once(ask, project):
+    first = ask("POST", "ledger/limits", HIGHER, key="k")
+    entries = learning.entries(project, "limit_change")
+    again = ask("POST", "ledger/limits", HIGHER, key="k")
+    assert (again.json(), len(entries)) == (first.json(), 1)
+    assert len(learning.entries(project, "limit_change")) == 1

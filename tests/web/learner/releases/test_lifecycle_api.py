@@ -1,0 +1,83 @@
+"""The end of a project by REST: archived and taken out, deleted with its name typed, and what is left."""
+
+import pytest
+
+from annotation.models import Role
+from annotation.models.deletions import Deletion
+from learner.forgetting.services import deletion
+from tests import learning
+from tests.factories import add_members, make_user
+from tests.programs import Program
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def sent(monkeypatch):
+    """Nothing reaches a broker."""
+    monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **kwargs: None)
+
+
+@pytest.fixture
+def manager():
+    return make_user("manager")
+
+
+@pytest.fixture
+def project(manager):
+    return learning.open_trusted(manager)
+
+
+@pytest.fixture
+def ask(project, manager):
+    return Program(manager, project)
+
+
+def test_archived_it_can_be_read_and_comes_out_paused(ask, project):
+    assert ask("POST", "archive", {"archived": True}).json()["state"] == "archived"
+    assert ask("PATCH", "retention", {"comments_days": 30}).status_code == 409
+    assert ask("GET", "retention").status_code == 200
+    assert ask("POST", "archive", {"archived": False}).json()["state"] == "paused"
+    refused = ask("POST", "archive", {"archived": False})
+    assert (refused.status_code, refused.json()["code"]) == (422, "This project is not in the archive.")
+
+
+def test_deleting_wants_the_name_typed(ask, project):
+    refused = ask("POST", "deletion", {"typed": "another"})
+    assert (refused.status_code, refused.json()["code"]) == (422, "Type the project's short name as it stands there.")
+    assert ask("POST", "deletion", {}).status_code == 422
+    assert not Deletion.objects.exists()
+    learning.fill_trusted(project)
+    learning.run_to_release(project, make_user(), version=1)
+    before = ask("GET", "deletion").json()
+    assert (before["state"], before["releases"], before["deleted_by"], before["erasing"]) == ("active", 1, None, None)
+    entries = before["entries"]
+    told = ask("POST", "deletion", {"typed": f" {project.slug} ", "releases": "bury"}, key="k")
+    assert told.status_code == 202
+    assert (told.json()["state"], told.json()["keeps_releases"], told.json()["erasing"]) == (
+        "deleted",
+        False,
+        "waiting",
+    )
+    assert ask("POST", "deletion", {"typed": f" {project.slug} ", "releases": "bury"}, key="k").json() == told.json()
+    deletion.delete_project(job_id=Deletion.objects.get().job_id)
+    after = ask("GET", "deletion").json()
+    assert (after["erasing"], after["entries"], after["deleted_by"]) == ("done", entries, "manager")
+    assert after["erased_at"] is not None
+    for path, body in (("deletion", {"typed": project.slug}), ("archive", {"archived": True})):
+        refused = ask("POST", path, body)
+        assert refused.status_code == 409
+        assert "is deleted" in refused.json()["code"]
+
+
+@pytest.mark.parametrize("role", [Role.ANNOTATOR, Role.ENGINEER, None])
+def test_managers_alone(project, role):
+    person = make_user()
+    if role is not None:
+        add_members(project, person, role=role)
+    asked = Program(person, project)
+    assert asked("GET", "deletion").status_code == 404
+    assert asked("POST", "archive", {"archived": True}).status_code == 404
+    assert asked("POST", "deletion", {"typed": project.slug}).status_code == 404
+    project.refresh_from_db()
+    assert project.state == "active"
