@@ -14,6 +14,7 @@ from annotation.people.identity import is_noted_nothing
 READING = ("GET", "HEAD", "OPTIONS", "TRACE")
 # Programs and the administration have methods of their own.
 PAGES = ("annotation:", "learner:", "operations:")
+PROGRAMS = "api:"
 
 
 class AccountabilityMiddleware:
@@ -44,14 +45,18 @@ class AccountabilityMiddleware:
         return response
 
     def process_view(self, request: HttpRequest, view: Any, args: Any, kwargs: Any) -> HttpResponse | None:
-        """Let the change log know whose change it is; programs change no configuration."""
+        """Let the change log know whose change it is: who is logged in, or whose token a program brings."""
         stack, match = getattr(request, "acting", None), request.resolver_match
         if stack is None or match is None:
             return None
         if match.view_name.startswith(PAGES) and (request.method != "POST" or not may_change(match.view_name)):
             return HttpResponseNotAllowed(["GET", "HEAD", "OPTIONS"])
         request.is_reached = True  # type: ignore[attr-defined]
-        if history.is_noted(_route_of(request)) and request.user.is_authenticated:
+        if not history.is_noted(_route_of(request)):
+            return None
+        if match.view_name.startswith(PROGRAMS):
+            request.act_as = lambda name: stack.enter_context(history.acting(name))  # type: ignore[attr-defined]
+        elif request.user.is_authenticated:
             stack.enter_context(history.acting(request.user.get_username()))
         return None
 

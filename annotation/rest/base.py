@@ -26,6 +26,9 @@ class BearerToken(HttpBearer):
         found = tokens.use_token(secret=token, limit=settings.API_REQUESTS_PER_MINUTE)
         if found is not None:
             request.user = found.user
+            # Only where the request changes something that the history tells with a name.
+            if (act_as := getattr(request, "act_as", None)) is not None:
+                act_as(found.user.get_username())
         return found
 
 
