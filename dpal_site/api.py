@@ -15,8 +15,11 @@ from annotation.crowds.api import router as crowds_router
 from annotation.data.api import router as data_router
 from annotation.errors import AnnotationError, InvalidRecords
 from annotation.populations.api import router as populations_router
+from annotation.populations.managers_api import router as managers_router
 from annotation.projects.api import router as configuration_router
+from annotation.projects.joining_api import router as joining_router
 from annotation.projects.kind_api import router as kind_router
+from annotation.projects.members_api import router as members_router
 from annotation.projects.state_api import router as state_router
 from annotation.questions.api import router as questions_router
 from annotation.questions.browsing_api import router as browsing_router
@@ -95,6 +98,9 @@ api.add_router("", kind_router)
 api.add_router("", ledger_router)
 api.add_router("", limits_router)
 api.add_router("", populations_router)
+api.add_router("", managers_router)
+api.add_router("", members_router)
+api.add_router("", joining_router)
 api.add_router("", crowds_router)
 api.add_router("", learner_router)
 api.add_router("", versions_router)

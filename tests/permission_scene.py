@@ -200,6 +200,7 @@ class Scene:
             "annotation:settle_bonuses",
             *(f"api:{name}" for name in ("get_study", "change_study", "decide_participation")),
             *(f"api:{name}" for name in ("give_bonuses", "settle_bonuses", "open_study")),
+            *(f"api:{name}" for name in ("list_crowd_links", "make_crowd_link", "revoke_crowd_link")),
             *(f"api:{name}" for name in ("get_platform", "connect_platform", "disconnect_platform")),
             "learner:ranked_pool",
             "annotation:gate",

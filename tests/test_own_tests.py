@@ -28,7 +28,6 @@ TESTED_THROUGH_OTHERS = {
     "annotation/log/history.py",
     "annotation/people/group_sheets.py",
     "annotation/people/identity.py",
-    "annotation/people/services/appointing.py",
     "annotation/people/services/second_manager.py",
     "annotation/projects/beside.py",
     "annotation/projects/protection_words.py",

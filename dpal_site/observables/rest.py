@@ -13,6 +13,7 @@ from dpal_site.observables.kinds import (
     Shown,
 )
 from dpal_site.observables.rest_managing import MANAGING
+from dpal_site.observables.rest_people import REST_PEOPLE
 
 REST = (
     Shown(
@@ -388,4 +389,5 @@ REST = (
     ),
     Shown("TracesOut ForgettingOut", "*", MANAGERS, Basis.MANAGERS, "what a contributor left, counted from the rows"),
     *MANAGING,
+    *REST_PEOPLE,
 )

@@ -72,8 +72,13 @@ def note_action(*, actor: str, route: str, arguments: Mapping[str, Any], project
     slug = arguments.get("slug")
     if slug and project_id is None:
         project_id = Project.objects.filter(slug=slug).values_list("pk", flat=True).first()
-    target = {name: value for name, value in arguments.items() if isinstance(value, int)}
+    target = {name: int(value) for name, value in arguments.items() if _is_number(name, value)}
     return Action.objects.create(project_id=project_id, actor=actor, route=route[:80], target=target)
+
+
+def _is_number(name: str, value: Any) -> bool:
+    """Say whether a part of an address is a number; routes of the API take theirs as texts."""
+    return isinstance(value, int) or (name.endswith("_id") and str(value).isdecimal())
 
 
 def note_effect(*, project: Project, actor: str, route: str, target: Mapping[str, int]) -> Action:

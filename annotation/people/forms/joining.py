@@ -94,8 +94,19 @@ PARAMETERS = {
     Platform.PROLIFIC: {"pid": "PROLIFIC_PID", "study": "STUDY_ID", "session": "SESSION_ID"},
     Platform.MECHANICAL_TURK: {"pid": "workerId", "study": "hitId", "session": "assignmentId"},
 }
+# What each platform fills in by itself when it stands in the address.
+PLACEHOLDERS = {
+    Platform.PROLIFIC: {"pid": "{{%PROLIFIC_PID%}}", "study": "{{%STUDY_ID%}}", "session": "{{%SESSION_ID%}}"},
+    Platform.MECHANICAL_TURK: {"pid": "${workerId}", "study": "${hitId}", "session": "${assignmentId}"},
+}
 PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
 ID = RegexValidator(r"^[A-Za-z0-9_-]{1,64}$")
+
+
+def filled_in(platform: str) -> str:
+    """Return the query of a link's address as its platform fills it in."""
+    names, filled = PARAMETERS[Platform(platform)], PLACEHOLDERS[Platform(platform)]
+    return "?" + "&".join(f"{name}={filled[field]}" for field, name in names.items())
 
 
 class ArrivalForm(forms.Form):

@@ -29,6 +29,7 @@ from annotation.models.joining import Invitation
 from annotation.models.letters import Letter, LetterState, Notice
 from annotation.people.letter_words import WrittenLetter, invitation_letter, letter_about
 from annotation.people.services import invitations, mail_choices
+from annotation.work.services import rates
 from annotation.work.services.broker import AWAY
 
 logger = logging.getLogger(__name__)
@@ -40,6 +41,8 @@ KEPT = timedelta(days=30)
 # Answers of a mail server from this number on are its last word.
 PERMANENT = 500
 AT_ONCE = 200
+# Invitations one manager may send by mail in a while: strangers must not be written to in bulk.
+MAILS, WINDOW_SECONDS = 50, 600
 SEND_TASK = "annotation.tasks.send_letter_task"
 # Backends whose letters reach nobody.
 STAY_HERE = ("filebased", "console", "dummy")
@@ -58,6 +61,14 @@ def invite_by_mail(*, address: str, language: str, **invitation: Any) -> tuple[I
         letter = Letter.objects.create(invitation=made, address=address, salt=salt, language=language)
         _send_on_commit(letter)
     return made, secret
+
+
+def invite(*, owner: User, address: str = "", language: str = "", **invitation: Any) -> tuple[Invitation, str]:
+    """Make an invitation, and a letter that brings it where an address is given; return it with its secret."""
+    if not address:
+        return invitations.create_invitation(owner=owner, **invitation)
+    rates.count_try(what="invite", who=str(owner.pk), limit=MAILS, seconds=WINDOW_SECONDS)
+    return invite_by_mail(address=address, language=language, owner=owner, **invitation)
 
 
 def gather_letters() -> int:

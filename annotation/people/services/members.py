@@ -17,6 +17,7 @@ from annotation.work.services import leases
 from privacy.wording import say
 
 STRANGER = say("Whoever came by a crowd platform is a stranger and takes no other role.")
+OWN_WAY_OUT = say("You cannot take the manager's role from yourself.")
 
 
 def add_member(*, project: Project, user: User, role: str) -> Membership:
@@ -48,3 +49,8 @@ def remove_member(*, project: Project, user: User, role: str) -> None:
             leases.give_back(held)
             leases.free_assigned(project_id=project.pk, user_id=user.pk)
         leases.end_reviews(project_id=project.pk, user_id=user.pk)
+
+
+def is_own_way_out(*, membership: Membership, user: User) -> bool:
+    """Say whether somebody would take the manager's role from themselves, and perhaps leave nobody who has it."""
+    return membership.user_id == user.pk and membership.role == Role.MANAGER

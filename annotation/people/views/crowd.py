@@ -10,8 +10,7 @@ from django.views.decorators.http import require_POST
 
 from annotation.access import managed_project
 from annotation.models import Oracle
-from annotation.models.joining import Platform
-from annotation.people.forms.joining import PARAMETERS, ArrivalForm, CrowdLinkForm
+from annotation.people.forms.joining import PARAMETERS, ArrivalForm, CrowdLinkForm, filled_in
 from annotation.people.identity import network_address, person_of
 from annotation.people.services import crowd_links as service
 from annotation.work.services import rates
@@ -19,11 +18,6 @@ from annotation.work.services import rates
 BACKEND = "dpal_site.logins.ByUserName"
 SESSION_KEY = "crowd_participant"
 TRIES, WINDOW_SECONDS = 30, 600
-# What each platform fills in by itself when it stands in the address.
-PLACEHOLDERS = {
-    Platform.PROLIFIC: {"pid": "{{%PROLIFIC_PID%}}", "study": "{{%STUDY_ID%}}", "session": "{{%SESSION_ID%}}"},
-    Platform.MECHANICAL_TURK: {"pid": "${workerId}", "study": "${hitId}", "session": "${assignmentId}"},
-}
 
 
 @login_required
@@ -35,7 +29,8 @@ def crowd_links(request: HttpRequest, slug: str) -> HttpResponse:
     address = None
     if request.method == "POST" and form.is_valid():
         made, token = service.create_link(project=project, owner=person_of(request), **form.values())
-        address = _address(request, token, made.platform)
+        path = reverse("annotation:crowd_start", args=[token])
+        address = request.build_absolute_uri(path) + filled_in(made.platform)
         form = CrowdLinkForm()
     links = [
         {"link": link, "people": link.participants.count()}
@@ -49,12 +44,6 @@ def crowd_links(request: HttpRequest, slug: str) -> HttpResponse:
         "is_crowd": project.oracle == Oracle.CROWD,
     }
     return render(request, "annotation/crowd_links.html", context, status=422 if form.errors else 200)
-
-
-def _address(request: HttpRequest, token: str, platform: str) -> str:
-    names, filled = PARAMETERS[Platform(platform)], PLACEHOLDERS[Platform(platform)]
-    query = "&".join(f"{name}={filled[field]}" for field, name in names.items())
-    return request.build_absolute_uri(reverse("annotation:crowd_start", args=[token])) + "?" + query
 
 
 @login_required

@@ -24,8 +24,6 @@ from annotation.people.services import letters, mail_choices
 from annotation.work.services import rates
 
 TRIES, WINDOW_SECONDS = 30, 600
-# Invitations one manager may send by mail in the same time: strangers must not be written to in bulk.
-MAILS = 50
 
 
 @login_required
@@ -53,14 +51,9 @@ def invitations(request: HttpRequest, slug: str) -> HttpResponse:
 
 def invite(request: HttpRequest, form: InvitationForm, **into: Any) -> tuple[str, str]:
     """Make the invitation a form describes; return its link, and the address it goes to where it goes by mail."""
-    values = form.values() | into | {"owner": person_of(request)}
-    sent_to = values.get("address", "")
-    if sent_to:
-        rates.count_try(what="invite", who=str(request.user.pk), limit=MAILS, seconds=WINDOW_SECONDS)
-        _invitation, secret = letters.invite_by_mail(**values)
-    else:
-        _invitation, secret = service.create_invitation(**values)
-    return request.build_absolute_uri(reverse("annotation:join", args=[secret])), sent_to
+    values = form.values()
+    _invitation, secret = letters.invite(owner=person_of(request), **values, **into)
+    return request.build_absolute_uri(reverse("annotation:join", args=[secret])), values.get("address", "")
 
 
 @login_required

@@ -16,6 +16,7 @@ from annotation.people.forms.groups import GroupRoleForm
 from annotation.people.forms.joining import MemberForm
 from annotation.people.identity import note_nothing, person_of
 from annotation.people.services import limits, members
+from annotation.wording import told
 
 
 @login_required
@@ -54,8 +55,8 @@ def remove_member(request: HttpRequest, slug: str, membership_id: int) -> HttpRe
     """Take a role away; what the person labelled stays."""
     project = managed_project(request, slug)
     membership = get_object_or_404(Membership, pk=membership_id, project=project)
-    if membership.user_id == request.user.pk and membership.role == Role.MANAGER:
-        messages.error(request, _("You cannot take the manager's role from yourself."))
+    if members.is_own_way_out(membership=membership, user=person_of(request)):
+        messages.error(request, told(members.OWN_WAY_OUT))
         note_nothing(request)
     else:
         members.remove_member(project=project, user=membership.user, role=membership.role)

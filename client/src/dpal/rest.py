@@ -8,6 +8,7 @@ from typing import Any, Literal, cast
 
 from dpal.rest_documents import (
     AccountOut,
+    AppointmentIn,
     ArchivedIn,
     AssignmentOut,
     BonusesIn,
@@ -26,6 +27,9 @@ from dpal.rest_documents import (
     ConfigurationOut,
     ConsistencyOut,
     ContributorIn,
+    CrowdLinkIn,
+    CrowdLinkMadeOut,
+    CrowdLinkOut,
     DatasetOut,
     DecisionIn,
     DeletionIn,
@@ -36,9 +40,15 @@ from dpal.rest_documents import (
     EntryOut,
     EvidenceOut,
     ForgettingOut,
+    GroupRoleIn,
+    GroupRoleOut,
+    GroupRolesOut,
     GuidelinePictureOut,
     HeardIn,
     InclusionOut,
+    InvitationIn,
+    InvitationMadeOut,
+    InvitationOut,
     JobOut,
     KeptOut,
     Kind,
@@ -51,6 +61,8 @@ from dpal.rest_documents import (
     LimitOut,
     LimitRequestOut,
     MemberIn,
+    MembershipIn,
+    MembershipOut,
     MergedIn,
     MergeIn,
     ModelDifferenceOut,
@@ -77,6 +89,7 @@ from dpal.rest_documents import (
     RetentionIn,
     RetiredOut,
     ReviewOut,
+    RoleGivenOut,
     RoundOut,
     SecondManagerIn,
     SecondManagerOut,
@@ -92,6 +105,8 @@ from dpal.rest_documents import (
     UsePlanIn,
     ViewIn,
     ViewOut,
+    WishDecisionIn,
+    WishOut,
 )
 from dpal.site import Site, quoted
 from dpal.uploading import upload
@@ -504,6 +519,74 @@ class Rest:
         return cast(
             "CommonLimitOut", self.site.call("POST", f"populations/{quoted(str(population))}/limit", body=body, key=key)
         )
+
+    def list_population_managers(self, population: str) -> list[str]:
+        """Who manages a population, by name."""
+        return cast("list[str]", self.site.call("GET", f"populations/{quoted(str(population))}/managers"))
+
+    def ask_for_population_manager(self, population: str, body: AppointmentIn, *, key: str = "") -> WishOut:
+        """Ask another manager to agree to a further one."""
+        return cast(
+            "WishOut", self.site.call("POST", f"populations/{quoted(str(population))}/managers", body=body, key=key)
+        )
+
+    def list_wishes(self, population: str) -> list[WishOut]:
+        """What waits for another manager, newest first."""
+        return cast("list[WishOut]", self.site.call("GET", f"populations/{quoted(str(population))}/wishes"))
+
+    def decide_wish(self, population: str, wish_id: str, body: WishDecisionIn, *, key: str = "") -> None:
+        """Approve, refuse or withdraw what was asked for."""
+        self.site.call(
+            "POST", f"populations/{quoted(str(population))}/wishes/{quoted(str(wish_id))}", body=body, key=key
+        )
+
+    def list_members(self, slug: str) -> list[MembershipOut]:
+        """Who takes part, role by role."""
+        return cast("list[MembershipOut]", self.site.call("GET", f"projects/{quoted(str(slug))}/members"))
+
+    def add_member(self, slug: str, body: MembershipIn, *, key: str = "") -> RoleGivenOut:
+        """Give somebody a role, or ask another manager to agree to a further manager."""
+        return cast("RoleGivenOut", self.site.call("POST", f"projects/{quoted(str(slug))}/members", body=body, key=key))
+
+    def remove_member(self, slug: str, membership_id: str) -> None:
+        """Take a role from somebody; what they labelled stays."""
+        self.site.call("DELETE", f"projects/{quoted(str(slug))}/members/{quoted(str(membership_id))}")
+
+    def list_group_roles(self, slug: str) -> GroupRolesOut:
+        """Roles of groups, and what groups there are."""
+        return cast("GroupRolesOut", self.site.call("GET", f"projects/{quoted(str(slug))}/groups"))
+
+    def give_group_role(self, slug: str, body: GroupRoleIn, *, key: str = "") -> GroupRoleOut:
+        """Give everybody of a group a role."""
+        return cast("GroupRoleOut", self.site.call("POST", f"projects/{quoted(str(slug))}/groups", body=body, key=key))
+
+    def take_group_role(self, slug: str, given_id: str) -> None:
+        """Take a role from a group; who has it by nothing else is out."""
+        self.site.call("DELETE", f"projects/{quoted(str(slug))}/groups/{quoted(str(given_id))}")
+
+    def list_invitations(self, slug: str) -> list[InvitationOut]:
+        """Invitations that let somebody in."""
+        return cast("list[InvitationOut]", self.site.call("GET", f"projects/{quoted(str(slug))}/invitations"))
+
+    def make_invitation(self, slug: str, body: InvitationIn) -> InvitationMadeOut:
+        """Make an invitation, and send it by mail if it names an address."""
+        return cast("InvitationMadeOut", self.site.call("POST", f"projects/{quoted(str(slug))}/invitations", body=body))
+
+    def revoke_invitation(self, slug: str, invitation_id: str) -> None:
+        """End an invitation; who came by it stays."""
+        self.site.call("DELETE", f"projects/{quoted(str(slug))}/invitations/{quoted(str(invitation_id))}")
+
+    def list_crowd_links(self, slug: str) -> list[CrowdLinkOut]:
+        """Links for crowd platforms that are open."""
+        return cast("list[CrowdLinkOut]", self.site.call("GET", f"projects/{quoted(str(slug))}/crowd-links"))
+
+    def make_crowd_link(self, slug: str, body: CrowdLinkIn) -> CrowdLinkMadeOut:
+        """Make a link for a crowd platform."""
+        return cast("CrowdLinkMadeOut", self.site.call("POST", f"projects/{quoted(str(slug))}/crowd-links", body=body))
+
+    def revoke_crowd_link(self, slug: str, link_id: str) -> None:
+        """Let nobody new in by a link; who is in finishes."""
+        self.site.call("DELETE", f"projects/{quoted(str(slug))}/crowd-links/{quoted(str(link_id))}")
 
     def list_studies(self, slug: str) -> list[StudyOut]:
         """The project's studies on Prolific."""

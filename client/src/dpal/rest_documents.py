@@ -35,6 +35,11 @@ class ActOut(TypedDict):
     delta: float | None
 
 
+class AppointmentIn(TypedDict):
+    manager: str
+    reason: str
+
+
 class ArchivedIn(TypedDict):
     archived: bool
 
@@ -245,6 +250,37 @@ class CountOut(TypedDict):
     count: int
 
 
+class CrowdLinkIn(TypedDict):
+    platform: Platform
+    study: NotRequired[str]
+    answers_wanted: NotRequired[int]
+    maximum_participants: NotRequired[int]
+    days: NotRequired[int]
+
+
+class CrowdLinkMadeOut(TypedDict):
+    crowd_link: int
+    platform: Platform
+    study: str
+    participants: int
+    maximum_participants: int
+    answers_wanted: int
+    completion_code: str
+    expires_at: str
+    address: str
+
+
+class CrowdLinkOut(TypedDict):
+    crowd_link: int
+    platform: Platform
+    study: str
+    participants: int
+    maximum_participants: int
+    answers_wanted: int
+    completion_code: str
+    expires_at: str
+
+
 class DatasetOut(TypedDict):
     id: int
     name: str
@@ -388,6 +424,23 @@ class ForgettingOut(TypedDict):
     finished_at: str | None
 
 
+class GroupRoleIn(TypedDict):
+    group: str
+    role: Role
+
+
+class GroupRoleOut(TypedDict):
+    given: int
+    group: str
+    role: Role
+    people: int
+
+
+class GroupRolesOut(TypedDict):
+    given: list[GroupRoleOut]
+    groups: list[str]
+
+
 class GuidelinePictureIn(TypedDict):
     description: str
 
@@ -412,6 +465,36 @@ class InclusionOut(TypedDict):
     hash: str
     hashes: list[str]
     checkpoint: str
+
+
+class InvitationIn(TypedDict):
+    role: Role
+    maximum_uses: NotRequired[int]
+    days: NotRequired[int]
+    note: NotRequired[str]
+    address: NotRequired[str]
+    language: NotRequired[Literal["", "en", "de"]]
+
+
+class InvitationMadeOut(TypedDict):
+    invitation: int
+    role: Role
+    note: str
+    uses: int
+    maximum_uses: int
+    expires_at: str
+    mail: str
+    link: str
+
+
+class InvitationOut(TypedDict):
+    invitation: int
+    role: Role
+    note: str
+    uses: int
+    maximum_uses: int
+    expires_at: str
+    mail: str
 
 
 class JobOut(TypedDict):
@@ -545,6 +628,21 @@ class MeasuresOut(TypedDict):
 class MemberIn(TypedDict):
     population: str
     records_per_person: NotRequired[int | None]
+
+
+class MembershipIn(TypedDict):
+    username: str
+    role: Role
+
+
+class MembershipOut(TypedDict):
+    membership: int
+    username: str
+    role: Role
+    is_direct: bool
+    groups: list[str]
+    labels: int
+    is_machine: bool
 
 
 class MergeIn(TypedDict):
@@ -684,6 +782,9 @@ class PlanRowsOut(TypedDict):
     rows: list[PlanRowOut]
 
 
+Platform = Literal["prolific", "mturk"]
+
+
 class PlatformIn(TypedDict):
     token: str
     fee_percent: float | str
@@ -717,6 +818,9 @@ class PopulationOut(TypedDict):
     delta_spent: float
     waiting: int
     members: list[ShareOut]
+
+
+PopulationRequestKind = Literal["limit", "manager"]
 
 
 class PredictIn(TypedDict):
@@ -848,6 +952,13 @@ class ReviewOut(TypedDict):
     is_disputed: bool
     is_drawn: bool
     agreed: list[int] | None
+
+
+Role = Literal["annotator", "manager", "engineer", "reviewer"]
+
+
+class RoleGivenOut(TypedDict):
+    state: Literal["given", "waiting"]
 
 
 class RoundOut(TypedDict):
@@ -1045,3 +1156,20 @@ class ViewOut(TypedDict):
 class VotesOut(TypedDict):
     answer: str
     people: int
+
+
+class WishDecisionIn(TypedDict):
+    decision: Literal["approve", "refuse"]
+
+
+class WishOut(TypedDict):
+    wish: int
+    kind: PopulationRequestKind
+    manager: str | None
+    epsilon_limit: float | None
+    delta_limit: float | None
+    reason: str
+    asked_by: str
+    is_own: bool
+    asked_at: str
+    expires_at: str

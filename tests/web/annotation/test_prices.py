@@ -58,6 +58,8 @@ FREE = """
     annotation:review annotation:undo_review api:claim_review api:decide_review api:undo_review
     api:connect_platform api:disconnect_platform api:open_study api:change_study
     api:decide_participation api:give_bonuses api:settle_bonuses
+    api:add_member api:ask_for_population_manager api:decide_wish api:give_group_role api:make_crowd_link
+    api:make_invitation api:remove_member api:revoke_crowd_link api:revoke_invitation api:take_group_role
     annotation:wizard api:change_common_limit api:change_configuration api:claim_assignment api:forget_contributor
     api:join_population api:label_assignment api:open_population api:open_project api:openapi-json api:openapi-view
     api:move_channel api:predict api:preview_forgetting_of api:retire_model api:roll_back_channel api:skip_assignment

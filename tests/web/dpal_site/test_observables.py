@@ -30,6 +30,7 @@ from dpal_site.observables.kinds import ANY, MANAGERS, Shown, readers_of, rows_f
 from dpal_site.observables.pages import FOR_MANAGERS, LANGUAGE, LOOPS, PAGES
 from dpal_site.observables.rest import REST
 from dpal_site.observables.rest_managing import MANAGING
+from dpal_site.observables.rest_people import REST_PEOPLE
 from learner.models.webhooks import Webhook, WebhookDelivery, WebhookEvent
 from learner.releases.selectors import KEPT_INSIDE
 from learner.releases.services import webhooks
@@ -156,7 +157,7 @@ def test_the_table_of_fields_names_nothing_that_is_not_there() -> None:
 
 def test_what_runs_a_project_is_read_by_its_managers_alone() -> None:
     assert {row.readers for row in MANAGING} == {MANAGERS}
-    assert set(MANAGING) <= set(REST)
+    assert {*MANAGING, *REST_PEOPLE} <= set(REST)
 
 
 def test_nobody_is_answered_what_their_role_may_not_read(walk: Walk) -> None:

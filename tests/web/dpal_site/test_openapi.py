@@ -23,7 +23,8 @@ from schemathesis.specs.openapi import checks
 from annotation.choices.class_changes import FurtherClass
 from annotation.data.services import forgetting
 from annotation.models import Assignment, Job, Picture, Role
-from annotation.people.services import limits, members, tokens
+from annotation.models.groups import PeopleGroup
+from annotation.people.services import crowd_links, groups, invitations, limits, members, tokens
 from annotation.people.services.tokens import Scope
 from annotation.populations import services as populations
 from annotation.projects.configuration_file import file_of
@@ -44,7 +45,7 @@ from tests.studies import connect, open_paid_crowd, open_study
 
 pytestmark = pytest.mark.django_db(transaction=True)
 REQUESTS_PER_ROUTE = 4
-ROUTES = 98
+ROUTES = 114
 # Routes that the scope for reading projects opens.
 READ_WITH_PROJECTS = tuple(
     f"/api/v1/{path}"
@@ -52,6 +53,10 @@ READ_WITH_PROJECTS = tuple(
         "projects",
         "projects/{slug}",
         "projects/{slug}/next-step",
+        "projects/{slug}/members",
+        "projects/{slug}/groups",
+        "projects/{slug}/invitations",
+        "projects/{slug}/crowd-links",
         "projects/{slug}/studies",
         "projects/{slug}/studies/account",
         "projects/{slug}/studies/{study_id}",
@@ -126,8 +131,32 @@ class Site:
             "view_id": self.kept,
             "query_id": lambda: self.question_in(operation.path),
             "request_id": self.wished,
+            **self.real_people(),
         }
         return {one.name: known[one.name]() for one in operation.path_parameters}
+
+    def real_people(self) -> dict[str, Callable[[], str]]:
+        """Return who takes part and how people come, each made anew, since most routes take them away."""
+        role, days = Role.ANNOTATOR, timedelta(days=1)
+        link = {"platform": "prolific", "study": "", "answers_wanted": 1, "maximum_participants": 1}
+        group = PeopleGroup.objects.get()
+        return {
+            "membership_id": lambda: str(members.add_member(project=self.project, user=make_user(), role=role).pk),
+            "given_id": lambda: str(groups.give_role(group=group, project=self.project, role=role).pk),
+            "invitation_id": lambda: str(
+                invitations.create_invitation(
+                    project=self.project, owner=self.person, role=role, maximum_uses=1, lifetime=days
+                )[0].pk
+            ),
+            "link_id": lambda: str(
+                crowd_links.create_link(project=self.crowd, owner=self.person, lifetime=days, **link)[0].pk
+            ),
+            "wish_id": lambda: str(
+                populations.ask_for_manager(
+                    population=self.population, user=make_user(), reason="r", actor=self.person
+                ).pk
+            ),
+        }
 
     def planned(self) -> dict[str, Any]:
         """Return a row of a plan as if it had been simulated: settings of a project that has paid for nothing."""
@@ -190,7 +219,7 @@ class Site:
 
     def named(self, path: str) -> Any:
         """Return the project that a route is asked about."""
-        if "/studies" in path:
+        if "/studies" in path or "/crowd-links" in path:
             return self.crowd
         by_ending = {"/records": self.stream, "/image": self.pictured, "/plan/use": self.unpaid}
         by_ending |= dict.fromkeys(("/kind", "/kind/preview", "/ledger/limits", "/second-manager"), self.spare)
@@ -251,6 +280,12 @@ class Site:
                 "second_manager": "second",
             },
             "/population": {"population": self.population.slug, "records_per_person": 1},
+            "/members": {"username": "second", "role": "annotator"},
+            "/groups": {"group": "Night shift", "role": "engineer"},
+            "/invitations": {"role": "annotator"},
+            "/crowd-links": {"platform": "prolific"},
+            "/managers": {"manager": make_user().get_username(), "reason": "she joins"},
+            "/wishes/{wish_id}": {"decision": "refuse"},
             "/limit": {"epsilon_limit": 900.0, "delta_limit": 1e-3, "reason": "less is enough"},
             "/channels/{channel}": {"version": 2, "reason": "better on all sets"},
             "/rollback": {"reason": "worse for some"},
@@ -313,6 +348,7 @@ def site() -> Site:
         owner=person,
         second=make_user("second"),
     )
+    groups.create_group(name="Night shift", owner=person)
     crowd = open_paid_crowd(person)
     connect(crowd, person)
     open_study(crowd, person, places=1000, reward_cents=1)
@@ -342,7 +378,7 @@ def not_fitting(operation: Any) -> dict[str, dict[str, Any]]:
         if name in names:
             return {"query": {name: "no such"}}
     if operation.body:
-        return {"body": {"texts": [], "contributor": "", "oracle": ""}}
+        return {"body": {"texts": [], "contributor": "", "oracle": "", "days": "none"}}
     return {"path_parameters": {"job_id": "none", "assignment_id": "none"}}
 
 

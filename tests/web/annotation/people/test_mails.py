@@ -10,8 +10,7 @@ from annotation.models import Role
 from annotation.models.joining import Invitation
 from annotation.models.letters import Letter, MailChoice, MailKind, Notice
 from annotation.people import letter_words
-from annotation.people.services import groups
-from annotation.people.views import joining
+from annotation.people.services import groups, letters
 from tests.factories import add_members, make_project, make_user
 
 pytestmark = pytest.mark.django_db
@@ -90,7 +89,7 @@ def test_a_mail_is_for_one_person_and_not_in_bulk(project, manager, monkeypatch)
     assert "for one person" in refused.content.decode()
     assert web(manager).post(address, wanted | {"address": "nobody"}).status_code == 422
     assert not Invitation.objects.exists()
-    monkeypatch.setattr(joining, "MAILS", 2)
+    monkeypatch.setattr(letters, "MAILS", 2)
     answers = [web(manager).post(address, wanted).status_code for _time in range(3)]
     assert answers == [200, 200, 429]
     assert Letter.objects.count() == 2

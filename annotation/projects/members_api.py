@@ -1,0 +1,170 @@
+"""REST routes of who takes part in a project: people and groups, each with a role."""
+
+from typing import Any, Literal
+
+from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
+from ninja import Field, Router, Schema, Status
+
+from annotation.errors import RoleRefused
+from annotation.models import Membership, Role
+from annotation.models.groups import GroupRole, PeopleGroup
+from annotation.models.machines import MachineAnnotator
+from annotation.people import group_sheets
+from annotation.people.forms.joining import MemberForm
+from annotation.people.identity import person_of
+from annotation.people.services import groups, limits, members
+from annotation.people.services.tokens import Scope
+from annotation.questions.browsing import row_id
+from annotation.rest.base import project_for, require_scope
+from annotation.rest.checking import checked
+from annotation.rest.idempotency import idempotent
+from annotation.rest.responses import responses, write_responses
+
+router = Router()
+
+
+class MembershipOut(Schema):
+    """A role that somebody has in a project, and where it comes from."""
+
+    membership: int
+    username: str
+    role: Role
+    is_direct: bool = Field(description="Whether it was given to the person here, and can be taken from them here.")
+    groups: list[str] = Field(description="Groups that give it, too.")
+    labels: int
+    is_machine: bool
+
+
+class MembershipIn(Schema):
+    """Somebody who has an account, and the role to give them."""
+
+    username: str = Field(max_length=150)
+    role: Role
+
+
+class RoleGivenOut(Schema):
+    """Whether the role is given, or waits for another manager."""
+
+    state: Literal["given", "waiting"]
+
+
+class GroupRoleOut(Schema):
+    """The role that everybody of a group has in a project."""
+
+    given: int
+    group: str
+    role: Role
+    people: int
+
+
+class GroupRolesOut(Schema):
+    """What groups have which role, and all groups of the site by name."""
+
+    given: list[GroupRoleOut]
+    groups: list[str]
+
+
+class GroupRoleIn(Schema):
+    """A group by its name, and the role of everybody in it."""
+
+    group: str = Field(max_length=80)
+    role: Role
+
+
+@router.get("projects/{slug:slug}/members", response=list[MembershipOut], summary="Who takes part, role by role")
+def list_members(request: HttpRequest, slug: str) -> Any:
+    require_scope(request, Scope.PROJECTS_READ)
+    project = project_for(request, slug, Role.MANAGER)
+    machines = set(MachineAnnotator.objects.filter(project=project).values_list("user_id", flat=True))
+    return [
+        {
+            "membership": one.membership.pk,
+            "username": one.membership.user.get_username(),
+            "role": one.membership.role,
+            "is_direct": one.membership.is_direct,
+            "groups": list(one.groups),
+            "labels": one.membership.label_count,  # type: ignore[attr-defined]
+            "is_machine": one.membership.user_id in machines,
+        }
+        for one in group_sheets.project_people(project)
+    ]
+
+
+@router.post(
+    "projects/{slug:slug}/members",
+    response=RoleGivenOut,
+    summary="Give somebody a role, or ask another manager to agree to a further manager",
+    openapi_extra=write_responses(200, problems=(409,)),
+)
+@idempotent
+def add_member(request: HttpRequest, slug: str, body: MembershipIn) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    project = project_for(request, slug, Role.MANAGER)
+    user = checked(MemberForm(body.dict()))["username"]
+    if body.role != Role.MANAGER:
+        members.add_member(project=project, user=user, role=body.role)
+    elif limits.appoint_manager(project=project, user=user, actor=person_of(request)) is not None:
+        return {"state": "waiting"}
+    return {"state": "given"}
+
+
+@router.delete(
+    "projects/{slug:slug}/members/{membership_id}",
+    response={204: None},
+    summary="Take a role from somebody; what they labelled stays",
+    openapi_extra=responses(409),
+)
+def remove_member(request: HttpRequest, slug: str, membership_id: str) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    project = project_for(request, slug, Role.MANAGER)
+    held = Membership.objects.select_related("user")
+    membership = get_object_or_404(held, pk=row_id(membership_id), project=project)
+    if members.is_own_way_out(membership=membership, user=person_of(request)):
+        raise RoleRefused(members.OWN_WAY_OUT)
+    members.remove_member(project=project, user=membership.user, role=membership.role)
+    return Status(204, None)
+
+
+@router.get("projects/{slug:slug}/groups", response=GroupRolesOut, summary="Roles of groups, and what groups there are")
+def list_group_roles(request: HttpRequest, slug: str) -> Any:
+    require_scope(request, Scope.PROJECTS_READ)
+    project = project_for(request, slug, Role.MANAGER)
+    return {
+        "given": [_given(one.given, one.people) for one in group_sheets.groups_in(project)],
+        "groups": list(PeopleGroup.objects.order_by("name").values_list("name", flat=True)),
+    }
+
+
+@router.post(
+    "projects/{slug:slug}/groups",
+    response={201: GroupRoleOut},
+    summary="Give everybody of a group a role",
+    openapi_extra=write_responses(201, problems=(409,)),
+)
+@idempotent
+def give_group_role(request: HttpRequest, slug: str, body: GroupRoleIn) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    project = project_for(request, slug, Role.MANAGER)
+    group = get_object_or_404(PeopleGroup, name=body.group)
+    given = groups.give_role(group=group, project=project, role=body.role)
+    return Status(201, _given(given, group.members.count()))
+
+
+@router.delete(
+    "projects/{slug:slug}/groups/{given_id}",
+    response={204: None},
+    summary="Take a role from a group; who has it by nothing else is out",
+    openapi_extra=responses(409),
+)
+def take_group_role(request: HttpRequest, slug: str, given_id: str) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    project = project_for(request, slug, Role.MANAGER)
+    given = get_object_or_404(GroupRole.objects.select_related("group"), pk=row_id(given_id), project=project)
+    groups.refuse_own_way_out(given=given, user=person_of(request))
+    groups.take_role(given=given)
+    return Status(204, None)
+
+
+def _given(given: GroupRole, people: int) -> dict[str, Any]:
+    return {"given": given.pk, "group": given.group.name, "role": given.role, "people": people}
