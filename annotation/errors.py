@@ -32,6 +32,12 @@ class UploadRefused(AnnotationError):
         self.told = told
 
 
+class PriceRefused(AnnotationError):
+    """Something has more charged than whoever asked for it agreed to."""
+
+    status = 422
+
+
 class RowsShared(UploadRefused):
     """A row of the upload stands in other data of the project."""
 

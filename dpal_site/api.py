@@ -13,10 +13,12 @@ from ninja.openapi.schema import OpenAPISchema
 from annotation.api import router as annotation_router
 from annotation.crowds.api import router as crowds_router
 from annotation.data.api import router as data_router
+from annotation.data.gate_api import router as gate_router
 from annotation.errors import AnnotationError, InvalidRecords
 from annotation.populations.api import router as populations_router
 from annotation.populations.managers_api import router as managers_router
 from annotation.projects.api import router as configuration_router
+from annotation.projects.beside_api import router as beside_router
 from annotation.projects.joining_api import router as joining_router
 from annotation.projects.kind_api import router as kind_router
 from annotation.projects.members_api import router as members_router
@@ -33,6 +35,7 @@ from annotation.statement.limits_api import router as limits_router
 from dpal_site import problems
 from dpal_site.problems import problem_response
 from learner.api import router as learner_router
+from learner.dashboard.work_api import router as work_router
 from learner.errors import LearnerError
 from learner.forgetting.api import router as forgetting_router
 from learner.next_step_api import router as next_step_router
@@ -40,6 +43,8 @@ from learner.planning.api import router as planning_router
 from learner.releases.api import router as versions_router
 from learner.releases.evidence_api import router as evidence_router
 from learner.releases.lifecycle_api import router as lifecycle_router
+from learner.releases.webhooks_api import router as webhooks_router
+from learner.rounds.going_on_api import router as going_on_router
 from privacy.errors import BudgetExceeded, PrivacyError
 
 
@@ -87,6 +92,7 @@ api = DescribedAPI(
 )
 api.add_router("", annotation_router)
 api.add_router("", data_router)
+api.add_router("", gate_router)
 api.add_router("", questions_router)
 api.add_router("", guideline_pictures_router)
 api.add_router("", browsing_router)
@@ -95,6 +101,7 @@ api.add_router("", review_router)
 api.add_router("", configuration_router)
 api.add_router("", state_router)
 api.add_router("", kind_router)
+api.add_router("", beside_router)
 api.add_router("", ledger_router)
 api.add_router("", limits_router)
 api.add_router("", populations_router)
@@ -105,6 +112,9 @@ api.add_router("", crowds_router)
 api.add_router("", learner_router)
 api.add_router("", versions_router)
 api.add_router("", lifecycle_router)
+api.add_router("", webhooks_router)
+api.add_router("", going_on_router)
+api.add_router("", work_router)
 api.add_router("", forgetting_router)
 api.add_router("", next_step_router)
 api.add_router("", planning_router)

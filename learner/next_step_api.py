@@ -1,17 +1,19 @@
 """The REST route of a project's next step: what it waits for and what a manager can do, as the pages say it."""
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
-from ninja import Router, Schema
+from ninja import Field, Router, Schema
 
 from annotation import selectors
-from annotation.models import Role
+from annotation.models import Project, Role
 from annotation.people.services.tokens import Scope
 from annotation.rest.base import require_scope
 from annotation.rest.responses import SaidOut, as_code
+from learner.hands import Act, ActKind
 from learner.presses import press_of
 from learner.selectors import question_counts
 from learner.way_on import way_on
@@ -20,11 +22,16 @@ router = Router()
 
 
 class ActOut(Schema):
-    """Something a manager can do: `page` shows it or takes it, `epsilon` and `delta` are what it has charged."""
+    """Something a manager can do: `page` shows it or takes it, `epsilon` and `delta` are what it has charged.
+
+    `route` takes it by REST where a button would, sent by POST with `body`, which agrees to no higher price.
+    """
 
     kind: str
     label: str
     page: str
+    route: str | None = Field(description="Below `/api/v1/`; null where the act is a page to look at.")
+    body: dict[str, Any] | None
     epsilon: float | None
     delta: float | None
 
@@ -48,6 +55,20 @@ class NextStepOut(Schema):
     done: int
 
 
+# What buttons send, by REST: where to below the project, and with which body.
+SENT_BY_REST: dict[ActKind, Callable[[str, str], tuple[str, dict[str, Any]]]] = {
+    ActKind.TAKE_OUT_OF_ARCHIVE: lambda _subject, _viewer: ("archive", {"archived": False}),
+    ActKind.RESUME: lambda _subject, _viewer: ("state", {"state": "active"}),
+    ActKind.GATE_AGAIN: lambda dataset, _viewer: (f"datasets/{dataset}/gate", {}),
+    ActKind.START_ANEW: lambda row, _viewer: (f"work/{row.replace(' ', '/')}/retry", {}),
+    ActKind.CLOSE_BLOCK: lambda _subject, _viewer: ("rounds/block/close", {}),
+    ActKind.TRAIN_ON_FEW: lambda _subject, _viewer: ("trainings", {}),
+    ActKind.ANSWER_MYSELF: lambda _subject, viewer: ("members", {"username": viewer, "role": "annotator"}),
+    ActKind.CHECK_AGAIN: lambda version, _viewer: (f"models/{version}/check", {}),
+}
+PRICED_BY_REST = (ActKind.GATE_AGAIN, ActKind.START_ANEW, ActKind.CLOSE_BLOCK, ActKind.TRAIN_ON_FEW)
+
+
 @router.get("projects/{slug:slug}/next-step", response=NextStepOut, summary="What a project waits for")
 def get_next_step(request: HttpRequest, slug: str) -> Any:
     require_scope(request, Scope.PROJECTS_READ)
@@ -67,6 +88,7 @@ def get_next_step(request: HttpRequest, slug: str) -> Any:
                 "kind": act.kind.value,
                 "label": press.label,
                 "page": press.address,
+                **_route(project, act, request.user.get_username()),
                 "epsilon": act.price and act.price.epsilon,
                 "delta": act.price and act.price.delta,
             }
@@ -76,3 +98,12 @@ def get_next_step(request: HttpRequest, slug: str) -> Any:
         "open": counts.open,
         "done": counts.newly_done,
     }
+
+
+def _route(project: Project, act: Act, viewer: str) -> dict[str, Any]:
+    if act.kind not in SENT_BY_REST:
+        return {"route": None, "body": None}
+    below, body = SENT_BY_REST[act.kind](act.subject, viewer)
+    if act.kind in PRICED_BY_REST and act.price is not None:
+        body = body | {"most_epsilon": act.price.epsilon}
+    return {"route": f"projects/{project.slug}/{below}", "body": body}

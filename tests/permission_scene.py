@@ -184,6 +184,7 @@ class Scene:
             "format": "csv",
             "kind": "reliability",
             "key": "none",
+            "work_id": "none",
             "digest": self.picture(self.project),
         }
         # The same picture of another project, which its participants see.
@@ -215,6 +216,8 @@ class Scene:
             "learner:dashboard_csv": {"name": "spending"},
             "learner:cancel_work": {"kind": "job", "key": str(pool.job_id)},
             "learner:retry_work": {"kind": "job", "key": str(pool.job_id)},
+            "api:cancel_work": {"kind": "job", "work_id": str(pool.job_id)},
+            "api:retry_work": {"kind": "job", "work_id": str(pool.job_id)},
             "learner:measure_plot": {"dataset_id": evaluated.pk},
         }
 

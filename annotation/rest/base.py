@@ -55,6 +55,12 @@ class ProjectOut(Schema):
         return merged_names(project.merged_classes)
 
 
+class MostIn(Schema):
+    """What a program is ready to have charged by what it asks for."""
+
+    most_epsilon: float | None = Field(None, ge=0, description="Refuse if what is charged is more.")
+
+
 def own_assignment(request: HttpRequest, assignment_id: UUID) -> Assignment:
     """Return a turn of the token's person at a question."""
     return get_object_or_404(selectors.assignments_of(request.user), pk=assignment_id)

@@ -4,9 +4,11 @@ import math
 from collections.abc import Mapping
 from typing import Final
 
+from annotation.errors import PriceRefused
 from annotation.models import Dataset, DatasetRole, Oracle, Project
 from annotation.statement import gate_runs
 from privacy.accounting.cost import Cost
+from privacy.wording import say
 
 AGREED: Final = "agreed"
 # Whatever a person can send that has something charged, and where its price stands. What goes on by itself, as declared
@@ -19,6 +21,10 @@ PRICED: Final[Mapping[str, str]] = {
     "learner:train_on_few": "on the button",
     "learner:close_block": "on the button",
     "learner:retry_work": "on the button beside the work",
+    "api:start_gate": "in the answer; `most_epsilon` refuses more",
+    "api:train_on_few": "in the answer and in `next-step`; `most_epsilon` refuses more",
+    "api:close_block": "in the answer and in `next-step`; `most_epsilon` refuses more",
+    "api:retry_work": "in the answer and in the list of work; `most_epsilon` refuses more",
     "api:set_project_state": "in `next-step`, beside what resumes",
     "api:upload_dataset": "in the answer; `most_epsilon` refuses more",
     "api:post_records": "on the data page and the preset: a stream is paid for once, whole, with its first record",
@@ -54,3 +60,10 @@ def is_agreed(sent: Mapping[str, str], cost: Cost | None) -> bool:
 def within_price(cost: Cost | None, most_epsilon: float | None) -> bool:
     """Say whether a price is no more than a program is ready to pay."""
     return cost is None or most_epsilon is None or (not math.isnan(most_epsilon) and cost.epsilon <= most_epsilon)
+
+
+def refuse_dearer(cost: Cost | None, most_epsilon: float | None) -> None:
+    """Refuse what has more charged than a program is ready to pay."""
+    if not within_price(cost, most_epsilon):
+        assert cost is not None
+        raise PriceRefused(say("most_epsilon: this is charged epsilon {epsilon:g}", epsilon=cost.epsilon))

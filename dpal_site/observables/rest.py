@@ -345,7 +345,7 @@ REST = (
         "settings with declared prices, and simulations on data that is about nobody",
     ),
     Shown(
-        "NextStepOut ActOut",
+        "NextStepOut ActOut ActOut.body",
         "*",
         MANAGERS,
         Basis.MANAGERS,

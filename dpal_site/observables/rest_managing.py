@@ -39,4 +39,33 @@ MANAGING = (
         Basis.MANAGERS,
         "what a deleted project leaves, counted in rows, and how far erasing is",
     ),
+    Shown(
+        "WorkOut StartedOut CancelledOut",
+        "*",
+        MANAGERS,
+        Basis.MANAGERS,
+        "how long work took and why it failed follow from what it read",
+    ),
+    Shown("ComparisonOut", "*", MANAGERS, Basis.PUBLIC, "projects of the caller's own that ask at random"),
+    Shown(
+        "ClosedBlockOut TrainingOut",
+        "*",
+        MANAGERS,
+        Basis.PUBLIC,
+        "what a manager had begun, and its declared price",
+    ),
+    Shown(
+        "CheckedOut EndorsedOut",
+        "version state held_back reason",
+        MANAGERS,
+        Basis.BOOKKEEPING,
+        "what a manager did with a version, and the words said about it",
+    ),
+    Shown(
+        "WebhookOut WebhookAddedOut DeliveryOut",
+        "*",
+        MANAGERS,
+        Basis.MANAGERS,
+        "addresses that managers chose, their messages, and a secret in the one answer that adds an address",
+    ),
 )

@@ -4,6 +4,7 @@ from typing import Any
 
 from django import forms
 from django.contrib.auth.models import AbstractBaseUser
+from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Project, Role, Selection
@@ -37,7 +38,14 @@ class ComparisonForm(forms.Form):
         field.queryset = at_random.filter(classes=project.classes).order_by("name")
 
     @property
+    def choices(self) -> QuerySet[Project]:
+        """Return the projects there are to choose from."""
+        field = self.fields["compared_with"]
+        assert isinstance(field, forms.ModelChoiceField)
+        assert field.queryset is not None
+        return field.queryset
+
+    @property
     def has_choice(self) -> bool:
         """Say whether there is anything to choose."""
-        field = self.fields["compared_with"]
-        return isinstance(field, forms.ModelChoiceField) and field.queryset is not None and field.queryset.exists()
+        return self.choices.exists()

@@ -305,7 +305,7 @@ def _job(job: Job) -> Work:
         seconds_left=_left_by_progress(job),
         can_cancel=_can_cancel(job),
         can_retry=failed and bool(again.get(job.kind)),
-        price=_price_of_job(job, dataset) if failed else None,
+        price=price_of_job(job, dataset) if failed else None,
     )
 
 
@@ -334,7 +334,7 @@ def _step(project: Project, row: Round | TrainingRun, usual: float | None, *, is
     )
 
 
-def _price_of_job(job: Job, dataset: Dataset | None) -> Cost | None:
+def price_of_job(job: Job, dataset: Dataset | None) -> Cost | None:
     """Return what starting a job anew has charged; None where that is nothing."""
     if dataset is None or job.kind not in ("gate", "import"):
         return None

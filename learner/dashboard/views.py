@@ -6,9 +6,8 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
@@ -26,13 +25,12 @@ from learner import page_charts, plots, selectors
 from learner.access import may_manage, project_of
 from learner.dashboard import tables as dashboard
 from learner.dashboard.forms import ComparisonForm
-from learner.models import Round, TrainingRun
+from learner.dashboard.rows import found_work
 from learner.releases import selectors as release_selectors
 from learner.rounds.services import rounds
 from learner.selectors import stopping
 from privacy.models import BudgetAccount
 
-KINDS: dict[str, type[Job] | type[Round] | type[TrainingRun]] = {"job": Job, "round": Round, "training": TrainingRun}
 # What engineers see, too; the rest is for those inside.
 OUTSIDE = ("spending", "purposes", "releases")
 SHOWN_ROWS = 30
@@ -239,21 +237,12 @@ def _releases(table: dashboard.Table) -> bytes:
     )
 
 
-def _row(project: Project, kind: str, key: str) -> Any:
-    if kind not in KINDS:
-        raise Http404
-    try:
-        return get_object_or_404(KINDS[kind], project=project, pk=key)
-    except (ValidationError, ValueError):
-        raise Http404 from None
-
-
 @require_POST
 @login_required
 def cancel(request: HttpRequest, slug: str, kind: str, key: str) -> HttpResponse:
     """Have work stop at its next safe point."""
     project = _managed(request, slug)
-    row = _row(project, kind, key)
+    row = found_work(project, kind, key)
     if getattr(row, "stream_batches", None) is None and work.cancel_work(row=row, by=person_of(request).get_username()):
         messages.success(request, _("It stops at the next point where nothing is half done."))
     else:
@@ -267,7 +256,7 @@ def cancel(request: HttpRequest, slug: str, kind: str, key: str) -> HttpResponse
 def retry(request: HttpRequest, slug: str, kind: str, key: str) -> HttpResponse:
     """Start work that ended without a result anew."""
     project = _managed(request, slug)
-    row = _row(project, kind, key)
+    row = found_work(project, kind, key)
     started = (
         retrying.retry_job(job=row, owner=person_of(request)) if isinstance(row, Job) else rounds.start_anew(row=row)
     )

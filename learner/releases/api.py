@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
-from ninja import Field, Query, Router, Schema
+from ninja import Field, Query, Router, Schema, Status
 
 from annotation.models import Project, Role
 from annotation.people.identity import person_of
@@ -17,7 +17,7 @@ from learner import selectors
 from learner.models import ChannelMove, ModelRelease
 from learner.releases import selectors as release_selectors
 from learner.releases.selectors import Accuracy
-from learner.releases.services import channels, releases
+from learner.releases.services import channels, release_gate, releases
 
 router = Router()
 Reason = Annotated[str, Field(min_length=1, max_length=300, description="Stays with it, and is told to webhooks.")]
@@ -52,6 +52,21 @@ class RetiredOut(Schema):
     version: int
     state: str
     retired_reason: str
+
+
+class CheckedOut(Schema):
+    """A version that is checked again where it was held back; `held_back` is empty until the check is done."""
+
+    version: int
+    state: str
+    held_back: str
+
+
+class EndorsedOut(Schema):
+    """A version that is offered although it does not beat a constant, and the reason that stays with it."""
+
+    version: int
+    reason: str
 
 
 class AccuracyOut(Schema):
@@ -150,6 +165,35 @@ def retire_model(request: HttpRequest, slug: str, version: str, body: ReasonIn) 
     require_scope(request, Scope.PROJECTS_WRITE)
     release = _release(project_for(request, slug, Role.MANAGER), version)
     return releases.retire_release(release=release, reason=body.reason)
+
+
+@router.post(
+    "projects/{slug:slug}/models/{version}/check",
+    response={202: CheckedOut},
+    summary="Have a version that is held back checked again",
+    openapi_extra=write_responses(202, problems=(409,)),
+)
+@idempotent
+def check_again(request: HttpRequest, slug: str, version: str) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    release = _release(project_for(request, slug, Role.MANAGER), version)
+    release_gate.check_again(release=release)
+    release.refresh_from_db()
+    return Status(202, {"version": release.version, "state": release.state, "held_back": str(release.held_back)})
+
+
+@router.post(
+    "projects/{slug:slug}/models/{version}/endorse",
+    response=EndorsedOut,
+    summary="Offer a version that does not beat a constant all the same, with a reason",
+    openapi_extra=write_responses(200, problems=(409,)),
+)
+@idempotent
+def endorse_model(request: HttpRequest, slug: str, version: str, body: ReasonIn) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    release = _release(project_for(request, slug, Role.MANAGER), version)
+    given = releases.endorse_release(release=release, reason=body.reason, actor=person_of(request))
+    return {"version": release.version, "reason": given.reason}
 
 
 @router.get(

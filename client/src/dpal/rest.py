@@ -11,18 +11,24 @@ from dpal.rest_documents import (
     AppointmentIn,
     ArchivedIn,
     AssignmentOut,
+    BesideIn,
     BonusesIn,
+    CancelledOut,
     ChangedOut,
     ChangeIn,
     ChannelOut,
+    CheckedOut,
     CheckpointOut,
     ChoiceOut,
     ClassIn,
+    ClosedBlockOut,
     CommentIn,
     CommentOut,
     CommentToIn,
     CommonLimitIn,
     CommonLimitOut,
+    ComparisonIn,
+    ComparisonOut,
     ConfigurationFileIO,
     ConfigurationOut,
     ConsistencyOut,
@@ -34,9 +40,11 @@ from dpal.rest_documents import (
     DecisionIn,
     DeletionIn,
     DeletionOut,
+    DeliveryOut,
     DescriptionIn,
     DescriptionOut,
     DifferenceOut,
+    EndorsedOut,
     EntryOut,
     EvidenceOut,
     ForgettingOut,
@@ -67,6 +75,7 @@ from dpal.rest_documents import (
     MergeIn,
     ModelDifferenceOut,
     ModelOut,
+    MostIn,
     MoveIn,
     NextStepOut,
     OwnCommentOut,
@@ -96,17 +105,23 @@ from dpal.rest_documents import (
     SettingsIn,
     SettledIn,
     SkipIn,
+    StartedOut,
     StateIn,
     StudyChangeIn,
     StudyDetailOut,
     StudyIn,
     StudyOut,
     TracesOut,
+    TrainingOut,
     UsePlanIn,
     ViewIn,
     ViewOut,
+    WebhookAddedOut,
+    WebhookIn,
+    WebhookOut,
     WishDecisionIn,
     WishOut,
+    WorkOut,
 )
 from dpal.site import Site, quoted
 from dpal.uploading import upload
@@ -151,6 +166,15 @@ class Rest:
     def get_job(self, job_id: str) -> JobOut:
         """Progress of a job."""
         return cast("JobOut", self.site.call("GET", f"jobs/{quoted(str(job_id))}"))
+
+    def start_gate(self, slug: str, dataset_id: str, body: MostIn, *, key: str = "") -> DatasetOut:
+        """Send an upload through the gate again; it draws and pays anew."""
+        return cast(
+            "DatasetOut",
+            self.site.call(
+                "POST", f"projects/{quoted(str(slug))}/datasets/{quoted(str(dataset_id))}/gate", body=body, key=key
+            ),
+        )
 
     def claim_assignment(self, slug: str, *, key: str = "") -> AssignmentOut | None:
         """Claim the next question; 204 when there is none."""
@@ -395,6 +419,10 @@ class Rest:
         return cast(
             "ConfigurationOut", self.site.call("POST", f"projects/{quoted(str(slug))}/kind", body=body, key=key)
         )
+
+    def open_beside(self, slug: str, body: BesideIn, *, key: str = "") -> ProjectOut:
+        """Open a project with the same settings and random choice, and show its releases beside this one's."""
+        return cast("ProjectOut", self.site.call("POST", f"projects/{quoted(str(slug))}/beside", body=body, key=key))
 
     def list_checkpoints(self, slug: str) -> Iterator[CheckpointOut]:
         """A signed checkpoint of each account, for a witness."""
@@ -697,6 +725,22 @@ class Rest:
             ),
         )
 
+    def check_again(self, slug: str, version: int | str, *, key: str = "") -> CheckedOut:
+        """Have a version that is held back checked again."""
+        return cast(
+            "CheckedOut",
+            self.site.call("POST", f"projects/{quoted(str(slug))}/models/{quoted(str(version))}/check", key=key),
+        )
+
+    def endorse_model(self, slug: str, version: int | str, body: ReasonIn, *, key: str = "") -> EndorsedOut:
+        """Offer a version that does not beat a constant all the same, with a reason."""
+        return cast(
+            "EndorsedOut",
+            self.site.call(
+                "POST", f"projects/{quoted(str(slug))}/models/{quoted(str(version))}/endorse", body=body, key=key
+            ),
+        )
+
     def get_model_difference(self, slug: str, version: int | str, before: int | str) -> ModelDifferenceOut:
         """What differs between two versions."""
         return cast(
@@ -717,6 +761,79 @@ class Rest:
     def delete_project(self, slug: str, body: DeletionIn, *, key: str = "") -> DeletionOut:
         """Delete a project for good; a job erases what there is."""
         return cast("DeletionOut", self.site.call("POST", f"projects/{quoted(str(slug))}/deletion", body=body, key=key))
+
+    def list_webhooks(self, slug: str) -> list[WebhookOut]:
+        """The project's webhooks."""
+        return cast("list[WebhookOut]", self.site.call("GET", f"projects/{quoted(str(slug))}/webhooks"))
+
+    def add_webhook(self, slug: str, body: WebhookIn) -> WebhookAddedOut:
+        """Add a webhook; the answer alone shows its secret, and no key repeats it."""
+        return cast("WebhookAddedOut", self.site.call("POST", f"projects/{quoted(str(slug))}/webhooks", body=body))
+
+    def list_deliveries(self, slug: str) -> Iterator[DeliveryOut]:
+        """Messages to webhooks, newest first."""
+        return cast("Iterator[DeliveryOut]", self.site.listed(f"projects/{quoted(str(slug))}/webhooks/deliveries"))
+
+    def send_webhook_again(self, slug: str, delivery_id: str, *, key: str = "") -> DeliveryOut:
+        """Send a message once more."""
+        return cast(
+            "DeliveryOut",
+            self.site.call(
+                "POST", f"projects/{quoted(str(slug))}/webhooks/deliveries/{quoted(str(delivery_id))}", key=key
+            ),
+        )
+
+    def remove_webhook(self, slug: str, webhook_id: str) -> None:
+        """Send nothing more to an address."""
+        self.site.call("DELETE", f"projects/{quoted(str(slug))}/webhooks/{quoted(str(webhook_id))}")
+
+    def close_block(self, slug: str, body: MostIn, *, key: str = "") -> ClosedBlockOut:
+        """Close the open secret block before its time; what is not agreed on by then counts as empty."""
+        return cast(
+            "ClosedBlockOut",
+            self.site.call("POST", f"projects/{quoted(str(slug))}/rounds/block/close", body=body, key=key),
+        )
+
+    def train_on_few(self, slug: str, body: MostIn, *, key: str = "") -> TrainingOut:
+        """Train on what is there although it is less than the project declares for a model."""
+        return cast(
+            "TrainingOut", self.site.call("POST", f"projects/{quoted(str(slug))}/trainings", body=body, key=key)
+        )
+
+    def list_work(self, slug: str) -> list[WorkOut]:
+        """The newest jobs, rounds and trainings, newest first."""
+        return cast("list[WorkOut]", self.site.call("GET", f"projects/{quoted(str(slug))}/work"))
+
+    def cancel_work(self, slug: str, kind: str, work_id: str, *, key: str = "") -> CancelledOut:
+        """Have work stop at its next safe point; what it has reserved stays charged."""
+        return cast(
+            "CancelledOut",
+            self.site.call(
+                "POST", f"projects/{quoted(str(slug))}/work/{quoted(str(kind))}/{quoted(str(work_id))}/cancel", key=key
+            ),
+        )
+
+    def retry_work(self, slug: str, kind: str, work_id: str, body: MostIn, *, key: str = "") -> StartedOut:
+        """Start work anew that ended without a result; it reserves for itself what it costs."""
+        return cast(
+            "StartedOut",
+            self.site.call(
+                "POST",
+                f"projects/{quoted(str(slug))}/work/{quoted(str(kind))}/{quoted(str(work_id))}/retry",
+                body=body,
+                key=key,
+            ),
+        )
+
+    def get_comparison(self, slug: str) -> ComparisonOut:
+        """Which project stands beside this one, and which could."""
+        return cast("ComparisonOut", self.site.call("GET", f"projects/{quoted(str(slug))}/comparison"))
+
+    def compare_projects(self, slug: str, body: ComparisonIn, *, key: str = "") -> ComparisonOut:
+        """Show the releases of a project that asks at random beside this one's."""
+        return cast(
+            "ComparisonOut", self.site.call("POST", f"projects/{quoted(str(slug))}/comparison", body=body, key=key)
+        )
 
     def preview_forgetting_of(self, slug: str, body: ContributorIn) -> TracesOut:
         """What forgetting a contributor would erase."""

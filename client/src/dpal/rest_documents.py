@@ -31,6 +31,8 @@ class ActOut(TypedDict):
     kind: str
     label: str
     page: str
+    route: str | None
+    body: dict[str, Any] | None
     epsilon: float | None
     delta: float | None
 
@@ -104,6 +106,10 @@ class BadRowOut(TypedDict):
 BadRows = Literal["keep_good", "refuse_all"]
 
 
+class BesideIn(TypedDict):
+    name: NotRequired[str | None]
+
+
 class BonusIn(TypedDict):
     participant: str
     amount: float | str
@@ -128,6 +134,13 @@ class CanaryRunOut(TypedDict):
     sent: int
     twins: int
     found: int
+
+
+class CancelledOut(TypedDict):
+    kind: str
+    id: str
+    state: str
+    cancelled_by: str
 
 
 class ChangeIn(TypedDict):
@@ -161,6 +174,12 @@ class ChargeOut(TypedDict):
     delta: float
 
 
+class CheckedOut(TypedDict):
+    version: int
+    state: str
+    held_back: str
+
+
 class CheckpointOut(TypedDict):
     account: str
     checkpoint: str
@@ -192,6 +211,13 @@ class ClassIn(TypedDict):
     known_beforehand: NotRequired[bool]
 
 
+class ClosedBlockOut(TypedDict):
+    block: int
+    closes_at: str
+    epsilon: float
+    delta: float
+
+
 class CommentIn(TypedDict):
     text: str
 
@@ -218,6 +244,15 @@ class CommonLimitIn(TypedDict):
 
 class CommonLimitOut(TypedDict):
     state: Literal["changed", "waiting"]
+
+
+class ComparisonIn(TypedDict):
+    beside: str | None
+
+
+class ComparisonOut(TypedDict):
+    beside: str | None
+    choices: list[str]
 
 
 class ConfigurationFileIO(TypedDict):
@@ -323,6 +358,18 @@ class DeletionOut(TypedDict):
     erased_at: str | None
 
 
+class DeliveryOut(TypedDict):
+    delivery: str
+    webhook: int
+    event: str
+    subject: str
+    state: str
+    attempts: int
+    answer: str
+    created_at: str
+    sent_at: str | None
+
+
 class DescriptionIn(TypedDict):
     name: NotRequired[str | None]
     question: NotRequired[str | None]
@@ -346,6 +393,11 @@ class EncoderFileOut(TypedDict):
     sha256: str
     bytes: int
     url: str
+
+
+class EndorsedOut(TypedDict):
+    version: int
+    reason: str
 
 
 class EntryOut(TypedDict):
@@ -696,6 +748,10 @@ class ModelOut(TypedDict):
     lineage: list[LineageOut]
 
 
+class MostIn(TypedDict):
+    most_epsilon: NotRequired[float | None]
+
+
 class MoveIn(TypedDict):
     version: int
     reason: str
@@ -1019,6 +1075,14 @@ class SkipIn(TypedDict):
     reason: NotRequired[str]
 
 
+class StartedOut(TypedDict):
+    kind: str
+    id: str
+    state: str
+    epsilon: float | None
+    delta: float | None
+
+
 class StateIn(TypedDict):
     state: Literal["active", "paused"]
 
@@ -1111,6 +1175,13 @@ class TracesOut(TypedDict):
     delta: float
 
 
+class TrainingOut(TypedDict):
+    version: int
+    state: str
+    epsilon: float
+    delta: float
+
+
 class TriedOut(TypedDict):
     data: Literal["digits", "made_up"]
     labels: int
@@ -1158,6 +1229,31 @@ class VotesOut(TypedDict):
     people: int
 
 
+class WebhookAddedOut(TypedDict):
+    webhook: int
+    url: str
+    events: list[WebhookEvent]
+    created_at: str
+    secret: str
+
+
+WebhookEvent = Literal[
+    "release", "budget", "round", "retired", "channel", "limit", "upload", "gate", "settings", "report"
+]
+
+
+class WebhookIn(TypedDict):
+    url: str
+    events: list[WebhookEvent]
+
+
+class WebhookOut(TypedDict):
+    webhook: int
+    url: str
+    events: list[WebhookEvent]
+    created_at: str
+
+
 class WishDecisionIn(TypedDict):
     decision: Literal["approve", "refuse"]
 
@@ -1173,3 +1269,23 @@ class WishOut(TypedDict):
     is_own: bool
     asked_at: str
     expires_at: str
+
+
+class WorkOut(TypedDict):
+    kind: str
+    id: str
+    title: str
+    state: str
+    done: int
+    total: int | None
+    seconds_left: float | None
+    created_at: str
+    started_at: str | None
+    finished_at: str | None
+    cancelled_by: str
+    error: str
+    error_as_code: SaidOut | None
+    can_cancel: bool
+    can_retry: bool
+    epsilon: float | None
+    delta: float | None

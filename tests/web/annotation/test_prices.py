@@ -70,6 +70,8 @@ FREE = """
     learner:set_archived learner:webhooks
     api:change_description api:change_retention api:preview_kind api:change_kind api:set_archived api:delete_project
     api:change_limit api:decide_limit api:set_second_manager
+    api:open_beside api:compare_projects api:cancel_work api:check_again api:endorse_model
+    api:add_webhook api:remove_webhook api:send_webhook_again
 """
 
 

@@ -33,7 +33,9 @@ from annotation.questions import reviewing
 from annotation.questions.services import conversing, guideline_pictures, labels, saved_views
 from annotation.questions.services import reviewing as decisions
 from dpal_site.wsgi import application
+from learner.models import Round, TrainingRun
 from learner.models.planning import PlanSimulation
+from learner.models.webhooks import Webhook, WebhookDelivery
 from learner.planning.rows import planned_rows
 from learner.planning.services.planning import fingerprint_of
 from learner.releases.services import channels
@@ -45,7 +47,7 @@ from tests.studies import connect, open_paid_crowd, open_study
 
 pytestmark = pytest.mark.django_db(transaction=True)
 REQUESTS_PER_ROUTE = 4
-ROUTES = 114
+ROUTES = 130
 # Routes that the scope for reading projects opens.
 READ_WITH_PROJECTS = tuple(
     f"/api/v1/{path}"
@@ -68,6 +70,10 @@ READ_WITH_PROJECTS = tuple(
         "projects/{slug}/description",
         "projects/{slug}/retention",
         "projects/{slug}/deletion",
+        "projects/{slug}/work",
+        "projects/{slug}/comparison",
+        "projects/{slug}/webhooks",
+        "projects/{slug}/webhooks/deliveries",
     )
 )
 CHECKED = [
@@ -84,7 +90,66 @@ def own_counter(settings, tmp_path, monkeypatch) -> None:
     settings.ALLOWED_HOSTS = ["*"]
     # No worker runs, so that nobody asks it anything.
     settings.PROLIFIC_URL = "http://127.0.0.1:9"
+    settings.WEBHOOK_HOSTS = ["hooks.example"]
     monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **kwargs: None)
+
+
+@dataclass
+class Waiting:
+    """Projects that wait for something a manager does, and are made to wait again each time."""
+
+    stuck: Any
+    gated: Any
+    secret: Any
+    few: Any
+
+    @classmethod
+    def opened(cls, person: Any) -> "Waiting":
+        stuck = open_preset(person, "pool-experts", text_columns=16)
+        Round.objects.create(project=stuck, number=1, strategy="random", requested=1)
+        gated = learning.open_crowd(person)
+        learning.upload(gated, [["play jazz", "a"], ["play jazz", "b"]], ["text", "contributor"])
+        secret = learning.open_secret(person)
+        learning.fill_trusted(secret)
+        learning.work_off(secret)
+        few = learning.open_trusted(person, selection="random", round_size=50, labels_per_release=50)
+        learning.fill_trusted(few, number=5)
+        learning.work_off(few)
+        learning.label_everything(few, make_user())
+        learning.work_off(few)
+        return cls(stuck, gated, secret, few)
+
+    def projects(self, path: str) -> dict[str, Any]:
+        """Return them by how the paths end that they wait for."""
+        if path.endswith("/block/close"):
+            Round.objects.filter(project=self.secret).update(closes_at=Now() + timedelta(days=1))
+        if path.endswith("/trainings"):
+            TrainingRun.objects.filter(project=self.few).delete()
+        return {"/retry": self.stuck, "/cancel": self.stuck, "/gate": self.gated} | {
+            "/block/close": self.secret,
+            "/trainings": self.few,
+        }
+
+    def kind_in(self, path: str) -> str:
+        return "round" if path.endswith("/retry") else "job"
+
+    def id_in(self, path: str) -> str:
+        """Return work that can be cancelled, or started anew."""
+        if path.endswith("/cancel"):
+            return str(Job.objects.create(project=self.stuck, kind="compare").pk)
+        rounds = Round.objects.filter(project=self.stuck)
+        rounds.update(state="failed", error="It did not end well.", finished_at=Now())
+        return str(rounds.latest("pk").pk)
+
+    def upload(self) -> Any:
+        """Return an upload that may go through the gate again."""
+        Job.objects.filter(project=self.gated, kind="gate").update(state="failed", error="no", finished_at=Now())
+        return self.gated.datasets.get()
+
+    def delivery(self, project: Any) -> WebhookDelivery:
+        """Return a message to a webhook that is there."""
+        made = Webhook.objects.create(project=project, url="https://hooks.example/", events=["round"], salt=b"s")
+        return WebhookDelivery.objects.create(webhook=made, event="round", subject="round 1", body="{}")
 
 
 @dataclass
@@ -100,6 +165,7 @@ class Site:
     pictured: Any
     unpaid: Any
     spare: Any
+    waiting: "Waiting"
     asked: bool = False
 
     def ask(self, case: Any, *, secret: str | None = None, **changes: dict[str, Any]) -> int:
@@ -131,6 +197,11 @@ class Site:
             "view_id": self.kept,
             "query_id": lambda: self.question_in(operation.path),
             "request_id": self.wished,
+            "kind": lambda: self.waiting.kind_in(operation.path),
+            "work_id": lambda: self.waiting.id_in(operation.path),
+            "webhook_id": lambda: str(self.waiting.delivery(self.project).webhook_id),
+            "delivery_id": lambda: str(self.waiting.delivery(self.project).pk),
+            "dataset_id": lambda: str(self.waiting.upload().pk),
             **self.real_people(),
         }
         return {one.name: known[one.name]() for one in operation.path_parameters}
@@ -223,7 +294,7 @@ class Site:
             return self.crowd
         by_ending = {"/records": self.stream, "/image": self.pictured, "/plan/use": self.unpaid}
         by_ending |= dict.fromkeys(("/kind", "/kind/preview", "/ledger/limits", "/second-manager"), self.spare)
-        by_ending |= {"/limits/{request_id}": self.spare}
+        by_ending |= {"/limits/{request_id}": self.spare} | self.waiting.projects(path)
         if path.endswith(("/archive", "/deletion")):
             return open_preset(self.person, "pool-experts", text_columns=16)
         return next((found for ending, found in by_ending.items() if path.endswith(ending)), self.project)
@@ -303,6 +374,14 @@ class Site:
             "/ledger/limits": {"epsilon_limit": 0.5, "delta_limit": 0.0, "reason": "less is enough"},
             "/limits/{request_id}": {"decision": "refuse"},
             "/second-manager": {"needed": True},
+            "/retry": {},
+            "/gate": {},
+            "/trainings": {},
+            "/block/close": {},
+            "/beside": {"name": "Chance"},
+            "/comparison": {"beside": None},
+            "/endorse": {"reason": "the test set is old"},
+            "/webhooks": {"url": "https://hooks.example/", "events": ["round"]},
         }
         if operation.path.endswith(("/merges", "/merges/back")):
             bodies |= self.merges(into=str(self.project.classes[0]), taken=operation.path.endswith("/back"))
@@ -361,7 +440,7 @@ def site() -> Site:
     learning.queue.open_queries(project=pictured, round_number=1, record_ids=[record.pk for record in records])
     unpaid, spare = (open_preset(person, "pool-experts", text_columns=16) for _each in range(2))
     members.add_member(project=spare, user=make_user(), role=Role.MANAGER)
-    return Site(person, project, stream, secret, common, crowd, pictured, unpaid, spare)
+    return Site(person, project, stream, secret, common, crowd, pictured, unpaid, spare, Waiting.opened(person))
 
 
 def operations(app: Any = application) -> list[Any]:
@@ -378,7 +457,7 @@ def not_fitting(operation: Any) -> dict[str, dict[str, Any]]:
         if name in names:
             return {"query": {name: "no such"}}
     if operation.body:
-        return {"body": {"texts": [], "contributor": "", "oracle": "", "days": "none"}}
+        return {"body": {"texts": [], "contributor": "", "oracle": "", "days": "none", "events": []}}
     return {"path_parameters": {"job_id": "none", "assignment_id": "none"}}
 
 

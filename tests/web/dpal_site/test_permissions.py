@@ -358,6 +358,23 @@ ROUTES: dict[str, tuple[str, Scope]] = {
     "decide_limit": (MANAGERS, Scope.PROJECTS_WRITE),
     "get_second_manager": (MANAGERS, Scope.LEDGER_READ),
     "set_second_manager": (MANAGERS, Scope.PROJECTS_WRITE),
+    "start_gate": (MANAGERS, Scope.DATASETS_WRITE),
+    # The manager of the scene may not open projects, and who may manages none.
+    "open_beside": ("Lxxxx-xx", Scope.PROJECTS_WRITE),
+    "list_work": (MANAGERS, Scope.PROJECTS_READ),
+    "cancel_work": (MANAGERS, Scope.PROJECTS_WRITE),
+    "retry_work": (MANAGERS, Scope.PROJECTS_WRITE),
+    "get_comparison": (MANAGERS, Scope.PROJECTS_READ),
+    "compare_projects": (MANAGERS, Scope.PROJECTS_WRITE),
+    "close_block": (MANAGERS, Scope.PROJECTS_WRITE),
+    "train_on_few": (MANAGERS, Scope.PROJECTS_WRITE),
+    "check_again": (MANAGERS, Scope.PROJECTS_WRITE),
+    "endorse_model": (MANAGERS, Scope.PROJECTS_WRITE),
+    "list_webhooks": (MANAGERS, Scope.PROJECTS_READ),
+    "add_webhook": (MANAGERS, Scope.PROJECTS_WRITE),
+    "list_deliveries": (MANAGERS, Scope.PROJECTS_READ),
+    "send_webhook_again": (MANAGERS, Scope.PROJECTS_WRITE),
+    "remove_webhook": (MANAGERS, Scope.PROJECTS_WRITE),
 }
 KIND = {"oracle": "trusted", "arrival": "stream", "privacy_unit": "record"}
 BODIES: dict[str, Any] = {
@@ -415,6 +432,9 @@ BODIES: dict[str, Any] = {
     "change_limit": {"epsilon_limit": 1.0, "delta_limit": 0.0, "reason": "r"},
     "decide_limit": {"decision": "refuse"},
     "set_second_manager": {"needed": True},
+    "compare_projects": {"beside": None},
+    "endorse_model": {"reason": "r"},
+    "add_webhook": {"url": "https://hooks.example/", "events": ["round"]},
 }
 # Routes that take a file instead, and what one of them asks for beside it.
 FILES = {"upload_dataset": ("more.csv", b"text\nhello\n"), "add_guideline_picture": ("a.png", b"none")}

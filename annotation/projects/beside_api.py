@@ -1,0 +1,60 @@
+"""The REST route that opens a project which asks at random beside another one, for the same epsilon."""
+
+from typing import Any
+
+from django.http import Http404, HttpRequest
+from ninja import Field, Router, Schema, Status
+from ninja.errors import HttpError
+
+from annotation.access import may_open
+from annotation.choices.presets import PRESETS
+from annotation.models import Role
+from annotation.people.identity import note_about, person_of
+from annotation.people.services.tokens import Scope
+from annotation.populations.forms import MembershipForm
+from annotation.populations.selectors import membership_like
+from annotation.projects.beside import can_stand_beside_random, draft_of_random
+from annotation.projects.configuration_file import refuse_wrong
+from annotation.projects.forms.wizard import draft_form, sharing_terms
+from annotation.projects.services import projects
+from annotation.rest.base import ProjectOut, project_for, require_scope
+from annotation.rest.idempotency import idempotent
+from annotation.rest.responses import write_responses
+
+router = Router()
+
+
+class BesideIn(Schema):
+    """What the new project is called; after the other one if nothing is said."""
+
+    name: str | None = Field(None, max_length=120)
+
+
+@router.post(
+    "projects/{slug:slug}/beside",
+    response={201: ProjectOut},
+    summary="Open a project with the same settings and random choice, and show its releases beside this one's",
+    openapi_extra=write_responses(201, problems=(409,)),
+)
+@idempotent
+def open_beside(request: HttpRequest, slug: str, body: BesideIn) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    if not may_open(request):
+        raise HttpError(403, "Your account may not open projects.")
+    project, person = project_for(request, slug, Role.MANAGER), person_of(request)
+    if not can_stand_beside_random(project):
+        raise Http404
+    # What is under one limit beside it stays under it: whose records are in both loses the sum.
+    draft = draft_of_random(project) | membership_like(project, person)
+    if body.name is not None:
+        draft["name"] = body.name
+    form = draft_form(PRESETS[project.preset], draft)
+    refuse_wrong(form)
+    membership = MembershipForm(draft, person=person, terms=sharing_terms(form))
+    refuse_wrong(membership)
+    opened = projects.create_project(
+        preset=project.preset, owner=person, **form.project_values(), **membership.cleaned_data
+    )
+    projects.compare_with(project=project, other=opened)
+    note_about(request, opened.pk)
+    return Status(201, opened)

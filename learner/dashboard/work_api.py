@@ -1,0 +1,192 @@
+"""REST routes of the dashboard: work in hand, stopped or started anew, and the project that stands beside one."""
+
+from datetime import datetime
+from typing import Any
+
+from django.http import HttpRequest
+from ninja import Field, Router, Schema, Status
+
+from annotation import retrying
+from annotation.errors import InvalidConfiguration
+from annotation.models import Job, Project, Role
+from annotation.people.identity import person_of
+from annotation.people.services.tokens import Scope
+from annotation.projects.services import projects
+from annotation.rest.base import MostIn, project_for, require_scope
+from annotation.rest.idempotency import idempotent
+from annotation.rest.responses import SaidOut, as_code, write_responses
+from annotation.statement import charges
+from annotation.work.services import work
+from learner import selectors
+from learner.dashboard import tables
+from learner.dashboard.forms import ComparisonForm
+from learner.dashboard.rows import found_work, retry_price
+from learner.errors import NothingWaits
+from learner.rounds.services import rounds
+from privacy.accounting.cost import Cost
+from privacy.wording import say
+
+router = Router()
+
+
+class WorkOut(Schema):
+    """A job, a round or a training: how far it is, and what may be done about it.
+
+    Its address is `work/{kind}/{id}`; `epsilon` and `delta` are what starting it anew has charged.
+    """
+
+    kind: str
+    id: str
+    title: str
+    state: str
+    done: int
+    total: int | None
+    seconds_left: float | None
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    cancelled_by: str
+    error: str
+    error_as_code: SaidOut | None
+    can_cancel: bool
+    can_retry: bool
+    epsilon: float | None
+    delta: float | None
+
+
+class StartedOut(Schema):
+    """Work that was started, and what it has charged once it reserves; null where that is nothing."""
+
+    kind: str
+    id: str
+    state: str
+    epsilon: float | None
+    delta: float | None
+
+
+class CancelledOut(Schema):
+    """Work that stops at the next point where nothing is half done."""
+
+    kind: str
+    id: str
+    state: str
+    cancelled_by: str
+
+
+class ComparisonIn(Schema):
+    """The project whose releases are shown beside this one's; null shows this one alone."""
+
+    beside: str | None = Field(max_length=60)
+
+
+class ComparisonOut(Schema):
+    """Which project stands beside this one, and which of the caller's could."""
+
+    beside: str | None
+    choices: list[str]
+
+
+@router.get(
+    "projects/{slug:slug}/work", response=list[WorkOut], summary="The newest jobs, rounds and trainings, newest first"
+)
+def list_work(request: HttpRequest, slug: str) -> Any:
+    require_scope(request, Scope.PROJECTS_READ)
+    return [_work(each) for each in tables.work_of(project_for(request, slug, Role.MANAGER))]
+
+
+@router.post(
+    "projects/{slug:slug}/work/{kind}/{work_id}/cancel",
+    response=CancelledOut,
+    summary="Have work stop at its next safe point; what it has reserved stays charged",
+    openapi_extra=write_responses(200, problems=(409,)),
+)
+@idempotent
+def cancel_work(request: HttpRequest, slug: str, kind: str, work_id: str) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    row = found_work(project_for(request, slug, Role.MANAGER), kind, work_id)
+    if getattr(row, "stream_batches", None) is not None or not work.cancel_work(
+        row=row, by=person_of(request).get_username()
+    ):
+        raise NothingWaits(say("It had ended before."))
+    return {"kind": kind, "id": work_id, "state": row.state, "cancelled_by": row.cancelled_by}
+
+
+@router.post(
+    "projects/{slug:slug}/work/{kind}/{work_id}/retry",
+    response={202: StartedOut},
+    summary="Start work anew that ended without a result; it reserves for itself what it costs",
+    openapi_extra=write_responses(202, problems=(409,)),
+)
+@idempotent
+def retry_work(request: HttpRequest, slug: str, kind: str, work_id: str, body: MostIn) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    project = project_for(request, slug, Role.MANAGER)
+    row = found_work(project, kind, work_id)
+    price = retry_price(project, row)
+    charges.refuse_dearer(price, body.most_epsilon)
+    started = (
+        retrying.retry_job(job=row, owner=person_of(request)) if isinstance(row, Job) else rounds.start_anew(row=row)
+    )
+    if started is None:
+        raise NothingWaits(say("There is nothing to start anew here."))
+    return Status(202, {"kind": kind, "id": str(started.pk), "state": started.state} | _price(price))
+
+
+@router.get(
+    "projects/{slug:slug}/comparison",
+    response=ComparisonOut,
+    summary="Which project stands beside this one, and which could",
+)
+def get_comparison(request: HttpRequest, slug: str) -> Any:
+    require_scope(request, Scope.PROJECTS_READ)
+    return _comparison(request, project_for(request, slug, Role.MANAGER))
+
+
+@router.post(
+    "projects/{slug:slug}/comparison",
+    response=ComparisonOut,
+    summary="Show the releases of a project that asks at random beside this one's",
+    openapi_extra=write_responses(200, problems=(409,)),
+)
+@idempotent
+def compare_projects(request: HttpRequest, slug: str, body: ComparisonIn) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    project = project_for(request, slug, Role.MANAGER)
+    other = None
+    if body.beside is not None:
+        other = ComparisonForm(project=project, person=person_of(request)).choices.filter(slug=body.beside).first()
+        if other is None:
+            raise InvalidConfiguration(say("Choose a project of yours that asks at random."))
+    return _comparison(request, projects.compare_with(project=project, other=other))
+
+
+def _comparison(request: HttpRequest, project: Project) -> dict[str, Any]:
+    choices = ComparisonForm(project=project, person=person_of(request)).choices
+    # Who is not in the one beside does not hear of it, as on the page.
+    seen = selectors.projects_with_models(request.user).filter(pk=project.compared_with_id or 0).first()
+    return {"beside": seen and seen.slug, "choices": [one.slug for one in choices]}
+
+
+def _work(found: tables.Work) -> dict[str, Any]:
+    row = found.row
+    return {
+        "kind": found.kind,
+        "id": found.key,
+        "title": found.title,
+        "state": row.state,
+        "done": row.progress_done,
+        "total": row.progress_total,
+        "seconds_left": found.seconds_left,
+        "created_at": found.created_at,
+        "started_at": row.started_at,
+        "finished_at": row.finished_at,
+        "cancelled_by": row.cancelled_by,
+        "error": str(row.error),
+        "error_as_code": as_code(row.error),
+        "can_cancel": found.can_cancel,
+        "can_retry": found.can_retry,
+    } | _price(found.price if found.can_retry else None)
+
+
+def _price(price: Cost | None) -> dict[str, float | None]:
+    return {"epsilon": None, "delta": None} if price is None else {"epsilon": price.epsilon, "delta": price.delta}

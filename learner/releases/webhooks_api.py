@@ -1,0 +1,143 @@
+"""REST routes of webhooks: addresses, their secrets shown once, what was sent, and sending it again."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from ninja import Field, Query, Router, Schema, Status
+
+from annotation.models import Role
+from annotation.people.services.tokens import Scope
+from annotation.questions.browsing import row_id
+from annotation.rest.base import project_for, require_scope
+from annotation.rest.idempotency import idempotent
+from annotation.rest.pagination import Page, page_of
+from annotation.rest.responses import paged, responses, write_responses
+from learner.models.webhooks import Webhook, WebhookDelivery, WebhookEvent
+from learner.releases.services import webhooks
+
+router = Router()
+# The answer holds a secret, which no one in between may keep.
+NO_STORE = {201: {"headers": {"Cache-Control": {"required": True, "schema": {"const": "no-store"}}}}}
+
+
+class WebhookOut(Schema):
+    """An address that is told of some events."""
+
+    webhook: int
+    url: str
+    events: list[WebhookEvent]
+    created_at: datetime
+
+
+class WebhookAddedOut(WebhookOut):
+    """The same with its secret, which this answer alone shows."""
+
+    secret: str
+
+
+class WebhookIn(Schema):
+    """An address on a host that an administrator has listed, and the events it is told of."""
+
+    url: str = Field(max_length=500)
+    events: list[WebhookEvent] = Field(min_length=1)
+
+
+class DeliveryOut(Schema):
+    """One message to one webhook; `answer` is the status or the fault of the last attempt."""
+
+    delivery: UUID
+    webhook: int
+    event: str
+    subject: str
+    state: str
+    attempts: int
+    answer: str
+    created_at: datetime
+    sent_at: datetime | None
+
+
+@router.get("projects/{slug:slug}/webhooks", response=list[WebhookOut], summary="The project's webhooks")
+def list_webhooks(request: HttpRequest, slug: str) -> Any:
+    require_scope(request, Scope.PROJECTS_READ)
+    project = project_for(request, slug, Role.MANAGER)
+    return [_webhook(each) for each in Webhook.objects.filter(project=project, removed_at=None).order_by("pk")]
+
+
+@router.post(
+    "projects/{slug:slug}/webhooks",
+    response={201: WebhookAddedOut},
+    summary="Add a webhook; the answer alone shows its secret, and no key repeats it",
+    openapi_extra=responses(409, responses=NO_STORE),
+)
+def add_webhook(request: HttpRequest, response: HttpResponse, slug: str, body: WebhookIn) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    project = project_for(request, slug, Role.MANAGER)
+    made, secret = webhooks.add_webhook(
+        project=project, url=body.url.strip(), events=[event.value for event in body.events]
+    )
+    response.headers["Cache-Control"] = "no-store"
+    return Status(201, _webhook(made) | {"secret": secret})
+
+
+@router.get(
+    "projects/{slug:slug}/webhooks/deliveries",
+    response=list[DeliveryOut],
+    summary="Messages to webhooks, newest first",
+    openapi_extra=paged(),
+)
+def list_deliveries(request: HttpRequest, response: HttpResponse, slug: str, page: Query[Page]) -> Any:
+    require_scope(request, Scope.PROJECTS_READ)
+    project = project_for(request, slug, Role.MANAGER)
+    found = WebhookDelivery.objects.filter(webhook__project=project).order_by("-created_at", "-pk")
+    return [_delivery(each) for each in page_of(found, page, request=request, response=response)]
+
+
+@router.post(
+    "projects/{slug:slug}/webhooks/deliveries/{uuid:delivery_id}",
+    response={202: DeliveryOut},
+    summary="Send a message once more",
+    openapi_extra=write_responses(202, problems=(409,)),
+)
+@idempotent
+def send_webhook_again(request: HttpRequest, slug: str, delivery_id: UUID) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    project = project_for(request, slug, Role.MANAGER)
+    delivery = get_object_or_404(WebhookDelivery, pk=delivery_id, webhook__project=project)
+    webhooks.send_message_again(delivery=delivery)
+    delivery.refresh_from_db()
+    return Status(202, _delivery(delivery))
+
+
+@router.delete(
+    "projects/{slug:slug}/webhooks/{webhook_id}",
+    response={204: None},
+    summary="Send nothing more to an address",
+    openapi_extra=responses(409),
+)
+def remove_webhook(request: HttpRequest, slug: str, webhook_id: str) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    project = project_for(request, slug, Role.MANAGER)
+    webhook = get_object_or_404(Webhook, pk=row_id(webhook_id), project=project, removed_at=None)
+    webhooks.remove_webhook(webhook=webhook)
+    return Status(204, None)
+
+
+def _webhook(one: Webhook) -> dict[str, Any]:
+    return {"webhook": one.pk, "url": one.url, "events": one.events, "created_at": one.created_at}
+
+
+def _delivery(one: WebhookDelivery) -> dict[str, Any]:
+    return {
+        "delivery": one.pk,
+        "webhook": one.webhook_id,
+        "event": one.event,
+        "subject": one.subject,
+        "state": one.state,
+        "attempts": one.attempts,
+        "answer": one.answer,
+        "created_at": one.created_at,
+        "sent_at": one.sent_at,
+    }

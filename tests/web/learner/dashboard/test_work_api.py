@@ -1,0 +1,124 @@
+"""Work by REST, listed, stopped and started anew, and the project that stands beside one."""
+
+import pytest
+from django.utils import timezone
+
+from annotation.models import Role, WorkState
+from annotation.models.history import Action
+from learner import selectors
+from learner.models import Round, TrainingRun
+from learner.rounds.services import rounds
+from tests import learning
+from tests.factories import add_members, make_user
+from tests.programs import Program
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def sent(monkeypatch):
+    """Nothing reaches a broker."""
+    monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **kwargs: None)
+
+
+@pytest.fixture
+def manager():
+    return make_user("manager")
+
+
+@pytest.fixture
+def project(manager):
+    opened = learning.open_trusted(manager)
+    learning.fill_trusted(opened)
+    return opened
+
+
+@pytest.fixture
+def ask(project, manager):
+    return Program(manager, project)
+
+
+def row_of(ask, kind):
+    return next(row for row in ask("GET", "work").json() if row["kind"] == kind)
+
+
+def test_what_waits_is_stopped_and_started_anew(ask, project):
+    rounds.advance_project(project_id=project.pk)
+    waiting = row_of(ask, "round")
+    assert (waiting["state"], waiting["can_cancel"], waiting["can_retry"]) == ("waiting", True, False)
+    path = f"work/round/{waiting['id']}"
+    refused = ask("POST", f"{path}/retry", {})
+    assert (refused.status_code, refused.json()["code"]) == (409, "There is nothing to start anew here.")
+    stopped = ask("POST", f"{path}/cancel", {}).json()
+    assert (stopped["state"], stopped["cancelled_by"]) == ("failed", "manager")
+    failed = row_of(ask, "round")
+    assert failed["error_as_code"]["parameters"] == {"by": "manager"}
+    assert (failed["can_retry"], failed["epsilon"]) == (True, selectors.round_price(project).epsilon)
+    refused = ask("POST", f"{path}/cancel", {})
+    assert (refused.status_code, refused.json()["code"]) == (409, "It had ended before.")
+    started = ask("POST", f"{path}/retry", {"most_epsilon": failed["epsilon"]}, key="k")
+    assert (started.status_code, started.json()["epsilon"]) == (202, failed["epsilon"])
+    assert ask("POST", f"{path}/retry", {"most_epsilon": failed["epsilon"]}, key="k").json() == started.json()
+    assert [each.state for each in Round.objects.order_by("number")] == ["failed", "waiting"]
+    assert [each.route for each in Action.objects.order_by("pk")] == ["api:cancel_work", "api:retry_work"]
+
+
+def test_a_training_names_its_price(ask, project):
+    learning.work_off(project)
+    learning.label_everything(project, make_user())
+    rounds.advance_project(project_id=project.pk)
+    TrainingRun.objects.update(state=WorkState.FAILED, error="It did not end well.", finished_at=timezone.now())
+    failed = row_of(ask, "training")
+    assert failed["epsilon"] == selectors.training_price(project).epsilon
+    assert failed["error"] == "It did not end well."
+    path, price = f"work/training/{failed['id']}/retry", failed["epsilon"]
+    dear = ask("POST", path, {"most_epsilon": price / 2})
+    assert (dear.status_code, dear.json()["parameters"]) == (422, {"epsilon": pytest.approx(price, rel=1e-5)})
+    assert TrainingRun.objects.count() == 1
+    started = ask("POST", path, {"most_epsilon": price}).json()
+    assert started["id"] == str(TrainingRun.objects.get(state="waiting").pk)
+
+
+def test_an_upload_whose_reading_was_stopped_is_read_again(ask, project):
+    key = row_of(ask, "job")["id"]
+    assert ask("POST", f"work/job/{key}/cancel", {}).status_code == 409
+    assert ask("POST", f"work/job/{key}/retry", {}).status_code == 409
+
+
+@pytest.mark.parametrize(("kind", "key"), [("job", "nonsense"), ("round", "x"), ("nothing", "1"), ("round", "99999")])
+def test_what_is_not_there(ask, kind, key):
+    for doing in ("cancel", "retry"):
+        assert ask("POST", f"work/{kind}/{key}/{doing}", {}).status_code == 404
+
+
+def test_managers_alone_and_of_this_project(ask, project):
+    rounds.advance_project(project_id=project.pk)
+    key = row_of(ask, "round")["id"]
+    engineer = make_user()
+    add_members(project, engineer, role=Role.ENGINEER)
+    other = make_user()
+    for asked in (Program(engineer, project), Program(other, learning.open_trusted(other))):
+        assert asked("POST", f"work/round/{key}/cancel", {}).status_code == 404
+    assert Program(engineer, project)("GET", "work").status_code == 404
+    assert Round.objects.get().state == "waiting"
+
+
+def test_a_project_that_asks_at_random_stands_beside_another(ask, project, manager):
+    random = learning.open_trusted(manager, selection="random")
+    assert ask("GET", "comparison").json() == {"beside": None, "choices": [random.slug]}
+    foreign = learning.open_trusted(make_user(), selection="random")
+    for slug in (foreign.slug, project.slug, "none"):
+        refused = ask("POST", "comparison", {"beside": slug})
+        assert (refused.status_code, refused.json()["code"]) == (
+            422,
+            "Choose a project of yours that asks at random.",
+        )
+    assert ask("POST", "comparison", {"beside": random.slug}).json()["beside"] == random.slug
+    project.refresh_from_db()
+    assert project.compared_with == random
+    # Who is not in the one beside does not hear of it.
+    second = make_user()
+    add_members(project, second, role=Role.MANAGER)
+    assert Program(second, project)("GET", "comparison").json() == {"beside": None, "choices": []}
+    assert ask("POST", "comparison", {"beside": None}).json()["beside"] is None
+    assert Program(make_user(), project)("GET", "comparison").status_code == 404

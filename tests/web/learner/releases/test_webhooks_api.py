@@ -1,0 +1,105 @@
+"""Webhooks by REST: added with a secret that is shown once and stored nowhere, listed, sent again, removed."""
+
+import pytest
+from django.db import connection
+
+from annotation.models import Role
+from learner.models.webhooks import Webhook, WebhookDelivery
+from learner.releases.services import webhooks
+from tests import learning
+from tests.factories import add_members, make_user
+from tests.programs import Program
+
+pytestmark = pytest.mark.django_db(transaction=True)
+URL = "https://hooks.example/dpal"
+
+
+@pytest.fixture(autouse=True)
+def sent(monkeypatch, settings):
+    """Nothing reaches a broker."""
+    settings.WEBHOOK_HOSTS = ["hooks.example"]
+    tasks = []
+    monkeypatch.setattr("learner.work.services.dispatch.current_app.send_task", lambda task, **_: tasks.append(task))
+    return tasks
+
+
+@pytest.fixture
+def manager():
+    return make_user("manager")
+
+
+@pytest.fixture
+def project(manager):
+    return learning.open_trusted(manager)
+
+
+@pytest.fixture
+def ask(project, manager):
+    return Program(manager, project)
+
+
+def test_the_secret_is_shown_once_and_kept_nowhere(ask, project):
+    added = ask("POST", "webhooks", {"url": f" {URL} ", "events": ["release", "channel"]}, key="k")
+    assert (added.status_code, added.headers["Cache-Control"]) == (201, "no-store")
+    made = Webhook.objects.get()
+    told = added.json()
+    assert (told["webhook"], told["url"], told["events"]) == (made.pk, URL, ["channel", "release"])
+    assert told["secret"] == webhooks.secret_of(made)
+    (listed,) = ask("GET", "webhooks").json()
+    assert listed == {name: value for name, value in told.items() if name != "secret"}
+    # Not even under the key, by which other writes are answered the same again.
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM annotation_idempotentanswer")
+        assert cursor.fetchone() == (0,)
+
+
+def test_the_rules_of_the_page_refuse(ask, project):
+    refused = ask("POST", "webhooks", {"url": "https://elsewhere.example/", "events": ["release"]})
+    assert refused.status_code == 422
+    assert "elsewhere.example" not in refused.json()["code"]
+    for sent in ({"url": URL, "events": []}, {"url": URL, "events": ["none"]}):
+        assert ask("POST", "webhooks", sent).status_code == 422
+    assert not Webhook.objects.exists()
+
+
+def test_an_event_that_would_tell_a_secret_is_refused(manager):
+    project = learning.open_secret(manager)
+    refused = Program(manager, project)("POST", "webhooks", {"url": URL, "events": ["report"]})
+    assert refused.status_code == 422
+    assert refused.json()["code"].startswith("Which questions are asked is secret in this project")
+
+
+def test_messages_are_listed_and_sent_again(ask, project, sent):
+    ask("POST", "webhooks", {"url": URL, "events": ["round"]})
+    learning.fill_trusted(project)
+    learning.work_off(project)
+    assert webhooks.record_events() == 1
+    (row,) = ask("GET", "webhooks/deliveries").json()
+    assert (row["event"], row["subject"], row["state"], row["attempts"]) == ("round", "round 1", "waiting", 0)
+    WebhookDelivery.objects.update(state="given_up", attempts=8, answer="HTTP 500")
+    sent.clear()
+    again = ask("POST", f"webhooks/deliveries/{row['delivery']}", {})
+    assert (again.status_code, again.json()["state"], again.json()["attempts"]) == (202, "waiting", 0)
+    assert sent == ["learner.tasks.send_webhook_task"]
+    made = Webhook.objects.get()
+    assert ask("DELETE", f"webhooks/{made.pk}").status_code == 204
+    assert ask("DELETE", f"webhooks/{made.pk}").status_code == 404
+    assert ask("GET", "webhooks").json() == []
+    # What was sent stays listed.
+    assert [one["answer"] for one in ask("GET", "webhooks/deliveries").json()] == ["removed"]
+
+
+def test_managers_alone_and_of_this_project(ask, project):
+    ask("POST", "webhooks", {"url": URL, "events": ["round"]})
+    made = Webhook.objects.get()
+    delivery = WebhookDelivery.objects.create(webhook=made, event="round", subject="round 1", body="{}")
+    engineer, other = make_user(), make_user()
+    add_members(project, engineer, role=Role.ENGINEER)
+    for asked in (Program(engineer, project), Program(other, learning.open_trusted(other))):
+        assert asked("DELETE", f"webhooks/{made.pk}").status_code == 404
+        assert asked("POST", f"webhooks/deliveries/{delivery.pk}", {}).status_code == 404
+    inside = Program(engineer, project)
+    assert {inside("GET", path).status_code for path in ("webhooks", "webhooks/deliveries")} == {404}
+    assert inside("POST", "webhooks", {"url": URL, "events": ["round"]}).status_code == 404
+    made.refresh_from_db()
+    assert made.removed_at is None

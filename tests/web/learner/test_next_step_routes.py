@@ -1,0 +1,52 @@
+"""Whatever a button of the next step does, the route that stands beside it does by REST."""
+
+import pytest
+
+from learner.hands import ActKind
+from learner.next_step_api import SENT_BY_REST
+from learner.way_on import way_on
+from tests.programs import Program
+from tests.web.learner import test_presses as scenes
+
+pytestmark = pytest.mark.django_db(transaction=True)
+# Scenes whose first act is one that is sent, and one for each kind.
+SENT = {
+    scenes.archived: ActKind.TAKE_OUT_OF_ARCHIVE,
+    scenes.paused: ActKind.RESUME,
+    scenes.gate_failed: ActKind.GATE_AGAIN,
+    scenes.cancelled_round: ActKind.START_ANEW,
+    scenes.block_answered: ActKind.CLOSE_BLOCK,
+    scenes.few_labels: ActKind.TRAIN_ON_FEW,
+    scenes.nobody: ActKind.ANSWER_MYSELF,
+    scenes.held_back: ActKind.CHECK_AGAIN,
+}
+
+
+@pytest.fixture(autouse=True)
+def sent(monkeypatch):
+    """Nothing reaches a broker."""
+    monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **kwargs: None)
+
+
+@pytest.mark.parametrize("scene", SENT, ids=lambda scene: scene.__name__)
+def test_the_route_moves_the_project_on(scene):
+    found = scene()
+    ask = Program(found.manager, found.project)
+    before = ask("GET", "next-step").json()
+    act = next(one for one in before["acts"] if one["kind"] == SENT[scene])
+    answered = ask("POST", act["route"].removeprefix(f"projects/{found.project.slug}/"), act["body"])
+    assert answered.status_code in (200, 201, 202)
+    if act["epsilon"]:
+        assert act["body"].get("most_epsilon", act["epsilon"]) == act["epsilon"]
+    after = way_on(type(found.project).objects.get(pk=found.project.pk))
+    assert (after.blocker, after.status.step) != (before["waits_for"], before["step"])
+
+
+def test_every_button_that_has_a_route_is_tried():
+    assert set(SENT.values()) == set(SENT_BY_REST)
+
+
+def test_what_is_a_page_to_look_at_has_no_route():
+    found = scenes.no_pool()
+    (act,) = Program(found.manager, found.project)("GET", "next-step").json()["acts"]
+    assert (act["kind"], act["route"], act["body"]) == ("upload", None, None)
