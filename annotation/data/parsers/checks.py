@@ -2,7 +2,6 @@
 
 import json
 import math
-import unicodedata
 from collections.abc import Callable, Container, Mapping, Sequence
 from datetime import date, time
 from decimal import Decimal
@@ -14,19 +13,20 @@ from numpy.typing import NDArray
 from annotation.choices.label_types.class_sets import number_of
 from annotation.choices.label_types.several import ChooseSeveral
 from annotation.data.parsers.rows import BadRow, Layout, RawBatch, RowBatch
+from annotation.tables.cells import (
+    EMPTY,
+    NOT_TEXT,
+    BadCell,
+    all_texts_pass,
+    check_storable,
+    plain_names,
+    read_contributor,
+    read_text,
+)
 from privacy.wording import say
 
-MAXIMUM_TEXT_LENGTH = 20_000
 MAXIMUM_OWNER_LENGTH = 1_000
-EMPTY = say("is empty")
-TOO_LONG = say("is longer than {most:,} characters", most=MAXIMUM_TEXT_LENGTH)
 OWNER_TOO_LONG = say("is longer than {most:,} characters", most=MAXIMUM_OWNER_LENGTH)
-NOT_TEXT = say("is not text")
-NOT_UTF8 = say(
-    "is not valid in the file's encoding, which is UTF-8 unless another one is chosen; choose windows-1252 or what "
-    "else it is, or save the file as UTF-8"
-)
-NUL = say("holds a NUL character")
 NOT_A_NUMBER = say("is not a finite number")
 NOT_DECLARED = say("is not a declared category")
 NOT_A_CLASS = say("is not one of the project's classes")
@@ -34,10 +34,6 @@ WRONG_PIXELS = say("does not hold as many whole numbers from 0 to 255 as the ima
 WRONG_COLOURS = say("does not hold three whole numbers from 0 to 255 for each pixel of the image")
 
 Convert = Callable[[Any], Any]
-
-
-class BadCell(ValueError):
-    """A cell breaks a rule; the message is the reason and holds nothing of the cell."""
 
 
 def check_rows(raw: RawBatch, layout: Layout) -> RowBatch:
@@ -105,59 +101,6 @@ def without(batch: RowBatch, dropped: Container[int]) -> RowBatch:
     )
 
 
-def all_texts_pass(cells: list[Any]) -> bool:
-    """Say whether every cell is a text that may be stored; the whole batch at once, because nearly all batches are."""
-    try:
-        joined = "".join(cells)
-        joined.encode()
-    except (TypeError, UnicodeEncodeError):
-        return False
-    return "\0" not in joined and max(map(len, cells), default=0) <= MAXIMUM_TEXT_LENGTH and all(map(str.strip, cells))
-
-
-def read_text(cell: Any) -> str:
-    """Return a text that may be stored."""
-    if cell is None:
-        raise BadCell(EMPTY)
-    if not isinstance(cell, str):
-        raise BadCell(NOT_TEXT)
-    if not cell.strip():
-        raise BadCell(EMPTY)
-    if len(cell) > MAXIMUM_TEXT_LENGTH:
-        raise BadCell(TOO_LONG)
-    check_storable(cell)
-    return cell
-
-
-def check_storable(text: str) -> None:
-    """Refuse what a UTF-8 database cannot hold; undecodable bytes arrive as lone surrogates."""
-    if "\0" in text:
-        raise BadCell(NUL)
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise BadCell(NOT_UTF8) from None
-
-
-def read_contributor(cell: Any, *, required: bool) -> str | None:
-    """Return one name for one person: spaces around it and the way accents are encoded do not make two."""
-    if isinstance(cell, int) and not isinstance(cell, bool):
-        cell = str(cell)
-    if cell is None or cell == "":
-        if required:
-            raise BadCell(EMPTY)
-        return None
-    if not isinstance(cell, str):
-        raise BadCell(NOT_TEXT)
-    name = cell.strip()
-    if not name:
-        return read_contributor(None, required=required)
-    if name.isascii():
-        return name
-    check_storable(name)
-    return unicodedata.normalize("NFC", name)
-
-
 def owners_columns(cells: Mapping[str, str | None], layout: Layout) -> dict[str, Any]:
     """Return what is kept of a row: the owner's id, and pairs of name and text in the order they were declared."""
     return {
@@ -179,17 +122,6 @@ def read_owner_cell(cell: Any) -> str | None:
         raise BadCell(OWNER_TOO_LONG)
     check_storable(text)
     return text
-
-
-def plain_names(cells: list[Any]) -> list[str | None] | None:
-    """Return what `read_contributor` would, at once, if every cell is a plain ASCII name; else None."""
-    try:
-        if not "".join(cells).isascii():
-            return None
-    except TypeError:
-        return None
-    names: list[str | None] = list(map(str.strip, cells))
-    return names if all(names) else None
 
 
 def read_label(cell: Any, places: Mapping[str, int]) -> int:

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annotation.choices.label_types.several import ChooseSeveral
-from annotation.data.parsers.checks import BadCell, owners_columns, read_owner_cell, stored_label
+from annotation.data.parsers.checks import owners_columns, read_owner_cell, stored_label
 from annotation.data.parsers.pictures import NOT_AN_IMAGE, read_image
 from annotation.data.parsers.rows import BadRow, FirstRows, KeptPicture, Layout, RowBatch
 from annotation.errors import InvalidUpload
+from annotation.tables.cells import BadCell
 from privacy.wording import say
 
 BATCH_IMAGES = 512

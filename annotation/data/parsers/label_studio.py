@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from itertools import chain, groupby, islice
 from typing import Any
 
-from annotation.data.parsers.checks import BadCell
 from annotation.data.parsers.json_lines import NO_FIELD, NOT_AN_OBJECT
 from annotation.data.parsers.rows import BadRow, Layout, RawBatch
 from annotation.data.parsers.sources import TextSource
 from annotation.errors import InvalidUpload
+from annotation.tables.cells import BadCell
 from privacy.wording import say
 
 MAXIMUM_TASK_CHARACTERS = 8 * 1024 * 1024

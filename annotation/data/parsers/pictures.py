@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from annotation.data.parsers.checks import BadCell
 from annotation.data.parsers.rows import KeptPicture
+from annotation.tables.cells import BadCell
 from privacy.wording import say
 
 FORMATS = ("PNG", "JPEG", "WEBP")

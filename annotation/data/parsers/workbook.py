@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, BinaryIO, NamedTuple
 
-from annotation.data.parsers.checks import BadCell
 from annotation.data.parsers.rows import BadRow, FirstRows, Layout, RawBatch
 from annotation.data.parsers.sources import MAXIMUM_LINE_BYTES
 from annotation.data.parsers.workbook_cells import (
@@ -25,6 +24,7 @@ from annotation.data.parsers.workbook_cells import (
 )
 from annotation.data.parsers.workbook_xml import BENT, DAMAGED, MOST_DEPTH, WorkbookParts, XmlPartReader
 from annotation.errors import InvalidUpload
+from annotation.tables.cells import BadCell
 from privacy.wording import say
 
 BATCH_ROWS = 4096

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import BinaryIO, NamedTuple, cast
 
-from annotation.data.parsers.checks import BadCell
 from annotation.data.parsers.workbook_xml import BENT, DAMAGED, XmlPartReader
 from annotation.errors import InvalidUpload
+from annotation.tables.cells import BadCell
 from privacy.wording import say
 
 MOST_STYLES = 65_536

@@ -24,11 +24,11 @@ from numpy.typing import NDArray
 
 from annotation.data.parsers.rows import RowBatch
 from annotation.data.services import files
-from annotation.data.services.record_copy import Pseudonyms
 from annotation.errors import UploadRefused
 from annotation.gates.services import pool_rows
 from annotation.models import Arrival, DataKind, Dataset, DatasetRole, Oracle, PoolPart, Project
 from annotation.models.imports import ImportPart
+from annotation.tables.pseudonyms import Pseudonyms
 from privacy.contributions import columns
 from privacy.models import BudgetAccount
 from privacy.selectors import quota_of

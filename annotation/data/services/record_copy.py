@@ -5,7 +5,6 @@ References
 .. [1] PostgreSQL documentation, COPY, "Binary Format": every field is its length, then its bytes, in network order.
 """
 
-import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, BinaryIO
@@ -13,17 +12,16 @@ from typing import Any, BinaryIO
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from django.conf import settings
 from psycopg import Copy
 
 from annotation.data.parsers.rows import RowBatch
+from annotation.tables.pseudonyms import Pseudonyms
 
 RECORD_COPY = (
     "COPY annotation_record (dataset_id, row_number, text, payload, contributor, label, metadata) "
     "FROM STDIN (FORMAT BINARY)"
 )
 RECORD_TYPES = ("int8", "int8", "text", "jsonb", "bytea", "int2", "jsonb")
-PSEUDONYM_BYTES = 16
 # A batch of longer texts goes out in parts, so that none is held three times over.
 MAXIMUM_ROWS = 16_384
 SIGNATURE = b"PGCOPY\n\xff\r\n\x00" + bytes(8)
@@ -144,19 +142,3 @@ def joined(fields: Sequence[pa.Array]) -> memoryview:
     offsets = np.frombuffer(rows.buffers()[1], dtype=np.int32)
     first = rows.offset
     return memoryview(rows.buffers()[2])[offsets[first] : offsets[first + len(rows)]]
-
-
-class Pseudonyms:
-    """Names of contributors to keyed hashes: equal for one person, and without the key nobody can try names out."""
-
-    def __init__(self) -> None:
-        key = hashlib.sha256(settings.PSEUDONYM_KEY.encode()).digest()
-        self._keyed = hashlib.blake2b(digest_size=PSEUDONYM_BYTES, key=key, person=b"contributor")
-
-    def of(self, name: str | None) -> bytes | None:
-        """Return 16 bytes for a name, None for none."""
-        if name is None:
-            return None
-        hashed = self._keyed.copy()
-        hashed.update(name.encode())
-        return hashed.digest()

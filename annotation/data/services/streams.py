@@ -18,7 +18,7 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import DateTimeField, ExpressionWrapper, F, Min
 from django.db.models.functions import Now
 
-from annotation.data.parsers.checks import all_texts_pass, check_rows
+from annotation.data.parsers.checks import check_rows
 from annotation.data.parsers.rows import BadRow, Layout, RawBatch
 from annotation.data.services import shared_rows
 from annotation.data.services.record_copy import RECORD_COPY, RECORD_TYPES
@@ -35,6 +35,7 @@ from annotation.models import (
     RecordPost,
     WorkState,
 )
+from annotation.tables.cells import all_texts_pass
 from annotation.work.services import jobs
 from privacy.wording import say, say_many
 

@@ -11,6 +11,7 @@ from annotation.data.parsers import checks, label_studio
 from annotation.data.parsers.reading import Format, Upload, detect_format
 from annotation.data.parsers.rows import BadRow, Layout
 from annotation.errors import InvalidUpload
+from annotation.tables import cells
 
 TEXT = Layout(kind="text", text="text")
 LABELLED = Layout(kind="text", text="text", label="topic", classes=("sport", "music"))
@@ -101,9 +102,9 @@ def test_bad_tasks_are_named_by_their_place_and_the_reason():
         BadRow(5, "topic", label_studio.SEVERAL),
         BadRow(6, "topic", checks.NOT_A_CLASS),
         BadRow(7, "", "is not a JSON object"),
-        BadRow(8, "text", checks.EMPTY),
+        BadRow(8, "text", cells.EMPTY),
         BadRow(9, "text", "is missing"),
-        BadRow(10, "text", checks.NOT_TEXT),
+        BadRow(10, "text", cells.NOT_TEXT),
         BadRow(11, "topic", label_studio.NO_ANSWER),
     ]
     assert "secret" not in str(bad)

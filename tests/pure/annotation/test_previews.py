@@ -15,6 +15,7 @@ from annotation.data.parsers.reading import Format, Upload
 from annotation.data.parsers.rows import Layout
 from annotation.data.parsers.shapes import FileShape, shape_of
 from annotation.errors import InvalidUpload
+from annotation.tables import cells
 from tests.pure.annotation.data.test_parsers import GREY, IMAGE, archive, png
 
 TEXT = Layout(kind="text", text="text", label="label", classes=("ham", "spam"))
@@ -123,9 +124,9 @@ def test_the_first_rows_with_every_bad_cell():
     assert [column.role for column in seen.columns] == ["text", "label"]
     assert seen.rows == (
         PreviewRow(2, (PreviewCell("hello"), PreviewCell("ham"))),
-        PreviewRow(3, (PreviewCell("", checks.EMPTY), PreviewCell("opera", checks.NOT_A_CLASS))),
+        PreviewRow(3, (PreviewCell("", cells.EMPTY), PreviewCell("opera", checks.NOT_A_CLASS))),
         PreviewRow(5, (), "has 1 field where the header names 2"),
-        PreviewRow(6, (PreviewCell("?", checks.NOT_UTF8), PreviewCell("spam"))),
+        PreviewRow(6, (PreviewCell("?", cells.NOT_UTF8), PreviewCell("spam"))),
         PreviewRow(7, (PreviewCell("more"), PreviewCell("ham"))),
     )
     assert seen.bad_count == 3
@@ -146,7 +147,7 @@ def test_tables_show_numbers_and_categories_as_they_are_stored():
 def test_names_are_shown_as_one_person():
     layout = Layout(kind="text", text="text", contributor="who", contributor_required=True)
     seen = preview(b"text,who\na, Ann \nb,\n", layout)
-    assert [row.cells[1] for row in seen.rows] == [PreviewCell("Ann"), PreviewCell("", checks.EMPTY)]
+    assert [row.cells[1] for row in seen.rows] == [PreviewCell("Ann"), PreviewCell("", cells.EMPTY)]
 
 
 def test_images_are_told_good_or_bad():

@@ -12,13 +12,13 @@ from django.utils import timezone, translation
 
 from annotation.amounts import delta_words, epsilon_left_words, epsilon_words
 from annotation.choices.presets import PRESETS
-from annotation.data.parsers.checks import EMPTY, TOO_LONG
 from annotation.data.parsers.rows import BadRow
 from annotation.data.services.bad_rows import BadRowReport
 from annotation.errors import InvalidChoice, InvalidConfiguration
 from annotation.models import DatasetState, Job, Role, WorkState
 from annotation.people.services import tokens
 from annotation.people.services.tokens import Scope
+from annotation.tables.cells import EMPTY, TOO_LONG
 from annotation.wording import told
 from dpal_site.api import refused
 from dpal_site.middleware import RefusalMiddleware

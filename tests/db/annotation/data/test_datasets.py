@@ -23,9 +23,9 @@ from django.db.models.functions import Now
 from PIL import Image
 
 from annotation.data.services import bad_rows, datasets, record_copy, unowned_files
-from annotation.data.services.record_copy import Pseudonyms
 from annotation.errors import InvalidUpload
 from annotation.models import Dataset, Job, Record
+from annotation.tables.pseudonyms import Pseudonyms
 from annotation.work.services import jobs, work
 from annotation.work.services.garbage_collection import collector_paused
 from tests.factories import make_project, make_user

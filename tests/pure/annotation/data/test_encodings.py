@@ -7,13 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.data.parsers import checks, sources
+from annotation.data.parsers import sources
 from annotation.data.parsers.encodings import Encoding, settled_encoding
 from annotation.data.parsers.parts import find_cuts
 from annotation.data.parsers.reading import Upload
 from annotation.data.parsers.rows import BadRow, Layout
 from annotation.data.parsers.shapes import shape_of
 from annotation.errors import InvalidUpload
+from annotation.tables import cells
 from tests.pure.annotation.data.test_parsers import parquet
 from tests.workbooks import sheet, workbook
 
@@ -85,11 +86,11 @@ def test_what_contradicts_itself_or_was_not_said_is_refused(data, encoding, rule
 
 
 def test_bytes_that_are_nothing_in_it_name_their_row():
-    assert read(b"text\na\x81b\ngood\n", "windows-1252") == (["good"], [BadRow(2, "text", checks.NOT_UTF8)])
-    assert read(b"text\n\xfcber\ngood\n") == (["good"], [BadRow(2, "text", checks.NOT_UTF8)])
+    assert read(b"text\na\x81b\ngood\n", "windows-1252") == (["good"], [BadRow(2, "text", cells.NOT_UTF8)])
+    assert read(b"text\n\xfcber\ngood\n") == (["good"], [BadRow(2, "text", cells.NOT_UTF8)])
     half = "text\ngood\na".encode("utf-16-le") + b"\x00\xd8" + "\n".encode("utf-16-le")
-    assert read(half, "utf-16-le") == (["good"], [BadRow(3, "text", checks.NOT_UTF8)])
-    assert read("text\na\0b\ngood\n".encode("utf-16")) == (["good"], [BadRow(2, "text", checks.NUL)])
+    assert read(half, "utf-16-le") == (["good"], [BadRow(3, "text", cells.NOT_UTF8)])
+    assert read("text\na\0b\ngood\n".encode("utf-16")) == (["good"], [BadRow(2, "text", cells.NUL)])
 
 
 @given(

@@ -22,6 +22,7 @@ from annotation.data.parsers.pixel_file import PixelFile
 from annotation.data.parsers.reading import Detected, Format, Upload, detect_format
 from annotation.data.parsers.rows import BadRow, Layout
 from annotation.errors import InvalidUpload
+from annotation.tables import cells
 
 TEXT = Layout(kind="text", text="text")
 SMS = Layout(kind="text", text="text", has_header=False, header=("label", "text"), delimiter="\t", quoting=False)
@@ -102,12 +103,12 @@ def test_lines_count_as_in_an_editor_also_after_quoted_line_ends():
     data = b'id,text\n1,"two\nlines"\n2,   \n3,"three\r\nmore\nlines"\n4,good\n5\n6,fine\n'
     texts, bad = read_texts(data)
     assert texts == ["two\nlines", "three\r\nmore\nlines", "good", "fine"]
-    assert bad == [BadRow(4, "text", checks.EMPTY), BadRow(9, "", "has 1 field where the header names 2")]
+    assert bad == [BadRow(4, "text", cells.EMPTY), BadRow(9, "", "has 1 field where the header names 2")]
 
 
 def test_an_empty_line_is_no_row_but_an_empty_field_is():
     texts, bad = read_texts(b"id,text\n\n1,a\n\n2,\n")
-    assert (texts, bad) == (["a"], [BadRow(5, "text", checks.EMPTY)])
+    assert (texts, bad) == (["a"], [BadRow(5, "text", cells.EMPTY)])
 
 
 def test_sms_collection_without_header_or_quotes():
@@ -119,7 +120,7 @@ def test_sms_collection_without_header_or_quotes():
 def test_columns_without_names_are_called_by_their_place():
     assert read_texts(b"\nham,hello\nspam,win\n,\n", layout=Layout(kind="text", text="2", has_header=False)) == (
         ["hello", "win"],
-        [BadRow(4, "2", checks.EMPTY)],
+        [BadRow(4, "2", cells.EMPTY)],
     )
     assert read_texts(b"hello\nwin\n", layout=Layout(kind="text", text="text", has_header=False)) == (
         ["hello", "win"],
@@ -156,9 +157,9 @@ def test_cells_the_database_cannot_hold():
     texts, bad = read_texts(data)
     assert [text[:7] for text in texts] == ["ünïcode", "y" * 7]
     assert bad == [
-        BadRow(2, "text", checks.NOT_UTF8),
-        BadRow(3, "text", checks.NUL),
-        BadRow(5, "text", checks.TOO_LONG),
+        BadRow(2, "text", cells.NOT_UTF8),
+        BadRow(3, "text", cells.NUL),
+        BadRow(5, "text", cells.TOO_LONG),
     ]
 
 
@@ -284,12 +285,12 @@ def test_json_lines_name_each_bad_line():
     texts, bad = read_texts("\n".join([*lines, '{"text": "' + "[" * 10 + '"}', "[" * 100_000]).encode(), name="a.jsonl")
     assert texts == ["a", "[" * 10]
     assert [(row.line, row.column, row.reason) for row in bad] == [
-        (2, "text", checks.NOT_TEXT),
+        (2, "text", cells.NOT_TEXT),
         (3, "", "is not valid JSON"),
         (4, "", "is not a JSON object"),
         (5, "text", "is missing"),
-        (6, "text", checks.EMPTY),
-        (7, "text", checks.NOT_UTF8),
+        (6, "text", cells.EMPTY),
+        (7, "text", cells.NOT_UTF8),
         (9, "", "is not valid JSON"),
     ]
 
@@ -353,14 +354,14 @@ def test_parquet_with_bytes_that_are_no_utf8_names_the_row():
     broken = pa.Array.from_buffers(
         pa.string(), 2, [None, pa.py_buffer(struct.pack("<3i", 0, 2, 4)), pa.py_buffer(b"ok\xff\xfe")]
     )
-    assert read_texts(parquet(text=broken)) == (["ok"], [BadRow(2, "text", checks.NOT_UTF8)])
+    assert read_texts(parquet(text=broken)) == (["ok"], [BadRow(2, "text", cells.NOT_UTF8)])
 
 
 def test_parquet_nulls_and_many_batches():
     texts = [None if i == 20_000 else f"text {i % 7}" for i in range(40_000)]
     found, bad = read_texts(parquet(text=texts, n=list(range(40_000))))
     assert found == [text for text in texts if text]
-    assert bad == [BadRow(20_001, "text", checks.EMPTY)]
+    assert bad == [BadRow(20_001, "text", cells.EMPTY)]
 
 
 # --- contributors and labels
@@ -371,7 +372,7 @@ def test_one_person_is_one_name_however_it_is_written():
     data = "text,who\na, Ann \nb,Ann\nc,Zoe\u0308\nd,Zo\u00eb\ne,\nf,  \n".encode()
     bad, (*_, last) = read(data, layout=layout)
     assert last.contributors == ["Ann", "Ann", "Zoë", "Zoë"]
-    assert bad == [BadRow(6, "who", checks.EMPTY), BadRow(7, "who", checks.EMPTY)]
+    assert bad == [BadRow(6, "who", cells.EMPTY), BadRow(7, "who", cells.EMPTY)]
     bad, (*_, last) = read(
         b'{"text": "a", "who": 7}\n{"text": "b"}\n', Layout(kind="text", text="text", contributor="who"), "a.jsonl"
     )
@@ -382,7 +383,7 @@ def test_labels_by_name_only():
     layout = Layout(kind="text", text="text", label="y", classes=("ham", "spam"))
     bad, (*_, last) = read(b"y,text\nspam,a\nham ,b\n1,c\n,d\n", layout=layout)
     assert (last.texts, last.labels) == (["a", "b"], [1, 0])
-    assert bad == [BadRow(4, "y", checks.NOT_A_CLASS), BadRow(5, "y", checks.EMPTY)]
+    assert bad == [BadRow(4, "y", checks.NOT_A_CLASS), BadRow(5, "y", cells.EMPTY)]
 
 
 # --- tables
@@ -408,10 +409,10 @@ def test_table_cells_follow_their_declaration():
     assert [(row.line, row.column, row.reason) for row in bad] == [
         (4, "age", checks.NOT_A_NUMBER),
         (5, "age", checks.NOT_A_NUMBER),
-        (6, "age", checks.EMPTY),
+        (6, "age", cells.EMPTY),
         (7, "job", checks.NOT_DECLARED),
         (8, "weight", checks.NOT_A_NUMBER),
-        (9, "town", checks.EMPTY),
+        (9, "town", cells.EMPTY),
     ]
 
 

@@ -1,0 +1,12 @@
+"""A pseudonym is one for each name and key, and none for nobody."""
+
+from annotation.tables.pseudonyms import PSEUDONYM_BYTES, Pseudonyms
+
+
+def test_equal_for_one_name_under_one_key(settings):
+    people = Pseudonyms()
+    assert people.of("Ann") == Pseudonyms().of("Ann") != people.of("Bo")
+    assert len(people.of("Ann")) == PSEUDONYM_BYTES
+    assert people.of(None) is None
+    settings.PSEUDONYM_KEY += "x"
+    assert Pseudonyms().of("Ann") != people.of("Ann")
