@@ -2,7 +2,8 @@
 
 Importing this module registers every kind; the classes live beside their formulas in `events_selection`,
 `events_answers`, `events_choice`, `events_features`, `events_gate`, `events_labels`, `events_people`, `events_running`,
-`events_series`, `events_steps`, `events_sums`, `events_training`, `events_window` and `events_online`.
+`events_series`, `events_snapshot`, `events_steps`, `events_sums`, `events_training`, `events_window` and
+`events_online`.
 """
 
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from privacy.accounting.events_selection import (
     TopCEvent,
 )
 from privacy.accounting.events_series import SecretBlockEvent, SecretSeriesEvent
+from privacy.accounting.events_snapshot import GateOfSnapshotEvent
 from privacy.accounting.events_steps import CenteredStepsEvent, GradientStepsEvent
 from privacy.accounting.events_sums import SumsEvent
 from privacy.accounting.events_training import (
@@ -76,6 +78,7 @@ __all__ = [
     "Event",
     "ExponentialScreenEvent",
     "ExposureCappedScreenEvent",
+    "GateOfSnapshotEvent",
     "GateWindowEvent",
     "GaussianEvent",
     "GaussianObjectiveEvent",
