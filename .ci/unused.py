@@ -36,7 +36,7 @@ EXCUSED = {
         "complete_login get_pkce_params get_auth_params_from_request get_scope_from_request",
         "gunicorn": "post_worker_init on_exit child_exit finish_request murder_keepalived _cap_keepalive",
         "markdown-it": "heading_open heading_close table_open table_close fence",
-        "readers of files": "seekable writable",
+        "readers of files": "seekable writable readinto",
         "the database": "RateCount CachedCount GuessCount",
         "values that documents and rows hold": "EXPOSURE_CAPPED_SCREEN VERSION_SPACE_SCREEN "
         "LOGISTIC_GAUSSIAN LOGISTIC_OUTPUT HUBER_SVM HUBER_SVM_GAUSSIAN HUBER_SVM_OUTPUT MI_OGD "

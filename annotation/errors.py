@@ -147,6 +147,12 @@ class StorageFull(AnnotationError):
     retry_after_seconds = 600
 
 
+class TableChanged(AnnotationError):
+    """A registered table is not the one that was registered, or cannot be read; it counts for nothing as it is."""
+
+    status = 409
+
+
 class StorageAway(AnnotationError):
     """The store of files does not answer, or does not let us; what was under way may be tried again."""
 

@@ -109,6 +109,7 @@ urlpatterns = [
     path("join/<str:secret>/", joining.join, name="join"),
     path("crowd/<str:token>/", crowd.crowd_start, name="crowd_start"),
     path("projects/<slug:slug>/data/", data.data, name="data"),
+    path("projects/<slug:slug>/data/tables/", data.register_table, name="register_table"),
     path("projects/<slug:slug>/data/uploads/", data.uploads, name="uploads"),
     path("projects/<slug:slug>/data/new/<uuid:draft_id>/", uploads.preview, name="preview"),
     path("projects/<slug:slug>/data/<int:dataset_id>/", data.dataset, name="dataset"),

@@ -1,5 +1,6 @@
 """Turn STORAGE_URL into Django's settings: a folder, or a bucket of an S3 store."""
 
+import re
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -7,6 +8,8 @@ from django.core.exceptions import ImproperlyConfigured
 
 from dpal_site.environment import env
 
+# A path alone: no query, no key, no port, no way up.
+TABLE_PLACE = re.compile(r"(?!.*/\.{1,2}(/|$))(file:///|s3://[^/\s:@%?#\\]+(/|$))[^\s@%?#\\]*")
 OPTIONS = ("endpoint_url", "region", "addressing_style")
 # An upload is kept in memory up to this size while it is read, and on disk above.
 MEMORY_BYTES = 16 * 1024**2
@@ -31,6 +34,15 @@ def storage_settings(url: str) -> dict[str, Any]:
             "directory_permissions_mode": 0o700,
         },
     }
+
+
+def table_places() -> list[str]:
+    """Return the folders and buckets whose tables may be registered; `{project}` stands for a project's short name."""
+    given: list[str] = env.list("POOL_SOURCES", [])
+    places = [place.strip() for place in given]
+    if any(not TABLE_PLACE.fullmatch(place) for place in places):
+        raise ImproperlyConfigured("POOL_SOURCES must list file:///folder or s3://bucket/prefix, by comma")
+    return places
 
 
 def _bucket(bucket: str, prefix: str, query: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from dpal_site.broker_address import broker_tls
 from dpal_site.embedded import servers
 from dpal_site.embedded.database_address import through_pooler
 from dpal_site.environment import AT_LEAST_ONE, CLUSTER_ADDRESS, NOT_NEGATIVE, SCANNER_ADDRESS, env, one_of_words
-from dpal_site.file_address import storage_settings
+from dpal_site.file_address import storage_settings, table_places
 from dpal_site.mail import mail_settings
 from dpal_site.monitoring import logs
 from dpal_site.schedule import BEAT_SCHEDULE, HEAVY_TASKS, QUEUES
@@ -271,12 +271,12 @@ STORAGES = {
 # Where files are stored elsewhere, this host keeps copies of what it maps into memory, and no more than fits here.
 FILE_CACHE_DIR = VAR_DIR / "file-copies"
 FILE_CACHE_BYTES = env.int("FILE_CACHE_MEBIBYTES", 20 * 1024, validate=AT_LEAST_ONE) * 1024**2
-# Uploads above this are spooled to disk, so a large pool never sits in the web process's memory.
-FILE_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
+FILE_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024  # what is larger is spooled to disk, so no large pool sits in a web process
 DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024 * 1024
 POOLS_IN_DATABASE = env.bool("POOLS_IN_DATABASE", False)  # rows of a crowd's pool, instead of columns in storage
 # Where gates over columns are counted and the sentence encoder runs, as Spark names a cluster; unset, on this host.
 SPARK_MASTER = env.str("SPARK_MASTER", "", validate=CLUSTER_ADDRESS)
+POOL_SOURCES = table_places()  # where tables may lie that are registered as pools and stay there
 UPLOAD_MAX_BYTES = env.int("UPLOAD_MAX_BYTES", 2 * 1024**3, validate=AT_LEAST_ONE)
 # clamd, by `tcp://host:3310` or `unix:///path`; uploads pass it before they are read. `none`: nobody scans, on purpose.
 CLAMD_URL = env.str("CLAMD_URL", "", validate=SCANNER_ADDRESS)

@@ -1,5 +1,6 @@
 """A small S3 store in memory that fails when it is told to, on one loopback address; it checks no signature."""
 
+import hashlib
 import threading
 import uuid
 from collections.abc import Iterator
@@ -21,6 +22,8 @@ class MemoryStore(ThreadingHTTPServer):
         self.objects: dict[str, bytes] = {}
         self.under_way: dict[str, dict[int, bytes]] = {}
         self.aborted = 0
+        # Key, first and last byte of each range that was asked for.
+        self.ranges: list[tuple[str, int, int]] = []
         # Part number to what happens at it: a status, 0 for a connection that is cut, HELD for no answer.
         self.failing: dict[int, int] = {}
         self.part_came, self.let_go = threading.Event(), threading.Event()
@@ -78,7 +81,32 @@ class _Request(BaseHTTPRequestHandler):
         known = self.server.objects.get(self._key)
         self.send_response(404 if known is None else 200)
         self.send_header("Content-Length", str(len(known or b"")))
+        self.send_header("ETag", _etag(known or b""))
         self.end_headers()
+
+    def do_GET(self) -> None:
+        """List what begins with a prefix, or send a range of an object of the version that is asked for."""
+        if "list-type" in self._query:
+            (prefix,) = self._query["prefix"]
+            keys = {name.removeprefix(f"{self._key}/"): content for name, content in self.server.objects.items()}
+            found = "".join(
+                f"<Contents><Key>{key}</Key><Size>{len(content)}</Size><ETag>{_etag(content)}</ETag></Contents>"
+                for key, content in sorted(keys.items())
+                if key.startswith(prefix)
+            )
+            self._answer(200, f'<ListBucketResult xmlns="{XML}">{found}</ListBucketResult>')
+            return
+        content = self.server.objects.get(self._key, b"")
+        if self.headers["If-Match"] != _etag(content):
+            self._answer(412)
+            return
+        start, end = map(int, self.headers["Range"].removeprefix("bytes=").split("-"))
+        self.server.ranges.append((self._key, start, end))
+        part = content[start : end + 1]
+        self.send_response(206)
+        self.send_header("Content-Length", str(len(part)))
+        self.end_headers()
+        self.wfile.write(part)
 
     def do_POST(self) -> None:
         """Begin or complete an upload in parts."""
@@ -127,6 +155,10 @@ class _Request(BaseHTTPRequestHandler):
         else:
             self.server.objects.pop(self._key, None)
         self._answer(204)
+
+
+def _etag(content: bytes) -> str:
+    return f'"{hashlib.sha256(content).hexdigest()[:32]}"'
 
 
 def _unchunked(body: bytes) -> bytes:

@@ -21,7 +21,8 @@ from tests.prolific_server import TOKEN, PlatformServer
 
 def open_paid_crowd(owner: User) -> Project:
     """Open a crowd project with a limit of 100.00 in money."""
-    project = make_project(owner=owner, oracle="crowd", price_per_label="0.10", money_limit="100.00", currency="GBP")
+    money = {"price_per_label": "0.10", "money_limit": "100.00", "currency": "GBP"}
+    project = make_project(owner=owner, oracle="crowd", normalizer="L1", **money)
     add_members(project, owner, role=Role.MANAGER)
     return project
 

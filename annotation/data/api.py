@@ -12,9 +12,9 @@ from ninja import Field, File, Form, Query, Router, Schema, Status, UploadedFile
 from ninja.errors import HttpError
 
 from annotation import selectors
-from annotation.data.services import datasets, streams
+from annotation.data.services import datasets, streams, tables
 from annotation.errors import InvalidRecords, InvalidUpload
-from annotation.models import BadRows, Dataset, DatasetRole, Job, Role
+from annotation.models import BadRows, Dataset, DatasetRole, Job, PoolSource, Role
 from annotation.people.identity import person_of
 from annotation.people.services.tokens import Scope
 from annotation.rest.base import project_for, require_scope
@@ -75,6 +75,13 @@ class ChargeOut(Schema):
     delta: float
 
 
+class SourceOut(Schema):
+    """A table that stays where it is, and the snapshot of it that was registered."""
+
+    address: str
+    snapshot: str = Field(description="Empty until the ends of its files were read. It is keyed, so it tells no rows.")
+
+
 class DatasetOut(Schema):
     """An upload and how it went."""
 
@@ -90,7 +97,13 @@ class DatasetOut(Schema):
     )
     told_uploader: str = Field("", description="Why it was refused, where that is for who uploaded it alone.")
     told_uploader_as_code: SaidOut | None = None
+    source: SourceOut | None = Field(None, description="Where the rows lie, unless this site keeps them.")
     job: JobOut
+
+    @staticmethod
+    def resolve_source(dataset: Dataset) -> PoolSource | None:
+        """Return the registered table, if it is one."""
+        return getattr(dataset, "source", None)
 
     @staticmethod
     def resolve_charge(dataset: Dataset) -> Cost | None:
@@ -143,6 +156,16 @@ class UploadIn(Schema):
         return {"has_header": self.has_header} | given | {key: column for key, column in named.items() if column}
 
 
+class TableIn(Schema):
+    """A table to register where it lies: a Parquet file, or a folder of such files."""
+
+    address: str = Field(max_length=1000, description="`file:///folder/table` or `s3://bucket/table`.")
+    name: str = Field("", max_length=200)
+    text_column: str = Field("text", max_length=200)
+    contributor_column: str | None = Field(None, max_length=200)
+    most_epsilon: float | None = Field(None, ge=0, description="Refuse the table if the gate's `charge` is more.")
+
+
 class RecordsIn(Schema):
     """Records of a stream in the order they came: `{"text": ...}` each, or an object of the declared columns."""
 
@@ -166,10 +189,7 @@ class RecordsOut(Schema):
 def upload_dataset(request: HttpRequest, slug: str, file: File[UploadedFile], form: Form[UploadIn]) -> Any:
     require_scope(request, Scope.DATASETS_WRITE)
     project = project_for(request, slug, Role.MANAGER)
-    charge = charges.upload_charge(project, form.role)
-    if not charges.within_price(charge, form.most_epsilon):
-        assert charge is not None
-        raise InvalidUpload(say("most_epsilon: the upload is charged epsilon {epsilon:g}", epsilon=charge.epsilon))
+    _refuse_price(charges.upload_charge(project, form.role), form.most_epsilon)
     dataset = datasets.receive_upload(
         project=project,
         file=file,
@@ -183,13 +203,37 @@ def upload_dataset(request: HttpRequest, slug: str, file: File[UploadedFile], fo
     return Status(202, dataset)
 
 
+@router.post(
+    "projects/{slug:slug}/tables",
+    response={202: DatasetOut},
+    summary="Register a table as a pool where it lies; a job reads the ends of its files",
+    openapi_extra=write_responses(202, problems=(402, 409)),
+)
+@idempotent
+def register_table(request: HttpRequest, slug: str, body: TableIn) -> Any:
+    require_scope(request, Scope.DATASETS_WRITE)
+    project = project_for(request, slug, Role.MANAGER)
+    _refuse_price(charges.upload_charge(project, DatasetRole.POOL), body.most_epsilon)
+    dataset = tables.register_table(
+        project=project,
+        address=body.address,
+        name=body.name,
+        text=body.text_column,
+        contributor=body.contributor_column,
+        registered_by=person_of(request),
+    )
+    return Status(202, dataset)
+
+
 @router.get(
     "projects/{slug:slug}/datasets", response=list[DatasetOut], summary="Uploads of a project", openapi_extra=paged()
 )
 def list_datasets(request: HttpRequest, response: HttpResponse, slug: str, page: Query[Page]) -> Any:
     require_scope(request, Scope.DATASETS_WRITE)
     project = project_for(request, slug, Role.MANAGER)
-    found = Dataset.objects.filter(project=project).select_related("job", "project__pool_account").order_by("-id")
+    found = (
+        Dataset.objects.filter(project=project).select_related("job", "source", "project__pool_account").order_by("-id")
+    )
     return page_of(found, page, request=request, response=response)
 
 
@@ -213,6 +257,12 @@ def post_records(request: HttpRequest, slug: str) -> Any:
         raise HttpError(422, f"Idempotency-Key: is longer than {LONGEST_KEY} characters")
     receipt = streams.post_records(project=project, records=_records_in(request), key=key)
     return Status(200 if receipt.repeated else 202, receipt)
+
+
+def _refuse_price(charge: Cost | None, most_epsilon: float | None) -> None:
+    if not charges.within_price(charge, most_epsilon):
+        assert charge is not None
+        raise InvalidUpload(say("most_epsilon: the upload is charged epsilon {epsilon:g}", epsilon=charge.epsilon))
 
 
 def _records_in(request: HttpRequest) -> list[Any]:

@@ -12,7 +12,8 @@ from storages.backends.s3 import S3Storage
 from annotation.errors import StorageAway
 from privacy.wording import say
 
-MISSING = (404, "404", "NoSuchKey", "NotFound")
+# The last two: another version stands there.
+MISSING = (404, "404", "NoSuchKey", "NotFound", 412, "412", "PreconditionFailed")
 
 
 class ObjectStorage(S3Storage):  # type: ignore[misc]
@@ -28,6 +29,26 @@ class ObjectStorage(S3Storage):  # type: ignore[misc]
         part = f"bytes={start}-{start + length - 1}"
         with _told(name):
             answer = self.bucket.Object(self._normalize_name(name)).get(Range=part)
+            return cast(bytes, answer["Body"].read())
+
+    def objects_below(self, bucket: str, prefix: str) -> Iterator[tuple[str, int, str]]:
+        """Yield key, size and version of what begins with a prefix, in a bucket that the same key may read."""
+        pages = self.connection.meta.client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
+        with _told(prefix):
+            for page in pages:
+                yield from ((one["Key"], one["Size"], one["ETag"]) for one in page.get("Contents", ()))
+
+    def object_version(self, bucket: str, key: str) -> tuple[int, str]:
+        """Return size and version of an object in such a bucket."""
+        with _told(key):
+            found = self.connection.meta.client.head_object(Bucket=bucket, Key=key)
+        return found["ContentLength"], found["ETag"]
+
+    def object_part(self, bucket: str, key: str, start: int, length: int, version: str) -> bytes:
+        """Return some bytes of one version of an object in such a bucket."""
+        part = f"bytes={start}-{start + length - 1}"
+        with _told(key):
+            answer = self.connection.meta.client.get_object(Bucket=bucket, Key=key, Range=part, IfMatch=version)
             return cast(bytes, answer["Body"].read())
 
     def check(self) -> None:

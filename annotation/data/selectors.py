@@ -32,5 +32,9 @@ def example_record(project: Project) -> dict[str, Any]:
 def uploads_of(project: Project) -> QuerySet[Dataset]:
     """Return the uploads with their job and gate runs, newest first; what a stream takes is no upload."""
     runs = Prefetch("gate_runs", GateRun.objects.order_by("pk"))
-    uploads = Dataset.objects.filter(project=project).exclude(job__kind=STREAM_JOB).select_related("job", "gate_job")
+    uploads = (
+        Dataset.objects.filter(project=project)
+        .exclude(job__kind=STREAM_JOB)
+        .select_related("job", "gate_job", "source")
+    )
     return uploads.prefetch_related(runs).order_by("-pk")

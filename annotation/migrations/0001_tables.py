@@ -40,6 +40,7 @@ RULES = (
     "appointed_managers",
     "populations",
     "pools",
+    "registered_tables",
     "classes",
     "class_sets",
     "suggestions",
@@ -2087,6 +2088,82 @@ class Migration(migrations.Migration):
                     ),
                     models.CheckConstraint(
                         condition=models.Q(("sha256__regex", "^[0-9a-f]{64}$")), name="annotation_poolpart_digest"
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="PoolSource",
+            fields=[
+                (
+                    "dataset",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="source",
+                        serialize=False,
+                        to="annotation.dataset",
+                    ),
+                ),
+                ("address", models.CharField(max_length=1000)),
+                (
+                    "secret",
+                    models.BinaryField(help_text="Keys the snapshot's id, and is shown to nobody.", max_length=32),
+                ),
+                ("snapshot", models.CharField(blank=True, max_length=64)),
+            ],
+            options={
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("address__regex", "^(file:///|s3://[^/])")),
+                        name="annotation_poolsource_address",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("snapshot__regex", "^([0-9a-f]{64})?$")),
+                        name="annotation_poolsource_digest",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="SourceFile",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("number", models.PositiveIntegerField()),
+                (
+                    "name",
+                    models.CharField(
+                        blank=True, help_text="Below the address; empty where that is the file.", max_length=1000
+                    ),
+                ),
+                ("first_row", models.BigIntegerField(help_text="Rows of the table in all files before it.")),
+                ("row_count", models.BigIntegerField()),
+                (
+                    "sha256",
+                    models.CharField(
+                        help_text="Of its name, size, version and footer, none of its pages.", max_length=64
+                    ),
+                ),
+                (
+                    "source",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="files",
+                        to="annotation.poolsource",
+                    ),
+                ),
+            ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("source", "number"), name="annotation_sourcefile_once"),
+                    models.UniqueConstraint(fields=("source", "name"), name="annotation_sourcefile_name"),
+                    models.CheckConstraint(
+                        condition=models.Q(("first_row__gte", 0), ("row_count__gte", 0)),
+                        name="annotation_sourcefile_rows",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("sha256__regex", "^[0-9a-f]{64}$")), name="annotation_sourcefile_digest"
                     ),
                 ],
             },

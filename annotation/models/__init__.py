@@ -39,7 +39,7 @@ from annotation.models.kinds import (
     UpdatePolicy,
 )
 from annotation.models.people import ApiToken, Membership, Role
-from annotation.models.pools import PoolPart
+from annotation.models.pools import PoolPart, PoolSource, SourceFile
 from annotation.models.projects import Project
 from annotation.models.questions import (
     Assignment,

@@ -1,4 +1,4 @@
-"""The catalogue of pools that lie in storage as columns: which file holds which rows, and the digest of its bytes."""
+"""The catalogue of pools that lie in columns: in files of the site, or in a table that stays where it is."""
 
 from django.db import models
 from django.db.models import F, Q
@@ -35,3 +35,50 @@ class PoolPart(models.Model):
 
     def __str__(self) -> str:
         return f"pool part {self.pk}"
+
+
+class PoolSource(models.Model):
+    """A table of somebody else's whose rows are a crowd's pool; the site reads them where they lie and keeps none.
+
+    `snapshot` is empty until the ends of its files were read, and never changes afterwards.
+    """
+
+    dataset = models.OneToOneField(Dataset, models.CASCADE, primary_key=True, related_name="source")
+    address = models.CharField(max_length=1000)
+    secret = models.BinaryField(max_length=32, help_text="Keys the snapshot's id, and is shown to nobody.")
+    snapshot = models.CharField(max_length=64, blank=True)
+
+    class Meta:
+        constraints = (
+            models.CheckConstraint(
+                name="annotation_poolsource_address", condition=Q(address__regex=r"^(file:///|s3://[^/])")
+            ),
+            models.CheckConstraint(
+                name="annotation_poolsource_digest", condition=Q(snapshot__regex=r"^([0-9a-f]{64})?$")
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"source of dataset {self.dataset_id}"
+
+
+class SourceFile(models.Model):
+    """One file of a registered table as its snapshot has it; it never changes."""
+
+    source = models.ForeignKey(PoolSource, models.CASCADE, related_name="files", db_index=False)
+    number = models.PositiveIntegerField()
+    name = models.CharField(max_length=1000, blank=True, help_text="Below the address; empty where that is the file.")
+    first_row = models.BigIntegerField(help_text="Rows of the table in all files before it.")
+    row_count = models.BigIntegerField()
+    sha256 = models.CharField(max_length=64, help_text="Of its name, size, version and footer, none of its pages.")
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("source", "number"), name="annotation_sourcefile_once"),
+            models.UniqueConstraint(fields=("source", "name"), name="annotation_sourcefile_name"),
+            models.CheckConstraint(name="annotation_sourcefile_rows", condition=Q(row_count__gte=0, first_row__gte=0)),
+            models.CheckConstraint(name="annotation_sourcefile_digest", condition=Q(sha256__regex=r"^[0-9a-f]{64}$")),
+        )
+
+    def __str__(self) -> str:
+        return f"source file {self.pk}"

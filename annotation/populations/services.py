@@ -11,6 +11,7 @@ from annotation.models import PoolPart, Project
 from annotation.models.populations import PopulationManager, PopulationRequest, PopulationRequestKind
 from annotation.people.services import second_manager
 from annotation.statement import presenters
+from annotation.tables import sources
 from privacy.accounting.units import delta_limit_to_atto, epsilon_limit_to_nano
 from privacy.errors import UnsoundCombination
 from privacy.models import BudgetAccount, Population, Quota
@@ -132,7 +133,7 @@ def expire_population_requests() -> int:
 
 def _refuse_more_than_declared(project: Project, records_per_person: int) -> None:
     """Hold the declared number against the records that name somebody; only their managers learn the answer."""
-    if PoolPart.objects.filter(dataset__project=project, named=True).exists():
+    if PoolPart.objects.filter(dataset__project=project, named=True).exists() or sources.tables_of(project).exists():
         raise UnsoundCombination(
             say(
                 "{name} holds private uploads as columns in storage, where nobody counts records by person; a project "

@@ -14,6 +14,7 @@ from annotation.data.services.references import reference_of
 from annotation.models import Dataset, DatasetRole, Project, Record
 from annotation.models.forgetting import Forgetting
 from annotation.statement import presenters
+from annotation.tables.sources import projects_with_tables
 from privacy.models import BudgetAccount
 from privacy.selectors import guarantee, quota_of
 from privacy.services.populations import refuse_other_key
@@ -59,11 +60,15 @@ class Common:
 
 @dataclass(frozen=True, slots=True)
 class PersonLosses:
-    """All of it; what stands in `outside` is under no common limit, so that its losses add up."""
+    """All of it; what stands in `outside` is under no common limit, so that its losses add up.
+
+    `tables` are projects with registered tables, where nobody here looks for names: their owners can say.
+    """
 
     projects: tuple[Held, ...]
     populations: tuple[Common, ...]
     outside: tuple[str, ...]
+    tables: tuple[str, ...]
 
 
 def who_lost_what(*, name: str) -> PersonLosses:
@@ -91,7 +96,7 @@ def who_lost_what(*, name: str) -> PersonLosses:
                 refuse_other_key(quota.population)
                 commons[quota.population.slug] = _common(quota.population.slug, quota.population.account)
         held.append(Held(project.slug, project.pk not in by_project, tuple(covers)))
-    return PersonLosses(tuple(held), tuple(commons.values()), tuple(outside))
+    return PersonLosses(tuple(held), tuple(commons.values()), tuple(outside), projects_with_tables())
 
 
 def _was_forgotten(project: Project, contributor: bytes) -> bool:

@@ -16,6 +16,7 @@ AGREED: Final = "agreed"
 PRICED: Final[Mapping[str, str]] = {
     "annotation:data": "an upload that is charged is looked at first, and uploaded by the button of that page",
     "annotation:preview": "on the button that uploads",
+    "annotation:register_table": "on the button that registers",
     "annotation:start_gate": "on the button beside the upload",
     "annotation:set_state": "on the button that resumes",
     "learner:train_on_few": "on the button",
@@ -27,6 +28,7 @@ PRICED: Final[Mapping[str, str]] = {
     "api:retry_work": "in the answer and in the list of work; `most_epsilon` refuses more",
     "api:set_project_state": "in `next-step`, beside what resumes",
     "api:upload_dataset": "in the answer; `most_epsilon` refuses more",
+    "api:register_table": "in the answer; `most_epsilon` refuses more",
     "api:post_records": "on the data page and the preset: a stream is paid for once, whole, with its first record",
 }
 

@@ -381,11 +381,12 @@ REST = (
         "settings before they are used; those a release was made with stand in it",
     ),
     Shown(
-        "DatasetOut ChargeOut BadRowOut JobOut RecordsOut",
+        "DatasetOut ChargeOut BadRowOut JobOut RecordsOut SourceOut",
         "*",
         MANAGERS,
         Basis.MANAGERS,
-        "what an upload held, how long reading took and why it failed follow from the rows",
+        "what an upload held, how long reading took and why it failed follow from the rows; the id of a snapshot is"
+        " keyed with a secret of its registration",
     ),
     Shown("TracesOut ForgettingOut", "*", MANAGERS, Basis.MANAGERS, "what a contributor left, counted from the rows"),
     *MANAGING,

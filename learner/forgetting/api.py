@@ -37,6 +37,7 @@ class TracesOut(Schema):
     open_questions: int
     answers: int
     passed_gate: bool
+    registered_tables: int
     releases: list[int]
     epsilon: float
     delta: float
@@ -74,6 +75,7 @@ def preview_forgetting_of(request: HttpRequest, slug: str, body: ContributorIn) 
         "open_questions": preview.traces.waiting_questions,
         "answers": preview.traces.answers,
         "passed_gate": preview.traces.passed_gate,
+        "registered_tables": preview.traces.registered_tables,
         "releases": [release.version for release in preview.releases],
         "epsilon": epsilon,
         "delta": delta,

@@ -5,13 +5,12 @@ from contextlib import AbstractContextManager, nullcontext
 
 import pyarrow as pa
 
-from privacy.contributions.columns import read_columns
 from privacy.contributions.counting import CountingGate
 from privacy.contributions.spill import DEFAULT_MEMORY_BYTES
 from privacy.engines.base import PoolFile, Tell, wants_contributors
 
-# The bytes of a file as it stands now, and the digest they must have.
-Fetch = Callable[[PoolFile], tuple[bytes, str]]
+# The rows of a file as it stands now, with contributors or without.
+ReadFile = Callable[[PoolFile, bool], Iterator[pa.RecordBatch]]
 
 
 class ProcessEngine:
@@ -19,14 +18,14 @@ class ProcessEngine:
 
     Parameters
     ----------
-    fetch : callable
-        Returns the content of a file, and its digest.
+    read : callable
+        Yields the rows of a file; the second argument says whether contributors are wanted.
     memory_bytes : int
         As for `KAnonymityGate.release`.
     """
 
-    def __init__(self, fetch: Fetch, *, memory_bytes: int = DEFAULT_MEMORY_BYTES) -> None:
-        self._fetch = fetch
+    def __init__(self, read: ReadFile, *, memory_bytes: int = DEFAULT_MEMORY_BYTES) -> None:
+        self._read = read
         self._memory_bytes = memory_bytes
 
     def opened(self, tell: Tell) -> AbstractContextManager[None]:
@@ -40,8 +39,7 @@ class ProcessEngine:
 
     def _digests(self, gate: CountingGate, files: Sequence[PoolFile], key: bytes, tell: Tell) -> Iterator[pa.Table]:
         for file in files:
-            content, sha256 = self._fetch(file)
-            rows = read_columns(content, sha256, contributors=wants_contributors(gate))
+            rows = self._read(file, wants_contributors(gate))
             yield from gate.read(_told(rows, file.first_row, tell), key=key, first_record=file.first_row)
 
 

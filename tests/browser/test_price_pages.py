@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.conf import settings
@@ -11,11 +11,12 @@ from django.urls import reverse
 
 from annotation.data.services import datasets
 from annotation.gates.services import gate
-from annotation.models import Dataset, Job, WorkState
+from annotation.models import Dataset, Job, PoolSource, WorkState
 from annotation.projects.services import projects
 from dpal_site.embedded.processes import Supervisor
 from tests import axe, learning
 from tests.factories import make_user
+from tests.lakes import write_table
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -95,3 +96,35 @@ def test_resuming_names_the_next_price(page: "Page", live_site: Supervisor) -> N
     page.goto(live_site.url + reverse("learner:overview", args=[experts.slug]))
     page.get_by_role("button", name="Resume; the next model costs ε").wait_for()
     check(page, "paused")
+
+
+def test_a_table_is_registered_by_its_price_and_shown_with_its_snapshot(
+    page: "Page", request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, settings: Any
+) -> None:
+    monkeypatch.setenv("POOL_SOURCES", f"file://{tmp_path}/{{project}}")
+    live_site = request.getfixturevalue("live_site")
+    owner = make_user("ada")
+    crowd = learning.open_crowd(owner)
+    table = write_table(tmp_path / crowd.slug / "log")
+    client = Client()
+    client.force_login(owner)
+    cookie = client.cookies[settings.SESSION_COOKIE_NAME]
+    page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_site.url}])
+    page.goto(live_site.url + reverse("annotation:data", args=[crowd.slug]))
+    page.get_by_text("Register a table where it lies").click()
+    check(page, "table")
+    page.get_by_label("Address of the table").fill("file:///etc")
+    page.get_by_label("Column of texts").fill("said")
+    if crowd.privacy_unit == "contributor":
+        page.get_by_label("Column of contributors").fill("who")
+    page.get_by_role("button", name="Register and send through the gate for ε").click()
+    page.get_by_text("lies outside what the operator allows").wait_for()
+    check(page, "table-refused")
+    page.get_by_label("Address of the table").fill(table.as_uri())
+    page.get_by_role("button", name="Register and send through the gate for ε").click()
+    page.get_by_text("Table registered").wait_for()
+    settings.POOL_SOURCES = [tmp_path.as_uri()]
+    datasets.import_dataset(job_id=Dataset.objects.get().job_id)
+    page.goto(live_site.url + reverse("annotation:dataset", args=[crowd.slug, Dataset.objects.get().pk]))
+    page.get_by_text(PoolSource.objects.get().snapshot).wait_for()
+    check(page, "table-registered")

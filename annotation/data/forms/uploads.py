@@ -94,6 +94,27 @@ class UploadForm(forms.Form):
         return {"has_header": self.cleaned_data["has_header"]} | ({"encoding": encoding} if encoding else {})
 
 
+class TableForm(forms.Form):
+    """Where a table lies and which of its columns are read; it stays where it is."""
+
+    address = forms.CharField(
+        max_length=1000,
+        label=_("Address of the table"),
+        help_text=_("A Parquet file, or a folder of such files: file:///folder/table or s3://bucket/table."),
+    )
+    text_column = forms.CharField(max_length=200, initial="text", label=_("Column of texts"))
+    contributor_column = forms.CharField(
+        max_length=200, label=_("Column of contributors"), help_text=_("Read by the gate alone; no name is stored.")
+    )
+
+    prefix = "table"
+
+    def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if project.privacy_unit != PrivacyUnit.CONTRIBUTOR:
+            del self.fields["contributor_column"]
+
+
 class MappingForm(forms.Form):
     """Which column of a file is which; its choices are the columns that are there."""
 

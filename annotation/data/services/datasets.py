@@ -31,6 +31,7 @@ from annotation.data.services import (
     pool_files,
     scanning,
     shared_rows,
+    tables,
     uploads,
 )
 from annotation.data.services.bad_rows import BadRowReport
@@ -50,10 +51,12 @@ from annotation.models import (
     DatasetState,
     Job,
     Oracle,
+    PoolSource,
     Project,
     Record,
     WorkState,
 )
+from annotation.tables import sources
 from annotation.work.services import interruptions, jobs, work
 from annotation.work.services.garbage_collection import collector_paused
 from privacy.wording import said_together, say, say_many
@@ -83,6 +86,7 @@ def receive_upload(
     """
     uploads.check_upload(project=project, role=role, bad_rows=bad_rows, size=file.size)
     shared_rows.refuse_beside_unread(project=project, role=role, uploader_id=uploaded_by.pk if uploaded_by else None)
+    tables.refuse_beside(project=project, role=role)
     jobs.refuse_when_busy()
     starts = role == DatasetRole.CHARGED_START
     limit = charged_start.check_start(project, start_epsilon) if starts else 0.0
@@ -123,7 +127,10 @@ def import_dataset(*, job_id: UUID | str, on_progress: Progress | None = None) -
     ending = ImportEnding()
     with work.attempt_at(job, ending) as lease:
         if lease is not None:
-            _read(job.dataset, job, lease, ending.report, on_progress)
+            if (source := sources.source_of(job.dataset)) is not None:
+                _register(source, job, lease)
+            else:
+                _read(job.dataset, job, lease, ending.report, on_progress)
             forget_upload(dataset_id=job.dataset.pk)
 
 
@@ -166,6 +173,20 @@ class ImportEnding(work.Ending):
     def failed(self, row: models.Model, error: Exception) -> None:
         # Nothing was stored and nothing is charged, so the next attempt follows once the lease has lapsed.
         work.note_interruption(row=row, error=interruptions.reason_of(error))
+
+
+def _register(source: PoolSource, job: Job, lease: work.Lease) -> None:
+    """Read the ends of a table's files, and no row."""
+    dataset = source.dataset
+    found = sources.files_now(source, lease.check)
+    with transaction.atomic():
+        Project.objects.select_for_update(no_key=True).get(pk=dataset.project_id)
+        tables.refuse_beside(project=dataset.project, role=dataset.role, is_table=True)
+        rows = sources.note_files(source, found)
+        if not rows:
+            raise UploadRefused(say("No row can be used: {reason}.", reason=say("the file holds none")))
+        said = say_many("{n:,} row of the table", "{n:,} rows of the table", n=rows)
+        _finish(dataset, job, rows, BadRowReport(), len(found), said=said)
 
 
 def _read(dataset: Dataset, job: Job, lease: work.Lease, report: BadRowReport, on_progress: Progress | None) -> None:
@@ -219,6 +240,7 @@ def _read(dataset: Dataset, job: Job, lease: work.Lease, report: BadRowReport, o
             pixels.close()
             dataset.pixels_sha256 = hashlib.file_digest(spool, "sha256").hexdigest()
             dataset.pixels.name = _keep_pixels(dataset, job, File(spool))
+        tables.refuse_beside(project=dataset.project, role=dataset.role)
         shared_rows.refuse_shared(dataset, comparison)
         declared.refuse_more_than_declared(dataset)
         _finish(dataset, job, rows, report, file.size)
@@ -291,13 +313,13 @@ def _tell_parts(
         on_progress(rows, done, size)
 
 
-def _finish(dataset: Dataset, job: Job, rows: int, report: BadRowReport, size: int) -> None:
+def _finish(dataset: Dataset, job: Job, rows: int, report: BadRowReport, size: int, *, said: str = "") -> None:
     """Mark dataset and job done in the transaction that holds the rows."""
     dataset.state = DatasetState.READY
     dataset.row_count = rows
     _write_report(dataset, report)
     dataset.save(update_fields=["state", "row_count", "bad_row_count", "bad_row_report", "pixels", "pixels_sha256"])
-    stored = say_many("{n:,} row stored", "{n:,} rows stored", n=rows)
+    stored = said or say_many("{n:,} row stored", "{n:,} rows stored", n=rows)
     left_out = say_many("{n:,} bad row left out", "{n:,} bad rows left out", n=report.count) if report.count else ""
     message = said_together(", ", [stored, left_out])
     work.finish_work(row=job, progress_done=size, progress_total=size, message=message)
@@ -344,7 +366,8 @@ def read_again(*, dataset: Dataset, owner: AbstractBaseUser | None = None) -> Jo
     """Open another job for an upload whose reading was cancelled; None where there is nothing to read."""
     with transaction.atomic():
         locked = Dataset.objects.select_for_update(of=("self",)).select_related("job", "project").get(pk=dataset.pk)
-        if locked.state != DatasetState.RECEIVING or locked.job.state != WorkState.FAILED or not locked.upload:
+        there = locked.upload or sources.source_of(locked)
+        if locked.state != DatasetState.RECEIVING or locked.job.state != WorkState.FAILED or not there:
             return None
         job = jobs.open_job(project=locked.project, kind=jobs.IMPORT, owner=owner)
         Dataset.objects.filter(pk=locked.pk).update(job=job)

@@ -6,9 +6,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 
-from annotation.data.parsers.checks import BadCell, read_contributor
 from annotation.data.services import drafts, emptying, pool_files
-from annotation.data.services.record_copy import Pseudonyms
 from annotation.data.services.references import reference_of
 from annotation.errors import ForgettingRefused
 from annotation.models import (
@@ -26,7 +24,11 @@ from annotation.models import (
     WorkState,
 )
 from annotation.models.forgetting import Forgetting
+from annotation.tables import sources
+from annotation.tables.cells import BadCell, read_contributor
+from annotation.tables.pseudonyms import Pseudonyms
 from annotation.work.services import jobs
+from privacy.wording import say
 
 WAITING = (QueryState.OPEN, QueryState.DISPUTED, QueryState.SET_ASIDE, QueryState.IN_REVIEW)
 
@@ -41,6 +43,8 @@ class Traces:
     answered_questions: int
     answers: int
     passed_gate: bool
+    # Whose rows are their owner's, so that nobody here can say whether they hold any of the contributor.
+    registered_tables: int
 
 
 def records_of(*, project: Project, contributor: bytes) -> QuerySet[Record]:
@@ -65,6 +69,7 @@ def traces_of(*, project: Project, name: str) -> Traces:
         answered_questions=questions.exclude(state__in=WAITING).count(),
         answers=Label.objects.filter(query__in=questions).count(),
         passed_gate=GateRun.objects.filter(dataset__in=uploads, state=GateState.COMMITTED).exists(),
+        registered_tables=sources.tables_of(project).count(),
     )
 
 
@@ -127,6 +132,11 @@ def _holds(project: Project, contributor: bytes) -> bool:
 def _nothing_found(project: Project) -> str:
     if project.arrival == Arrival.STREAM:
         return "A stream stores no contributors, so nothing in it can be told to be theirs."
+    if sources.tables_of(project).exists():
+        return say(
+            "This site keeps no record that names that contributor. Rows of a registered table are its owner's: write "
+            "the table again without them and register it anew, which the gate charges like another upload."
+        )
     return "No record of this project names that contributor."
 
 

@@ -14,9 +14,8 @@ from django.views.decorators.http import require_POST
 
 from annotation.access import managed_project
 from annotation.data import selectors
-from annotation.data.forms.uploads import UploadForm
-from annotation.data.parsers.checks import MAXIMUM_TEXT_LENGTH
-from annotation.data.services import bad_rows, datasets, drafts, mappings
+from annotation.data.forms.uploads import TableForm, UploadForm
+from annotation.data.services import bad_rows, datasets, drafts, mappings, tables
 from annotation.errors import InvalidUpload
 from annotation.gates import gate_plan
 from annotation.gates.services import gate
@@ -24,6 +23,7 @@ from annotation.models import Arrival, Dataset, DatasetRole, Project, WorkState
 from annotation.people.identity import note_nothing, person_of
 from annotation.statement import charges
 from annotation.statement.label_budget import label_budget as budget_of_labels
+from annotation.tables.cells import MAXIMUM_TEXT_LENGTH
 from annotation.wording import told
 
 
@@ -37,12 +37,45 @@ def data(request: HttpRequest, slug: str) -> HttpResponse:
             return _receive(request, project, form)
         except InvalidUpload as error:
             form.add_error("file", told(str(error)))
+    return _page(request, project, form, TableForm(project=project))
+
+
+@login_required
+@require_POST
+def register_table(request: HttpRequest, slug: str) -> HttpResponse:
+    """Take a table as a pool where it lies, once the price on the button was agreed to."""
+    project = managed_project(request, slug)
+    form = TableForm(request.POST, project=project)
+    if form.is_valid():
+        if not charges.is_agreed(request.POST, charges.upload_charge(project, DatasetRole.POOL)):
+            form.add_error(None, _("The price is another one than stood on the button. Nothing was charged."))
+            return _page(request, project, UploadForm(project=project), form)
+        values = form.cleaned_data
+        try:
+            tables.register_table(
+                project=project,
+                address=values["address"],
+                text=values["text_column"],
+                contributor=values.get("contributor_column"),
+                registered_by=person_of(request),
+            )
+        except InvalidUpload as error:
+            form.add_error(None, told(str(error)))
+        else:
+            messages.success(request, _("Table registered; the ends of its files are being read."))
+            return redirect("annotation:data", slug=project.slug)
+    return _page(request, project, UploadForm(project=project), form)
+
+
+def _page(request: HttpRequest, project: Project, form: UploadForm, table: TableForm) -> HttpResponse:
     context = {"project": project, "form": form, "labels": budget_of_labels(project)} | _uploads(project)
     context |= {"megabytes": settings.UPLOAD_MAX_BYTES // 1_000_000, "characters": MAXIMUM_TEXT_LENGTH}
     context |= {"listed": bad_rows.BAD_ROWS_KEPT, "kept_hours": drafts.KEPT_HOURS}
     if project.arrival == Arrival.STREAM:
         context |= _stream(request, project)
-    return render(request, "annotation/data.html", context, status=422 if form.errors else 200)
+    if settings.POOL_SOURCES and tables.may_register(project):
+        context["table"] = table
+    return render(request, "annotation/data.html", context, status=422 if form.errors or table.errors else 200)
 
 
 def _receive(request: HttpRequest, project: Project, form: UploadForm) -> HttpResponse:

@@ -13,7 +13,7 @@ from django.db import connection, transaction
 from django.db.models import Model
 
 from annotation.choices.gates import gate_from
-from annotation.errors import WorkCancelled
+from annotation.errors import TableChanged, WorkCancelled
 from annotation.gates.services import scan
 from annotation.models import (
     Dataset,
@@ -27,8 +27,9 @@ from annotation.models import (
     WorkState,
 )
 from annotation.statement import gate_runs
+from annotation.tables import sources
 from annotation.work.services import interruptions, jobs, work
-from privacy.accounting.events import GateWindowEvent
+from privacy.accounting.events import GateOfSnapshotEvent, GateWindowEvent
 from privacy.errors import EngineFailed, PrivacyError, UnsoundCombination
 from privacy.gate import KAnonymityGate, ThresholdGate
 from privacy.models import SETTLEMENTS, LedgerEntry
@@ -81,7 +82,7 @@ class GateEnding(work.Ending):
     """What an attempt at a gate reserved is charged, whatever becomes of it, and what it drew is lost."""
 
     maximum = MAXIMUM_ATTEMPTS
-    refusals = (PrivacyError, WorkCancelled)
+    refusals = (PrivacyError, TableChanged, WorkCancelled)
 
     def settle_earlier(self, row: Model) -> None:
         assert isinstance(row, Job)
@@ -98,7 +99,7 @@ class GateEnding(work.Ending):
     def refused(self, row: Model, refusal: Exception) -> None:
         assert isinstance(row, Job)
         reserved = LedgerEntry.objects.filter(idempotency_key=gate_key(row, row.attempt)).exists()
-        if isinstance(refusal, EngineFailed) and reserved:
+        if isinstance(refusal, EngineFailed | TableChanged) and reserved:
             self.give_up(row, said_together(" ", [str(refusal), CHARGED]))
         else:
             super().refused(row, refusal)
@@ -135,6 +136,8 @@ def _reserve(job: Job, dataset: Dataset) -> LedgerEntry:
     """Pay for a run as its place in the series wants it; a run of another upload may take that place meanwhile."""
     for tries_left in reversed(range(TRIES)):
         event = gate_runs.coming_run(dataset.project, dataset)
+        if (source := sources.source_of(dataset)) is not None:
+            event = GateOfSnapshotEvent(event, source.snapshot)
         try:
             return ledger.reserve(
                 account=dataset.project.pool_account,

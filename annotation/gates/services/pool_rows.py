@@ -5,9 +5,11 @@ from collections.abc import Callable, Iterator
 import pyarrow as pa
 from django.core.files.storage import default_storage
 
-from annotation.models import Dataset, PoolPart, Record
+from annotation.models import Dataset, PoolPart, Record, SourceFile
+from annotation.tables import sources
 from privacy.contributions.columns import NOBODY, read_columns
 from privacy.engines.base import PoolFile
+from privacy.errors import UnsoundCombination
 
 BATCH_ROWS = 65_536
 GATE_SCHEMA = pa.schema([("text", pa.large_string()), ("contributor", pa.binary(16))])
@@ -18,6 +20,8 @@ Tell = Callable[[int], None]
 
 def records(dataset: Dataset, tell: Tell, *, contributors: bool = True) -> Iterator[pa.RecordBatch]:
     """Stream an upload in the order of its rows, which is the order of the coins."""
+    if sources.source_of(dataset) is not None:
+        raise UnsoundCombination("Rows of a registered table are read by its gate alone, which pays for it.")
     yield from (_columns if dataset.in_columns else _rows)(dataset, tell, contributors)
 
 
@@ -26,10 +30,19 @@ def files_of(*uploads: Dataset) -> list[PoolFile]:
     files: list[PoolFile] = []
     first = 0
     for upload in uploads:
-        for part in PoolPart.objects.filter(dataset=upload).order_by("number"):
-            files.append(PoolFile(part.pk, part.file, part.sha256, first, part.row_count))
-            first += part.row_count
+        # The site's own files, or those of a registered table, and never both.
+        own = PoolPart.objects.filter(dataset=upload).values_list("pk", "file", "sha256", "row_count")
+        registered = SourceFile.objects.filter(source=upload.pk).values_list("pk", "name", "sha256", "row_count")
+        for pk, name, sha256, rows in (*own.order_by("number"), *registered.order_by("number")):
+            files.append(PoolFile(pk, name, sha256, first, rows))
+            first += rows
     return files
+
+
+def file_rows(file: PoolFile, contributors: bool) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a part as it stands now."""
+    content, sha256 = current_content(file)
+    yield from read_columns(content, sha256, contributors=contributors)
 
 
 def current_content(file: PoolFile) -> tuple[bytes, str]:
@@ -52,9 +65,8 @@ def content_of(part: PoolPart) -> bytes:
 
 def _columns(dataset: Dataset, tell: Tell, contributors: bool) -> Iterator[pa.RecordBatch]:
     for file in files_of(dataset):
-        content, sha256 = current_content(file)
         read = file.first_row
-        for batch in read_columns(content, sha256, contributors=contributors):
+        for batch in file_rows(file, contributors):
             read += batch.num_rows
             tell(read)
             yield batch

@@ -16,6 +16,7 @@ from django.core.files.storage import default_storage
 
 from annotation.gates.services import pool_rows
 from annotation.models import Dataset
+from annotation.tables import sources
 from annotation.work.services import work
 from privacy.engines.base import GateEngine, Tell
 from privacy.engines.process import ProcessEngine
@@ -32,10 +33,14 @@ KEY_BYTES = 32
 def ready_engine(dataset: Dataset, lease: work.Lease) -> Iterator[GateEngine]:
     """Hold the engine that will read an upload; nothing of it is read, so what is missing costs nothing here."""
     engine: GateEngine
-    if settings.SPARK_MASTER and dataset.in_columns:
+    if (source := sources.source_of(dataset)) is not None:
+        # Executors of a cluster have neither the site's key for contributors nor a way to the table.
+        sources.refuse_changed(source, lease.check)
+        engine = ProcessEngine(sources.table_reader(source))
+    elif settings.SPARK_MASTER and dataset.in_columns:
         engine = SparkEngine(settings.SPARK_MASTER, shared_store())
     else:
-        engine = ProcessEngine(pool_rows.current_content)
+        engine = ProcessEngine(pool_rows.file_rows)
     with engine.opened(lambda read: lease.check()):
         yield engine
 

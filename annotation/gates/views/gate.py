@@ -83,8 +83,11 @@ def plan(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _countable(project: Project) -> QuerySet[Dataset]:
-    """Return the uploads that may be counted whole; private examples are for the training that was paid for alone."""
-    ready = Dataset.objects.filter(project=project, state=DatasetState.READY)
+    """Return the uploads that may be counted whole.
+
+    Private examples are for the training that was paid for alone, and registered tables for their gate.
+    """
+    ready = Dataset.objects.filter(project=project, state=DatasetState.READY, source__isnull=True)
     return ready.exclude(role=DatasetRole.CHARGED_START)
 
 

@@ -94,6 +94,13 @@ BEGIN
         RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = TG_NAME,
             MESSAGE = 'what a run counts together is not what was paid for';
     END IF;
+    -- Which snapshot of a registered table a run reads stands in what was paid, and in nothing else that was.
+    IF (SELECT snapshot FROM annotation_poolsource WHERE dataset_id = NEW.dataset_id)
+        IS DISTINCT FROM (event ->> 'snapshot')
+    THEN
+        RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = 'annotation_gate_run_snapshot',
+            MESSAGE = 'a run over a registered table is paid with its snapshot';
+    END IF;
     IF event ->> 'kind' = 'gate_window' AND (
         charged.subject <> 'dataset:' || NEW.dataset_id OR EXISTS (
             SELECT FROM annotation_gaterun run JOIN privacy_ledgerentry paid ON paid.id = run.reservation_id

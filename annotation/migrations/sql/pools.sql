@@ -59,16 +59,24 @@ END $$;
 CREATE TRIGGER annotation_poolpart_stays BEFORE DELETE ON annotation_poolpart
     FOR EACH ROW EXECUTE FUNCTION annotation_check_pool_part_gone();
 
+-- A pool lies in files of the site, or in those of a table that was registered where it is, and never in both.
+CREATE FUNCTION annotation_pool_files(pool bigint) RETURNS TABLE (number integer, first_row bigint, row_count bigint)
+LANGUAGE sql STABLE AS $$
+    SELECT number, first_row, row_count FROM annotation_poolpart WHERE dataset_id = pool
+    UNION ALL SELECT number, first_row, row_count FROM annotation_sourcefile WHERE source_id = pool
+$$;
+
 -- What a pool holds is in its catalogue, without a gap: coins belong to the places of rows.
 CREATE FUNCTION annotation_check_pool_whole() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF NEW.row_count <> (SELECT coalesce(sum(row_count), 0) FROM annotation_poolpart WHERE dataset_id = NEW.id)
+    IF NEW.row_count <> (SELECT coalesce(sum(row_count), 0) FROM annotation_pool_files(NEW.id))
+        OR EXISTS (SELECT FROM annotation_poolsource WHERE dataset_id = NEW.id AND snapshot = '')
         OR EXISTS (
             SELECT FROM (
                 SELECT first_row, number,
                     coalesce(sum(row_count) OVER (ORDER BY number ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0)
                     AS before, row_number() OVER (ORDER BY number) - 1 AS place
-                FROM annotation_poolpart WHERE dataset_id = NEW.id
+                FROM annotation_pool_files(NEW.id)
             ) part WHERE part.first_row <> part.before OR part.number <> part.place
         )
     THEN
@@ -94,6 +102,12 @@ BEGIN
             ON account.id = project.pool_account_id AND account.unit = 'record'
         JOIN annotation_dataset dataset ON dataset.project_id = project.id
         JOIN annotation_poolpart part ON part.dataset_id = dataset.id AND part.named
+        WHERE project.pool_account_id = NEW.account_id
+    ) OR EXISTS (
+        SELECT FROM annotation_project project JOIN privacy_budgetaccount account
+            ON account.id = project.pool_account_id AND account.unit = 'record'
+        JOIN annotation_dataset dataset ON dataset.project_id = project.id
+        JOIN annotation_poolsource source ON source.dataset_id = dataset.id
         WHERE project.pool_account_id = NEW.account_id
     ) THEN
         RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = 'annotation_counted_in_database',

@@ -20,6 +20,7 @@ from annotation.models import (
     Label,
     Membership,
     PoolPart,
+    PoolSource,
     Project,
     ProjectState,
     Query,
@@ -167,6 +168,8 @@ def erase_uploads(*, project: Project) -> None:
     for name in parts.values_list("file", flat=True):
         files.delete(name)
     parts.delete()
+    # The files of a registered table are its owner's.
+    PoolSource.objects.filter(dataset__project=project).delete()
     named = Concat(Value("upload "), Cast("pk", CharField()))
     Dataset.objects.filter(project=project).update(
         name=named, upload="", pixels="", pixels_sha256="", mapping={}, bad_row_report=[], bad_row_count=0

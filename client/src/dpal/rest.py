@@ -111,6 +111,7 @@ from dpal.rest_documents import (
     StudyDetailOut,
     StudyIn,
     StudyOut,
+    TableIn,
     TracesOut,
     TrainingOut,
     UsePlanIn,
@@ -158,6 +159,10 @@ class Rest:
     def list_datasets(self, slug: str) -> Iterator[DatasetOut]:
         """Uploads of a project."""
         return cast("Iterator[DatasetOut]", self.site.listed(f"projects/{quoted(str(slug))}/datasets"))
+
+    def register_table(self, slug: str, body: TableIn, *, key: str = "") -> DatasetOut:
+        """Register a table as a pool where it lies; a job reads the ends of its files."""
+        return cast("DatasetOut", self.site.call("POST", f"projects/{quoted(str(slug))}/tables", body=body, key=key))
 
     def post_records(self, slug: str, body: dict[str, Any], *, key: str = "") -> RecordsOut:
         """Post records to a stream; each is examined once."""

@@ -327,6 +327,7 @@ class DatasetOut(TypedDict):
     charge: NotRequired[ChargeOut | None]
     told_uploader: NotRequired[str]
     told_uploader_as_code: NotRequired[SaidOut | None]
+    source: NotRequired[SourceOut | None]
     job: JobOut
 
 
@@ -1075,6 +1076,11 @@ class SkipIn(TypedDict):
     reason: NotRequired[str]
 
 
+class SourceOut(TypedDict):
+    address: str
+    snapshot: str
+
+
 class StartedOut(TypedDict):
     kind: str
     id: str
@@ -1153,6 +1159,14 @@ class StudyOut(TypedDict):
     followed_at: str | None
 
 
+class TableIn(TypedDict):
+    address: str
+    name: NotRequired[str]
+    text_column: NotRequired[str]
+    contributor_column: NotRequired[str | None]
+    most_epsilon: NotRequired[float | None]
+
+
 class TermsOut(TypedDict):
     protects: str
     filter: str
@@ -1170,6 +1184,7 @@ class TracesOut(TypedDict):
     open_questions: int
     answers: int
     passed_gate: bool
+    registered_tables: int
     releases: list[int]
     epsilon: float
     delta: float

@@ -3,7 +3,7 @@
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from dpal_site.file_address import storage_settings
+from dpal_site.file_address import storage_settings, table_places
 
 
 @pytest.fixture(autouse=True)
@@ -68,3 +68,19 @@ def test_half_a_key_is_refused(monkeypatch):
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "dpal")
     with pytest.raises(ImproperlyConfigured, match="together"):
         storage_settings("s3://bucket")
+
+
+def test_places_of_tables_are_paths_alone(monkeypatch):
+    monkeypatch.setenv("POOL_SOURCES", "file:///srv/lake/{project}, s3://lake/tables,s3://other")
+    assert table_places() == ["file:///srv/lake/{project}", "s3://lake/tables", "s3://other"]
+    monkeypatch.setenv("POOL_SOURCES", "")
+    assert table_places() == []
+
+
+@pytest.mark.parametrize(
+    "place", ["/srv/lake", "http://lake", "s3://", "s3://key@lake", "s3://lake:9000/a", "file:///a/../b", "file:///a?b"]
+)
+def test_anything_else_is_no_place_of_tables(monkeypatch, place):
+    monkeypatch.setenv("POOL_SOURCES", f"file:///srv/lake,{place}")
+    with pytest.raises(ImproperlyConfigured, match="POOL_SOURCES must list"):
+        table_places()

@@ -79,6 +79,7 @@ FREE = """
 RESERVING = {
     "annotation/gates/services/gate.py": (
         "annotation:preview annotation:start_gate learner:retry_work api:upload_dataset"
+        " annotation:register_table api:register_table"
     ),
     "learner/work/services/attempts.py": "a round or a training, below",
     "learner/starts/services/charged_starts.py": "annotation:preview, with a limit of its own on the button",

@@ -47,7 +47,7 @@ from tests.studies import connect, open_paid_crowd, open_study
 
 pytestmark = pytest.mark.django_db(transaction=True)
 REQUESTS_PER_ROUTE = 4
-ROUTES = 130
+ROUTES = 131
 # Routes that the scope for reading projects opens.
 READ_WITH_PROJECTS = tuple(
     f"/api/v1/{path}"
@@ -91,6 +91,7 @@ def own_counter(settings, tmp_path, monkeypatch) -> None:
     # No worker runs, so that nobody asks it anything.
     settings.PROLIFIC_URL = "http://127.0.0.1:9"
     settings.WEBHOOK_HOSTS = ["hooks.example"]
+    settings.POOL_SOURCES = ["file:///srv/lake"]
     monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **kwargs: None)
 
 
@@ -290,7 +291,7 @@ class Site:
 
     def named(self, path: str) -> Any:
         """Return the project that a route is asked about."""
-        if "/studies" in path or "/crowd-links" in path:
+        if "/studies" in path or "/crowd-links" in path or path.endswith("/tables"):
             return self.crowd
         by_ending = {"/records": self.stream, "/image": self.pictured, "/plan/use": self.unpaid}
         by_ending |= dict.fromkeys(("/kind", "/kind/preview", "/ledger/limits", "/second-manager"), self.spare)
@@ -385,6 +386,8 @@ class Site:
         }
         if operation.path.endswith(("/merges", "/merges/back")):
             bodies |= self.merges(into=str(self.project.classes[0]), taken=operation.path.endswith("/back"))
+        people = {"contributor_column": "who"} if self.crowd.privacy_unit == "contributor" else {}
+        bodies["/tables"] = {"address": "file:///srv/lake/log"} | people
         if operation.path.endswith("/projects"):
             bodies["/projects"] = file_of(self.project)
         if operation.path.endswith("/plan/use"):

@@ -7,7 +7,7 @@ import random
 import pyarrow as pa
 import pytest
 
-from privacy.contributions.columns import ColumnsWriter, pool_rows
+from privacy.contributions.columns import ColumnsWriter, pool_rows, read_columns
 from privacy.engines.base import PoolFile
 from privacy.engines.process import ProcessEngine
 from privacy.errors import PoolDamaged
@@ -47,8 +47,12 @@ def in_files(rows, sizes):
     return files, contents
 
 
+def reader_of(contents):
+    return lambda file, named: read_columns(contents[file.number], file.sha256, contributors=named)
+
+
 def counted(gate, files, contents, told=None, **options):
-    engine = ProcessEngine(lambda file: (contents[file.number], file.sha256), **options)
+    engine = ProcessEngine(reader_of(contents), **options)
     found = engine.counted(gate, files, key=KEY, tell=(told.append if told is not None else lambda read: None))
     return pa.concat_tables([gate.counts_schema.empty_table(), *ordered(found)])
 
@@ -91,7 +95,7 @@ def test_rows_are_told_as_they_are_read_and_whoever_is_told_can_stop_it():
     def stop(read):
         raise Stopped
 
-    engine = ProcessEngine(lambda file: (contents[file.number], file.sha256))
+    engine = ProcessEngine(reader_of(contents))
     with pytest.raises(Stopped):
         engine.counted(GATES["threshold, records"], files, key=KEY, tell=stop)
 

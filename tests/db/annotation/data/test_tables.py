@@ -1,0 +1,209 @@
+"""A table is registered where it lies and read at its ends alone; what has no proof is refused by name."""
+
+import pyarrow as pa
+import pytest
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage, storages
+from django.utils.functional import empty
+
+from annotation.data.services import datasets, forgetting, tables
+from annotation.errors import ForgettingRefused, InvalidUpload
+from annotation.gates.services import gate
+from annotation.models import Dataset, GateRun, PoolSource, Record, SourceFile
+from annotation.populations import services
+from annotation.populations.who_lost_what import who_lost_what
+from annotation.projects.services import lifecycle
+from annotation.tables.stores import FolderTable
+from dpal_site.file_address import storage_settings
+from learner.forgetting.services import deletion
+from learner.forgetting.services.forgetting import preview_forgetting
+from tests import memory_store
+from tests.factories import make_account, make_project, make_user
+from tests.lakes import TEXTS, register, spoil_pages, write_table
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_sent(monkeypatch, own_storage):
+    """Keep the broker out of it."""
+    monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **options: None)
+    monkeypatch.setattr("celery.canvas.Signature.apply_async", lambda *args, **options: None)
+
+
+@pytest.fixture
+def table(tmp_path, settings):
+    settings.POOL_SOURCES = [(tmp_path / "lake").as_uri()]
+    return write_table(tmp_path / "lake" / "log")
+
+
+def crowd(**fields):
+    account = fields.pop("pool_account", None) or make_account(epsilon_limit=10.0, delta_limit=0.5)
+    return make_project(oracle="crowd", normalizer="L1", pool_account=account, gate_k=8, gate_epsilon=1.0, **fields)
+
+
+def test_registering_reads_no_page_of_data_and_stores_no_row(monkeypatch, table):
+    """Pages are garbage, and not a byte before a footer is asked for."""
+    spoil_pages(table)
+    read, asked = FolderTable.read, []
+
+    def noted(store, file, start, length):
+        asked.append((table / file.name, start))
+        return read(store, file, start, length)
+
+    monkeypatch.setattr(FolderTable, "read", noted)
+    monkeypatch.setattr(gate, "start_gate", lambda **given: None)
+    dataset = register(crowd(), table)
+    assert (dataset.state, dataset.row_count) == ("ready", len(TEXTS))
+    assert len(asked) == 6
+    for path, start in asked:
+        content = path.read_bytes()
+        assert start >= len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    assert not Record.objects.exists()
+
+
+def test_a_table_that_cannot_be_read_is_refused_with_its_rule(table):
+    pages = {"no-such": "neither a folder", "log/part-1.parquet": None}
+    for place, rule in pages.items():
+        dataset = register(crowd(), table.parent / place)
+        assert dataset.state == ("refused" if rule else "ready")
+        assert (rule or "rows of the table") in (dataset.job.error or dataset.job.message)
+    dataset = register(crowd(), table, text="words")
+    assert (dataset.state, dataset.job.error) == ("refused", "text: a file of the table has no single column 'words'")
+    nothing = pa.array([], pa.string())
+    write_table(table.parent / "none", texts=nothing, people=nothing, files=1)
+    assert "the file holds none" in register(crowd(), table.parent / "none").job.error
+    assert GateRun.objects.count() == 0
+
+
+def refused(rule, **given):
+    with pytest.raises(InvalidUpload, match=rule):
+        tables.register_table(**{"address": "file:///x", "send": False} | given)
+    assert not PoolSource.objects.exists()
+
+
+def test_projects_whose_promise_needs_the_rows_here_take_no_table(table):
+    refused("for a crowd's pool of texts", project=make_project(), address=table.as_uri())
+    refused("counts uploads together", project=crowd(gate_window=3), address=table.as_uri())
+    project = crowd()
+    refused("lies outside", project=project, address="file:///etc")
+    refused("has no part", project=project, address=f"{table.as_uri()}/../x")
+    refused("begins with file:// or s3://", project=project, address="https://lake/log")
+    refused("nobody reads who said them", project=project, address=table.as_uri(), contributor="who")
+    people = crowd(
+        privacy_unit="contributor",
+        texts_per_contributor=2,
+        pool_account=make_account(unit="contributor", epsilon_limit=10.0, delta_limit=0.5),
+    )
+    refused("a column must name them", project=people, address=table.as_uri())
+    assert not tables.may_register(make_project())
+    assert tables.may_register(project)
+
+
+def test_a_project_that_a_population_counts_by_person_takes_none(table):
+    given = {"name": "Patients", "unit": "record", "filter": "pure", "epsilon_limit": 90.0, "delta_limit": 0.9}
+    people = services.open_population(owner=make_user(), second=make_user(), **given)
+    project = crowd()
+    services.add_project(population=people, project=project, records_per_person=30, actor=make_user())
+    refused("counts this project's records by person", project=project, address=table.as_uri())
+
+
+def public(project):
+    return datasets.receive_upload(
+        project=project,
+        file=ContentFile(b"text,label\nsome words,sport\n"),
+        name="test.csv",
+        role="public_test",
+        send=False,
+    )
+
+
+def test_a_table_and_data_of_another_role_stand_in_different_projects(table):
+    project = crowd()
+    datasets.import_dataset(job_id=public(project).job_id)
+    refused("compared with nothing", project=project, address=table.as_uri())
+    other = crowd()
+    register(other, table)
+    with pytest.raises(InvalidUpload, match="compared with nothing"):
+        public(other)
+
+
+def test_of_two_that_come_at_once_the_later_one_is_refused(table):
+    project = crowd()
+    dataset = tables.register_table(project=project, address=table.as_uri(), text="said", send=False)
+    PoolSource.objects.filter(dataset=dataset)
+    with pytest.raises(InvalidUpload, match="compared with nothing"):
+        public(project)
+    Dataset.objects.filter(pk=dataset.pk).update(state="refused")
+    test = public(project)
+    datasets.import_dataset(job_id=test.job_id)
+    test.refresh_from_db()
+    assert test.state == "ready"
+
+
+def test_a_cancelled_registration_can_be_read_again(table):
+    dataset = tables.register_table(project=crowd(), address=table.as_uri(), text="said", send=False)
+    type(dataset.job).objects.filter(pk=dataset.job_id).update(state="failed", finished_at=dataset.created_at)
+    job = datasets.read_again(dataset=dataset)
+    datasets.import_dataset(job_id=job.pk)
+    dataset.refresh_from_db()
+    assert dataset.state == "ready"
+
+
+def test_forgetting_says_that_the_owner_writes_the_table_again(table):
+    project = crowd()
+    register(project, table)
+    with pytest.raises(ForgettingRefused, match="write the table again without them and register it anew"):
+        forgetting.request_forgetting(project=project, name="person 1", actor="ada", send=False)
+    assert who_lost_what(name="person 1").tables == (project.slug,)
+    assert preview_forgetting(project=project, name="person 1").traces.registered_tables == 1
+
+
+def test_a_deleted_project_forgets_the_table_and_leaves_its_files(table):
+    project = crowd()
+    register(project, table)
+    before = {path.name: path.read_bytes() for path in table.iterdir()}
+    job = lifecycle.request_deletion(
+        project=project, typed=project.slug, keep_releases=False, actor="ada", send=False
+    ).job
+    deletion.delete_project(job_id=job.pk)
+    assert (PoolSource.objects.count(), SourceFile.objects.count()) == (0, 0)
+    assert {path.name: path.read_bytes() for path in table.iterdir()} == before
+
+
+@pytest.fixture
+def bucket(settings, monkeypatch):
+    """Have the site's files, and a table, in an S3 store in memory."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a key")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "its secret")
+    before = settings.STORAGES
+    with memory_store.running() as started:
+        address = storage_settings(f"s3://site/files?endpoint_url={started.endpoint}&region=eu-central-1")
+        settings.STORAGES = before | {"default": address}
+        storages._storages.clear()
+        default_storage._wrapped = empty
+        yield started
+    settings.STORAGES = before
+    storages._storages.clear()
+    default_storage._wrapped = empty
+
+
+def test_a_table_in_a_bucket_is_registered_by_its_ends_and_passes_the_gate(bucket, table, settings):
+    settings.POOL_SOURCES = ["s3://lake/{project}"]
+    project = crowd()
+    for path in table.iterdir():
+        bucket.objects[f"/lake/{project.slug}/log/{path.name}"] = path.read_bytes()
+    bucket.objects[f"/lake/{project.slug}/log/_temporary/x.parquet"] = b""
+    dataset = register(project, f"s3://lake/{project.slug}/log")
+    assert (dataset.state, dataset.row_count) == ("ready", len(TEXTS))
+    for key, start, _end in bucket.ranges:
+        content = bucket.objects[key]
+        assert start >= len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    gate.run_gate(job_id=dataset.gate_job_id)
+    assert GateRun.objects.get().passed_count > 1
+    again = register(project, f"s3://lake/{project.slug}/log")
+    bucket.objects[f"/lake/{project.slug}/log/part-1.parquet"] += b"x"
+    gate.run_gate(job_id=again.gate_job_id)
+    again.gate_job.refresh_from_db()
+    assert again.gate_job.error.startswith("The table is not the one that was registered.")
+    assert GateRun.objects.count() == 1

@@ -1,0 +1,42 @@
+"""Tables of somebody else's, as Parquet files in a folder that the operator allows."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from annotation.data.services import datasets, tables
+from annotation.models import Dataset
+from tests.factories import make_user
+
+TEXTS = [f"text {number % (7 + number // 40)}" for number in range(600)] + ["Stop!", "stop"] * 60 + ["only once"]
+PEOPLE = [f"person {number * 7 % 90}" for number in range(len(TEXTS))]
+
+
+def write_table(folder: Path, *, files: int = 3, texts: Any = TEXTS, people: Any = PEOPLE, **options: Any) -> Path:
+    """Write rows into so many files of a folder, in the order of their names."""
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = pa.table({"said": texts, "who": people, "note": ["not read"] * len(texts)})
+    size = -(-rows.num_rows // files)
+    for number in range(files):
+        pq.write_table(rows.slice(number * size, size), folder / f"part-{number}.parquet", **options)
+    return folder
+
+
+def spoil_pages(folder: Path) -> None:
+    """Write zeros over every byte of a table's files but their magic and their footers."""
+    for path in folder.glob("*.parquet"):
+        content = path.read_bytes()
+        footer = int.from_bytes(content[-8:-4], "little") + 8
+        path.write_bytes(content[:4] + bytes(len(content) - 4 - footer) + content[-footer:])
+
+
+def register(project: Any, place: Path | str, **options: Any) -> Any:
+    """Register a table in a project, and read the ends of its files."""
+    address = place if isinstance(place, str) else place.as_uri()
+    named = {"contributor": "who"} if project.privacy_unit == "contributor" else {}
+    given = {"project": project, "address": address, "text": "said", "registered_by": make_user(), "send": False}
+    dataset = tables.register_table(**given | named | options)
+    datasets.import_dataset(job_id=dataset.job_id)
+    return Dataset.objects.select_related("job", "gate_job", "project").get(pk=dataset.pk)
