@@ -14,10 +14,10 @@ from annotation.people.services.tokens import Scope
 from annotation.populations.forms import MembershipForm
 from annotation.populations.selectors import membership_like
 from annotation.projects.beside import can_stand_beside_random, draft_of_random
-from annotation.projects.configuration_file import refuse_wrong
 from annotation.projects.forms.wizard import draft_form, sharing_terms
 from annotation.projects.services import projects
 from annotation.rest.base import ProjectOut, project_for, require_scope
+from annotation.rest.checking import checked
 from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import write_responses
 
@@ -49,12 +49,9 @@ def open_beside(request: HttpRequest, slug: str, body: BesideIn) -> Any:
     if body.name is not None:
         draft["name"] = body.name
     form = draft_form(PRESETS[project.preset], draft)
-    refuse_wrong(form)
-    membership = MembershipForm(draft, person=person, terms=sharing_terms(form))
-    refuse_wrong(membership)
-    opened = projects.create_project(
-        preset=project.preset, owner=person, **form.project_values(), **membership.cleaned_data
-    )
+    checked(form)
+    membership = checked(MembershipForm(draft, person=person, terms=sharing_terms(form)))
+    opened = projects.create_project(preset=project.preset, owner=person, **form.project_values(), **membership)
     projects.compare_with(project=project, other=opened)
     note_about(request, opened.pk)
     return Status(201, opened)

@@ -5,8 +5,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django import forms
-
 from annotation.choices.catalogue import CATALOGUE
 from annotation.choices.preset import Preset
 from annotation.choices.presets import PRESETS
@@ -17,6 +15,7 @@ from annotation.projects.forms.configuration import column_line, form_class_of, 
 from annotation.projects.forms.pool import PoolProjectForm
 from annotation.projects.forms.streams import StreamProjectForm
 from annotation.projects.forms.wizard import OWN_LIMIT, WizardStep, arrival_of, draft_form, step_of
+from annotation.rest.checking import checked
 from privacy.wording import said_together, say
 
 FORMAT = "dpal-configuration"
@@ -110,19 +109,8 @@ def checked_form(file: ConfigurationFile) -> ChoosingForm:
         Naming each setting and the rule it breaks.
     """
     form = draft_form(file.preset, file.draft)
-    refuse_wrong(form)
+    checked(form)
     return form
-
-
-def refuse_wrong(form: forms.BaseForm) -> None:
-    """Raise `InvalidConfiguration` with each field of a form and the rule it breaks; nothing where it is right."""
-    wrong = [
-        say("{field}: {reason}", field=name, reason=str(error))
-        for name, errors in form.errors.items()
-        for error in errors
-    ]
-    if wrong:
-        raise InvalidConfiguration(said_together("; ", wrong))
 
 
 def _unknown_parts(content: Mapping[str, Any]) -> Iterator[str]:

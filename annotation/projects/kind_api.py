@@ -10,11 +10,11 @@ from annotation.models import Arrival, Oracle, PrivacyUnit, Project, Role
 from annotation.people.identity import person_of
 from annotation.people.services.tokens import Scope
 from annotation.projects.api import ConfigurationOut, configuration_out
-from annotation.projects.configuration_file import refuse_wrong
 from annotation.projects.forms.kinds import KindForm
 from annotation.projects.forms.wizard import arrival_of
 from annotation.projects.services import kinds
 from annotation.rest.base import project_for, require_scope
+from annotation.rest.checking import checked
 from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import SaidOut, as_code, responses, write_responses
 
@@ -100,6 +100,4 @@ def change_kind(request: HttpRequest, slug: str, body: KindIn) -> Any:
 
 def _chosen(project: Project, body: KindIn) -> dict[str, Any]:
     """Return what was chosen as the page's form understands it, or refuse with its rules."""
-    form = KindForm(body.dict(), project=project)
-    refuse_wrong(form)
-    return form.cleaned_data
+    return checked(KindForm(body.dict(), project=project))

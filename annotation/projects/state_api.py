@@ -12,10 +12,10 @@ from annotation.models import Project, Role
 from annotation.models.retention import FEWEST_ACTION_DAYS, FEWEST_DAYS
 from annotation.people.identity import person_of
 from annotation.people.services.tokens import Scope
-from annotation.projects.configuration_file import refuse_wrong
 from annotation.projects.forms.settings import SettingsForm
 from annotation.projects.services import projects
 from annotation.rest.base import ProjectOut, project_for, require_scope
+from annotation.rest.checking import checked
 from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import write_responses
 
@@ -81,8 +81,7 @@ def change_description(request: HttpRequest, slug: str, body: DescriptionIn) -> 
     project = project_for(request, slug, Role.MANAGER)
     standing = {name: getattr(project, name) for name in SettingsForm.base_fields}
     form = SettingsForm(standing | body.dict(exclude_none=True), project=project)
-    refuse_wrong(form)
-    return projects.set_description(project=project, actor=person_of(request), **form.cleaned_data)
+    return projects.set_description(project=project, actor=person_of(request), **checked(form))
 
 
 @router.post(
