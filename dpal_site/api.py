@@ -19,14 +19,19 @@ from annotation.populations.api import router as populations_router
 from annotation.populations.managers_api import router as managers_router
 from annotation.projects.api import router as configuration_router
 from annotation.projects.beside_api import router as beside_router
+from annotation.projects.gate_plan_api import router as gate_plan_router
 from annotation.projects.joining_api import router as joining_router
 from annotation.projects.kind_api import router as kind_router
 from annotation.projects.members_api import router as members_router
 from annotation.projects.state_api import router as state_router
+from annotation.questions.answering_api import router as answering_router
 from annotation.questions.api import router as questions_router
 from annotation.questions.browsing_api import router as browsing_router
 from annotation.questions.conversations_api import router as conversations_router
 from annotation.questions.guideline_pictures_api import router as guideline_pictures_router
+from annotation.questions.guidelines_api import router as guidelines_router
+from annotation.questions.quality_api import router as quality_router
+from annotation.questions.reports_api import router as reports_router
 from annotation.questions.review_api import router as review_router
 from annotation.rest.base import BearerToken
 from annotation.rest.responses import as_code, problem_reference
@@ -108,6 +113,11 @@ api.add_router("", populations_router)
 api.add_router("", managers_router)
 api.add_router("", members_router)
 api.add_router("", joining_router)
+api.add_router("", gate_plan_router)
+api.add_router("", quality_router)
+api.add_router("", guidelines_router)
+api.add_router("", answering_router)
+api.add_router("", reports_router)
 api.add_router("", crowds_router)
 api.add_router("", learner_router)
 api.add_router("", versions_router)

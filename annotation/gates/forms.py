@@ -7,11 +7,14 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from annotation.choices.gates import GATE_FIELDS, GATES
+from annotation.gates import gate_plan
 from annotation.gates.gate_plan import SMALLEST_DELTA, Offer, offers
+from annotation.gates.services import gate_planning
 from annotation.models import Dataset, PrivacyUnit, Project
 from annotation.wording import told
 from privacy.normalizers import Normalizer
 from privacy.source_planning import PublicSource
+from privacy.survey import Frequencies
 
 
 class GatePlanForm(forms.Form):
@@ -40,6 +43,7 @@ class GatePlanForm(forms.Form):
     def __init__(self, *args: Any, project: Project, uploads: Sequence[Dataset], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.project = project
+        self.uploads = uploads
         self.offers: list[Offer] = []
         self.numbers: PublicSource | None = None
         source = self.fields["source"]
@@ -68,6 +72,18 @@ class GatePlanForm(forms.Form):
         if self.cleaned_data["source"] == self.NUMBERS:
             self._take_numbers()
         return self.cleaned_data
+
+    def upload(self) -> Dataset | None:
+        """Return the upload that is chosen to compare on, once the form is sound."""
+        return next((row for row in self.uploads if str(row.pk) == self.cleaned_data["source"]), None)
+
+    def frequencies(self) -> Frequencies | None:
+        """Return how often texts are said in what is chosen to compare on; None where nothing is, or is counted yet."""
+        if (upload := self.upload()) is not None:
+            return gate_planning.frequencies_of(upload)
+        if self.numbers is not None:
+            return self.numbers.frequencies()
+        return gate_plan.synthetic_log() if self.cleaned_data["source"] == self.SYNTHETIC else None
 
     def _take_numbers(self) -> None:
         numbers = {name: self.cleaned_data.get(name) for name in ("records", "different_texts", "most_frequent")}

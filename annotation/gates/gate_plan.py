@@ -151,10 +151,14 @@ class LikenessLevel:
     settings: Mapping[str, Any]
 
 
+def own_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a project's gate by its kind."""
+    return {field: settings[field] for field in ("gate_kind", "gate_epsilon", *GATE_FIELDS[settings["gate_kind"]])}
+
+
 def levels(settings: Mapping[str, Any]) -> list[LikenessLevel]:
     """Return every rule, from the text as typed to its content words, for the gate that `settings` describe."""
-    kind = settings["gate_kind"]
-    own = {field: settings[field] for field in ("gate_kind", "gate_epsilon", *GATE_FIELDS[kind])}
+    own = own_settings(settings)
     return [
         LikenessLevel(rule, normalize_text(EXAMPLE_TEXT, rule), own | {"normalizer": rule.value}) for rule in Normalizer
     ]

@@ -12,7 +12,7 @@ from annotation import selectors
 from annotation.choices.class_looks import grouped, looks_of
 from annotation.choices.label_types.class_sets import MOST_CLASSES
 from annotation.choices.merged_classes import merged_names
-from annotation.models import Role
+from annotation.models import Assignment, Label, Project, Role
 from annotation.people.identity import person_of
 from annotation.people.services.tokens import Scope
 from annotation.questions import answers
@@ -112,6 +112,12 @@ def claim_assignment(request: HttpRequest, slug: str) -> Any:
     assignment = queue.claim_next(project=project, user=person_of(request))
     if assignment is None:
         return Status(204, None)
+    return assignment_out(assignment)
+
+
+def assignment_out(assignment: Assignment) -> AssignmentOut:
+    """Return a question as the interface hands it to whoever holds it."""
+    project = assignment.project
     shown = selectors.question_of(assignment)
     suggestion = selectors.suggestion_of(assignment)
     # A yes or no, and a step of a scale, have neither.
@@ -151,11 +157,16 @@ def label_assignment(request: HttpRequest, assignment_id: UUID, body: LabelIn) -
     stored = labels.submit_label(
         assignment=assignment, choice=answers.stored_choice(assignment.project, body.choice, body.choices)
     )
-    takes_several = answers.label_type(assignment.project).takes_several
+    return label_out(assignment.project, stored)
+
+
+def label_out(project: Project, stored: Label) -> dict[str, Any]:
+    """Return a stored answer as `LabelOut` says it."""
+    takes_several = answers.label_type(project).takes_several
     return {
         "assignment_id": stored.assignment_id,
         "choice": None if takes_several else stored.choice,
-        "choices": list(answers.places_in(assignment.project, stored.choice or 0)) if takes_several else None,
+        "choices": list(answers.places_in(project, stored.choice or 0)) if takes_several else None,
         "created_at": stored.created_at,
     }
 

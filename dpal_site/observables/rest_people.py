@@ -1,6 +1,6 @@
 """Fields of those routes by which people come, are looked after, and answer, by the schemas of their description."""
 
-from dpal_site.observables.kinds import MANAGERS, Basis, Shown
+from dpal_site.observables.kinds import LABELLERS, MANAGERS, TRUSTED, Basis, Shown
 
 REST_PEOPLE = (
     Shown(
@@ -24,4 +24,49 @@ REST_PEOPLE = (
         Basis.MANAGERS,
         "how people come to a project; the link itself in the answer to who made it, once",
     ),
+    Shown(
+        "CheckOut CheckOut.fields CheckOut.metadata ChecksAddedOut AnnotatorOut AgreementOut",
+        "*",
+        MANAGERS,
+        Basis.MANAGERS,
+        "hidden checks and everybody's answers, as on the page of quality: managers are inside",
+    ),
+    Shown(
+        "ReportOut SkippedOut SetAsideOut",
+        "*",
+        MANAGERS,
+        Basis.MANAGERS,
+        "what annotators report, as on its page; `text` for those alone who may read what questions show",
+    ),
+    Shown(
+        "GuidelinesOut GuidelineExampleOut",
+        "*",
+        LABELLERS | MANAGERS,
+        Basis.PUBLIC,
+        "what managers wrote for whoever is asked; examples are made up",
+    ),
+    Shown("GuidelinesSavedOut", "version", MANAGERS, Basis.PUBLIC, "how many versions of the guidelines there are"),
+    Shown(
+        "GatePlanOut GatePlanOut.settings GateOfferOut GateOfferOut.settings PassingOut",
+        "*",
+        MANAGERS,
+        Basis.MANAGERS,
+        "gates by declared prices; what would pass is as private as the upload it is counted on",
+    ),
+    Shown(
+        "OwnAnswerOut OwnAnswersOut",
+        "assignment text fields image_url guess answer choice choices created_at may_change answers before",
+        LABELLERS,
+        Basis.OWN,
+        "the caller's own answers, with what they were shown; whether one may be changed follows from trainings alone",
+    ),
+    Shown("OwnAnswerOut.fields", "*", LABELLERS, Basis.INSIDE, "a record's columns, in trusted projects alone"),
+    Shown(
+        "OwnAnswerOut",
+        "owner_id metadata",
+        TRUSTED,
+        Basis.INSIDE,
+        "columns the owner declared to be shown beside a record, in trusted projects alone",
+    ),
+    Shown("OwnAnswerOut.metadata", "*", TRUSTED, Basis.INSIDE, "the same columns, by their names"),
 )

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
+from django.db.models import QuerySet
 
 from annotation.choices.gates import ALL_GATE_FIELDS
 from annotation.choices.presets import broken_rules
@@ -61,6 +62,15 @@ def choose_gate(*, project: Project, settings: Mapping[str, Any]) -> Project:
             raise InvalidConfiguration(rules_together(broken))
         locked.save(update_fields=configurations.set_settings(project=locked, changes=chosen, actor=None))
     return locked
+
+
+def countable_uploads(project: Project) -> QuerySet[Dataset]:
+    """Return the uploads that may be counted whole.
+
+    Private examples are for the training that was paid for alone, and registered tables for their gate.
+    """
+    ready = Dataset.objects.filter(project=project, state=DatasetState.READY, source__isnull=True)
+    return ready.exclude(role=DatasetRole.CHARGED_START)
 
 
 def frequencies_of(dataset: Dataset) -> Frequencies | None:

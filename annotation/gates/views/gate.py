@@ -5,7 +5,6 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -17,13 +16,12 @@ from annotation.errors import ConfigurationFrozen, InvalidConfiguration
 from annotation.gates import gate_plan
 from annotation.gates.forms import GateChoiceForm, GatePlanForm
 from annotation.gates.services import gate, gate_planning
-from annotation.models import Dataset, DatasetRole, DatasetState, Oracle, PrivacyUnit, Project
+from annotation.models import DatasetRole, Oracle, PrivacyUnit, Project
 from annotation.people.identity import note_nothing, person_of
 from annotation.statement import charges
 from annotation.wording import told
 from privacy.planning import PAPER_KS, said_at_least
 from privacy.source_planning import plan_source
-from privacy.survey import Frequencies
 
 # So many answers taught a first model in the trials.
 WANTED = 180
@@ -38,7 +36,7 @@ def plan(request: HttpRequest, slug: str) -> HttpResponse:
     if request.method == "POST":
         return _take_over(request, project)
     price = charges.run_charge(project)
-    surveyed = list(_countable(project).order_by("pk"))
+    surveyed = list(gate_planning.countable_uploads(project).order_by("pk"))
     delta = max(price.delta, gate_plan.SMALLEST_DELTA)
     start = {"epsilon": f"{price.epsilon:.6g}", "delta": f"{delta:.2g}", "source": ""}
     form = GatePlanForm(start | request.GET.dict(), project=project, uploads=surveyed)
@@ -56,8 +54,7 @@ def plan(request: HttpRequest, slug: str) -> HttpResponse:
         return render(request, "annotation/gate.html", context, status=422)
     source = form.cleaned_data["source"]
     offers = form.offers
-    upload = next((row for row in surveyed if str(row.pk) == source), None)
-    frequencies = _frequencies(form, upload)
+    upload, frequencies = form.upload(), form.frequencies()
     shares = gate_plan.passing_shares(offers, frequencies) if frequencies else [None] * len(offers)
     rows = [{"offer": offer, "passing": passing} for offer, passing in zip(offers, shares, strict=True)]
     sampled, noisy = gate_plan.recommended([offer for offer in offers if not offer.is_threshold]), offers[-1]
@@ -82,21 +79,12 @@ def plan(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "annotation/gate.html", context)
 
 
-def _countable(project: Project) -> QuerySet[Dataset]:
-    """Return the uploads that may be counted whole.
-
-    Private examples are for the training that was paid for alone, and registered tables for their gate.
-    """
-    ready = Dataset.objects.filter(project=project, state=DatasetState.READY, source__isnull=True)
-    return ready.exclude(role=DatasetRole.CHARGED_START)
-
-
 @login_required
 @require_POST
 def survey(request: HttpRequest, slug: str, dataset_id: int) -> HttpResponse:
     """Have a worker count a whole upload, and come back to its page."""
     project = managed_project(request, slug)
-    found = get_object_or_404(_countable(project), pk=dataset_id)
+    found = get_object_or_404(gate_planning.countable_uploads(project), pk=dataset_id)
     if project.oracle != Oracle.CROWD:
         raise Http404
     gate_planning.start_survey(dataset=found, owner=person_of(request))
@@ -133,11 +121,3 @@ def _window(form: GatePlanForm) -> float | None:
         wanted=WANTED,
     )
     return None if math.isinf(planned.window) else planned.window
-
-
-def _frequencies(form: GatePlanForm, upload: Dataset | None) -> Frequencies | None:
-    if upload is not None:
-        return gate_planning.frequencies_of(upload)
-    if form.numbers is not None:
-        return form.numbers.frequencies()
-    return gate_plan.synthetic_log() if form.cleaned_data["source"] == GatePlanForm.SYNTHETIC else None

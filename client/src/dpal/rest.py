@@ -8,6 +8,8 @@ from typing import Any, Literal, cast
 
 from dpal.rest_documents import (
     AccountOut,
+    AgreementOut,
+    AnnotatorOut,
     AppointmentIn,
     ArchivedIn,
     AssignmentOut,
@@ -18,7 +20,10 @@ from dpal.rest_documents import (
     ChangeIn,
     ChannelOut,
     CheckedOut,
+    CheckOut,
     CheckpointOut,
+    ChecksAddedOut,
+    ChecksIn,
     ChoiceOut,
     ClassIn,
     ClosedBlockOut,
@@ -47,11 +52,17 @@ from dpal.rest_documents import (
     EndorsedOut,
     EntryOut,
     EvidenceOut,
+    FlagIn,
     ForgettingOut,
+    GateIn,
+    GatePlanOut,
     GroupRoleIn,
     GroupRoleOut,
     GroupRolesOut,
     GuidelinePictureOut,
+    GuidelinesIn,
+    GuidelinesOut,
+    GuidelinesSavedOut,
     HeardIn,
     InclusionOut,
     InvitationIn,
@@ -78,6 +89,7 @@ from dpal.rest_documents import (
     MostIn,
     MoveIn,
     NextStepOut,
+    OwnAnswersOut,
     OwnCommentOut,
     ParticipationDecisionIn,
     PlanIn,
@@ -95,6 +107,7 @@ from dpal.rest_documents import (
     QuestionsOut,
     ReasonIn,
     RecordsOut,
+    ReportOut,
     RetentionIn,
     RetiredOut,
     ReviewOut,
@@ -102,6 +115,8 @@ from dpal.rest_documents import (
     RoundOut,
     SecondManagerIn,
     SecondManagerOut,
+    SetAsideDecisionIn,
+    SetAsideOut,
     SettingsIn,
     SettledIn,
     SkipIn,
@@ -620,6 +635,139 @@ class Rest:
     def revoke_crowd_link(self, slug: str, link_id: str) -> None:
         """Let nobody new in by a link; who is in finishes."""
         self.site.call("DELETE", f"projects/{quoted(str(slug))}/crowd-links/{quoted(str(link_id))}")
+
+    def get_gate(
+        self,
+        slug: str,
+        *,
+        epsilon: float | None | None = None,
+        delta: float | None | None = None,
+        source: str | None = None,
+        records: int | None | None = None,
+        different_texts: int | None | None = None,
+        most_frequent: int | None | None = None,
+    ) -> GatePlanOut:
+        """The gate, its price, and others at a price."""
+        return cast(
+            "GatePlanOut",
+            self.site.call(
+                "GET",
+                f"projects/{quoted(str(slug))}/gate",
+                query={
+                    "epsilon": epsilon,
+                    "delta": delta,
+                    "source": source,
+                    "records": records,
+                    "different_texts": different_texts,
+                    "most_frequent": most_frequent,
+                },
+            ),
+        )
+
+    def choose_gate(self, slug: str, body: GateIn, *, key: str = "") -> None:
+        """Choose the gate, while nothing is charged for the one that stands."""
+        self.site.call("POST", f"projects/{quoted(str(slug))}/gate", body=body, key=key)
+
+    def survey_dataset(self, slug: str, dataset_id: str, *, key: str = "") -> JobOut:
+        """Have a worker count a whole upload for the plan of the gate; nothing is charged."""
+        return cast(
+            "JobOut",
+            self.site.call("POST", f"projects/{quoted(str(slug))}/datasets/{quoted(str(dataset_id))}/survey", key=key),
+        )
+
+    def list_checks(self, slug: str) -> Iterator[CheckOut]:
+        """Hidden checks in use, those answered wrongly most often first."""
+        return cast("Iterator[CheckOut]", self.site.listed(f"projects/{quoted(str(slug))}/checks"))
+
+    def add_checks(self, slug: str, body: ChecksIn, *, key: str = "") -> ChecksAddedOut:
+        """Make hidden checks from labelled public examples."""
+        return cast(
+            "ChecksAddedOut", self.site.call("POST", f"projects/{quoted(str(slug))}/checks", body=body, key=key)
+        )
+
+    def retire_check(self, slug: str, check_id: str) -> None:
+        """Show a check to nobody any more; answers to it count against nobody."""
+        self.site.call("DELETE", f"projects/{quoted(str(slug))}/checks/{quoted(str(check_id))}")
+
+    def get_check_image(self, slug: str, check_id: str) -> Iterator[bytes]:
+        """The picture that a hidden check is about."""
+        return self.site.streamed(f"projects/{quoted(str(slug))}/checks/{quoted(str(check_id))}/image")
+
+    def list_annotators(self, slug: str) -> list[AnnotatorOut]:
+        """Everybody's answers and their checks."""
+        return cast("list[AnnotatorOut]", self.site.call("GET", f"projects/{quoted(str(slug))}/annotators"))
+
+    def pause_member(self, slug: str, membership_id: str, *, key: str = "") -> None:
+        """Ask an annotator nothing further; what they hold they may still answer."""
+        self.site.call("POST", f"projects/{quoted(str(slug))}/members/{quoted(str(membership_id))}/pause", key=key)
+
+    def resume_member(self, slug: str, membership_id: str) -> None:
+        """Let an annotator go on; checks from before no longer count against them."""
+        self.site.call("DELETE", f"projects/{quoted(str(slug))}/members/{quoted(str(membership_id))}/pause")
+
+    def get_agreement(self, slug: str) -> AgreementOut:
+        """The last comparison of all answers."""
+        return cast("AgreementOut", self.site.call("GET", f"projects/{quoted(str(slug))}/agreement"))
+
+    def compare_answers(self, slug: str, *, key: str = "") -> AgreementOut:
+        """Have a worker compare all answers as they stand."""
+        return cast("AgreementOut", self.site.call("POST", f"projects/{quoted(str(slug))}/agreement", key=key))
+
+    def get_guidelines(self, slug: str) -> GuidelinesOut:
+        """What annotators are told, as they read it."""
+        return cast("GuidelinesOut", self.site.call("GET", f"projects/{quoted(str(slug))}/guidelines"))
+
+    def write_guidelines(self, slug: str, body: GuidelinesIn, *, key: str = "") -> GuidelinesSavedOut:
+        """Write a version of the guidelines; annotators are told of it once."""
+        return cast(
+            "GuidelinesSavedOut", self.site.call("POST", f"projects/{quoted(str(slug))}/guidelines", body=body, key=key)
+        )
+
+    def read_guidelines(self, slug: str, *, key: str = "") -> None:
+        """Note that the caller knows the version that stands."""
+        self.site.call("POST", f"projects/{quoted(str(slug))}/guidelines/read", key=key)
+
+    def undo_last(self, slug: str, *, key: str = "") -> AssignmentOut | None:
+        """Take back one's last answer, skip or flag, and hold its question again; 204 where it waits."""
+        return cast(
+            "AssignmentOut | None", self.site.call("POST", f"projects/{quoted(str(slug))}/assignments/undo", key=key)
+        )
+
+    def flag_assignment(self, assignment_id: str, body: FlagIn, *, key: str = "") -> None:
+        """Report a question as broken or sensitive instead of answering it."""
+        self.site.call("POST", f"assignments/{quoted(str(assignment_id))}/flag", body=body, key=key)
+
+    def list_own_answers(
+        self, slug: str, *, before: int | None | None = None, unread: bool | None = None
+    ) -> OwnAnswersOut:
+        """The caller's own answers, and which may be changed."""
+        return cast(
+            "OwnAnswersOut",
+            self.site.call("GET", f"projects/{quoted(str(slug))}/answers", query={"before": before, "unread": unread}),
+        )
+
+    def correct_answer(self, assignment_id: str, body: LabelIn, *, key: str = "") -> LabelOut:
+        """Put another answer in the place of one's own, or confirm it."""
+        return cast(
+            "LabelOut",
+            self.site.call("POST", f"assignments/{quoted(str(assignment_id))}/correction", body=body, key=key),
+        )
+
+    def list_set_aside(self, slug: str) -> list[SetAsideOut]:
+        """Questions nobody gets further with, the oldest 200."""
+        return cast("list[SetAsideOut]", self.site.call("GET", f"projects/{quoted(str(slug))}/set-aside"))
+
+    def decide_set_aside(self, slug: str, query_id: str, body: SetAsideDecisionIn, *, key: str = "") -> None:
+        """Have a question asked again, or leave it out for good."""
+        self.site.call("POST", f"projects/{quoted(str(slug))}/set-aside/{quoted(str(query_id))}", body=body, key=key)
+
+    def list_reports(self, slug: str) -> list[ReportOut]:
+        """What annotators say about other questions, the oldest 200."""
+        return cast("list[ReportOut]", self.site.call("GET", f"projects/{quoted(str(slug))}/reports"))
+
+    def resolve_report(self, slug: str, report_id: str) -> None:
+        """Take a report off the list; it stays stored."""
+        self.site.call("DELETE", f"projects/{quoted(str(slug))}/reports/{quoted(str(report_id))}")
 
     def list_studies(self, slug: str) -> list[StudyOut]:
         """The project's studies on Prolific."""

@@ -37,6 +37,31 @@ class ActOut(TypedDict):
     delta: float | None
 
 
+class AgreementOut(TypedDict):
+    method: str
+    answers: int
+    questions: int
+    alpha: float | None
+    made_at: str | None
+    job: JobOut
+
+
+class AnnotatorOut(TypedDict):
+    membership: int | None
+    username: str
+    answers: int
+    accepted: int
+    refused: int
+    checks: int
+    checks_right: int
+    low: float
+    high: float
+    agreement: float | None
+    is_warned: bool
+    paused_at: str | None
+    pause_reason: str
+
+
 class AppointmentIn(TypedDict):
     manager: str
     reason: str
@@ -174,6 +199,20 @@ class ChargeOut(TypedDict):
     delta: float
 
 
+class CheckOut(TypedDict):
+    check: int
+    question: int
+    source: GoldSource
+    answer: str
+    right: int
+    wrong: int
+    text: str | None
+    fields: dict[str, Any] | None
+    has_image: bool
+    owner_id: str | None
+    metadata: dict[str, str | None] | None
+
+
 class CheckedOut(TypedDict):
     version: int
     state: str
@@ -183,6 +222,15 @@ class CheckedOut(TypedDict):
 class CheckpointOut(TypedDict):
     account: str
     checkpoint: str
+
+
+class ChecksAddedOut(TypedDict):
+    added: int
+
+
+class ChecksIn(TypedDict):
+    dataset: int
+    most: NotRequired[int]
 
 
 class ChoiceOut(TypedDict):
@@ -467,6 +515,11 @@ class FileOut(TypedDict):
     url: str
 
 
+class FlagIn(TypedDict):
+    kind: Literal["broken", "sensitive"]
+    comment: NotRequired[str]
+
+
 class ForgettingOut(TypedDict):
     id: int
     reference: str
@@ -475,6 +528,45 @@ class ForgettingOut(TypedDict):
     state: str
     created_at: str
     finished_at: str | None
+
+
+class GateIn(TypedDict):
+    gate_kind: str
+    gate_epsilon: float
+    gate_k: NotRequired[int | None]
+    gate_sampling_rate: NotRequired[float | None]
+    gate_delta: NotRequired[float | None]
+    gate_floor: NotRequired[int | None]
+    normalizer: NotRequired[str]
+
+
+class GateOfferOut(TypedDict):
+    settings: dict[str, Any]
+    needed: int
+    is_recommended: bool
+    passing: PassingOut | None
+
+
+class GatePlanIn(TypedDict):
+    epsilon: NotRequired[float | None]
+    delta: NotRequired[float | None]
+    source: NotRequired[str]
+    records: NotRequired[int | None]
+    different_texts: NotRequired[int | None]
+    most_frequent: NotRequired[int | None]
+
+
+class GatePlanOut(TypedDict):
+    settings: dict[str, Any]
+    epsilon: float
+    delta: float
+    is_frozen: bool
+    offers: list[GateOfferOut]
+    is_private: bool
+    job: JobOut | None
+
+
+GoldSource = Literal["public", "asked"]
 
 
 class GroupRoleIn(TypedDict):
@@ -494,6 +586,18 @@ class GroupRolesOut(TypedDict):
     groups: list[str]
 
 
+class GuidelineExampleIn(TypedDict):
+    text: str
+    choice: int
+    reason: NotRequired[str]
+
+
+class GuidelineExampleOut(TypedDict):
+    text: str
+    choice: int
+    reason: str
+
+
 class GuidelinePictureIn(TypedDict):
     description: str
 
@@ -505,6 +609,21 @@ class GuidelinePictureOut(TypedDict):
     height: int
     markdown: str
     added_at: str
+
+
+class GuidelinesIn(TypedDict):
+    text: str
+    examples: NotRequired[list[GuidelineExampleIn]]
+
+
+class GuidelinesOut(TypedDict):
+    version: int
+    text: str
+    examples: list[GuidelineExampleOut]
+
+
+class GuidelinesSavedOut(TypedDict):
+    version: int
 
 
 class HeardIn(TypedDict):
@@ -774,6 +893,31 @@ class NextStepOut(TypedDict):
 Oracle = Literal["trusted", "crowd"]
 
 
+class OwnAnswerOut(TypedDict):
+    assignment: str
+    text: str | None
+    fields: dict[str, Any] | None
+    image_url: str | None
+    owner_id: str | None
+    metadata: dict[str, str | None] | None
+    guess: str | None
+    answer: str
+    choice: int | None
+    choices: list[int] | None
+    created_at: str
+    may_change: bool
+
+
+class OwnAnswersIn(TypedDict):
+    before: NotRequired[int | None]
+    unread: NotRequired[bool]
+
+
+class OwnAnswersOut(TypedDict):
+    answers: list[OwnAnswerOut]
+    before: int | None
+
+
 class OwnCommentOut(TypedDict):
     assignment: str
     kind: ReportKind
@@ -801,6 +945,12 @@ class ParticipationOut(TypedDict):
     is_paused: bool
     waits_for_decision: bool
     bonus: str
+
+
+class PassingOut(TypedDict):
+    texts: float
+    text_share: float
+    contribution_share: float
 
 
 class PlanIn(TypedDict):
@@ -980,6 +1130,15 @@ class RecordsOut(TypedDict):
 ReportKind = Literal["broken", "sensitive", "comment", "returned", "reply"]
 
 
+class ReportOut(TypedDict):
+    report: int
+    question: int
+    annotator: str
+    kind: ReportKind
+    comment: str
+    created_at: str
+
+
 class RetentionIn(TypedDict):
     records_days: NotRequired[int | None]
     answers_days: NotRequired[int | None]
@@ -1053,6 +1212,18 @@ class SecondManagerOut(TypedDict):
     request: NotRequired[int | None]
 
 
+class SetAsideDecisionIn(TypedDict):
+    decision: Literal["ask", "leave_out"]
+
+
+class SetAsideOut(TypedDict):
+    question: int
+    round: int
+    text: str | None
+    skipped: list[SkippedOut]
+    reports: list[ReportOut]
+
+
 class SettingsIn(TypedDict):
     settings: dict[str, Any]
 
@@ -1074,6 +1245,11 @@ class ShareOut(TypedDict):
 
 class SkipIn(TypedDict):
     reason: NotRequired[str]
+
+
+class SkippedOut(TypedDict):
+    reason: str
+    people: int
 
 
 class SourceOut(TypedDict):

@@ -60,6 +60,9 @@ FREE = """
     api:decide_participation api:give_bonuses api:settle_bonuses
     api:add_member api:ask_for_population_manager api:decide_wish api:give_group_role api:make_crowd_link
     api:make_invitation api:remove_member api:revoke_crowd_link api:revoke_invitation api:take_group_role
+    api:add_checks api:choose_gate api:compare_answers api:decide_set_aside api:pause_member api:read_guidelines
+    api:resolve_report api:resume_member api:retire_check api:survey_dataset api:write_guidelines
+    api:correct_answer api:flag_assignment api:undo_last
     annotation:wizard api:change_common_limit api:change_configuration api:claim_assignment api:forget_contributor
     api:join_population api:label_assignment api:open_population api:open_project api:openapi-json api:openapi-view
     api:move_channel api:predict api:preview_forgetting_of api:retire_model api:roll_back_channel api:skip_assignment
@@ -78,7 +81,7 @@ FREE = """
 # What each of these charges is set going by.
 RESERVING = {
     "annotation/gates/services/gate.py": (
-        "annotation:preview annotation:start_gate learner:retry_work api:upload_dataset"
+        "annotation:preview annotation:start_gate learner:retry_work api:start_gate api:upload_dataset"
         " annotation:register_table api:register_table"
     ),
     "learner/work/services/attempts.py": "a round or a training, below",

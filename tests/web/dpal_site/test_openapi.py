@@ -22,15 +22,24 @@ from schemathesis.specs.openapi import checks
 
 from annotation.choices.class_changes import FurtherClass
 from annotation.data.services import forgetting
-from annotation.models import Assignment, Job, Picture, Role
+from annotation.gates.gate_plan import own_settings
+from annotation.models import Assignment, Job, Picture, Query, Role
 from annotation.models.groups import PeopleGroup
+from annotation.models.quality import GoldQuery
 from annotation.people.services import crowd_links, groups, invitations, limits, members, tokens
 from annotation.people.services.tokens import Scope
 from annotation.populations import services as populations
 from annotation.projects.configuration_file import file_of
 from annotation.projects.services import classes
 from annotation.questions import reviewing
-from annotation.questions.services import conversing, guideline_pictures, labels, saved_views
+from annotation.questions.services import (
+    comparing,
+    conversing,
+    guideline_pictures,
+    labels,
+    saved_views,
+    setting_aside,
+)
 from annotation.questions.services import reviewing as decisions
 from dpal_site.wsgi import application
 from learner.models import Round, TrainingRun
@@ -41,13 +50,21 @@ from learner.planning.services.planning import fingerprint_of
 from learner.releases.services import channels
 from tests import learning, streaming, studies
 from tests.counting import new_counter
-from tests.factories import a_png, make_project, make_records, make_user, open_preset, write_settings
+from tests.factories import (
+    a_png,
+    make_project,
+    make_records,
+    make_user,
+    open_preset,
+    open_records,
+    write_settings,
+)
 from tests.fuzzing import TIMES, fuzz
 from tests.studies import connect, open_paid_crowd, open_study
 
 pytestmark = pytest.mark.django_db(transaction=True)
 REQUESTS_PER_ROUTE = 4
-ROUTES = 131
+ROUTES = 154
 # Routes that the scope for reading projects opens.
 READ_WITH_PROJECTS = tuple(
     f"/api/v1/{path}"
@@ -56,6 +73,8 @@ READ_WITH_PROJECTS = tuple(
         "projects/{slug}",
         "projects/{slug}/next-step",
         "projects/{slug}/members",
+        "projects/{slug}/guidelines",
+        "projects/{slug}/gate",
         "projects/{slug}/groups",
         "projects/{slug}/invitations",
         "projects/{slug}/crowd-links",
@@ -167,6 +186,7 @@ class Site:
     unpaid: Any
     spare: Any
     waiting: "Waiting"
+    gated: Any
     asked: bool = False
 
     def ask(self, case: Any, *, secret: str | None = None, **changes: dict[str, Any]) -> int:
@@ -186,7 +206,9 @@ class Site:
             "slug": lambda: self.named(operation.path).slug,
             "study_id": lambda: str(self.crowd.crowd_studies.first().pk),
             "job_id": lambda: str(Job.objects.filter(project=self.project).first().pk),
-            "assignment_id": lambda: self.claimed(self.named(operation.path)),
+            "assignment_id": lambda: (
+                self.given() if operation.path.endswith("/correction") else self.claimed(self.named(operation.path))
+            ),
             "digest": self.drawn,
             "other": lambda: self.stream.slug,
             "population": lambda: self.population.slug,
@@ -202,8 +224,14 @@ class Site:
             "work_id": lambda: self.waiting.id_in(operation.path),
             "webhook_id": lambda: str(self.waiting.delivery(self.project).webhook_id),
             "delivery_id": lambda: str(self.waiting.delivery(self.project).pk),
-            "dataset_id": lambda: str(self.waiting.upload().pk),
+            "dataset_id": lambda: str(
+                make_records(self.gated, ["play jazz"])[0].dataset_id
+                if operation.path.endswith("/survey")
+                else self.waiting.upload().pk
+            ),
             **self.real_people(),
+            "check_id": lambda: str(self.check_in(self.named(operation.path)).pk),
+            "report_id": lambda: str(self.project.reports.filter(query=self.commented()).latest("pk").pk),
         }
         return {one.name: known[one.name]() for one in operation.path_parameters}
 
@@ -229,6 +257,30 @@ class Site:
                 ).pk
             ),
         }
+
+    def check_in(self, project: Any) -> GoldQuery:
+        """Return a hidden check of a project."""
+        fields = {"rows": 1, "pixels": "pixels.npy"} if project == self.pictured else {"texts": ["a check"]}
+        (record,) = make_records(project, role="public_test", **fields)
+        if project == self.pictured:
+            Picture.objects.create(record=record, width=3, height=2, content=b"as kept")
+        asked = Query.objects.create(
+            project=project, record=record, state="gold", round_number=0, overlap=9, open_slots=9
+        )
+        return GoldQuery.objects.create(query=asked, choice=0, source="public", added_by=self.person)
+
+    def set_aside(self) -> str:
+        """Return a question that nobody gets further with."""
+        (query,) = open_records(self.project, 1, round_number=99)
+        setting_aside.set_aside(project=self.project, query=query)
+        return str(query.pk)
+
+    def given(self) -> str:
+        """Return a turn of the person's at a question that they answered just now."""
+        open_records(self.project, 1, round_number=98)
+        turn = learning.queue.claim_next(project=self.project, user=self.person)
+        labels.submit_label(assignment=turn, choice=0)
+        return str(turn.pk)
 
     def planned(self) -> dict[str, Any]:
         """Return a row of a plan as if it had been simulated: settings of a project that has paid for nothing."""
@@ -268,6 +320,8 @@ class Site:
 
     def question_in(self, path: str) -> str:
         """Return a question that a route has something to say of."""
+        if "/set-aside/" in path:
+            return self.set_aside()
         if path.endswith("/image"):
             return self.answered(self.pictured) if "/reviews/" in path else str(self.pictured.queries.first().pk)
         return self.answered(self.project) if "/reviews/" in path else self.commented()
@@ -293,7 +347,13 @@ class Site:
         """Return the project that a route is asked about."""
         if "/studies" in path or "/crowd-links" in path or path.endswith("/tables"):
             return self.crowd
-        by_ending = {"/records": self.stream, "/image": self.pictured, "/plan/use": self.unpaid}
+        by_ending = {
+            "/{slug}/gate": self.gated,
+            "/survey": self.gated,
+            "/records": self.stream,
+            "/image": self.pictured,
+            "/plan/use": self.unpaid,
+        }
         by_ending |= dict.fromkeys(("/kind", "/kind/preview", "/ledger/limits", "/second-manager"), self.spare)
         by_ending |= {"/limits/{request_id}": self.spare} | self.waiting.projects(path)
         if path.endswith(("/archive", "/deletion")):
@@ -358,6 +418,17 @@ class Site:
             "/crowd-links": {"platform": "prolific"},
             "/managers": {"manager": make_user().get_username(), "reason": "she joins"},
             "/wishes/{wish_id}": {"decision": "refuse"},
+            "/checks": {
+                "dataset": self.project.datasets.filter(role="public_test").values_list("pk", flat=True).first(),
+                "most": 3,
+            },
+            "/guidelines": {
+                "text": "Say what it is.",
+                "examples": [{"text": "a pear", "choice": 0, "reason": "round"}],
+            },
+            "/set-aside/{query_id}": {"decision": "leave_out"},
+            "/flag": {"kind": "broken"},
+            "/correction": {"choice": 1},
             "/limit": {"epsilon_limit": 900.0, "delta_limit": 1e-3, "reason": "less is enough"},
             "/channels/{channel}": {"version": 2, "reason": "better on all sets"},
             "/rollback": {"reason": "worse for some"},
@@ -377,6 +448,7 @@ class Site:
             "/second-manager": {"needed": True},
             "/retry": {},
             "/gate": {},
+            "/{slug}/gate": own_settings(self.gated.settings),
             "/trainings": {},
             "/block/close": {},
             "/beside": {"name": "Chance"},
@@ -396,6 +468,10 @@ class Site:
             bodies = self.about_studies()
             if operation.path.endswith("/bonuses"):
                 self.crowd.crowd_studies.first().bonus_sheets.all().delete()
+        if operation.path.endswith("/assignments/undo"):
+            self.given()
+        if operation.path.endswith("/agreement"):
+            comparing.start_report(project=self.project, owner=self.person)
         if operation.path.endswith("/reviews/undo"):
             decisions.skip_review(project=self.project, person=self.person, query_id=int(self.answered(self.project)))
         made = {"path_parameters": self.real_path(operation)}
@@ -443,7 +519,9 @@ def site() -> Site:
     learning.queue.open_queries(project=pictured, round_number=1, record_ids=[record.pk for record in records])
     unpaid, spare = (open_preset(person, "pool-experts", text_columns=16) for _each in range(2))
     members.add_member(project=spare, user=make_user(), role=Role.MANAGER)
-    return Site(person, project, stream, secret, common, crowd, pictured, unpaid, spare, Waiting.opened(person))
+    gated = learning.open_crowd(person)
+    waiting = Waiting.opened(person)
+    return Site(person, project, stream, secret, common, crowd, pictured, unpaid, spare, waiting, gated)
 
 
 def operations(app: Any = application) -> list[Any]:

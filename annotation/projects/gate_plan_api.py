@@ -1,0 +1,148 @@
+"""REST routes of the gate of a crowd project: comparing gates by price, choosing one, counting an upload."""
+
+from typing import Any
+
+from django.http import Http404, HttpRequest
+from django.shortcuts import get_object_or_404
+from ninja import Field, Query, Router, Schema, Status
+
+from annotation.data.api import JobOut
+from annotation.gates import gate_plan
+from annotation.gates.forms import GateChoiceForm, GatePlanForm
+from annotation.gates.services import gate_planning
+from annotation.models import DatasetRole, Oracle, Project, Role
+from annotation.people.identity import person_of
+from annotation.people.services.tokens import Scope
+from annotation.questions.browsing import row_id
+from annotation.rest.base import project_for, require_scope
+from annotation.rest.checking import checked
+from annotation.rest.idempotency import idempotent
+from annotation.rest.responses import write_responses
+from annotation.statement import charges
+from privacy.planning import Passing
+
+router = Router()
+
+
+class PassingOut(Schema):
+    """What would pass a gate on average: as private as what it is compared on."""
+
+    texts: float
+    text_share: float
+    contribution_share: float
+
+
+class GateOfferOut(Schema):
+    """A gate at the wanted price that no other beats."""
+
+    settings: dict[str, Any]
+    needed: int = Field(description="About how often a text must be said to pass.")
+    is_recommended: bool
+    passing: PassingOut | None = Field(description="On the source that is asked about, once that is counted.")
+
+
+class GatePlanOut(Schema):
+    """A project's gate, the price of one run through it, and what other gates there are at a price."""
+
+    settings: dict[str, Any]
+    epsilon: float
+    delta: float
+    is_frozen: bool = Field(description="Whether something was charged for this gate, so that it stays.")
+    offers: list[GateOfferOut]
+    is_private: bool = Field(
+        description="Whether what would pass is drawn for the pool itself: for planning, never to choose a gate by."
+    )
+    job: JobOut | None = Field(description="The work that counts the upload that is asked about.")
+
+
+class GatePlanIn(Schema):
+    """The price at which gates are compared, that of one run where none is named, and what they are compared on."""
+
+    epsilon: float | None = Field(None, description="Of one upload.")
+    delta: float | None = None
+    source: str = Field(
+        "", max_length=40, description="`synthetic`, `numbers` for the three below, or the id of an upload."
+    )
+    records: int | None = None
+    different_texts: int | None = None
+    most_frequent: int | None = None
+
+
+class GateIn(Schema):
+    """A gate by its settings, as an offer names them."""
+
+    gate_kind: str = Field(max_length=40)
+    gate_epsilon: float
+    gate_k: int | None = None
+    gate_sampling_rate: float | None = None
+    gate_delta: float | None = None
+    gate_floor: int | None = None
+    normalizer: str = Field("", max_length=10, description="When two texts are the same; as it is where none is named.")
+
+
+@router.get("projects/{slug:slug}/gate", response=GatePlanOut, summary="The gate, its price, and others at a price")
+def get_gate(request: HttpRequest, slug: str, plan: Query[GatePlanIn]) -> Any:
+    require_scope(request, Scope.PROJECTS_READ)
+    project = _crowd(request, slug)
+    price = charges.run_charge(project)
+    asked = {name: value for name, value in plan.dict().items() if value is not None}
+    start = {"epsilon": price.epsilon, "delta": max(price.delta, gate_plan.SMALLEST_DELTA)}
+    form = GatePlanForm(
+        start | asked, project=project, uploads=list(gate_planning.countable_uploads(project).order_by("pk"))
+    )
+    checked(form)
+    upload, frequencies = form.upload(), form.frequencies()
+    passing: list[Passing | None] = [None] * len(form.offers)
+    if frequencies is not None:
+        passing = list(gate_plan.passing_shares(form.offers, frequencies))
+    best = gate_plan.recommended(form.offers)
+    return {
+        "settings": gate_plan.own_settings(project.settings),
+        "epsilon": price.epsilon,
+        "delta": price.delta,
+        "is_frozen": gate_planning.gate_is_frozen(project),
+        "offers": [
+            {"settings": offer.settings, "needed": offer.needed, "is_recommended": offer is best, "passing": share}
+            for offer, share in zip(form.offers, passing, strict=True)
+        ],
+        "is_private": upload is not None and upload.role == DatasetRole.POOL,
+        "job": None if upload is None else gate_planning.survey_job(upload),
+    }
+
+
+@router.post(
+    "projects/{slug:slug}/gate",
+    response={204: None},
+    summary="Choose the gate, while nothing is charged for the one that stands",
+    openapi_extra=write_responses(204, problems=(409,)),
+)
+@idempotent
+def choose_gate(request: HttpRequest, slug: str, body: GateIn) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    project = _crowd(request, slug)
+    form = GateChoiceForm(body.dict())
+    checked(form)
+    gate_planning.choose_gate(project=project, settings=form.settings())
+    return Status(204, None)
+
+
+@router.post(
+    "projects/{slug:slug}/datasets/{dataset_id}/survey",
+    response={202: JobOut},
+    summary="Have a worker count a whole upload for the plan of the gate; nothing is charged",
+    openapi_extra=write_responses(202, problems=(409,)),
+)
+@idempotent
+def survey_dataset(request: HttpRequest, slug: str, dataset_id: str) -> Any:
+    require_scope(request, Scope.DATASETS_WRITE)
+    project = _crowd(request, slug)
+    found = get_object_or_404(gate_planning.countable_uploads(project), pk=row_id(dataset_id))
+    return Status(202, gate_planning.start_survey(dataset=found, owner=person_of(request)))
+
+
+def _crowd(request: HttpRequest, slug: str) -> Project:
+    """Return a project that the token's person manages and that has a gate."""
+    project = project_for(request, slug, Role.MANAGER)
+    if project.oracle != Oracle.CROWD:
+        raise Http404
+    return project

@@ -1,0 +1,100 @@
+"""REST routes of what annotators are told: the version that stands, and a new one."""
+
+from typing import Any
+
+from django.http import HttpRequest
+from ninja import Field, Router, Schema, Status
+
+from annotation.errors import InvalidChoice
+from annotation.models import Role
+from annotation.people.identity import person_of
+from annotation.people.services.tokens import Scope
+from annotation.questions.forms.labelling import MAX_EXAMPLES
+from annotation.questions.services import guidelines
+from annotation.rest.base import project_for, require_scope
+from annotation.rest.idempotency import idempotent
+from annotation.rest.responses import write_responses
+from privacy.wording import say
+
+router = Router()
+LONGEST_EXAMPLE, LONGEST_GUIDELINES = 2000, 200_000
+
+
+class GuidelineExampleIn(Schema):
+    """A made-up text, never one from the pool, with the position of its class and why it belongs there.
+
+    On the page an example is one line, whose parts are set apart by bars.
+    """
+
+    text: str = Field(min_length=1, max_length=LONGEST_EXAMPLE, pattern=r"^[^|\n\r]+$")
+    choice: int = Field(ge=0)
+    reason: str = Field("", max_length=LONGEST_EXAMPLE, pattern=r"^[^\n\r]*$")
+
+
+class GuidelinesIn(Schema):
+    """What annotators are told, as Markdown, with made-up examples."""
+
+    text: str = Field(max_length=LONGEST_GUIDELINES)
+    examples: list[GuidelineExampleIn] = Field([], max_length=MAX_EXAMPLES)
+
+
+class GuidelineExampleOut(Schema):
+    """A made-up text with the position of its class and why it belongs there."""
+
+    text: str
+    choice: int
+    reason: str
+
+
+class GuidelinesOut(Schema):
+    """The version that stands."""
+
+    version: int
+    text: str
+    examples: list[GuidelineExampleOut]
+
+
+class GuidelinesSavedOut(Schema):
+    """The number of the version that stands now; the same words again are the version that stood."""
+
+    version: int
+
+
+@router.get(
+    "projects/{slug:slug}/guidelines", response=GuidelinesOut, summary="What annotators are told, as they read it"
+)
+def get_guidelines(request: HttpRequest, slug: str) -> Any:
+    require_scope(request, Scope.PROJECTS_READ)
+    standing = guidelines.current_guidelines(project_for(request, slug, Role.MANAGER, Role.ANNOTATOR))
+    return {"version": standing.version, "text": standing.text, "examples": standing.examples}
+
+
+@router.post(
+    "projects/{slug:slug}/guidelines",
+    response=GuidelinesSavedOut,
+    summary="Write a version of the guidelines; annotators are told of it once",
+    openapi_extra=write_responses(200, problems=(409,)),
+)
+@idempotent
+def write_guidelines(request: HttpRequest, slug: str, body: GuidelinesIn) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    project = project_for(request, slug, Role.MANAGER)
+    possible = len(project.classes)
+    if any(one.choice >= possible for one in body.examples):
+        raise InvalidChoice(say("There are {possible} answers to choose from.", possible=possible))
+    examples = [one.dict() for one in body.examples]
+    saved = guidelines.save_guidelines(project=project, text=body.text, examples=examples, author=person_of(request))
+    return {"version": saved.version}
+
+
+@router.post(
+    "projects/{slug:slug}/guidelines/read",
+    response={204: None},
+    summary="Note that the caller knows the version that stands",
+    openapi_extra=write_responses(204, problems=(409,)),
+)
+@idempotent
+def read_guidelines(request: HttpRequest, slug: str) -> Any:
+    require_scope(request, Scope.LABELS_WRITE)
+    guidelines.mark_guidelines_seen(project=project_for(request, slug, Role.ANNOTATOR), user=person_of(request))
+    return Status(204, None)

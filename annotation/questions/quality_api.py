@@ -1,0 +1,236 @@
+"""REST routes of how good answers are: hidden checks, people and their pauses, and comparing all answers."""
+
+from datetime import datetime
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from ninja import Field, Query, Router, Schema, Status
+
+from annotation import selectors
+from annotation.data.api import JobOut
+from annotation.errors import InvalidConfiguration
+from annotation.models import Membership, Role
+from annotation.models.quality import GoldQuery, GoldSource, PauseReason, QualityReport
+from annotation.people.identity import person_of
+from annotation.people.services.tokens import Scope
+from annotation.questions import quality
+from annotation.questions.answers import answer_name
+from annotation.questions.browsing import row_id
+from annotation.questions.images import IMAGE_ANSWER, image_response
+from annotation.questions.services import comparing, gold
+from annotation.rest.base import project_for, require_scope
+from annotation.rest.idempotency import idempotent
+from annotation.rest.pagination import Page, page_of
+from annotation.rest.responses import paged, responses, write_responses
+
+router = Router()
+
+
+class CheckOut(Schema):
+    """A question with a known answer that is shown among the others, and how it was answered."""
+
+    check: int
+    question: int
+    source: GoldSource
+    answer: str
+    right: int
+    wrong: int
+    text: str | None
+    fields: dict[str, Any] | None
+    has_image: bool = Field(description="Whether it is a picture, which is at `checks/{check}/image`.")
+    owner_id: str | None
+    metadata: dict[str, str | None] | None
+
+
+class ChecksIn(Schema):
+    """A public upload whose labelled examples become checks."""
+
+    dataset: int = Field(ge=0, le=2**63 - 1)
+    most: int = Field(50, ge=1, le=2000)
+
+
+class ChecksAddedOut(Schema):
+    """How many checks are new."""
+
+    added: int
+
+
+class AnnotatorOut(Schema):
+    """What became of somebody's answers, and how they did at hidden checks."""
+
+    membership: int | None = Field(description="Null where they annotate here no more.")
+    username: str
+    answers: int
+    accepted: int
+    refused: int
+    checks: int
+    checks_right: int
+    low: float = Field(description="Lower end of the 95 % interval of their accuracy at checks.")
+    high: float
+    agreement: float | None = Field(description="With the model of the last comparison.")
+    is_warned: bool
+    paused_at: datetime | None
+    pause_reason: str
+
+
+class AgreementOut(Schema):
+    """The last comparison of all answers, and the work that makes it."""
+
+    method: str
+    answers: int
+    questions: int
+    alpha: float | None = Field(description="How far answers agree, by the coefficient of the quality page.")
+    made_at: datetime | None
+    job: JobOut
+
+
+@router.get(
+    "projects/{slug:slug}/checks",
+    response=list[CheckOut],
+    summary="Hidden checks in use, those answered wrongly most often first",
+    openapi_extra=paged(),
+)
+def list_checks(request: HttpRequest, response: HttpResponse, slug: str, page: Query[Page]) -> Any:
+    require_scope(request, Scope.LABELS_READ)
+    project = project_for(request, slug, Role.MANAGER)
+    return [_check(one) for one in page_of(quality.checks_in_use(project), page, request=request, response=response)]
+
+
+@router.post(
+    "projects/{slug:slug}/checks",
+    response={201: ChecksAddedOut},
+    summary="Make hidden checks from labelled public examples",
+    openapi_extra=write_responses(201, problems=(409,)),
+)
+@idempotent
+def add_checks(request: HttpRequest, slug: str, body: ChecksIn) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    project = project_for(request, slug, Role.MANAGER)
+    dataset = project.datasets.filter(pk=body.dataset).first()
+    if dataset is None:
+        raise InvalidConfiguration("Choose a public upload with labels.")
+    added = gold.add_public_checks(project=project, dataset=dataset, owner=person_of(request), most=body.most)
+    return Status(201, {"added": added})
+
+
+@router.delete(
+    "projects/{slug:slug}/checks/{check_id}",
+    response={204: None},
+    summary="Show a check to nobody any more; answers to it count against nobody",
+    openapi_extra=responses(409),
+)
+def retire_check(request: HttpRequest, slug: str, check_id: str) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    gold.retire_check(check=_found_check(request, slug, check_id))
+    return Status(204, None)
+
+
+@router.get(
+    "projects/{slug:slug}/checks/{check_id}/image",
+    summary="The picture that a hidden check is about",
+    openapi_extra=responses(responses={200: IMAGE_ANSWER}),
+)
+def get_check_image(request: HttpRequest, slug: str, check_id: str) -> HttpResponse:
+    require_scope(request, Scope.LABELS_READ)
+    return image_response(_found_check(request, slug, check_id).query.record)
+
+
+@router.get(
+    "projects/{slug:slug}/annotators", response=list[AnnotatorOut], summary="Everybody's answers and their checks"
+)
+def list_annotators(request: HttpRequest, slug: str) -> Any:
+    require_scope(request, Scope.LABELS_READ)
+    project = project_for(request, slug, Role.MANAGER)
+    return [
+        {
+            "membership": sheet.membership.pk,
+            "username": sheet.membership.user.get_username(),
+            "answers": sheet.answers,
+            "accepted": sheet.accepted,
+            "refused": sheet.refused,
+            "checks": sheet.checks.answered,
+            "checks_right": sheet.checks.right,
+            "low": sheet.checks.low,
+            "high": sheet.checks.high,
+            "agreement": sheet.skill,
+            "is_warned": gold.is_warned(project, sheet.checks),
+            "paused_at": sheet.membership.paused_at,
+            "pause_reason": sheet.membership.pause_reason,
+        }
+        for sheet in quality.annotators_work(project)
+    ]
+
+
+@router.post(
+    "projects/{slug:slug}/members/{membership_id}/pause",
+    response={204: None},
+    summary="Ask an annotator nothing further; what they hold they may still answer",
+    openapi_extra=write_responses(204, problems=(409,)),
+)
+@idempotent
+def pause_member(request: HttpRequest, slug: str, membership_id: str) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    gold.pause_member(membership=_annotator(request, slug, membership_id), reason=PauseReason.MANAGER)
+    return Status(204, None)
+
+
+@router.delete(
+    "projects/{slug:slug}/members/{membership_id}/pause",
+    response={204: None},
+    summary="Let an annotator go on; checks from before no longer count against them",
+    openapi_extra=responses(409),
+)
+def resume_member(request: HttpRequest, slug: str, membership_id: str) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    gold.resume_member(membership=_annotator(request, slug, membership_id))
+    return Status(204, None)
+
+
+@router.get("projects/{slug:slug}/agreement", response=AgreementOut, summary="The last comparison of all answers")
+def get_agreement(request: HttpRequest, slug: str) -> Any:
+    require_scope(request, Scope.LABELS_READ)
+    return get_object_or_404(
+        QualityReport.objects.select_related("job"), project=project_for(request, slug, Role.MANAGER)
+    )
+
+
+@router.post(
+    "projects/{slug:slug}/agreement",
+    response={202: AgreementOut},
+    summary="Have a worker compare all answers as they stand",
+    openapi_extra=write_responses(202, problems=(409,)),
+)
+@idempotent
+def compare_answers(request: HttpRequest, slug: str) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    project = project_for(request, slug, Role.MANAGER)
+    return Status(202, comparing.start_report(project=project, owner=person_of(request)))
+
+
+def _found_check(request: HttpRequest, slug: str, check_id: str) -> GoldQuery:
+    checks = GoldQuery.objects.filter(query__project=project_for(request, slug, Role.MANAGER))
+    return get_object_or_404(checks.select_related("query__record__dataset"), pk=row_id(check_id))
+
+
+def _annotator(request: HttpRequest, slug: str, membership_id: str) -> Membership:
+    annotators = Membership.objects.filter(project=project_for(request, slug, Role.MANAGER), role=Role.ANNOTATOR)
+    return get_object_or_404(annotators, pk=row_id(membership_id))
+
+
+def _check(one: Any) -> dict[str, Any]:
+    project = one.query.project
+    shown = selectors.shown_of(project, one.query, image_url="image")
+    return {
+        "check": one.pk,
+        "question": one.query_id,
+        "source": one.source,
+        "answer": answer_name(project, one.choice),
+        "right": one.answered - one.wrong,
+        "wrong": one.wrong,
+        "text": shown.text,
+        "fields": None if shown.fields is None else dict(shown.fields),
+        "has_image": bool(shown.image_url),
+        "owner_id": shown.owner_id,
+        "metadata": None if shown.metadata is None else dict(shown.metadata),
+    }

@@ -1,0 +1,127 @@
+"""REST routes of what annotators report: questions nobody gets further with, and what is said about others."""
+
+from datetime import datetime
+from typing import Any, Literal
+
+from django.http import Http404, HttpRequest
+from django.shortcuts import get_object_or_404
+from ninja import Field, Router, Schema, Status
+
+from annotation.models import Query, Report, ReportKind, Role
+from annotation.people.identity import person_of
+from annotation.people.services.tokens import Scope
+from annotation.questions import report_selectors
+from annotation.questions.browsing import row_id
+from annotation.questions.services import reports, setting_aside
+from annotation.rest.base import project_for, require_scope
+from annotation.rest.idempotency import idempotent
+from annotation.rest.responses import responses, write_responses
+
+router = Router()
+
+
+class ReportOut(Schema):
+    """What an annotator said about a question, and no manager has settled."""
+
+    report: int
+    question: int
+    annotator: str
+    kind: ReportKind
+    comment: str
+    created_at: datetime
+
+
+class SkippedOut(Schema):
+    """How many people gave a question back for one reason."""
+
+    reason: str
+    people: int
+
+
+class SetAsideOut(Schema):
+    """A question out of the queue, and why; its text for those alone who may read what questions show."""
+
+    question: int
+    round: int
+    text: str | None
+    skipped: list[SkippedOut]
+    reports: list[ReportOut]
+
+
+class SetAsideDecisionIn(Schema):
+    """Whether a question that was set aside is asked again, or left out for good."""
+
+    decision: Literal["ask", "leave_out"] = Field(description="What was reported about it is settled either way.")
+
+
+@router.get(
+    "projects/{slug:slug}/set-aside",
+    response=list[SetAsideOut],
+    summary="Questions nobody gets further with, the oldest 200",
+)
+def list_set_aside(request: HttpRequest, slug: str) -> Any:
+    require_scope(request, Scope.LABELS_READ)
+    project = project_for(request, slug, Role.MANAGER)
+    return [
+        {
+            "question": one.query.pk,
+            "round": one.query.round_number,
+            "text": one.text,
+            "skipped": [{"reason": reason, "people": people} for reason, people in one.reasons],
+            "reports": [_report(report) for report in one.reports],
+        }
+        for one in report_selectors.questions_set_aside(project, person_of(request))
+    ]
+
+
+@router.post(
+    "projects/{slug:slug}/set-aside/{query_id}",
+    response={204: None},
+    summary="Have a question asked again, or leave it out for good",
+    openapi_extra=write_responses(204, problems=(409,)),
+)
+@idempotent
+def decide_set_aside(request: HttpRequest, slug: str, query_id: str, body: SetAsideDecisionIn) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    project = project_for(request, slug, Role.MANAGER)
+    change = setting_aside.ask_set_aside_again if body.decision == "ask" else setting_aside.leave_out_set_aside
+    try:
+        change(project=project, query_id=row_id(query_id) or 0, user=person_of(request))
+    except Query.DoesNotExist as absent:
+        raise Http404 from absent
+    return Status(204, None)
+
+
+@router.get(
+    "projects/{slug:slug}/reports",
+    response=list[ReportOut],
+    summary="What annotators say about other questions, the oldest 200",
+)
+def list_reports(request: HttpRequest, slug: str) -> Any:
+    require_scope(request, Scope.LABELS_READ)
+    return [_report(one) for one in report_selectors.reports_on_others(project_for(request, slug, Role.MANAGER))]
+
+
+@router.delete(
+    "projects/{slug:slug}/reports/{report_id}",
+    response={204: None},
+    summary="Take a report off the list; it stays stored",
+    openapi_extra=responses(409),
+)
+def resolve_report(request: HttpRequest, slug: str, report_id: str) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    project = project_for(request, slug, Role.MANAGER)
+    report = get_object_or_404(project.reports, pk=row_id(report_id))
+    reports.resolve_report(project=project, report_id=report.pk, user=person_of(request))
+    return Status(204, None)
+
+
+def _report(one: Report) -> dict[str, Any]:
+    return {
+        "report": one.pk,
+        "question": one.query_id,
+        "annotator": one.annotator.get_username(),
+        "kind": one.kind,
+        "comment": one.comment,
+        "created_at": one.created_at,
+    }

@@ -1,0 +1,91 @@
+"""The gate of a crowd project over the REST interface: compared by price, chosen while unpaid, planned on uploads."""
+
+import pytest
+
+from annotation.gates.gate_plan import own_settings
+from annotation.gates.services import gate_planning
+from annotation.models import Role
+from annotation.statement import charges
+from tests import learning
+from tests.factories import add_members, make_account, make_manager, make_project, make_records, make_user
+from tests.rest_caller import Caller
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def sent(monkeypatch):
+    monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **kwargs: None)
+
+
+@pytest.fixture
+def manager():
+    return make_user("boss")
+
+
+@pytest.fixture
+def crowd(manager):
+    return learning.open_crowd(manager)
+
+
+@pytest.fixture
+def program(manager):
+    return Caller(manager)
+
+
+def test_gates_are_compared_by_price_and_one_is_chosen(crowd, program):
+    at = f"projects/{crowd.slug}/gate"
+    plan = program.get(at).json()
+    assert (plan["settings"], plan["is_frozen"], plan["job"]) == (own_settings(crowd.settings), False, None)
+    assert not plan["is_private"]
+    assert plan["epsilon"] == pytest.approx(charges.run_charge(crowd).epsilon)
+    assert [offer["is_recommended"] for offer in plan["offers"]].count(True) == 1
+    assert {offer["passing"] for offer in plan["offers"]} == {None}
+    compared = program.get(at, epsilon=2, delta=1e-6, source="synthetic").json()["offers"]
+    assert all(offer["passing"]["texts"] >= 0 for offer in compared)
+    (noisy,) = (offer for offer in compared if offer["settings"]["gate_kind"] == "threshold")
+    chosen = next(offer for offer in compared if offer is not noisy)["settings"]
+    for _again in range(2):
+        assert program.post(at, chosen, key="one").status_code == 204
+    crowd.refresh_from_db()
+    assert program.get(at).json()["settings"]["gate_k"] == chosen["gate_k"]
+
+
+def test_what_is_no_plan_and_no_gate_is_refused(crowd, program):
+    at = f"projects/{crowd.slug}/gate"
+    assert "Give all three numbers." in program.get(at, source="numbers", records=5).json()["detail"]
+    assert program.get(at, epsilon=0).status_code == 422
+    assert program.post(at, {"gate_kind": "sieve", "gate_epsilon": 1}).status_code == 422
+    far = program.post(at, {"gate_kind": "threshold", "gate_epsilon": 50, "gate_delta": 0.1, "gate_floor": 2})
+    assert far.status_code == 422
+    make_records(crowd, ["play jazz"], state="receiving")
+    frozen = program.post(at, own_settings(crowd.settings))
+    assert (frozen.status_code, frozen.json()["title"]) == (409, "Conflict")
+    assert "This project's gate is in use" in frozen.json()["code"]
+    assert program.get(at).json()["is_frozen"]
+
+
+def test_an_upload_is_counted_for_the_plan(crowd, program, monkeypatch):
+    monkeypatch.setattr(gate_planning, "SURVEYED_ROWS", -1)
+    dataset = make_records(crowd, ["play jazz", "play jazz"])[0].dataset
+    at = f"projects/{crowd.slug}/datasets/{dataset.pk}/survey"
+    begun = [program.post(at).json()["id"] for _ in range(2)]
+    assert begun[0] == begun[1]
+    plan = program.get(f"projects/{crowd.slug}/gate", source=str(dataset.pk)).json()
+    assert (plan["job"]["id"], plan["offers"][0]["passing"], plan["is_private"]) == (begun[0], None, True)
+    # What was paid for by a training alone is looked at by nobody else.
+    start = make_records(crowd, ["play jazz"], role="charged_start", account=make_account())[0].dataset
+    assert program.post(f"projects/{crowd.slug}/datasets/{start.pk}/survey").status_code == 404
+
+
+def test_a_trusted_project_has_no_gate_and_others_no_plan(crowd):
+    trusted = make_project()
+    assert Caller(make_manager(trusted)).get(f"projects/{trusted.slug}/gate").status_code == 404
+    for role in (Role.ANNOTATOR, Role.ENGINEER):
+        other = make_user()
+        add_members(crowd, other, role=role)
+        program = Caller(other)
+        assert program.get(f"projects/{crowd.slug}/gate").status_code == 404
+        assert program.post(f"projects/{crowd.slug}/gate", own_settings(crowd.settings)).status_code == 404
+        dataset = make_records(crowd, ["play jazz"])[0].dataset_id
+        assert program.post(f"projects/{crowd.slug}/datasets/{dataset}/survey").status_code == 404

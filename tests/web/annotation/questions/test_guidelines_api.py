@@ -1,0 +1,57 @@
+"""Guidelines over the REST interface: written by managers, read by whoever is asked, and known from then on."""
+
+import pytest
+
+from annotation.models import Guidelines, Membership, Role
+from annotation.models.idempotency import IdempotentAnswer
+from tests.factories import add_members, make_annotators, make_manager, make_project, make_user
+from tests.rest_caller import Caller
+
+pytestmark = pytest.mark.django_db
+EXAMPLE = {"text": "a pear", "choice": 1, "reason": "it is round | sweet"}
+
+
+@pytest.fixture
+def project():
+    return make_project()
+
+
+@pytest.fixture
+def program(project):
+    return Caller(make_manager(project))
+
+
+def test_a_version_is_written_read_and_known(project, program):
+    (ann,) = make_annotators(project, 1)
+    at, reader = f"projects/{project.slug}/guidelines", Caller(ann)
+    before = reader.get(at).json()["version"]
+    versions = [program.post(at, {"text": "# Fruit", "examples": [EXAMPLE]}, key=key).json() for key in ("a", "a", "")]
+    # The same words again are the version that stands.
+    assert versions == 3 * [{"version": versions[0]["version"]}]
+    assert versions[0]["version"] >= before
+    assert reader.get(at).json() == versions[0] | {"text": "# Fruit", "examples": [EXAMPLE]}
+    assert Guidelines.objects.filter(text="# Fruit").count() == 1
+    assert not IdempotentAnswer.objects.filter(body__icontains="fruit").exists()
+    assert reader.post(f"{at}/read").status_code == 204
+    assert Membership.objects.get(user=ann).guidelines_seen == versions[0]["version"]
+
+
+def test_what_the_page_refuses_is_refused_here(project, program):
+    at = f"projects/{project.slug}/guidelines"
+    unknown = program.post(at, {"text": "", "examples": [EXAMPLE | {"choice": len(project.classes)}]})
+    assert (unknown.status_code, unknown.json()["code"]) == (422, "There are {possible} answers to choose from.")
+    for text in ("a | b", "a\nb", ""):
+        assert program.post(at, {"text": "", "examples": [EXAMPLE | {"text": text}]}).status_code == 422
+    assert program.post(at, {"text": "", "examples": 41 * [EXAMPLE]}).status_code == 422
+    assert program.post(at, {"text": "![a pear](picture:0123456789abcdef)"}).status_code == 422
+    assert not Guidelines.objects.exists()
+
+
+def test_who_may_read_and_who_may_write(project):
+    at = f"projects/{project.slug}/guidelines"
+    for role, read in ((Role.ANNOTATOR, 200), (Role.ENGINEER, 404), (Role.REVIEWER, 404)):
+        other = make_user()
+        add_members(project, other, role=role)
+        assert Caller(other).get(at).status_code == read
+        assert Caller(other).post(at, {"text": "mine"}).status_code == 404
+    assert Caller(make_manager(project)).post(f"{at}/read").status_code == 404
