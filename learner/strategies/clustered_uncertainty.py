@@ -23,9 +23,10 @@ DoubtMeasure = Literal["response", "entropy", "margin", "least_confidence"]
 class ClusteredUncertainty(QueryStrategy):
     """Take the candidate nearest to each middle of a weighted k-means with as many middles as questions.
 
-    A candidate weighs its doubt times the square root of how often it was said. Before there is a model every doubt is
-    1, so the first batch goes to the middles of all texts; with one, the batch is uncertain, diverse and frequent at
-    once. No noise, so only for the gate's output.
+    A candidate weighs its doubt times the square root of how often it was said, times the square of how dense texts
+    are around it. Rows of `X` that are no candidates were asked before; what is nearest to one of them draws no
+    middle. Before there is a model every doubt is 1, so the first batch goes to the middles of all texts; with one,
+    the batch is uncertain, diverse, typical and frequent at once. No noise, so only for the gate's output.
 
     Parameters
     ----------
@@ -46,6 +47,7 @@ class ClusteredUncertainty(QueryStrategy):
     .. [2] Yuan, Lin, Boyd-Graber, "Cold-start active learning through self-supervised language modeling", EMNLP 2020
        (clusters before there is a model).
     .. [3] Ash et al., "Deep batch active learning by diverse, uncertain gradient lower bounds" (BADGE), ICLR 2020.
+    .. [4] Hacohen, Dekel, Weinshall, "Active learning on a budget" (TypiClust), ICML 2022.
     """
 
     name = "clustered_uncertainty"
@@ -86,7 +88,10 @@ class ClusteredUncertainty(QueryStrategy):
         values = X[rows]
         if model is not None:
             weights = weights * self.doubts(model.predict_proba(values))
-        return rows[spread_batch(values, weights, min(n, rows.size))]
+        asked = np.delete(X, rows, axis=0)
+        # Of a text that was emptied nothing is left that another could be near to.
+        asked = asked[asked.any(axis=1)]
+        return rows[spread_batch(values, weights, min(n, rows.size), asked=asked)]
 
     def doubts(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the doubt of each row of class probabilities, shape (rows,), >= 0."""

@@ -29,6 +29,30 @@ def test_the_first_batch_has_one_text_of_every_group():
     assert sorted(groups[ask(X, 6)]) == [0, 1, 2, 3, 4, 5]
 
 
+def test_what_was_asked_before_draws_no_middle():
+    """Groups of which one text was asked are left alone; a twin that forgets what was asked goes there again."""
+    X, groups = texts()
+    asked = [np.flatnonzero(groups == group)[0] for group in (0, 2, 4)]
+    left = np.setdiff1d(np.arange(len(X)), asked)
+    assert set(groups[ClusteredUncertainty().query(X, left, None, 3, RNG)]) == {1, 3, 5}
+    assert set(groups[left[spread_batch(X[left], np.ones(len(left)), 3)]]) != {1, 3, 5}
+
+
+def test_a_text_that_was_emptied_covers_nothing():
+    X, groups = texts()
+    X = np.vstack([X, np.zeros((5, 6), dtype=np.float32)])
+    assert sorted(groups[ClusteredUncertainty().query(X, np.arange(len(groups)), None, 6, RNG)]) == [0, 1, 2, 3, 4, 5]
+
+
+def test_odd_texts_are_left_to_the_end():
+    """Three groups of forty and sixty texts that are like no other: the groups come first, which k-means alone misses."""
+    rng = np.random.default_rng(8)
+    odd = rng.normal(size=(60, 30))
+    odd /= np.linalg.norm(odd, axis=1, keepdims=True)
+    X = np.vstack([np.repeat(np.eye(30)[:3], 40, axis=0) + rng.normal(size=(120, 30)) * 0.03, odd])
+    assert set((spread_batch(X, np.ones(len(X)), 3) // 40).tolist()) == {0, 1, 2}
+
+
 def test_frequent_texts_stand_for_their_group():
     X, groups = texts()
     counts = np.ones(len(X))
