@@ -25,6 +25,7 @@ print("django" in sys.modules, "celery" in sys.modules)
 """
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("module", PURE)
 def test_pure_modules_load_without_django(module: str) -> None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("DJANGO", "DPAL"))}

@@ -7,6 +7,7 @@ floor put on top of an unmoved threshold would be a second, noiseless gate and h
 """
 
 import math
+from functools import lru_cache
 from typing import Literal
 
 from scipy.special import log_ndtr, ndtri
@@ -147,6 +148,7 @@ def weighted_gaussian_delta(epsilon: float, sigma: float, threshold: float, text
     return min(1.0, gaussian_delta(1 / sigma, epsilon) + worst)
 
 
+@lru_cache(maxsize=256)
 def weighted_gaussian_noise(epsilon: float, delta: float, texts: int, floor: int = 1) -> tuple[float, float]:
     """Return (sigma, threshold) with `weighted_gaussian_delta` at most `delta` and a low threshold.
 

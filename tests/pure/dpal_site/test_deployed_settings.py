@@ -94,6 +94,7 @@ def test_a_cluster_is_named_as_spark_names_it(run):
     assert "SPARK_MASTER must be" in done.stderr
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("service", ["web", "label"])
 def test_tls_is_demanded_and_no_key_is_where_it_is_not_used(run, service):
     done = run(service, "-c", SAYS)
@@ -129,6 +130,7 @@ def test_a_deployed_site_asks_everybody_for_a_second_factor(run):
     assert "SECOND_FACTOR must be" in wrong.stderr
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("secret", ["SECRET_KEY", "PSEUDONYM_KEY", "SIGNING_KEY"])
 def test_a_site_with_its_own_database_has_no_default_for_a_secret(run, secret):
     done = run("web", "-c", "import dpal_site.settings", without={f"{secret}_FILE"})

@@ -35,6 +35,7 @@ def pure_noise(_, trials, rng):
     return rng.random(trials)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("mechanism", "loss"), [(randomised_response(0.75), math.log(3)), (pure_noise, 0.0)])
 def test_bound_exceeds_the_loss_no_oftener_than_its_confidence_says(mechanism, loss):
     """500 audits at 80 % confidence: a true bound is above in more than 148 of them once in 10**7 seeds.

@@ -106,6 +106,7 @@ def clients(project: Project, manager: User) -> dict[str, list[Client]]:
     return found
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("settings", [{}, {"gate_kind": "threshold", "gate_epsilon": 1.0}], ids=["sampled", "noisy"])
 def test_no_page_no_answer_and_no_log_line_has_a_withheld_text(
     manager: User, settings: dict[str, object], caplog: pytest.LogCaptureFixture, sent: list[str]

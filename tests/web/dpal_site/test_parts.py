@@ -122,6 +122,7 @@ class TestTheRoleIsEnough:
         assert Label.objects.filter(superseded_at=None).count() > 2
         assert Report.objects.count() == 3
 
+    @pytest.mark.one_in(2)
     @pytest.mark.parametrize("part", [{}, {"HTTP_HX_REQUEST": "true"}], ids=["page", "part"])
     def test_in_a_trusted_project_with_limits_and_checks(self, ann, web, role, part):
         project = make_project(encounter_limit=50, overlap=2, overlap_limit=3, gold_share=0.5, gold_pause_below=0.9)

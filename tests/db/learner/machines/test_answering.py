@@ -157,6 +157,7 @@ def test_a_busy_endpoint_is_asked_again_a_few_times_then_left_alone_for_a_while(
     assert machine_of(again).faults == 0
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("reply", "words", "requests"),
     [

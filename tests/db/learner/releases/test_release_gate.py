@@ -94,6 +94,7 @@ class TestHeldBack:
         learning.rewrite_entry(release.entry.parent_id, purpose="x")
         self.check(release, "difference")
 
+    @pytest.mark.slow
     def test_a_mechanism_with_half_its_noise(self, project, monkeypatch, settings):
         """The tilts of the canary's own fits are halved, as a library's next version might do."""
         release = candidate_of(project, monkeypatch)

@@ -455,6 +455,7 @@ def wide_rows(number, *, seed):
     return [dict(zip((column["name"] for column in WIDE), row, strict=True)) for row in np.round(values, 3).tolist()]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("preset", "number", "sigma"), [("full-information-ogd", 300, 1.0), ("confirm-or-reject", 60, 40.0)]
 )

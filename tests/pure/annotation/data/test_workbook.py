@@ -310,6 +310,7 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
 class TestALook:
     """Pages show first rows in a process that serves others, too."""
 
+    @pytest.mark.one_in(2)
     @pytest.mark.parametrize(
         ("parts", "said"),
         [

@@ -97,6 +97,7 @@ def simulate(project: Project, *, better: int = 1) -> str:
     return name
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_row_becomes_the_settings_it_was_counted_for_and_uses_the_whole_limit(manager: User, kind: str) -> None:
     project = opened(manager, kind)
