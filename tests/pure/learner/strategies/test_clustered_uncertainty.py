@@ -45,7 +45,7 @@ def test_a_text_that_was_emptied_covers_nothing():
 
 
 def test_odd_texts_are_left_to_the_end():
-    """Three groups of forty and sixty texts that are like no other: the groups come first, which k-means alone misses."""
+    """Three groups of forty and sixty texts like no other: the groups come first, which k-means alone misses."""
     rng = np.random.default_rng(8)
     odd = rng.normal(size=(60, 30))
     odd /= np.linalg.norm(odd, axis=1, keepdims=True)
