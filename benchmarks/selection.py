@@ -52,7 +52,7 @@ def ours(strategy: Any, *, counted: bool = False, cold: bool = False) -> Choose:
             linear = LinearModel(model.coef_, model.intercept_, names, "softmax")
         if linear is None and not cold:
             return RandomChoice().query(X, left, None, n, rng)
-        further = {"counts": counts} if counted else {}
+        further = {"counts": counts, "asked": np.flatnonzero(known >= 0)} if counted else {}
         return strategy.query(X, left, linear, n, rng, **further)
 
     return choose

@@ -24,9 +24,9 @@ class ClusteredUncertainty(QueryStrategy):
     """Take the candidate nearest to each middle of a weighted k-means with as many middles as questions.
 
     A candidate weighs its doubt times the square root of how often it was said, times the square of how dense texts
-    are around it. Rows of `X` that are no candidates were asked before; what is nearest to one of them draws no
-    middle. Before there is a model every doubt is 1, so the first batch goes to the middles of all texts; with one,
-    the batch is uncertain, diverse, typical and frequent at once. No noise, so only for the gate's output.
+    are around it. What is nearest to a text that was asked before draws no middle. Before there is a model every doubt
+    is 1, so the first batch goes to the middles of all texts; with one, the batch is uncertain, diverse, typical and
+    frequent at once. No noise, so only for the gate's output.
 
     Parameters
     ----------
@@ -71,10 +71,12 @@ class ClusteredUncertainty(QueryStrategy):
         rng: RandomSource,
         *,
         counts: NDArray[np.floating] | None = None,
+        asked: NDArray[np.int64] | None = None,
     ) -> NDArray[np.int64]:
         """Choose as `QueryStrategy.query` says, heaviest clusters first.
 
-        `counts`, of shape (rows,), says how often each row of `X` was said, > 0; without it once each.
+        `counts`, of shape (rows,), says how often each row of `X` was said, > 0; without it once each. `asked` are the
+        rows of `X` that were asked before.
         """
         rows = self.check_query(X, candidates, model, n)
         if n == 0 or not rows.size:
@@ -88,10 +90,9 @@ class ClusteredUncertainty(QueryStrategy):
         values = X[rows]
         if model is not None:
             weights = weights * self.doubts(model.predict_proba(values))
-        asked = np.delete(X, rows, axis=0)
+        before = X[[]] if asked is None else X[asked]
         # Of a text that was emptied nothing is left that another could be near to.
-        asked = asked[asked.any(axis=1)]
-        return rows[spread_batch(values, weights, min(n, rows.size), asked=asked)]
+        return rows[spread_batch(values, weights, min(n, rows.size), asked=before[before.any(axis=1)])]
 
     def doubts(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the doubt of each row of class probabilities, shape (rows,), >= 0."""

@@ -98,7 +98,7 @@ class _Play:
         model, penalty, found = moved, FIRST_PENALTY, []
         for size, is_point in _rounds(self.task.label_counts, self.settings.round_size):
             if chosen:
-                batch = strategy.query(self.rows, left, model, size, self.rng, counts=self.pool.counts)
+                batch = strategy.query(self.rows, left, model, size, self.rng, counts=self.pool.counts, asked=asked)
             else:
                 batch = RandomChoice().query(self.rows, left, None, size, self.rng)
             left, asked = np.setdiff1d(left, batch, assume_unique=True), np.concatenate([asked, batch])

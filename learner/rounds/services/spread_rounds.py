@@ -25,7 +25,8 @@ def spread_questions(chosen: Round, strategy: ClusteredUncertainty, candidates: 
     wanted = chosen.requested if affordable is None else min(chosen.requested, affordable)
     model = _model_of(project, chosen.model, X)
     counts = answer_selectors.gate_counts(project)
-    rows = strategy.query(X, candidates.rows, model, wanted, SecureRandom(), counts=counts)
+    asked = np.setdiff1d(np.arange(len(X)), candidates.rows)
+    rows = strategy.query(X, candidates.rows, model, wanted, SecureRandom(), counts=counts, asked=asked)
     order = np.argsort(candidates.rows)
     return candidates.ids[order[np.searchsorted(candidates.rows, rows, sorter=order)]]
 
