@@ -24,9 +24,10 @@ class ClusteredUncertainty(QueryStrategy):
     """Take the candidate nearest to each middle of a weighted k-means with as many middles as questions.
 
     A candidate weighs its doubt times the square root of how often it was said, times the square of how dense texts
-    are around it. What is nearest to a text that was asked before draws no middle. Before there is a model every doubt
-    is 1, so the first batch goes to the middles of all texts; with one, the batch is uncertain, diverse, typical and
-    frequent at once. No noise, so only for the gate's output.
+    are around it. Where answers are as they are, what is nearest to a text that was asked before draws no middle; a
+    randomised answer says too little to speak for its neighbours. Before there is a model every doubt is 1, so the
+    first batch goes to the middles of all texts; with one, the batch is uncertain, diverse, typical and frequent at
+    once. No noise, so only for the gate's output.
 
     Parameters
     ----------
@@ -76,7 +77,7 @@ class ClusteredUncertainty(QueryStrategy):
         """Choose as `QueryStrategy.query` says, heaviest clusters first.
 
         `counts`, of shape (rows,), says how often each row of `X` was said, > 0; without it once each. `asked` are the
-        rows of `X` that were asked before.
+        rows of `X` that were asked before; they do not matter for the measure "response".
         """
         rows = self.check_query(X, candidates, model, n)
         if n == 0 or not rows.size:
@@ -90,7 +91,7 @@ class ClusteredUncertainty(QueryStrategy):
         values = X[rows]
         if model is not None:
             weights = weights * self.doubts(model.predict_proba(values))
-        before = X[[]] if asked is None else X[asked]
+        before = X[[]] if asked is None or self.measure == "response" else X[asked]
         # Of a text that was emptied nothing is left that another could be near to.
         return rows[spread_batch(values, weights, min(n, rows.size), asked=before[before.any(axis=1)])]
 
