@@ -1,0 +1,144 @@
+"""What a page changes a program can change: each page that takes something names its routes, or why there is none."""
+
+import inspect
+from collections.abc import Iterator
+
+from django.urls import get_resolver
+
+from tests.permission_scene import api_routes, named_patterns
+
+OWN = "a person's own sight and mail: chosen by who reads them, on pages"
+SITE = "the site's administration, for people who log in with a second factor"
+ENTRY = "how somebody comes to be known at all, which is a browser's matter"
+ROUTES = {
+    "annotation:add_checks": "add_checks",
+    "annotation:add_guideline_picture": "add_guideline_picture",
+    "annotation:change_limit": "change_limit",
+    "annotation:change_questions": "change_questions",
+    "annotation:change_study": "change_study",
+    "annotation:classes": "add_class",
+    "annotation:comment": "comment_on_assignment",
+    "annotation:compare_answers": "compare_answers",
+    "annotation:configuration": "change_configuration",
+    "annotation:connect_platform": "connect_platform disconnect_platform",
+    "annotation:copy_project": "open_project",
+    "annotation:correct_answer": "correct_answer",
+    "annotation:crowd_links": "make_crowd_link",
+    "annotation:data": "upload_dataset",
+    "annotation:decide": "decide_set_aside",
+    "annotation:decide_limit": "decide_limit",
+    "annotation:decide_population": "decide_wish",
+    "annotation:drop_guideline_picture": "delete_guideline_picture",
+    "annotation:drop_view": "drop_view",
+    "annotation:flag": "flag_assignment",
+    "annotation:from_file": "open_project",
+    "annotation:gate": "choose_gate",
+    "annotation:give_bonuses": "give_bonuses",
+    "annotation:give_group_role": "give_group_role",
+    "annotation:guidelines": "write_guidelines",
+    "annotation:invitations": "make_invitation",
+    "annotation:join_population": "join_population",
+    "annotation:judge_submission": "decide_participation",
+    "annotation:keep_view": "keep_view",
+    "annotation:kind": "preview_kind change_kind",
+    "annotation:label_budget": "change_configuration",
+    "annotation:labelling": "change_configuration",
+    "annotation:merge_class": "merge_class",
+    "annotation:new_population": "open_population",
+    "annotation:new_project": "open_project",
+    "annotation:open_beside": "open_beside",
+    "annotation:people": "add_member",
+    "annotation:population_limit": "change_common_limit",
+    "annotation:population_managers": "ask_for_population_manager",
+    "annotation:preview": "upload_dataset",
+    "annotation:quality": "change_configuration",
+    "annotation:read_guidelines": "read_guidelines",
+    "annotation:register_table": "register_table",
+    "annotation:remove_member": "remove_member",
+    "annotation:reply": "write_comment mark_comments_heard",
+    "annotation:resolve": "resolve_report",
+    "annotation:retention": "change_retention",
+    "annotation:retire_check": "retire_check",
+    "annotation:revoke_crowd_link": "revoke_crowd_link",
+    "annotation:revoke_invitation": "revoke_invitation",
+    "annotation:second_manager": "set_second_manager",
+    "annotation:set_pause": "pause_member resume_member",
+    "annotation:set_state": "set_project_state",
+    "annotation:settings": "change_description",
+    "annotation:settle": "decide_review claim_review",
+    "annotation:settle_bonuses": "settle_bonuses",
+    "annotation:skip": "skip_assignment",
+    "annotation:start_gate": "start_gate",
+    "annotation:studies": "open_study",
+    "annotation:submit": "claim_assignment label_assignment",
+    "annotation:survey": "survey_dataset",
+    "annotation:take_back_merge": "take_back_merge",
+    "annotation:take_group_role": "take_group_role",
+    "annotation:undo": "undo_last",
+    "annotation:undo_review": "undo_review",
+    "annotation:wizard": "open_project",
+    "annotation:write_back": "comment_on_assignment mark_comments_read",
+    "learner:cancel_work": "cancel_work",
+    "learner:channels": "move_channel roll_back_channel",
+    "learner:check_again": "check_again",
+    "learner:close_block": "close_block",
+    "learner:compare_projects": "compare_projects",
+    "learner:delete_project": "delete_project",
+    "learner:endorse": "endorse_model",
+    "learner:forget_now": "forget_contributor",
+    "learner:plan": "simulate_plan",
+    "learner:preview_forget": "preview_forgetting_of",
+    "learner:remove_webhook": "remove_webhook",
+    "learner:retire": "retire_model",
+    "learner:retry_work": "retry_work",
+    "learner:send_webhook_again": "send_webhook_again",
+    "learner:set_archived": "set_archived",
+    "learner:train_on_few": "train_on_few",
+    "learner:use_plan": "use_plan",
+    "learner:webhooks": "add_webhook",
+}
+WITHOUT = {
+    "annotation:crowd_start": ENTRY,
+    "annotation:delete_group": SITE,
+    "annotation:group": SITE,
+    "annotation:group_invitations": SITE,
+    "annotation:groups": SITE,
+    "annotation:join": ENTRY,
+    "annotation:mails": OWN,
+    "annotation:remove_from_group": SITE,
+    "annotation:rename_group": SITE,
+    "annotation:revoke_group_invitation": SITE,
+    "annotation:revoke_token": "a token neither makes nor ends tokens: who found a narrow one would widen it",
+    "annotation:tokens": "a token neither makes nor ends tokens: who found a narrow one would widen it",
+    "first_account": ENTRY,
+    "learner:draft_plan": "steps of a project that is not there yet; the plan of one that is there has its route",
+    "learner:use_draft_plan": "steps of a project that is not there yet; the plan of one that is there has its route",
+    "operations:cancel": SITE,
+    "operations:send_again": SITE,
+    "preferences": OWN,
+}
+# Pages of the sign-in library and of the administration, and what is no page.
+OTHERS = ("admin:", "api:", "hub:", "account_", "mfa_", "socialaccount_", "openid")
+
+
+def pages_that_change() -> Iterator[str]:
+    """Yield the name of every page of the site's own whose view takes a POST."""
+    for name, pattern in named_patterns(get_resolver().url_patterns):
+        view = inspect.unwrap(pattern.callback)
+        if not name.startswith(OTHERS) and inspect.isfunction(view) and "POST" in inspect.getsource(view):
+            yield name
+
+
+def test_each_page_that_changes_something_has_a_route_or_says_why_not():
+    assert not ROUTES.keys() & WITHOUT.keys()
+    assert set(pages_that_change()) == ROUTES.keys() | WITHOUT.keys()
+
+
+def test_every_route_that_is_named_is_there():
+    known = {name for name, method in api_routes() if method != "GET"}
+    assert {name for names in ROUTES.values() for name in names.split()} <= known
+
+
+def test_a_page_without_a_row_is_noticed():
+    assert "learner:close_block" in set(pages_that_change())
+    assert "learner:releases" not in set(pages_that_change())
