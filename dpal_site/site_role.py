@@ -35,6 +35,8 @@ LESS: Mapping[str, Sequence[str]] = {
     "annotation_configuration": ADDED,
     "annotation_deletion": ADDED,
     "annotation_picture": (*ADDED, "DELETE"),
+    # A registered table's files are those that were read then.
+    "annotation_sourcefile": (*ADDED, "DELETE"),
     "annotation_guidelinepicture": (*ADDED, "DELETE"),
     "annotation_groupmember": (*ADDED, "DELETE"),
     "annotation_grouprole": (*ADDED, "DELETE"),

@@ -15,6 +15,7 @@ from annotation.data.parsers import (
     workbook,
     workbook_cells,
 )
+from annotation.tables import cells
 from annotation.wording import told
 from privacy.wording import say_many
 
@@ -23,7 +24,7 @@ WRONG_COUNT = say_many(
 )
 
 GIVEN = [
-    *(checks.EMPTY, checks.TOO_LONG, checks.NOT_TEXT, checks.NOT_UTF8, checks.NUL, checks.NOT_A_NUMBER),
+    *(cells.EMPTY, cells.TOO_LONG, cells.NOT_TEXT, cells.NOT_UTF8, cells.NUL, checks.NOT_A_NUMBER),
     *(checks.NOT_DECLARED, checks.NOT_A_CLASS, checks.WRONG_PIXELS),
     *(json_lines.NOT_JSON, json_lines.NOT_AN_OBJECT, json_lines.NO_FIELD),
     *(reason for _, reason in delimited.REASONS),

@@ -15,6 +15,7 @@ from privacy.services import ledger
 from privacy.services.entries import broken_rule
 from tests.factories import make_account, make_project, make_user
 from tests.lakes import TEXTS, register, write_table
+from tests.owning import as_owner
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SHA = "0" * 64
@@ -106,7 +107,8 @@ def test_a_source_stays_what_was_registered(table, what):
 def test_its_files_stay_what_was_read(table):
     dataset = register(crowd(), table)
     files = SourceFile.objects.filter(source=dataset.pk)
-    refused("annotation_sourcefile_fixed", lambda: files.update(row_count=5))
+    with as_owner():
+        refused("annotation_sourcefile_fixed", lambda: files.update(row_count=5))
     refused("annotation_sourcefile_in_time", source_file(dataset).save)
     refused("annotation_sourcefile_stays", files.delete)
     refused("annotation_poolsource_stays", lambda: PoolSource.objects.filter(dataset=dataset)._raw_delete("default"))
