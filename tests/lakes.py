@@ -9,9 +9,7 @@ import pyarrow.parquet as pq
 from annotation.data.services import datasets, tables
 from annotation.models import Dataset
 from tests.factories import make_user
-
-TEXTS = [f"text {number % (7 + number // 40)}" for number in range(600)] + ["Stop!", "stop"] * 60 + ["only once"]
-PEOPLE = [f"person {number * 7 % 90}" for number in range(len(TEXTS))]
+from tests.gate_scans import PEOPLE, TEXTS
 
 
 def write_table(folder: Path, *, files: int = 3, texts: Any = TEXTS, people: Any = PEOPLE, **options: Any) -> Path:

@@ -1,15 +1,11 @@
 """A gate over a table where it lies lets out what the same rows uploaded would, and pays the same; or reads nothing."""
 
-import secrets
 from types import SimpleNamespace
 
 import pyarrow.parquet as pq
 import pytest
-from django.core.files.base import ContentFile
-from django.db.models import FloatField
-from django.db.models.functions import Coalesce
 
-from annotation.data.services import datasets, pool_files
+from annotation.data.services import pool_files
 from annotation.gates.services import gate, scan
 from annotation.models import GateRun, Job, Query
 from annotation.statement.charges import gate_charge
@@ -17,20 +13,10 @@ from annotation.tables import rows, sources
 from privacy import threshold_gate
 from privacy.mechanisms.randomness import SimulationRandom
 from privacy.models import LedgerEntry
-from privacy.services import ledger
-from tests.factories import make_project, make_user
-from tests.lakes import PEOPLE, TEXTS, register, spoil_pages, write_table
+from tests.gate_scans import TEXTS, THRESHOLD, crowd, passed, upload
+from tests.lakes import register, spoil_pages, write_table
 
 pytestmark = pytest.mark.django_db(transaction=True)
-GATE = {"gate_k": 8, "gate_sampling_rate": 0.5, "gate_epsilon": 1.0}
-THRESHOLD = {
-    "gate_kind": "threshold",
-    "gate_k": None,
-    "gate_sampling_rate": None,
-    "gate_epsilon": 1.0,
-    "gate_delta": 1e-3,
-    "gate_floor": 4,
-}
 
 
 @pytest.fixture(autouse=True)
@@ -43,46 +29,6 @@ def nothing_is_sent(monkeypatch):
 def lake(tmp_path, settings):
     settings.POOL_SOURCES = [tmp_path.as_uri()]
     return tmp_path
-
-
-def crowd(unit="record", **fields):
-    pool = ledger.open_account(
-        scope=f"gate {secrets.token_hex(4)}",
-        label="pool",
-        unit=unit,
-        filter="pure",
-        epsilon_limit=10.0,
-        delta_limit=0.5,
-        actor="test",
-        reason="test",
-    )
-    cap = 3 if unit == "contributor" else None
-    chosen = GATE | {"privacy_unit": unit, "texts_per_contributor": cap} | fields
-    return make_project(oracle="crowd", normalizer="L1", pool_account=pool, **chosen)
-
-
-def upload(project):
-    lines = "".join(f"{text},{who}\n" for text, who in zip(TEXTS, PEOPLE, strict=True))
-    dataset = datasets.receive_upload(
-        project=project,
-        file=ContentFile(f"text,contributor\n{lines}".encode()),
-        name="log.csv",
-        mapping={"text": "text", "contributor": "contributor"},
-        uploaded_by=make_user(),
-        send=False,
-    )
-    datasets.import_dataset(job_id=dataset.job_id)
-    dataset.refresh_from_db()
-    return dataset
-
-
-def passed(dataset):
-    gate.run_gate(job_id=dataset.gate_job_id)
-    run = GateRun.objects.get(dataset=dataset)
-    assert run.state == "committed"
-    found = Query.objects.filter(gate_run=run).order_by("text")
-    texts = list(found.values_list("text", Coalesce("sample_count", "noisy_count", output_field=FloatField())))
-    return run.committed_entry.output_digest, texts
 
 
 def entries(dataset):

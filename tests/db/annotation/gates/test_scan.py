@@ -6,12 +6,9 @@ import signal
 from types import SimpleNamespace
 
 import pytest
-from django.core.files.base import ContentFile
 from django.db import connection
-from django.db.models import FloatField
-from django.db.models.functions import Coalesce
 
-from annotation.data.services import datasets, pool_files
+from annotation.data.services import pool_files
 from annotation.gates.services import gate, gate_planning, scan
 from annotation.models import GateRun, Job, PoolPart, Query, Record
 from privacy import threshold_gate
@@ -21,64 +18,17 @@ from privacy.engines.stores import Bucket, Folder
 from privacy.mechanisms.randomness import SimulationRandom
 from privacy.models import LedgerEntry
 from privacy.services import ledger
-from tests.factories import make_project, make_user
 from tests.faults.storm.site import descendants
+from tests.gate_scans import TEXTS, THRESHOLD, crowd, passed, upload
 from tests.spark_cluster import command_line, needs_spark
 
 pytestmark = pytest.mark.django_db(transaction=True)
-TEXTS = [f"text {number % (7 + number // 40)}" for number in range(600)] + ["Stop!", "stop"] * 60 + ["only once"]
-GATE = {"gate_k": 8, "gate_sampling_rate": 0.5, "gate_epsilon": 1.0}
-THRESHOLD = {
-    "gate_kind": "threshold",
-    "gate_k": None,
-    "gate_sampling_rate": None,
-    "gate_epsilon": 1.0,
-    "gate_delta": 1e-3,
-    "gate_floor": 4,
-}
 
 
 @pytest.fixture(autouse=True)
 def nothing_is_sent(monkeypatch):
     """Keep the broker out of it."""
     monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **options: None)
-
-
-def upload(unit="record", **fields):
-    pool = ledger.open_account(
-        scope=f"gate {secrets.token_hex(4)}",
-        label="pool",
-        unit=unit,
-        filter="pure",
-        epsilon_limit=10.0,
-        delta_limit=0.5,
-        actor="test",
-        reason="test",
-    )
-    cap = 3 if unit == "contributor" else None
-    chosen = GATE | {"privacy_unit": unit, "texts_per_contributor": cap} | fields
-    project = make_project(oracle="crowd", normalizer="L1", pool_account=pool, **chosen)
-    lines = "".join(f"{text},person {number * 7 % 90}\n" for number, text in enumerate(TEXTS))
-    dataset = datasets.receive_upload(
-        project=project,
-        file=ContentFile(f"text,contributor\n{lines}".encode()),
-        name="log.csv",
-        mapping={"text": "text", "contributor": "contributor"},
-        uploaded_by=make_user(),
-        send=False,
-    )
-    datasets.import_dataset(job_id=dataset.job_id)
-    dataset.refresh_from_db()
-    return dataset
-
-
-def passed(dataset):
-    gate.run_gate(job_id=dataset.gate_job_id)
-    run = GateRun.objects.get(dataset=dataset)
-    assert run.state == "committed"
-    found = Query.objects.filter(gate_run=run).order_by("text")
-    texts = list(found.values_list("text", Coalesce("sample_count", "noisy_count", output_field=FloatField())))
-    return run.committed_entry.output_digest, texts
 
 
 @pytest.mark.parametrize("kind", ["k_anonymity", "threshold"])
@@ -92,7 +42,7 @@ def test_neither_the_place_of_the_rows_nor_the_number_of_files_changes_a_byte(mo
     for rows in (None, 10_000, 100):
         settings.POOLS_IN_DATABASE = rows is None
         monkeypatch.setattr(pool_files, "PART_ROWS", rows)
-        dataset = upload(unit, **chosen)
+        dataset = upload(crowd(unit, **chosen))
         assert Record.objects.filter(dataset=dataset).exists() == (rows is None)
         assert PoolPart.objects.filter(dataset=dataset).count() == {None: 0, 10_000: 1, 100: 8}[rows]
         found[rows] = passed(dataset)
@@ -109,7 +59,7 @@ def test_the_key_is_nowhere_and_another_run_has_another(monkeypatch):
         scan, "secrets", SimpleNamespace(token_bytes=lambda count: keys.append(real(count)) or keys[-1])
     )
     for _ in range(2):
-        passed(upload())
+        passed(upload(crowd()))
     assert len(set(keys)) == 2
     assert {len(key) for key in keys} == {32}
     for key in keys:
@@ -132,13 +82,13 @@ def test_a_survey_counts_columns_as_it_counts_rows(monkeypatch, settings, unit):
     counted = []
     for in_database in (False, True):
         settings.POOLS_IN_DATABASE = in_database
-        counted.append(gate_planning.frequencies_of(upload(unit)).to_json())
+        counted.append(gate_planning.frequencies_of(upload(crowd(unit))).to_json())
     assert counted[0] == counted[1]
 
 
 def test_progress_ends_with_the_last_row(monkeypatch):
     monkeypatch.setattr(pool_files, "PART_ROWS", 300)
-    dataset = upload()
+    dataset = upload(crowd())
     told = []
     lease = SimpleNamespace(check=lambda: None, report=lambda **news: told.append(news["progress_done"]))
     with scan.ready_engine(dataset, lease) as engine:
@@ -164,9 +114,9 @@ def test_spark_lets_the_same_out_to_the_byte(monkeypatch, settings):
     monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
     for unit, chosen in (("record", {}), ("contributor", THRESHOLD)):
         settings.SPARK_MASTER = ""
-        alone = passed(upload(unit, **chosen))
+        alone = passed(upload(crowd(unit, **chosen)))
         settings.SPARK_MASTER = "local[2]"
-        assert passed(upload(unit, **chosen)) == alone
+        assert passed(upload(crowd(unit, **chosen))) == alone
         assert len(alone[1]) > 1
 
 
@@ -174,7 +124,7 @@ def test_spark_lets_the_same_out_to_the_byte(monkeypatch, settings):
 def test_a_driver_that_is_killed_is_charged_and_the_next_attempt_pays_anew(monkeypatch, settings):
     monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
     settings.SPARK_MASTER = "local[1]"
-    dataset, reserve = upload(), ledger.reserve
+    dataset, reserve = upload(crowd()), ledger.reserve
 
     def reserve_and_kill(**given):
         reservation = reserve(**given)
@@ -199,7 +149,7 @@ def test_a_driver_that_is_killed_is_charged_and_the_next_attempt_pays_anew(monke
 def test_what_is_missing_is_found_before_anything_is_paid(monkeypatch, settings):
     settings.SPARK_MASTER = "spark://127.0.0.1:1"
     monkeypatch.setattr(spark, "find_spec", lambda name: None)
-    dataset = upload()
+    dataset = upload(crowd())
     gate.run_gate(job_id=dataset.gate_job_id)
     job = Job.objects.get(pk=dataset.gate_job_id)
     assert (job.state, job.error) == ("failed", "SPARK_MASTER names a cluster and the extra spark is not installed.")
@@ -207,7 +157,7 @@ def test_what_is_missing_is_found_before_anything_is_paid(monkeypatch, settings)
 
 
 def test_a_file_that_is_rewritten_meanwhile_is_found_under_its_new_name(monkeypatch):
-    dataset, tries = upload(), []
+    dataset, tries = upload(crowd()), []
     counted = ProcessEngine.counted
 
     def rewritten_once(engine, gate, files, *, key, tell):
