@@ -1,8 +1,9 @@
-"""How the classes of a project stand before annotators: under headings, and with a colour each."""
+"""How the classes of a project stand before annotators: under headings, with a colour and with a key each."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from string import ascii_lowercase
 from typing import Any, ClassVar, Final
 
 from annotation.choices.label_types.catalogue import label_type_of
@@ -14,15 +15,22 @@ LONGEST_GROUP: Final = 60
 MOST_GROUPS: Final = 50
 # Each is a token of the style sheet for light and one for dark, legible on every ground that classes stand on.
 COLOURS: Final = ("red", "orange", "yellow", "green", "teal", "blue", "purple", "pink", "brown", "grey")
+# So many have a key by themselves, 1 to 9 and 0; more are found by typing.
+MOST_KEYED: Final = 10
+DIGITS: Final = "1234567890"
+# What else the label page does by a letter: accept, comment, flag, guidelines, list, skip, undo, why, zoom.
+PAGE_KEYS: Final = "acfglsuwz"
+OWN_KEYS: Final = "".join(letter for letter in ascii_lowercase if letter not in PAGE_KEYS)
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The heading a class stands under, which one that is, and the name of its colour; empty where it has none."""
+    """The heading a class stands under, which one that is, its colour's name and its own key; empty where none."""
 
     group: str = ""
     colour: str = ""
     order: int = MOST_GROUPS
+    key: str = ""
 
 
 NO_LOOK: Final = Look()
@@ -30,11 +38,11 @@ NO_LOOK: Final = Look()
 
 @dataclass(frozen=True)
 class ClassLooks(Choice):
-    """One level of groups of classes, and a colour for a class or a whole group; neither is learned from."""
+    """One level of groups of classes, a colour for a class or a whole group, and a key a class; none is learned."""
 
     kind: ClassVar[Kind] = Kind.CLASSES
     name: ClassVar[str] = "class_looks"
-    label: ClassVar[str] = _("groups and colours of classes")
+    label: ClassVar[str] = _("groups, colours and keys of classes")
     # They change nothing that is asked, only where it stands.
     stays: ClassVar[bool] = False
 
@@ -54,14 +62,23 @@ class ClassLooks(Choice):
             "brown or grey. The name always stands beside the colour."
         ),
     )
+    class_keys: tuple[str, ...] = parameter(
+        (),
+        label=_("Keys of classes"),
+        help=_(
+            "One line each: a class, a colon and its key, a letter or a digit. Other classes keep the digit of their "
+            "place, or take one that is left. With more than ten classes a key is a letter: Shift and the letter "
+            "answer at once, and the letter alone finds the class. A, C, F, G, L, S, U, W and Z do other things."
+        ),
+    )
 
     def event(self, *args: Any, **circumstances: Any) -> None:
         """Return nothing: nobody's data decides how a page looks."""
         return
 
     def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
-        """Refuse lines that name no class or no colour, a class twice, and either where no class is chosen."""
-        said = {"class_groups": self.class_groups, "class_colours": self.class_colours}
+        """Refuse lines that name no class, colour or key, one of them twice, and all where no class is chosen."""
+        said = {"class_groups": self.class_groups, "class_colours": self.class_colours, "class_keys": self.class_keys}
         kind = settings.get("question_kind")
         if kind and not label_type_of(str(kind), settings).finds_classes:
             rule = _("Only where a class is asked for: steps of a scale, and yes or no, stand as they are.")
@@ -70,6 +87,7 @@ class ClassLooks(Choice):
         broken = {
             "class_groups": self._broken_groups(classes),
             "class_colours": self._broken_colours(classes),
+            "class_keys": self._broken_keys(classes),
         }
         return {name: rule for name, rule in broken.items() if rule}
 
@@ -105,6 +123,26 @@ class ClassLooks(Choice):
             named.add(place)
         return ""
 
+    def _broken_keys(self, classes: Sequence[str]) -> str:
+        places, named, taken = _places(classes), set[int](), set[str]()
+        possible = OWN_KEYS if len(classes) > MOST_KEYED else OWN_KEYS + DIGITS
+        for number, line in enumerate(self.class_keys, start=1):
+            place, typed = _split(line, places)
+            key = typed.lower()
+            if place is None or len(key) != 1 or key not in possible:
+                return say(
+                    "Line {number} must be a class, a colon and one of {keys}.",
+                    number=number,
+                    keys=", ".join(possible.upper()),
+                )
+            if place in named:
+                return say("Line {number} names a class that has a key already.", number=number)
+            if key in taken:
+                return say("Line {number} has a key that another class has.", number=number)
+            named.add(place)
+            taken.add(key)
+        return ""
+
 
 def looks_of(settings: Mapping[str, Any], classes: Sequence[str]) -> tuple[Look, ...]:
     """Return how each class looks, in the order of the classes; a class's own colour goes before its group's.
@@ -112,18 +150,22 @@ def looks_of(settings: Mapping[str, Any], classes: Sequence[str]) -> tuple[Look,
     Parameters
     ----------
     settings : mapping
-        Lines of `class_groups` and `class_colours`; those that name no class or colour of theirs are passed over.
+        Lines of `class_groups`, `class_colours` and `class_keys`; those that name nothing of theirs are passed over.
     classes : sequence of str
         Distinct names.
     """
-    groups, colours = (tuple(settings.get(name) or ()) for name in ("class_groups", "class_colours"))
-    return _looks(tuple(classes), groups, colours)
+    names = ("class_groups", "class_colours", "class_keys")
+    groups, colours, keys = (tuple(settings.get(name) or ()) for name in names)
+    return _looks(tuple(classes), groups, colours, keys)
 
 
 # The page asks with every question, and a thousand classes have a thousand lines.
 @lru_cache(maxsize=256)
-def _looks(classes: tuple[str, ...], lines: tuple[str, ...], coloured: tuple[str, ...]) -> tuple[Look, ...]:
+def _looks(
+    classes: tuple[str, ...], lines: tuple[str, ...], coloured: tuple[str, ...], keyed: tuple[str, ...]
+) -> tuple[Look, ...]:
     places = _places(classes)
+    keys = dict(_split(line, places) for line in keyed)
     headings = _headings(lines, places)
     spelled = {heading.casefold(): heading for heading in headings}
     groups = [""] * len(classes)
@@ -140,9 +182,23 @@ def _looks(classes: tuple[str, ...], lines: tuple[str, ...], coloured: tuple[str
     of_groups = {heading: colours.get(len(classes) + number, "") for number, heading in enumerate(headings)}
     order = {heading: number for number, heading in enumerate(headings)}
     return tuple(
-        Look(group, colours.get(place) or of_groups.get(group, ""), order.get(group, MOST_GROUPS))
+        Look(
+            group,
+            colours.get(place) or of_groups.get(group, ""),
+            order.get(group, MOST_GROUPS),
+            keys.get(place, "").lower(),
+        )
         for place, group in enumerate(groups)
     )
+
+
+def keys_of(looks: Sequence[Look]) -> list[str]:
+    """Return a key for each of a few classes: its own, else the digit of its place, else one that is left."""
+    own = {look.key for look in looks}
+    left = [digit if digit not in own else "" for digit in DIGITS]
+    keys = [look.key or "".join(left[place : place + 1]) for place, look in enumerate(looks)]
+    spare = [digit for digit in left if digit and digit not in keys]
+    return [key or (spare.pop(0) if spare else "") for key in keys]
 
 
 def grouped(looks: Sequence[Look]) -> tuple[tuple[str, tuple[int, ...]], ...]:

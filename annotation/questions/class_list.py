@@ -8,16 +8,17 @@ from functools import lru_cache
 from itertools import combinations, product
 from string import ascii_lowercase
 
-from annotation.choices.class_looks import NO_LOOK, Look
+from annotation.choices.class_looks import MOST_KEYED, NO_LOOK, Look
 
-# So many have a key of their own, 1 to 9 and 0; more are found by typing.
-MOST_KEYED = 10
 ALTERNATIVES = re.compile(r"\{([^{}|]*)\|[^{}]*\}")
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """One class: its number in answers, what to type for it, and what its project's owner says about it."""
+    """One class: its number in answers, what to type for it, and what its project's owner says about it.
+
+    The code is the class's own key where it has one, which no other code is: those have two letters or more.
+    """
 
     value: int
     name: str
@@ -44,17 +45,18 @@ def listed_classes(
     descriptions : tuple of str
         Lines like ``class: words``; ``{one|two}`` stands for either, of which the first is shown.
     looks : tuple of Look
-        Group and colour of each class; without any nothing is grouped.
+        Group, colour and key of each class; without any nothing is grouped.
     """
     said: dict[str, list[str]] = {}
     for line in descriptions:
         name, _, words = line.partition(":")
         if words.strip():
             said.setdefault(name.strip().casefold(), []).append(ALTERNATIVES.sub(r"\1", words.strip()))
-    codes = codes_of(names) if is_many(names) else [""] * len(names)
+    shown = looks or (NO_LOOK,) * len(names)
+    codes = [look.key or code for look, code in zip(shown, codes_of(names), strict=True)] if is_many(names) else None
     return tuple(
         Listed(value, name, code, tuple(said.get(name.strip().casefold(), ())), look)
-        for value, (name, code, look) in enumerate(zip(names, codes, looks or [NO_LOOK] * len(names), strict=True))
+        for value, (name, code, look) in enumerate(zip(names, codes or [""] * len(names), shown, strict=True))
     )
 
 

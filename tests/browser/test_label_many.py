@@ -130,6 +130,46 @@ def test_each_of_sixty_classes_takes_at_most_three_keys(project, enter):
     assert most <= 3
 
 
+class TestOwnKeys:
+    def test_a_few_classes_are_answered_by_them_and_the_rest_by_digits(self, enter):
+        project = make_project(name="Few", classes=["yes", "no", "perhaps"])
+        write_settings(project, class_keys=["no: N", "perhaps: 1"])
+        open_records(project, 4)
+        page = enter(project)
+        assert page.locator("#answer .choice > kbd").all_inner_texts() == ["2", "N", "1"]
+        for number, key in enumerate("n12", start=1):
+            read_first(page)
+            page.keyboard.press(key)
+            shows(page, f"record {number}")
+        assert answers() == [1, 2, 0]
+
+    def test_with_many_shift_answers_and_the_letter_finds(self, project, enter):
+        write_settings(project, class_keys=["transfer timing: t", "age limit: b"])
+        open_records(project, 4)
+        page = enter(project)
+        for number, keys in enumerate((["Shift+T"], ["b", "Enter"], ["/", "Shift+B"]), start=1):
+            read_first(page)
+            for key in keys:
+                page.keyboard.press(key)
+            shows(page, f"record {number}")
+        assert [CLASSES[choice] for choice in answers() if choice is not None] == [
+            "transfer timing",
+            "age limit",
+            "age limit",
+        ]
+        page.keyboard.press("Shift+S")
+        expect(page.locator("details[open] > summary")).to_contain_text("Skip")
+
+    def test_what_is_confirmed_is_only_chosen(self, project, enter):
+        write_settings(project, class_keys=["transfer timing: t"], confirm_answers=True)
+        open_records(project, 2)
+        page = enter(project)
+        read_first(page)
+        page.keyboard.press("Shift+T")
+        expect(page.get_by_role("radio", name="transfer timing")).to_be_checked()
+        assert answers() == []
+
+
 class TestFinding:
     @pytest.mark.every_change
     def test_what_fits_the_question_comes_first_and_then_what_was_used(self, project, enter):

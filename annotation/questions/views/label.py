@@ -309,6 +309,7 @@ def _page(request: HttpRequest, context: dict[str, Any], status: int) -> HttpRes
         if not part and project.question_kind != QuestionKind.CONFIRM:
             context |= label_parts.list_of(project)
         context["is_many"] = finds_classes and is_many(project.classes)
+        context["own_keys"] = finds_classes and bool(project.settings.get("class_keys"))
         context["suggests"] = suggests(project.settings) is not None
         context["guidelines_open"] = part or request.GET.get("guidelines") == "open"
     return render(request, "annotation/_label.html" if part else "annotation/label.html", context, status=status)

@@ -19,15 +19,15 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
 from annotation import selectors
-from annotation.choices.class_looks import NO_LOOK, Look, grouped, looks_of
+from annotation.choices.class_looks import DIGITS, NO_LOOK, Look, grouped, keys_of, looks_of
 from annotation.models import Guidelines, Project, QuestionKind
 from annotation.questions.answers import answer_names, counting_places, label_type, places_in
 from annotation.questions.class_list import is_many, listed_classes
 from annotation.questions.forms.labels import FLAGS, SKIP_REASONS
 from annotation.questions.guideline_text import ShownPicture, guidelines_html
 
-# The last is for the eleventh step of a scale.
-KEYS = "1234567890-"
+# Of the eleventh step of a scale.
+LAST_STEP = "-"
 # Takes what the model suggests; with a list of classes, where letters find one, together with Shift.
 ACCEPT = "a"
 ASSIGNMENT, KEY, TOKEN = (str(uuid4()) for _number in range(3))
@@ -47,7 +47,7 @@ class Asked:
     answers: tuple[str, ...]
     # Of each class the one it counts as; empty where none was merged.
     places: tuple[int, ...]
-    # Group and colour of each answer; none where a yes or no, or a step of a scale, is given.
+    # Group, colour and own key of each answer; none where a yes or no, or a step of a scale, is given.
     looks: tuple[Look, ...]
     confirm_answers: bool
     oracle: str
@@ -188,10 +188,12 @@ def _looks(asked: Asked) -> Sequence[Look]:
 
 
 def _keys(asked: Asked) -> list[str]:
-    """Return the key of each answer: its place in the row, or its own digit on a scale of digits."""
-    if asked.kind == QuestionKind.RATING and all(name in (*KEYS[:-1], "10") for name in asked.answers):
-        return [name if len(name) == 1 else KEYS[-1] for name in asked.answers]
-    return [KEYS[value : value + 1] for value in range(len(asked.answers))]
+    """Return the key of each answer: its own, the digit of its place, or its own digit on a scale of digits."""
+    if asked.looks:
+        return keys_of(asked.looks)
+    if asked.kind == QuestionKind.RATING and all(name in (*DIGITS, "10") for name in asked.answers):
+        return [name if len(name) == 1 else LAST_STEP for name in asked.answers]
+    return list((DIGITS + LAST_STEP)[: len(asked.answers)])
 
 
 def _shortcuts(value: int, key: str, asked: Asked) -> str:

@@ -154,7 +154,8 @@ const finder = (() => {
     made.append(name);
     const why = reason(one, place);
     if (why) made.append(element("small", "", why));
-    made.append(hidden(element("kbd", "letters", one.code)));
+    const isKey = one.code.length === 1;
+    made.append(hidden(element("kbd", isKey ? "letters own" : "letters", isKey ? one.code.toUpperCase() : one.code)));
     return made;
   }
 
@@ -256,6 +257,18 @@ const finder = (() => {
     draw();
   }
 
+  // The key of a class's own, with Shift, wherever its button stands. A code of more letters is none.
+  function keyed(key) {
+    if (!field() || byId("find-part").hidden) return false;
+    const one = classes.find((known) => known.code === key);
+    if (!one || key.length !== 1) return false;
+    const shown = hits().find((hit) => Number((hit.querySelector("input") || hit).value) === one.value);
+    const hit = shown || button(one);
+    if (!shown) document.querySelector("#answer .hits").prepend(hit);
+    take(hit);
+    return true;
+  }
+
   function start() {
     if (!field() || "ready" in form().dataset || !read()) return;
     if (form().dataset.classes !== mark) {
@@ -297,5 +310,5 @@ const finder = (() => {
     return true;
   }
 
-  return { start, takes, isIn: (element) => element === field() };
+  return { start, takes, keyed, isIn: (element) => element === field() };
 })();

@@ -45,8 +45,12 @@
     if (event.target.closest(WRITING) && !(finder.isIn(event.target) && command)) return;
     if (finder.takes(event)) return;
     if (event.key === "Enter" && event.target.closest("a, button, summary")) return;
-    const element = shortcut(event.key.toLowerCase());
-    if (!element) return;
+    const key = event.key.toLowerCase();
+    const element = shortcut(key);
+    if (!element) {
+      if (command && finder.keyed(key)) event.preventDefault();
+      return;
+    }
     event.preventDefault();
     if (element.tagName === "SUMMARY") toggle(element);
     else element.click();

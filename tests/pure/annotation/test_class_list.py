@@ -3,6 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from annotation.choices.class_looks import Look
 from annotation.questions.class_list import codes_of, listed_classes
 
 
@@ -22,6 +23,13 @@ def test_names_alike_but_for_a_number_have_two_letters_as_long_as_there_are_any(
     assert len(set(codes)) == 1000
     assert [len(code) for code in codes[:600]] == [2] * 600
     assert max(map(len, codes)) == 3
+
+
+def test_a_key_of_its_own_is_the_code_of_a_class_that_is_found_by_typing():
+    names = tuple(f"class {letter}" for letter in "abcdefghijk")
+    looks = (Look(key="x"), *[Look()] * 10)
+    assert [one.code for one in listed_classes(names, (), looks)] == ["x", *codes_of(names)[1:]]
+    assert [one.code for one in listed_classes(names[:2], (), looks[:2])] == ["", ""]
 
 
 def test_words_about_a_class_are_found_without_case_and_with_their_first_alternative():

@@ -176,6 +176,7 @@ def test_a_project_opens_with_it_and_another_oracle_refuses_it(declared, manager
             "class_descriptions": [],
             "class_groups": [],
             "class_colours": [],
+            "class_keys": [],
             "question_kind": "choose",
             **QuestionPlan(round_size=5).document(),
             **PersonLimits().document(),

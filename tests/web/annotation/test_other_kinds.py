@@ -170,6 +170,7 @@ def test_a_form_asks_for_each_of_them_and_stores_what_was_chosen():
             "class_descriptions": [],
             "class_groups": [],
             "class_colours": [],
+            "class_keys": [],
         },
         "releases": {"labels_per_release": 20, "maximum_releases": None},
         "stream": {"windows_ahead": 1, "updates_per_release": 1, "drop_unselected": False},

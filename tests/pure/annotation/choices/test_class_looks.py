@@ -6,15 +6,28 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from annotation.choices.class_looks import COLOURS, LONGEST_GROUP, MOST_GROUPS, ClassLooks, Look, grouped, looks_of
+from annotation.choices.class_looks import (
+    COLOURS,
+    LONGEST_GROUP,
+    MOST_GROUPS,
+    OWN_KEYS,
+    PAGE_KEYS,
+    ClassLooks,
+    Look,
+    grouped,
+    keys_of,
+    looks_of,
+)
 
 CLASSES = ["play music", "Set alarm", "a: b", "other"]
+TEMPLATES = Path(settings.BASE_DIR, "annotation", "templates", "annotation")
 STYLES = Path(settings.BASE_DIR, "annotation", "static", "annotation", "label.css")
 TOKENS = Path(settings.BASE_DIR, "dpal_site", "static", "site.css")
 
 
-def broken(groups=(), colours=(), kind="choose", classes=CLASSES):
-    values = {"classes": classes, "question_kind": kind, "class_groups": groups, "class_colours": colours}
+def broken(groups=(), colours=(), kind="choose", classes=CLASSES, keys=()):
+    looks = {"class_groups": groups, "class_colours": colours, "class_keys": keys}
+    values = {"classes": classes, "question_kind": kind} | looks
     return ClassLooks.broken_by({name: list(one) if name != "question_kind" else one for name, one in values.items()})
 
 
@@ -72,8 +85,49 @@ def test_so_many_groups_are_no_groups():
 
 @pytest.mark.parametrize("kind", ["rating", "confirm"])
 def test_where_no_class_is_chosen_they_would_stand_nowhere(kind):
-    assert set(broken(["other: A"], ["other: red"], kind)) == {"class_groups", "class_colours"}
+    said = broken(["other: A"], ["other: red"], kind, keys=["other: o"])
+    assert set(said) == {"class_groups", "class_colours", "class_keys"}
     assert not broken(kind=kind)
+
+
+class TestKeys:
+    def keys(self, *lines):
+        return keys_of(looks_of({"class_keys": lines}, CLASSES))
+
+    def test_a_class_has_its_own_key_and_the_rest_those_of_their_places(self):
+        assert self.keys() == ["1", "2", "3", "4"]
+        assert not broken(keys=["A: B: X", "other : 0"])
+        assert self.keys("A: B: X", "other : 0") == ["1", "2", "x", "0"]
+
+    def test_whose_digit_is_taken_takes_one_that_is_left(self):
+        assert self.keys("other: 1") == ["4", "2", "3", "1"]
+
+    def test_lines_of_other_classes_are_passed_over(self):
+        assert self.keys("gone: x", "other: y") == ["1", "2", "3", "y"]
+
+    @pytest.mark.parametrize("line", ["other", "other:", "other: xy", "other: ä", "other: -", "unknown: x"])
+    def test_a_line_that_gives_no_key_is_named(self, line):
+        assert "Line 2" in broken(keys=["play music: m", line])["class_keys"]
+
+    def test_neither_a_class_nor_a_key_stands_there_twice(self):
+        assert "key already" in broken(keys=["other: x", "Other: y"])["class_keys"]
+        assert "another class" in broken(keys=["other: x", "play music: X"])["class_keys"]
+
+    def test_whatever_the_label_page_does_by_a_letter_is_no_key(self):
+        shown = "".join(page.read_text() for page in [*TEMPLATES.glob("_label*.html"), TEMPLATES / "_picture.html"])
+        used = set(re.findall(r'data-shortcut="([a-z])"', shown))
+        assert used == set(PAGE_KEYS)
+        assert not used & set(OWN_KEYS)
+        for key in PAGE_KEYS:
+            assert "Line 1" in broken(keys=[f"other: {key}"])["class_keys"]
+
+    def test_where_digits_take_what_was_found_a_key_is_a_letter(self):
+        classes = [f"class {number}" for number in range(11)]
+        assert "Line 1" in broken(keys=["class 3: 4"], classes=classes)["class_keys"]
+        assert not broken(keys=["class 3: b"], classes=classes)
+        assert not broken(keys=["class 3: 4"], classes=classes[:10])
+        assert keys_of([Look()] * 12)[8:] == ["9", "0", "", ""]
+        assert len(set(keys_of([Look(key="x"), *[Look()] * 9]))) == 10
 
 
 def tokens(text):
