@@ -49,6 +49,10 @@ class ReleaseBuried(LearnerError):
     status = 410
 
 
+class NoVersionZero(LearnerError):
+    """A project says nothing about its classes that its features could read."""
+
+
 class CardNotIssued(LearnerError):
     """A limit cannot rise, because a card that prints it cannot be issued anew."""
 

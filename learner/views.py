@@ -24,9 +24,10 @@ from learner.polling import part_of_page
 from learner.pools import secret_selectors
 from learner.pools.secret_selectors import TrainedOn
 from learner.releases import selectors as release_selectors
-from learner.releases.downloads import file_response
+from learner.releases.described_card import VERSION
+from learner.releases.downloads import described_response, file_response
 from learner.releases.selectors import Accuracy
-from learner.releases.services import releases
+from learner.releases.services import described, releases
 from learner.rounds.services import rounds, secret_rounds
 from learner.selectors import stopping
 from learner.way_on import way_on
@@ -50,6 +51,7 @@ def _standing(project: Project) -> dict[str, Any]:
         "project": project,
         "counts": selectors.question_counts(project),
         "newest": newest,
+        "version_zero": described.offers_version_zero(project),
         "measured": [] if newest is None else release_selectors.accuracies_of(newest),
         "secret": secret_selectors.labels_in_secret(project),
         "sheets": presenters.budget_sheets(project),
@@ -113,7 +115,9 @@ def release_list(request: HttpRequest, slug: str) -> HttpResponse:
     """Every release, newest first."""
     project = project_of(request, slug)
     status = project_status(project) if may_manage(request, project) else None
-    return render(request, "learner/releases.html", {"project": project, "rows": _rows(project), "status": status})
+    context = {"project": project, "rows": _rows(project), "status": status}
+    context["version_zero"] = described.offers_version_zero(project)
+    return render(request, "learner/releases.html", context)
 
 
 @login_required
@@ -162,4 +166,6 @@ def train_on_few(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 def release_file(request: HttpRequest, slug: str, version: int, name: str) -> HttpResponseBase:
     """Download a file."""
+    if version == VERSION:
+        return described_response(request, described.described_release(project_of(request, slug)), name)
     return file_response(request, release_of(request, slug, version), name)

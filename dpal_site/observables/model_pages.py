@@ -73,6 +73,14 @@ BUDGET = (
 )
 RELEASES = (
     Shown(
+        "learner/version_zero.html learner/_version_zero.html learner/_hero.html learner/releases.html",
+        "project.name project.slug accuracies one.constant one.dataset one.described one.examples one.high one.low"
+        " one.value created_at files name digest version version_zero card public_key api_address",
+        MODELS,
+        Basis.PUBLIC,
+        "version 0: made of words in the settings alone, measured on public examples",
+    ),
+    Shown(
         "learner/releases.html learner/release.html learner/_releases_table.html learner/_release_state.html"
         " learner/_release_measures.html learner/_release_difference.html learner/_accuracy.html",
         "project.name project.slug rows row release.version version rounds number name value used.questions"

@@ -17,6 +17,8 @@ from learner.errors import ArtifactCorrupt
 from learner.features.base import Featurizer
 from learner.features.matrix import file_sha256
 from learner.linear_model import LinearModel
+from learner.releases.described_card import VERSION as DESCRIBED
+from learner.releases.described_card import described_card, described_document
 from learner.releases.licences import licences_text
 from learner.releases.model_card import Card, Privacy, render_card
 from learner.releases.model_signature import MODEL_SIGNATURE, check_bundle
@@ -159,6 +161,11 @@ def reissue_artifacts(source: Path, directory: Path, *, card: Card, privacy: Pri
 
 
 def _promise(model: LinearModel, *, feature_kind: str, card: Card, privacy: Privacy) -> dict[str, bytes]:
+    if card["version"] == DESCRIBED:
+        return {
+            "card.md": described_card(model, feature_kind=feature_kind, card=card, privacy=privacy).encode(),
+            "privacy.json": json_bytes(described_document(privacy)),
+        }
     return {
         "card.md": render_card(model, feature_kind=feature_kind, card=card, privacy=privacy).encode(),
         "privacy.json": json_bytes(privacy_document(privacy)),

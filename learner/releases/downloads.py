@@ -1,7 +1,7 @@
 """Sending a file of a release, to a browser as to a program: whole or in part, at constant memory."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import BinaryIO
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotModified, StreamingHttpResponse
@@ -9,7 +9,8 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotModif
 from learner.errors import ReleaseBuried, not_released
 from learner.models import ModelRelease, ReleaseState
 from learner.releases.selectors import encoder_files
-from learner.releases.services import releases
+from learner.releases.services import described, releases
+from learner.releases.services.described import DescribedRelease
 
 MEDIA_TYPES = {".json": "application/json", ".md": "text/markdown; charset=utf-8"}
 RETIRED_WARNING = '299 - "This version is retired; its page says why"'
@@ -27,13 +28,36 @@ def file_response(request: HttpRequest, release: ModelRelease, name: str) -> Htt
         raise not_released(release.version, release.held_back)
     if release.is_buried:
         raise ReleaseBuried("This release was deleted with its project; its digests and its guarantee are left.")
-    tag = f'"{public[name].sha256 if name in public else release.digests[name]}"'
-    headers = {"ETag": tag, "Cache-Control": "private, no-cache", "Accept-Ranges": "bytes"}
-    if release.state == ReleaseState.RETIRED:
-        headers["Warning"] = RETIRED_WARNING
+    digest = public[name].sha256 if name in public else release.digests[name]
+    warning = {"Warning": RETIRED_WARNING} if release.state == ReleaseState.RETIRED else {}
+
+    def opened() -> BinaryIO:
+        return public[name].path.open("rb") if name in public else releases.open_file(release=release, name=name)
+
+    return _answer(request, name, digest, opened, warning)
+
+
+def described_response(
+    request: HttpRequest, release: DescribedRelease, name: str
+) -> HttpResponse | StreamingHttpResponse:
+    """Send a file of version 0, or one of the public encoder it reads."""
+    public = {one.name: one for one in described.encoder_of(release.project)}
+    if name not in release.digests and name not in public:
+        raise Http404
+    digest = public[name].sha256 if name in public else release.digests[name]
+    return _answer(
+        request, name, digest, lambda: public[name].path.open("rb") if name in public else release.open(name), {}
+    )
+
+
+def _answer(
+    request: HttpRequest, name: str, digest: str, opened: Callable[[], BinaryIO], more: Mapping[str, str]
+) -> HttpResponse | StreamingHttpResponse:
+    tag = f'"{digest}"'
+    headers = {"ETag": tag, "Cache-Control": "private, no-cache", "Accept-Ranges": "bytes", **more}
     if _names(request.headers.get("If-None-Match", ""), tag):
         return HttpResponseNotModified(headers=headers)
-    file = public[name].path.open("rb") if name in public else releases.open_file(release=release, name=name)
+    file = opened()
     size = file.seek(0, 2)
     part = _part(request, tag, size)
     if part is not None and part[0] >= size:

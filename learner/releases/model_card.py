@@ -1,9 +1,10 @@
 """The page that travels with a released model: what it predicts, what it guarantees, how to load it."""
 
-from collections.abc import Sequence
 from typing import Any, Literal, NotRequired, TypedDict
 
 from learner.linear_model import LinearModel
+from learner.releases.card_accuracy import Metric, accuracy_section
+from learner.releases.card_words import code, markdown_table, number, plain
 from learner.releases.common_limit import account_limit_words
 from learner.releases.front_matter import front_matter_lines
 
@@ -15,19 +16,6 @@ PIPELINE_TAGS = {
     "image": "image-classification",
     "principal_image": "image-classification",
 }
-
-
-class Metric(TypedDict):
-    """How the release does on one public test set."""
-
-    dataset: str
-    examples: int
-    accuracy: float
-    interval: tuple[float, float]
-    constant: float
-    version_0: float | None
-    macro_f1: float
-    calibration_error: float
 
 
 class Card(TypedDict):
@@ -181,7 +169,7 @@ def render_card(model: LinearModel, *, feature_kind: str, card: Card, privacy: P
         "",
         plain(card["predicts"]),
         "",
-        _tells(model),
+        tells(model),
         f"It is a linear model ({plain(card['estimator'])}) over {model.dimension} features, trained on "
         f"{_trained_on(card)} and released on {plain(card['created_at'])}.",
         "",
@@ -203,6 +191,14 @@ def render_card(model: LinearModel, *, feature_kind: str, card: Card, privacy: P
         "",
         *accuracy_section(card["metrics"]),
         "",
+        *loading_section(),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def loading_section() -> list[str]:
+    """Return how a downloaded release is read."""
+    return [
         "## Loading",
         "",
         "`manifest.json` lists the SHA-256 of every file, `features.json` describes the features completely,",
@@ -210,10 +206,10 @@ def render_card(model: LinearModel, *, feature_kind: str, card: Card, privacy: P
         "",
         LOADING,
     ]
-    return "\n".join(lines) + "\n"
 
 
-def _tells(model: LinearModel) -> str:
+def tells(model: LinearModel) -> str:
+    """Say which classes a model tells apart, and what it says of each."""
     names = ", ".join(code(name) for name in model.classes)
     if not model.names_sets:
         return f"It tells apart {len(model.classes)} classes: {names}."
@@ -340,61 +336,3 @@ def _raised(account: AccountTerms) -> str:
     if before == (account["limit_epsilon"], account["limit_delta"]):
         return ""
     return f" When the version was released, the limit was ({number(before[0])}, {number(before[1])})."
-
-
-def accuracy_section(metrics: list[Metric]) -> list[str]:
-    """Return the table of public test sets; a private one would have to be paid for."""
-    if not metrics:
-        return ["No public test set was given, and measuring on private records would cost privacy."]
-    rows = [
-        (
-            metric["dataset"],
-            str(metric["examples"]),
-            f"{metric['accuracy']:.4f} ({metric['interval'][0]:.4f} to {metric['interval'][1]:.4f})",
-            f"{metric['constant']:.4f}",
-            "none" if metric["version_0"] is None else f"{metric['version_0']:.4f}",
-            f"{metric['macro_f1']:.4f}",
-            f"{metric['calibration_error']:.4f}",
-        )
-        for metric in metrics
-    ]
-    beside = ("always one answer", "words about classes alone")
-    head = ("data set", "examples", "accuracy (95 % interval)", *beside, "macro-F1", "calibration error")
-    return [*markdown_table(head, rows), *_worthless(metrics)]
-
-
-def _worthless(metrics: list[Metric]) -> list[str]:
-    """Say it where the model is no better than what costs nothing, over all test sets together."""
-    right, constant = (
-        sum(metric[name] * metric["examples"] for metric in metrics) for name in ("accuracy", "constant")
-    )
-    if right <= constant:
-        return ["", "**On these examples the model is right no more often than always giving the likeliest answer.**"]
-    described = [(metric["version_0"], metric["examples"]) for metric in metrics if metric["version_0"] is not None]
-    if described and right <= sum(share * examples for share, examples in described):
-        return ["", "**On these examples the model is right no more often than the words about the classes alone.**"]
-    return []
-
-
-def markdown_table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:
-    """Return a Markdown table."""
-    ruler = "|" + "---|" * len(head)
-    return [f"| {' | '.join(head)} |", ruler, *(f"| {' | '.join(plain(cell) for cell in row)} |" for row in rows)]
-
-
-def number(value: float) -> str:
-    """Write a number with six digits at most."""
-    return f"{value:.6g}"
-
-
-def plain(text: str) -> str:
-    """Keep names from acting as Markdown or HTML, and on one line."""
-    flat = " ".join(str(text).split())
-    for character in "\\`*_[]<>|#":
-        flat = flat.replace(character, "\\" + character)
-    return flat
-
-
-def code(text: str) -> str:
-    """Quote a name as code."""
-    return "`" + " ".join(text.split()).replace("`", "'") + "`"

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,15 +89,25 @@ class VersionDifference:
 
 def encoder_files(release: ModelRelease) -> tuple[PublishedFile, ...]:
     """Return the public encoder's files that a release names by digest; none where it brings all, or they are gone."""
-    if release.features.get("kind") != "sentence_encoder":
+    return encoder_files_of(release.features)
+
+
+def encoder_files_of(features: Mapping[str, Any]) -> tuple[PublishedFile, ...]:
+    """Return the same of a featuriser as features.json describes it."""
+    if features.get("kind") != "sentence_encoder":
         return ()
-    parameters = release.features["parameters"]
+    parameters = features["parameters"]
     return published_files(parameters["encoder"], parameters["weights_sha256"])
 
 
 def shown_configuration(release: ModelRelease) -> dict[str, Any]:
     """Return the settings a release was made with that may leave the project's inside."""
-    return {name: value for name, value in sorted(release.configuration.items()) if name not in KEPT_INSIDE}
+    return settings_outside(release.configuration)
+
+
+def settings_outside(configuration: Mapping[str, Any]) -> dict[str, Any]:
+    """Return of a project's settings those that may leave its inside."""
+    return {name: value for name, value in sorted(configuration.items()) if name not in KEPT_INSIDE}
 
 
 def accuracy_of(evaluation: Evaluation) -> Accuracy:
@@ -106,6 +117,12 @@ def accuracy_of(evaluation: Evaluation) -> Accuracy:
     constant = evaluation.constant_correct / evaluation.examples
     described = None if evaluation.described_correct is None else evaluation.described_correct / evaluation.examples
     return Accuracy(evaluation.dataset.name, evaluation.examples, share, low, high, constant, described)
+
+
+def accuracy_of_score(dataset: str, examples: int, correct: int, measures: Mapping[str, Any]) -> Accuracy:
+    """Return the accuracy of version 0, which no table holds; beside itself there is nothing to show."""
+    low, high = wilson_interval(correct, examples)
+    return Accuracy(dataset, examples, correct / examples, low, high, measures["constant"]["accuracy"], None)
 
 
 def accuracies_of(release: ModelRelease) -> list[Accuracy]:

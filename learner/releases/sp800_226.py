@@ -10,20 +10,9 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TypedDict
 
-from learner.releases.model_card import (
-    COVERED,
-    AccountTerms,
-    Metric,
-    Privacy,
-    accuracy_section,
-    code,
-    markdown_table,
-    neighbours_of,
-    not_covered,
-    number,
-    plain,
-    view_of,
-)
+from learner.releases.card_accuracy import Metric, accuracy_section
+from learner.releases.card_words import code, markdown_table, number, plain
+from learner.releases.model_card import COVERED, AccountTerms, Privacy, neighbours_of, not_covered, view_of
 from learner.releases.privacy_document import FLAVOUR, TRUST
 
 NOT_STORED = "not stored"

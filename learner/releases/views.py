@@ -21,11 +21,12 @@ from annotation.statement import presenters
 from annotation.statement.words import what_words
 from annotation.wording import told
 from learner import page_charts, plots, selectors
-from learner.access import Costed, may_manage, release_of
+from learner.access import Costed, may_manage, project_of, release_of
 from learner.models import Evaluation, ModelRelease, ReleaseState
 from learner.releases import selectors as release_selectors
 from learner.releases.card_page import card_html
-from learner.releases.services import release_gate, releases
+from learner.releases.described_card import VERSION
+from learner.releases.services import described, release_gate, releases
 from learner.releases.signatures import signer_key_id
 
 # A matrix of more classes is wider than any screen.
@@ -41,7 +42,9 @@ CHECKS = {
 
 @login_required
 def release(request: HttpRequest, slug: str, version: int) -> HttpResponse:
-    """Everything there is to know about a release before it is trusted."""
+    """Everything there is to know about a release before it is trusted; of version 0, what it is made of."""
+    if version == VERSION:
+        return _described_page(request, project_of(request, slug))
     found = release_of(request, slug, version)
     managing = may_manage(request, found.project)
     signer = releases.signer()
@@ -79,6 +82,25 @@ def release(request: HttpRequest, slug: str, version: int) -> HttpResponse:
         "api_address": request.build_absolute_uri(reverse("api:get_model", args=(slug, str(version)))),
     }
     return render(request, "learner/release.html", context)
+
+
+def _described_page(request: HttpRequest, project: Project) -> HttpResponse:
+    """Show version 0 of a project, written now if it was not; refused with the reason where there is none."""
+    found = described.described_release(project)
+    context = {
+        "project": project,
+        "accuracies": [
+            release_selectors.accuracy_of_score(one.dataset.name, one.examples, one.correct, one.measures)
+            for one in found.scores
+        ],
+        "created_at": found.created_at,
+        "files": sorted(found.digests.items()),
+        "version": VERSION,
+        "card": mark_safe(card_html(found.card)),  # noqa: S308 - escaped there
+        "public_key": releases.signer().public_key,
+        "api_address": request.build_absolute_uri(reverse("api:get_model", args=(project.slug, str(VERSION)))),
+    }
+    return render(request, "learner/version_zero.html", context)
 
 
 def _compared(request: HttpRequest, release: ModelRelease) -> ModelRelease | None:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from dpal import managing, settings, tables
-from dpal.errors import DpalError, NotAllowed, NotInScope
+from dpal.errors import DpalError, NotAllowed, NotInScope, Refused
 from dpal.manifest import verify_folder
 from dpal.mlflow_model import write_folder
 from dpal.model import Model
@@ -125,11 +125,18 @@ def projects(site: Site) -> None:
 @click.argument("project")
 @with_site
 def releases(project: str, site: Site) -> None:
-    """List the versions of PROJECT, newest first."""
-    for one in site.pages(f"projects/{quoted(project)}/models"):
+    """List the versions of PROJECT, newest first; the last is version 0, made of words alone, where there is one."""
+    for one in versions_of(project, site):
         limits = ", ".join(f"({terms['limit_epsilon']:g}, {terms['limit_delta']:g})" for terms in one["guarantee"])
         measured = ", ".join(f"{score['accuracy']:.3f} on {score['dataset']}" for score in one["evaluations"])
         click.echo(f"{one['version']:4}  {one['state']:9}  {limits:20}  {measured or 'not measured'}")
+
+
+def versions_of(project: str, site: Site) -> Iterator[dict[str, Any]]:
+    """Yield what the site tells of each version."""
+    yield from site.pages(f"projects/{quoted(project)}/models")
+    with suppress(Refused):
+        yield site.get(f"projects/{quoted(project)}/models/0")
 
 
 @main.command()

@@ -829,7 +829,7 @@ class Rest:
         return cast("Iterator[ModelOut]", self.site.listed(f"projects/{quoted(str(slug))}/models"))
 
     def get_model(self, slug: str, version: int | str) -> ModelOut:
-        """One released model, or the latest."""
+        """One released model, the latest, or version 0."""
         return cast("ModelOut", self.site.call("GET", f"projects/{quoted(str(slug))}/models/{quoted(str(version))}"))
 
     def get_file(self, slug: str, version: int | str, name: str) -> Iterator[bytes]:

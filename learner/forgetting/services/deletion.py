@@ -27,6 +27,7 @@ from learner.models import (
 )
 from learner.models.answers import AnswerSeries, RandomizedLabel
 from learner.models.webhooks import Webhook, WebhookDelivery
+from learner.releases.services.described import forget_described
 from privacy.services.faults import fault_point
 from privacy.wording import say
 
@@ -46,6 +47,7 @@ def delete_project(*, job_id: UUID | str) -> None:
         lifecycle.erase_uploads(project=project)
         files.delete_folder(f"features/{project.pk}")
         files.delete_folder(f"datasets/{project.pk}")
+        forget_described(project)
         if not deletion.keep_releases:
             _bury_releases(project)
         fault_point("project_files_erased")

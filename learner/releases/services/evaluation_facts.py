@@ -8,7 +8,8 @@ from annotation.models import Oracle, Project
 from annotation.projects.settings_words import setting_value
 from learner import selectors
 from learner.models import Evaluation, ModelRelease, ReleaseState
-from learner.releases.model_card import Metric, Privacy
+from learner.releases.card_accuracy import Metric
+from learner.releases.model_card import Privacy
 from learner.releases.services import publishing, releases
 from learner.releases.services.releases import Score
 from learner.releases.sp800_226 import AccountFacts, Facts, LimitLine

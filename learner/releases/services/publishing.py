@@ -26,6 +26,8 @@ from learner.features.base import Featurizer
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, PrintedLimit, StoppingAdvice, TrainingRun
 from learner.releases.artifacts import write_artifacts
+from learner.releases.card_accuracy import Metric
+from learner.releases.card_words import number
 from learner.releases.environment import environment
 from learner.releases.model_card import (
     ONE_ANNOTATOR,
@@ -35,9 +37,7 @@ from learner.releases.model_card import (
     AccountTerms,
     Card,
     EntryLine,
-    Metric,
     Privacy,
-    number,
 )
 from learner.releases.services import releases
 from learner.releases.services.provenance import configuration_of, provenance_of

@@ -6,6 +6,7 @@ from annotation.choices.merged_classes import counted_words
 from annotation.models import DataKind, Project
 from learner.configuration.classes import learned_classes
 from learner.configuration.pool import estimator_of, featurizer_of
+from learner.errors import NoVersionZero
 from learner.estimators.bandit import BanditMutualInformationOGD
 from learner.estimators.descriptions import ClassDescription
 from learner.estimators.huber_svm import PrivateHuberSVM
@@ -26,6 +27,7 @@ from learner.estimators.version_zero import (
 )
 from learner.linear_model import LinearModel
 from learner.starts.class_words import descriptions_of
+from privacy.wording import say
 
 # Kinds of features to which the name of a class means something.
 ENCODERS = ("static_encoder", "sentence_encoder")
@@ -37,6 +39,34 @@ def described_model(project: Project) -> LinearModel | None:
     if not descriptions or project.data_kind != DataKind.TEXT:
         return None
     return version_zero(learned_classes(project), descriptions, _encoder_of(project))
+
+
+def why_no_version_zero(project: Project) -> str:
+    """Say why a project has no model of words alone; an empty text where it has one."""
+    if project.data_kind != DataKind.TEXT:
+        return say("There is no version 0: words about classes are compared with texts, and these records are none.")
+    if not learned_classes(project):
+        return say("There is no version 0: the project names no class yet.")
+    if not _words(project) and featurizer_of(project).kind not in ENCODERS:
+        return say(
+            "There is no version 0: nobody wrote about the classes, and to hashed words a name alone means nothing. "
+            "Write a few lines about each class in the settings, or choose an encoder."
+        )
+    return ""
+
+
+def version_zero_of(project: Project) -> LinearModel:
+    """Return the model that is given out as version 0: of the words about the classes, else of their names.
+
+    Raises
+    ------
+    NoVersionZero
+        If the project has nothing that says something to its features.
+    """
+    why_not = why_no_version_zero(project)
+    if why_not:
+        raise NoVersionZero(why_not)
+    return version_zero(learned_classes(project), _words(project), _encoder_of(project))
 
 
 def word_prior(project: Project) -> LinearModel | None:

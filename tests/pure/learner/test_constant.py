@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from learner.releases.card_accuracy import accuracy_section
 from learner.releases.evaluation import constant_outcome, count_outcomes, macro_f1, measures
-from learner.releases.model_card import accuracy_section
 
 
 def test_the_likeliest_class_of_the_examples_is_the_constant():

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from learner.releases.card_page import card_html
-from learner.releases.model_card import plain
+from learner.releases.card_words import plain
 
 CARD = f"""---
 license: "unknown"

@@ -1,0 +1,87 @@
+"""What routes tell of how well a release does, beside all that costs nothing."""
+
+from typing import Any
+
+from ninja import Schema
+
+from annotation.intervals import wilson_interval
+from learner.models import Evaluation
+from learner.releases.services.releases import Score
+
+
+class MeasureOut(Schema):
+    """A share or a score with its 95 % interval; null of a class without examples."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+class RecallOut(MeasureOut):
+    """How many examples of a class are found; in `precision`, how many of those given a class have it."""
+
+    correct: int
+    examples: int
+
+
+class MeasuresOut(Schema):
+    """Macro-F1, the expected calibration error and the bins behind it, the confusion matrix (rows are true classes, in
+    the order of the weights, classes added since behind them) and the recall of each class; empty of releases from
+    before there were measures.
+
+    Where a record may have several classes: micro-F1 and each class's precision in place of the matrix.
+    """
+
+    micro_f1: MeasureOut | None = None
+    macro_f1: MeasureOut | None = None
+    calibration_error: MeasureOut | None = None
+    reliability: list[dict[str, int | float | None]] = []
+    confusion: list[list[int]] = []
+    recall: list[RecallOut] = []
+    precision: list[RecallOut] = []
+
+
+class EvaluationOut(Schema):
+    """How well a release does on one public test set, with 95 % intervals; `constant` is the accuracy of always giving
+    the likeliest answer, `version_0` that of the words about the classes alone, null where there were none. Where a
+    record may have several classes, right is whoever is given all of them and no other.
+    """
+
+    dataset: str
+    examples: int
+    correct: int
+    accuracy: float
+    interval: tuple[float, float]
+    constant: float
+    version_0: float | None
+    measures: MeasuresOut
+
+
+def evaluation_out(evaluation: Evaluation) -> dict[str, Any]:
+    """Return how a release does on one test set as routes tell of it."""
+    return {
+        "dataset": evaluation.dataset.name,
+        "examples": evaluation.examples,
+        "correct": evaluation.correct,
+        "accuracy": evaluation.correct / evaluation.examples,
+        "interval": wilson_interval(evaluation.correct, evaluation.examples),
+        "constant": evaluation.constant_correct / evaluation.examples,
+        "version_0": None
+        if evaluation.described_correct is None
+        else evaluation.described_correct / evaluation.examples,
+        "measures": evaluation.measures,
+    }
+
+
+def score_out(score: Score) -> dict[str, Any]:
+    """Return the same of version 0, which no table holds; beside itself there is nothing to tell."""
+    return {
+        "dataset": score.dataset.name,
+        "examples": score.examples,
+        "correct": score.correct,
+        "accuracy": score.correct / score.examples,
+        "interval": wilson_interval(score.correct, score.examples),
+        "constant": score.measures["constant"]["accuracy"],
+        "version_0": None,
+        "measures": score.measures,
+    }

@@ -1,0 +1,220 @@
+"""What routes tell of a released model: its state, promise, measures, files and origin."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.urls import reverse
+from ninja import Schema
+
+from annotation.rest.responses import Moment, SaidOut, as_code
+from learner import selectors
+from learner.features.encoder import PublishedFile
+from learner.models import ModelRelease, ReleaseState
+from learner.releases import selectors as release_selectors
+from learner.releases.described_card import MARK, VERSION, zero_promise
+from learner.releases.environment import environment
+from learner.releases.measures_out import EvaluationOut, evaluation_out, score_out
+from learner.releases.selectors import settings_outside
+from learner.releases.services import releases
+from learner.releases.services.described import DescribedRelease, encoder_of
+from learner.releases.services.provenance import configuration_of
+from learner.selectors import stopping
+
+
+class TermsOut(Schema):
+    """An account when the version was released: its limit is the guarantee."""
+
+    protects: str
+    filter: str
+    unit: str
+    adjacency: str
+    limit_epsilon: float
+    limit_delta: float
+    spent_epsilon: float
+    spent_delta: float
+
+
+class FileOut(Schema):
+    """A file to download."""
+
+    name: str
+    sha256: str
+    url: str
+
+
+class EncoderFileOut(Schema):
+    """A file of the public encoder that a release reads and does not bring, to download like its own."""
+
+    name: str
+    sha256: str
+    bytes: int
+    url: str
+
+
+class LineageOut(Schema):
+    """A ledger entry the model descends from."""
+
+    account: str
+    sequence: int
+    kind: str
+    purpose: str
+    hash: str
+
+
+class StoppingOut(Schema):
+    """Whether more answers still help, as a version and those before it show on what passed the gate: they no longer
+    do (`stop`) once `agreement`, the smallest Cohen's kappa between neighbours among the `models_compared`, reaches
+    `threshold`. To the share `moved` of all that was said, this version gives another class than the one before.
+    """
+
+    stop: bool
+    agreement: float
+    threshold: float
+    moved: float
+    models_compared: int
+    said: str
+    said_as_code: SaidOut | None
+
+
+class ModelOut(Schema):
+    """A released model, or a candidate that waits for the release gate; `guarantee` holds each account's limit and what
+    was spent of it at the release. `checks` says what the gate found, `held_back` why it offers no files.
+
+    `beaten_by` names what costs nothing and is right as often on public examples: `constant` is always giving the
+    likeliest answer, `version_0` the words about the classes alone. Such a version is `latest` only with a manager's
+    word, which is `endorsement` then.
+
+    `stopping` says whether more answers still help, null where versions were too few or were paid for one by one.
+
+    Version 0 was not trained: its `estimator` says what it is made of, and its guarantee is a limit of nothing.
+
+    `rounds` are those whose questions it was trained on. Of a secret sample the size of the pool and the rate of its
+    coins are given instead of the questions asked. `encoder` is empty where the release brings all it reads.
+    """
+
+    version: int
+    state: str
+    retired_reason: str
+    checks: dict[str, str]
+    checks_as_code: dict[str, SaidOut] = {}
+    held_back: str
+    held_back_as_code: SaidOut | None = None
+    beaten_by: str
+    endorsement: str
+    stopping: StoppingOut | None
+    released_at: Moment | None
+    estimator: str
+    questions_asked: int | None
+    pool_size: int | None
+    sampling_rate: float | None
+    rounds: list[int]
+    created_at: Moment
+    guarantee: list[TermsOut]
+    configuration: dict[str, Any]
+    environment: dict[str, str]
+    public_key: str
+    model_signing_key: str
+    evaluations: list[EvaluationOut]
+    files: list[FileOut]
+    encoder: list[EncoderFileOut]
+    lineage: list[LineageOut]
+
+
+def model_out(release: ModelRelease) -> dict[str, Any]:
+    """Return a release as routes tell of it."""
+    slug, version = release.project.slug, release.version
+    used = selectors.trained_on(release.training_run)
+    return {
+        "version": version,
+        "state": release.state,
+        "retired_reason": release.retired_reason,
+        "checks": release.checks,
+        "checks_as_code": {name: as_code(said) for name, said in release.checks.items()},
+        "held_back": release.held_back,
+        "held_back_as_code": as_code(release.held_back),
+        "beaten_by": selectors.beaten_by(release),
+        "endorsement": release.endorsement.reason if hasattr(release, "endorsement") else "",
+        "stopping": _stopping(release),
+        "released_at": release.released_at,
+        "estimator": release.estimator,
+        "questions_asked": used.questions,
+        "pool_size": used.pool_size,
+        "sampling_rate": used.rate,
+        "rounds": selectors.rounds_behind(release.training_run),
+        "created_at": release.created_at,
+        "guarantee": release.guarantee,
+        "configuration": release_selectors.shown_configuration(release),
+        "environment": release.environment,
+        **_keys(),
+        "evaluations": [evaluation_out(evaluation) for evaluation in release.evaluations.all()],
+        **_files(slug, str(version), release.digests, release_selectors.encoder_files(release)),
+        "lineage": [
+            {
+                "account": entry.account.scope,
+                "sequence": entry.sequence,
+                "kind": entry.kind,
+                "purpose": entry.purpose,
+                "hash": entry.hash,
+            }
+            for entry in selectors.lineage_of(release)
+        ],
+    }
+
+
+def described_out(described: DescribedRelease) -> dict[str, Any]:
+    """Return version 0 as routes tell of a release."""
+    project = described.project
+    account = project.pool_account
+    promise = zero_promise(
+        unit=account.unit, adjacency=account.adjacency, issued_at=described.created_at.date().isoformat()
+    )
+    return {
+        "version": VERSION,
+        "state": ReleaseState.RELEASED,
+        "retired_reason": "",
+        "checks": {},
+        "held_back": "",
+        "beaten_by": "",
+        "endorsement": "",
+        "stopping": None,
+        "released_at": described.created_at,
+        "estimator": MARK,
+        "questions_asked": 0,
+        "pool_size": None,
+        "sampling_rate": None,
+        "rounds": [],
+        "created_at": described.created_at,
+        "guarantee": promise["accounts"],
+        "configuration": settings_outside(configuration_of(project)),
+        "environment": environment(),
+        **_keys(),
+        "evaluations": [score_out(score) for score in described.scores],
+        **_files(project.slug, str(VERSION), described.digests, encoder_of(project)),
+        "lineage": [],
+    }
+
+
+def _keys() -> dict[str, str]:
+    signer = releases.signer()
+    return {"public_key": signer.public_key, "model_signing_key": signer.models.public_key}
+
+
+def _files(slug: str, version: str, digests: Mapping[str, str], public: Sequence[PublishedFile]) -> dict[str, Any]:
+    def address(name: str) -> str:
+        return reverse("api:get_file", args=(slug, version, name))
+
+    return {
+        "files": [{"name": name, "sha256": digest, "url": address(name)} for name, digest in sorted(digests.items())],
+        "encoder": [
+            {"name": one.name, "sha256": one.sha256, "bytes": one.size, "url": address(one.name)} for one in public
+        ],
+    }
+
+
+def _stopping(release: ModelRelease) -> dict[str, Any] | None:
+    advice = stopping.advice_of(release)
+    if advice is None:
+        return None
+    said = stopping.stopping_sentence(advice, release)
+    numbers = ("stop", "agreement", "threshold", "moved", "models_compared")
+    return {name: getattr(advice, name) for name in numbers} | {"said": said, "said_as_code": as_code(said)}

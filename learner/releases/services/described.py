@@ -1,0 +1,178 @@
+"""Version 0 as files to download: written on each host once from public settings, and anew whenever they change."""
+
+import hashlib
+import json
+import shutil
+import tempfile
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from django.conf import settings
+
+from annotation.models import Dataset, Project, ProjectState
+from learner.configuration.pool import featurizer_of
+from learner.errors import ArtifactCorrupt, NoVersionZero, ReleaseBuried
+from learner.features.base import Featurizer
+from learner.features.encoder import PublishedFile
+from learner.models import FeatureMatrix
+from learner.releases.artifacts import MANIFEST, verify_manifest, write_artifacts
+from learner.releases.described_card import MARK, VERSION, zero_promise
+from learner.releases.environment import environment
+from learner.releases.model_card import Card
+from learner.releases.selectors import encoder_files_of
+from learner.releases.services import publishing, releases
+from learner.releases.services.provenance import provenance_of
+from learner.releases.services.releases import Score
+from learner.starts.services import version_zero
+from privacy.wording import say
+
+# A page waits while a test set goes through the features; a larger one is looked at once a worker has done that.
+MOST_ROWS = 20_000
+QUICK = ("hashing_text", "static_encoder")
+SCORES = "scores.json"
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedRelease:
+    """Version 0 of a project: no row of the database, since it follows from the settings alone."""
+
+    project: Project
+    folder: Path
+    digests: dict[str, str]
+    scores: list[Score]
+    created_at: datetime
+
+    def open(self, name: str) -> BinaryIO:
+        """Open a file of it; the caller closes it."""
+        return (self.folder / name).open("rb")
+
+    @property
+    def card(self) -> str:
+        """The model card, Markdown."""
+        return (self.folder / "card.md").read_text(encoding="utf-8")
+
+
+def offers_version_zero(project: Project) -> bool:
+    """Say whether there is a version 0 to download."""
+    return project.state != ProjectState.DELETED and not version_zero.why_no_version_zero(project)
+
+
+def described_release(project: Project) -> DescribedRelease:
+    """Return version 0 with its files, written now if this host has none of these settings. Nothing is charged.
+
+    The same settings, test sets and libraries give the same bytes on every host.
+
+    Raises
+    ------
+    NoVersionZero, ReleaseBuried
+        If there is none, with the reason; if it went with its project.
+    """
+    if project.state == ProjectState.DELETED:
+        raise ReleaseBuried("Version 0 was deleted with its project.")
+    why_not = version_zero.why_no_version_zero(project)
+    if why_not:
+        raise NoVersionZero(why_not)
+    featurizer = featurizer_of(project)
+    public = [dataset for dataset in releases.public_test_sets(project) if _can_be_read(dataset, featurizer)]
+    folder = described_folder(project) / _fingerprint(project, featurizer, public)
+    if not folder.exists():
+        _write(folder, project, featurizer, public)
+    try:
+        digests = verify_manifest(folder / "files")
+        stored = json.loads((folder / SCORES).read_text(encoding="utf-8"))
+    except (OSError, ArtifactCorrupt) as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise ArtifactCorrupt(say("{name} is incomplete; ask for it again", name=MANIFEST)) from error
+    named = {dataset.pk: dataset for dataset in public}
+    scores = [Score(named[one.pop("dataset")], **one) for one in stored]
+    return DescribedRelease(project, folder / "files", digests, scores, project.configuration.created_at)
+
+
+def encoder_of(project: Project) -> tuple[PublishedFile, ...]:
+    """Return the files of the public encoder that version 0 reads and does not bring."""
+    return encoder_files_of(json.loads(featurizer_of(project).to_json()))
+
+
+def described_folder(project: Project) -> Path:
+    """Return where this host keeps what it made of a project's words; it may be thrown away at any time."""
+    return Path(settings.VAR_DIR) / "version-zero" / str(project.pk)
+
+
+def forget_described(project: Project) -> None:
+    """Throw away what this host made of a project's words."""
+    shutil.rmtree(described_folder(project), ignore_errors=True)
+
+
+def _can_be_read(dataset: Dataset, featurizer: Featurizer) -> bool:
+    if featurizer.kind in QUICK and dataset.row_count <= MOST_ROWS:
+        return True
+    return FeatureMatrix.objects.filter(dataset=dataset, version=featurizer.version).exists()
+
+
+def _fingerprint(project: Project, featurizer: Featurizer, public: list[Dataset]) -> str:
+    """Return the name of all that the files depend on; a configuration is a document that never changes."""
+    on = [
+        str(project.configuration_id),
+        [project.slug, project.name, project.question],
+        sorted(project.merged_classes.items()),
+        featurizer.version,
+        [(dataset.pk, dataset.name) for dataset in public],
+        environment(),
+        releases.signer().public_key,
+    ]
+    return hashlib.sha256(json.dumps(on, sort_keys=True).encode()).hexdigest()
+
+
+def _write(folder: Path, project: Project, featurizer: Featurizer, public: list[Dataset]) -> None:
+    model = version_zero.version_zero_of(project)
+    scores = [releases.score_model(model, dataset) for dataset in public]
+    made_on = project.configuration.created_at.date().isoformat()
+    account = project.pool_account
+    card: Card = {
+        "project": project.slug,
+        "name": project.name,
+        "version": VERSION,
+        "predicts": project.question,
+        "estimator": MARK,
+        "questions_asked": 0,
+        "pool_size": None,
+        "sampling_rate": None,
+        "created_at": made_on,
+        # Beside itself there is nothing to say.
+        "metrics": [{**publishing.metric_of(score), "version_0": None} for score in scores],
+    }
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".", dir=folder.parent) as made:
+        whole = Path(made) / "whole"
+        write_artifacts(
+            whole / "files",
+            model=model,
+            featurizer=featurizer,
+            card=card,
+            privacy=zero_promise(unit=account.unit, adjacency=account.adjacency, issued_at=made_on),
+            provenance=provenance_of(project, featurizer, scores, [], []),
+            signer=releases.signer(),
+            outcomes=releases.public_outcomes(model, public),
+        )
+        (whole / SCORES).write_text(json.dumps([_stored(score) for score in scores]), encoding="utf-8")
+        try:
+            whole.rename(folder)
+        except OSError:
+            # Somebody else was quicker, with the same bytes.
+            if not folder.exists():
+                raise
+    for other in folder.parent.iterdir():
+        # Made of words that were changed since; whoever still reads a file of it has it open.
+        if other != folder and not other.name.startswith("."):
+            shutil.rmtree(other, ignore_errors=True)
+
+
+def _stored(score: Score) -> dict[str, Any]:
+    return {
+        "dataset": score.dataset.pk,
+        "examples": score.examples,
+        "correct": score.correct,
+        "measures": score.measures,
+    }

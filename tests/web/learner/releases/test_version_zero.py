@@ -1,0 +1,124 @@
+"""Version 0: a model of words alone, given out like a release before any label, at no charge."""
+
+import hashlib
+import json
+
+import pytest
+from django.conf import settings
+from django.core.management import call_command
+from django.test import Client
+
+from annotation.models import Dataset, Role
+from annotation.projects.services import configuring
+from dpal.manifest import verify_folder
+from dpal.model import Model
+from learner.releases.artifacts import verify_release
+from learner.releases.described_card import MARK
+from learner.releases.measures_out import score_out
+from learner.releases.model_out import described_out
+from learner.releases.services import described, releases
+from privacy.models import LedgerEntry
+from tests import learning
+from tests.factories import make_user
+from tests.web.learner.test_api import client_of
+from tests.web.learner.test_pages import client_of as browser_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+WORDS = ["fruit: {apple|pear|plum|grape|melon|peach}", "tool: {hammer|saw|drill|wrench|chisel|plane}"]
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    monkeypatch.setattr(settings, "VAR_DIR", tmp_path)
+    return learning.open_secret(make_user(), features="planned", text_columns=16, class_descriptions=WORDS)
+
+
+def test_its_files_are_those_of_a_release_and_nothing_is_charged(project, tmp_path):
+    learning.fill_trusted(project)
+    before = LedgerEntry.objects.count()
+    client = client_of(project, Role.ENGINEER)
+    address = f"/api/v1/projects/{project.slug}/models/0"
+    told = client.get(address).json()
+    assert (told["version"], told["estimator"], told["questions_asked"], told["lineage"]) == (0, MARK, 0, [])
+    assert [(one["limit_epsilon"], one["limit_delta"]) for one in told["guarantee"]] == [(0, 0)]
+    (measured,) = told["evaluations"]
+    assert measured["correct"] >= 50  # of 60
+    found = described.described_release(project)
+    assert described_out(found)["files"] == told["files"]
+    assert score_out(found.scores[0])["accuracy"] == measured["accuracy"]
+    folder = tmp_path / "download"
+    folder.mkdir()
+    for one in told["files"]:
+        body = b"".join(client.get(one["url"]).streaming_content)
+        assert hashlib.sha256(body).hexdigest() == one["sha256"]
+        (folder / one["name"]).write_bytes(body)
+    # As the product checks a release, and as the client does.
+    verify_release(folder, public_key=releases.signer().public_key)
+    manifest, files = verify_folder(folder, public_key=releases.signer().public_key)
+    model = Model(manifest.project, manifest.version, files)
+    model.check()
+    assert model.predict(["a pear and a plum", "drill and saw"]).tolist() == ["fruit", "tool"]
+    assert (model.guarantee.limit.epsilon, model.guarantee.limit.delta) == (0, 0)
+    assert MARK.split(",")[1] in model.card
+    assert json.loads((folder / "manifest.json").read_text())["release"] == {"project": project.slug, "version": 0}
+    assert LedgerEntry.objects.count() == before
+    call_command("audit_ledger")
+
+
+def test_pages_offer_it_before_any_release(project):
+    browser = browser_of(project.memberships.get(role=Role.MANAGER).user)
+    base = f"/projects/{project.slug}"
+    for page in ("overview", "releases"):
+        shown = browser.get(f"{base}/{page}/").content.decode()
+        assert f"{base}/releases/0/" in shown
+        assert MARK in shown
+    page = browser.get(f"{base}/releases/0/").content.decode()
+    assert MARK in page
+    assert f"{base}/releases/0/files/manifest.json" in page
+    sent = browser.get(f"{base}/releases/0/files/card.md")
+    assert b"".join(sent.streaming_content).decode() == described.described_release(project).card
+    assert browser.get(f"{base}/releases/0/files/other.txt").status_code == 404
+
+
+def test_other_words_are_another_version_0_and_the_same_words_the_same_bytes(project):
+    first = described.described_release(project)
+    made = described.described_release(project)
+    assert first.digests == made.digests
+    described.forget_described(project)
+    assert described.described_release(project).digests == first.digests
+    manager = project.memberships.get(role=Role.MANAGER).user
+    configuring.configure_project(project=project, actor=manager, changes={"class_descriptions": WORDS[:1]})
+    project.refresh_from_db()
+    assert described.described_release(project).digests["weights.json"] != first.digests["weights.json"]
+    assert len(list(described.described_folder(project).iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    ("chosen", "words"),
+    [({"features": "standard", "class_descriptions": []}, "nobody wrote"), ({}, "")],
+)
+def test_names_are_enough_to_an_encoder_alone(chosen, words, tmp_path, monkeypatch):
+    monkeypatch.setattr("django.conf.settings.VAR_DIR", tmp_path)
+    project = learning.open_secret(make_user(), **{"features": "planned", "text_columns": 16} | chosen)
+    answer = client_of(project, Role.ENGINEER).get(f"/api/v1/projects/{project.slug}/models/0")
+    assert answer.status_code == (409 if words else 200)
+    assert not words or words in answer.json()["detail"]
+    assert described.offers_version_zero(project) == (not words)
+
+
+def test_images_have_none_and_say_so():
+    project = learning.open_images(make_user())
+    answer = client_of(project, Role.ENGINEER).get(f"/api/v1/projects/{project.slug}/models/0")
+    assert (answer.status_code, "compared with texts" in answer.json()["detail"]) == (409, True)
+    assert not Dataset.objects.filter(project=project).exists()
+
+
+def test_it_is_for_those_who_may_see_releases(project):
+    address = f"/api/v1/projects/{project.slug}/models/0"
+    assert Client().get(address).status_code == 401
+    for role in (Role.ANNOTATOR, Role.REVIEWER):
+        assert client_of(project, role).get(address).status_code == 404
+        assert client_of(project, role).get(f"{address}/files/card.md").status_code == 404
+    sent = {"texts": ["a pear"]}
+    refused = client_of(project, Role.ENGINEER).post(f"{address}/predict", sent, content_type="application/json")
+    assert refused.status_code == 422
