@@ -10,6 +10,7 @@ from string import ascii_lowercase
 
 from annotation.choices.class_looks import MOST_KEYED, NO_LOOK, Look
 
+QUOTED = re.compile(r'["“”„«»](.+)["“”«»]')
 ALTERNATIVES = re.compile(r"\{([^{}|]*)\|[^{}]*\}")
 
 
@@ -25,6 +26,12 @@ class Listed:
     code: str
     words: tuple[str, ...]
     look: Look = NO_LOOK
+    examples: tuple[str, ...] = ()
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """All that the owner says of it, examples in quotation marks."""
+        return (*self.words, *(f"“{example}”" for example in self.examples))
 
 
 def is_many(names: Sequence[str]) -> bool:
@@ -36,27 +43,36 @@ def is_many(names: Sequence[str]) -> bool:
 def listed_classes(
     names: tuple[str, ...], descriptions: tuple[str, ...], looks: tuple[Look, ...] = ()
 ) -> tuple[Listed, ...]:
-    """Return the classes in their order.
+    """Return the classes in their order, each with what its owner says of it and the examples that are given.
+
+    An example is a line in quotation marks. It is no setting of its own: what shows people what a class is shows it to
+    the model before any label, too, and one list that says both cannot say two things.
 
     Parameters
     ----------
     names : tuple of str
         Distinct names.
     descriptions : tuple of str
-        Lines like ``class: words``; ``{one|two}`` stands for either, of which the first is shown.
+        Lines like ``class: words`` or ``class: "example"``; of ``{one|two}``, which stands for either, the first is
+        shown.
     looks : tuple of Look
         Group, colour and key of each class; without any nothing is grouped.
     """
     said: dict[str, list[str]] = {}
+    examples: dict[str, list[str]] = {}
     for line in descriptions:
-        name, _, words = line.partition(":")
-        if words.strip():
-            said.setdefault(name.strip().casefold(), []).append(ALTERNATIVES.sub(r"\1", words.strip()))
+        name, _, written = line.partition(":")
+        words = ALTERNATIVES.sub(r"\1", written.strip())
+        quoted = QUOTED.fullmatch(words)
+        if words:
+            found = said if quoted is None else examples
+            found.setdefault(name.strip().casefold(), []).append(words if quoted is None else quoted[1].strip())
     shown = looks or (NO_LOOK,) * len(names)
     codes = [look.key or code for look, code in zip(shown, codes_of(names), strict=True)] if is_many(names) else None
     return tuple(
-        Listed(value, name, code, tuple(said.get(name.strip().casefold(), ())), look)
+        Listed(value, name, code, tuple(said.get(key, ())), look, tuple(examples.get(key, ())))
         for value, (name, code, look) in enumerate(zip(names, codes or [""] * len(names), shown, strict=True))
+        for key in (name.strip().casefold(),)
     )
 
 

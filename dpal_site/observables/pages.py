@@ -186,7 +186,7 @@ QUESTIONS = (
         " annotation/_label_several.html annotation/_label_ticked.html annotation/_label_find.html"
         " annotation/_label_classes.html"
         " annotation/_label_others.html annotation/_label_instead.html annotation/_label_undo.html",
-        "class_list classes_mark own_keys is_many is_grouped groups heading members colour suggests one.* words"
+        "class_list classes_mark own_keys is_many is_grouped groups heading members colour suggests one.* words example"
         " asked.answers asked.is_many asked.widget asked.with_list"
         " asked.most asked.none_allowed asked.confirm_answers asked.gate_floor asked.gate_k asked.gate_kind"
         " asked.has_guess asked.oracle asked.privacy_unit choices"

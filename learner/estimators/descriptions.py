@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 SLOT = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
+QUOTED = re.compile(r'^["“”„«»](.+)["“”«»]$')
 ALTERNATIVES = re.compile(r"\{([^{}]*)\}")
 # A template with many slots stands for this many texts at most; more say nothing new about its words.
 MOST_FILLINGS = 32
@@ -72,7 +73,7 @@ def described_by(lines: Sequence[str], classes: Sequence[str]) -> dict[str, Clas
     Parameters
     ----------
     lines : sequence of str
-        ``{one|two}`` in the words stands for either.
+        ``{one|two}`` in the words stands for either; quotation marks around them are for people.
     classes : sequence of str
         Their names, compared without case; a line about anything else is left out.
     """
@@ -92,6 +93,6 @@ def described_by(lines: Sequence[str], classes: Sequence[str]) -> dict[str, Clas
             return "{" + key + "}"
 
         # Braces without alternatives are words like any other.
-        plain = ALTERNATIVES.sub(slot, words.strip().replace("{}", ""))
+        plain = ALTERNATIVES.sub(slot, QUOTED.sub(r"\1", words.strip()).replace("{}", ""))
         found.setdefault(name, []).append(plain)
     return {name: ClassDescription(name, examples=tuple(said), slots=slots[name]) for name, said in found.items()}

@@ -26,7 +26,7 @@ def messages_for(
         What passed the gate; nothing else about anybody is known here.
     """
     lines = [
-        f"- {one.name}" + (f": {'; '.join(one.words)}" if one.words else "")
+        f"- {one.name}" + (f": {'; '.join(one.told)}" if one.told else "")
         for one in listed_classes(tuple(classes), tuple(descriptions))
     ]
     told = "\n".join(

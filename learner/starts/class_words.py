@@ -30,8 +30,8 @@ class ClassWords(Choice):
         help=_(
             "For texts, one line each: a class, a colon and a sentence or an example phrase. Alternatives stand in "
             "braces with strokes between them. A few lines for each class are often worth more than a hundred answers, "
-            "and cost nothing. "
-            "Write them without looking at the records."
+            "and cost nothing. Annotators read them beside the class, those in quotation marks as examples. "
+            "They are public: write them without looking at the records."
         ),
     )
 

@@ -301,7 +301,7 @@ def test_without_scripts_a_list_works(project, enter):
 
 def test_what_belongs_to_a_class_is_shown(enter):
     project = open_preset(make_user(), "pool-experts")
-    words = ["yes: {I|we} agree", "no: never"]
+    words = ["yes: {I|we} agree", 'yes: "count me in"', "no: never"]
     configure_project(project=project, changes={"class_descriptions": words}, actor=project.created_by)
     project.refresh_from_db()
     person = make_annotators(project, 1)[0]
@@ -309,5 +309,6 @@ def test_what_belongs_to_a_class_is_shown(enter):
     page = enter(project, person)
     page.keyboard.press("l")
     expect(page.get_by_text("I agree")).to_be_visible()
+    expect(page.locator("#classes dd.example q")).to_have_text("count me in")
     page.keyboard.press("1")
     expect(page.get_by_role("heading", name="More work is coming")).to_be_visible()

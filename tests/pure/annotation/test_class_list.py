@@ -37,3 +37,10 @@ def test_words_about_a_class_are_found_without_case_and_with_their_first_alterna
     cash, card = listed_classes(("cash", "card"), said)
     assert (cash.words, cash.code) == (("coins and more", "money"), "")
     assert card.words == ()
+
+
+def test_what_stands_in_quotation_marks_is_an_example():
+    said = ('cash: "where are {my|the} coins?"', "Cash: money", "cash: „Münzen“", 'card: a "gold" one', 'cash: ""')
+    cash, card = listed_classes(("cash", "card"), said)
+    assert cash.examples == ("where are my coins?", "Münzen")
+    assert (cash.words, card.words, card.examples) == (("money", '""'), ('a "gold" one',), ())

@@ -12,11 +12,14 @@ CLASSES = ["Play music", "Set alarm", "music"]
 def test_the_question_the_classes_their_words_and_the_text_are_all_there_is():
     assert set(inspect.signature(messages_for).parameters) == {"question", "classes", "descriptions", "text"}
     system, user = messages_for(
-        question="What is wanted?", classes=CLASSES, descriptions=["set alarm: wake me {up|early}"], text="wake me"
+        question="What is wanted?",
+        classes=CLASSES,
+        descriptions=["set alarm: wake me {up|early}", 'music: "la"'],
+        text="wake me",
     )
     assert user == {"role": "user", "content": "<text>wake me</text>"}
     assert "Question: What is wanted?" in system["content"]
-    assert "- Play music\n- Set alarm: wake me up\n- music\n" in system["content"]
+    assert "- Play music\n- Set alarm: wake me up\n- music: “la”\n" in system["content"]
     assert "wake me</text>" not in system["content"]
 
 
