@@ -18,14 +18,20 @@ from privacy.wording import say
 
 PSEUDONYM_BYTES: Final = 16
 POOL_SCHEMA: Final = pa.schema([("text", pa.large_string()), ("contributor", pa.binary(PSEUDONYM_BYTES))])
-# Rows that are written, and read, at once.
-GROUP_ROWS: Final = 65_536
+# A group of rows ends at whichever comes first, and is written at once.
+GROUP_ROWS: Final = 262_144
+GROUP_BYTES: Final = 2**26
+# Rows that are read at once where their texts stand one by one.
+BATCH_ROWS: Final = 65_536
+# What different texts of a group may take, with the rows naming them by number; beyond it they stand one by one.
+DICTIONARY_BYTES: Final = 2**22
+LARGEST_NUMBER_BYTES: Final = 3
 # What an empty slot counts as where contributors are capped: somebody without a text.
 NOBODY: Final = bytes(PSEUDONYM_BYTES)
 
 
 class ColumnsWriter:
-    """Write rows to an open file, in groups of one size; `close` ends it.
+    """Write rows to an open file, in groups; `close` ends it.
 
     Parameters
     ----------
@@ -35,33 +41,38 @@ class ColumnsWriter:
 
     def __init__(self, file: BinaryIO) -> None:
         # Statistics would repeat single texts and pseudonyms at the end of the file.
-        self._writer = pq.ParquetWriter(file, POOL_SCHEMA, compression="zstd", write_statistics=False)
+        self._writer = pq.ParquetWriter(
+            file,
+            POOL_SCHEMA,
+            compression="zstd",
+            write_statistics=False,
+            dictionary_pagesize_limit=DICTIONARY_BYTES,
+        )
         self._waiting: list[pa.Table] = []
-        self._held = 0
+        self._held = self._held_bytes = 0
         self.rows = 0
 
     def write(self, rows: pa.Table) -> None:
         """Take rows of `POOL_SCHEMA`, in the order of the pool."""
-        self._waiting.append(rows)
-        self._held += rows.num_rows
         self.rows += rows.num_rows
-        if self._held >= GROUP_ROWS:
-            self._flush(whole=True)
+        while rows.num_rows:
+            taken = rows.slice(0, GROUP_ROWS - self._held)
+            rows = rows.slice(taken.num_rows)
+            self._waiting.append(taken)
+            self._held += taken.num_rows
+            self._held_bytes += taken.nbytes
+            if self._held == GROUP_ROWS or self._held_bytes >= GROUP_BYTES:
+                self._flush()
 
     def close(self) -> None:
         """Write what is left; at least an empty file."""
-        self._flush(whole=False)
+        self._flush()
         self._writer.close()
 
-    def _flush(self, *, whole: bool) -> None:
-        if not self._waiting:
-            return
-        rows = pa.concat_tables(self._waiting).combine_chunks()
-        ready = rows.num_rows // GROUP_ROWS * GROUP_ROWS if whole else rows.num_rows
-        if ready:
-            self._writer.write_table(rows.slice(0, ready), row_group_size=GROUP_ROWS)
-        self._waiting = [rows.slice(ready)] if ready < rows.num_rows else []
-        self._held = rows.num_rows - ready
+    def _flush(self) -> None:
+        if self._waiting:
+            self._writer.write_table(pa.concat_tables(self._waiting), row_group_size=GROUP_ROWS)
+        self._waiting, self._held, self._held_bytes = [], 0, 0
 
 
 def pool_rows(texts: Sequence[str | None], contributors: Sequence[bytes | None] | pa.Array | None) -> pa.Table:
@@ -72,6 +83,9 @@ def pool_rows(texts: Sequence[str | None], contributors: Sequence[bytes | None] 
 
 def read_columns(content: bytes, sha256: str, *, contributors: bool) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a file, group by group: column text and, if wanted, contributor.
+
+    Texts that are said again and again are dictionary-encoded, as they are stored: to check, count and normalise each
+    of them once is most of what makes a scan quick.
 
     Parameters
     ----------
@@ -88,15 +102,37 @@ def read_columns(content: bytes, sha256: str, *, contributors: bool) -> Iterator
         If the bytes are others than those that were written, before any row is read.
     """
     check_digest(content, sha256)
-    file = pq.ParquetFile(pa.BufferReader(content))
-    for batch in file.iter_batches(batch_size=GROUP_ROWS, columns=POOL_SCHEMA.names if contributors else ["text"]):
-        if not contributors:
-            yield batch
-            continue
-        text, contributor = batch.column("text"), batch.column("contributor")
-        slots = pc.and_(pc.is_null(text), pc.is_null(contributor))
-        people = pc.if_else(slots, pa.scalar(NOBODY, type=contributor.type), contributor)
-        yield pa.record_batch([text, people], schema=POOL_SCHEMA)
+    buffer = pa.BufferReader(content)
+    metadata = pq.read_metadata(buffer)
+    encoded = ["text"] if _repeats_texts(metadata) else None
+    file = pq.ParquetFile(buffer, metadata=metadata, read_dictionary=encoded)
+    names = POOL_SCHEMA.names if contributors else ["text"]
+    for group in range(metadata.num_row_groups):
+        # Numbers take little, and a dictionary is checked once for all rows that are read with it.
+        for batch in file.iter_batches(GROUP_ROWS if encoded else BATCH_ROWS, row_groups=[group], columns=names):
+            yield _with_nobody(batch) if contributors else batch
+
+
+def _with_nobody(batch: pa.RecordBatch) -> pa.RecordBatch:
+    text, contributor = batch.column("text"), batch.column("contributor")
+    slots = pc.and_(pc.is_null(text), pc.is_null(contributor))
+    people = pc.if_else(slots, pa.scalar(NOBODY, type=contributor.type), contributor)
+    return pa.record_batch([text, people], names=POOL_SCHEMA.names)
+
+
+def plain_texts(batch: pa.RecordBatch) -> pa.Array:
+    """Return the texts of a batch one by one, however they are stored."""
+    texts = batch.column("text")
+    return texts.dictionary_decode() if pa.types.is_dictionary(texts.type) else texts
+
+
+def _repeats_texts(metadata: pq.FileMetaData) -> bool:
+    """Say whether all groups hold their texts as numbers of a dictionary; making one while reading costs more."""
+    groups = (metadata.row_group(place) for place in range(metadata.num_row_groups))
+    return all(
+        group.column(0).total_uncompressed_size <= DICTIONARY_BYTES + LARGEST_NUMBER_BYTES * group.num_rows
+        for group in groups
+    )
 
 
 def contributor_rows(content: bytes, sha256: str, contributor: bytes) -> NDArray[np.int64]:

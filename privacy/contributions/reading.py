@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -46,7 +47,8 @@ def pairs(
     """Yield (text, contributor) with the rank and the coin of the record, batch by batch in record order."""
     position = first_record
     for batch in batches:
-        texts, contributors = text_column(batch).dictionary_encode(), contributor_column(batch)
+        texts, contributors = text_column(batch), contributor_column(batch)
+        texts = texts if pa.types.is_dictionary(texts.type) else texts.dictionary_encode()
         # Different texts can have one normal form, so these are encoded once more.
         normal = normalize_texts(texts.dictionary, normalizer).dictionary_encode()
         texts = pa.DictionaryArray.from_arrays(normal.indices.take(texts.indices), normal.dictionary)
@@ -79,7 +81,7 @@ def check_unit(unit: str, texts_per_contributor: int | None) -> None:
 
 
 def text_column(batch: pa.RecordBatch) -> pa.Array:
-    """Return the texts of a batch as large strings.
+    """Return the texts of a batch as large strings, dictionary-encoded where they came so.
 
     Raises
     ------
@@ -88,8 +90,15 @@ def text_column(batch: pa.RecordBatch) -> pa.Array:
     """
     if "text" not in batch.schema.names:
         raise ValueError("batches need a column text")
+    column = batch.column("text")
+    if not pa.types.is_dictionary(column.type):
+        return _checked(column)
+    return pa.DictionaryArray.from_arrays(column.indices, _checked(column.dictionary))
+
+
+def _checked(texts: pa.Array) -> pa.Array:
     try:
-        texts = batch.column("text").cast(pa.large_string())
+        texts = texts.cast(pa.large_string())
         texts.validate(full=True)
     except pa.ArrowInvalid:
         raise ValueError("texts must be valid UTF-8") from None
@@ -113,6 +122,16 @@ def contributor_column(batch: pa.RecordBatch) -> pa.DictionaryArray:
 
 
 def _counted(texts: pa.Array, normalizer: Normalizer) -> pa.Table:
-    tallied = pc.value_counts(texts.drop_null())
-    normal = normalize_texts(tallied.field("values"), normalizer)
-    return pa.table([normal, tallied.field("counts")], schema=COUNTS).filter(pc.not_equal(normal, ""))
+    values, counts = _tallied(texts.drop_null())
+    normal = normalize_texts(values, normalizer)
+    return pa.table([normal, counts], schema=COUNTS).filter(pc.not_equal(normal, ""))
+
+
+def _tallied(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Return every text once and how often it is said."""
+    if not pa.types.is_dictionary(texts.type):
+        tallied = pc.value_counts(texts)
+        return tallied.field("values"), tallied.field("counts")
+    counts = np.bincount(texts.indices.to_numpy(), minlength=len(texts.dictionary))
+    said = np.flatnonzero(counts)
+    return texts.dictionary.take(pa.array(said)), pa.array(counts[said])

@@ -46,6 +46,7 @@ from annotation.models import (
     Record,
     RecordPost,
 )
+from privacy.contributions import columns
 from privacy.wording import say
 
 KEY_BYTES = 16
@@ -163,7 +164,7 @@ def stored_digests(dataset: Dataset, *, first: int = 0) -> Iterator[Digests]:
         read = 0
         for rows in pool_rows.records(dataset, lambda read: None, contributors=False):
             if read + rows.num_rows > first:
-                yield of(rows.column("text").slice(max(0, first - read)))
+                yield of(columns.plain_texts(rows).slice(max(0, first - read)))
             read += rows.num_rows
         return
     field = "text" if project.data_kind == DataKind.TEXT else "payload"

@@ -330,7 +330,8 @@ def test_texts_that_are_not_utf_8_are_refused_without_quoting_them():
     broken = pa.Array.from_buffers(
         pa.string(), 1, [None, pa.py_buffer(np.array([0, 5], np.int32)), pa.py_buffer(b"priv\xff")]
     )
-    for texts in (broken, pa.array([b"priv\xff"], pa.binary())):
+    by_number = pa.DictionaryArray.from_arrays(pa.array([0], pa.int32()), broken)
+    for texts in (broken, pa.array([b"priv\xff"], pa.binary()), by_number):
         with pytest.raises(ValueError, match="valid UTF-8") as error:
             KAnonymityGate(2, 0.5).release([pa.RecordBatch.from_arrays([texts], names=["text"])], key=KEY)
         assert "priv" not in str(error.value)
