@@ -1,4 +1,4 @@
-"""The features of a large upload, made by an engine and kept range by range until all of them are put together.
+"""Features of a large upload, or of what a gate let out, made by an engine and kept range by range until put together.
 
 Ranges begin at multiples of the batches that one process would take, and a row's features depend on that row alone, so
 the file has the same bytes whoever made it. A kept range is a file whose name says what it is a part of. So whoever
@@ -41,8 +41,7 @@ FOLDER = "parts"
 
 def is_made_in_parts(dataset: Dataset) -> bool:
     """Say whether an upload is large enough, and of a kind, to be cut."""
-    divisible = dataset.project.data_kind != DataKind.IMAGE and not feature_rows.holds_gate_output(dataset)
-    return divisible and dataset.row_count >= 2 * _part_rows()
+    return dataset.project.data_kind != DataKind.IMAGE and feature_rows.row_count(dataset) >= 2 * _part_rows()
 
 
 def features_engine(featurizer: Featurizer) -> BatchEngine:
@@ -65,7 +64,8 @@ def transformed(
         yield from map(featurizer.transform, feature_rows.batches(dataset))
         return
     folder, step = _folder_of(dataset, featurizer.version, emptied), _part_rows()
-    ranges = [range(start, min(start + step, dataset.row_count)) for start in range(0, dataset.row_count, step)]
+    count = feature_rows.row_count(dataset)
+    ranges = [range(start, min(start + step, count)) for start in range(0, count, step)]
     names = [f"{folder}/{number}.npy" for number in range(len(ranges))]
     missing = [not files.exists(name) for name in names]
     # The engine begins with the next range while one is kept.
@@ -121,7 +121,7 @@ def _folder_of_all(dataset: Dataset) -> str:
 
 def _folder_of(dataset: Dataset, version: str, emptied: int) -> str:
     """Return where parts are kept, which says all that their rows follow from."""
-    made_of = f"{emptied}-{version}-{dataset.row_count}-{_part_rows()}"
+    made_of = f"{emptied}-{version}-{feature_rows.row_count(dataset)}-{_part_rows()}"
     return f"{_folder_of_all(dataset)}/{dataset.pk}/{made_of}"
 
 

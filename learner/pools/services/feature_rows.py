@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any
 
 import pyarrow as pa
-from django.db.models import TextField
+from django.db.models import QuerySet, TextField
 from django.db.models.functions import Cast
 
 from annotation.models import DataKind, Dataset, DatasetRole, Oracle, Project, Query, Record
@@ -24,8 +24,7 @@ def batches(dataset: Dataset) -> Iterator[Any]:
     if project.data_kind == DataKind.IMAGE:
         yield from pixel_batches(dataset)
     elif holds_gate_output(dataset):
-        passed = Query.objects.filter(gate_run__dataset=dataset).order_by("id").values_list("text", flat=True)
-        yield from _chunks(passed.iterator(chunk_size=BATCH_ROWS))
+        yield from _chunks(_passed(dataset).iterator(chunk_size=BATCH_ROWS))
     elif project.data_kind == DataKind.TEXT:
         yield from _chunks(_in_row_order(dataset, "text", blank=""))
     else:
@@ -35,7 +34,10 @@ def batches(dataset: Dataset) -> Iterator[Any]:
 def sent_batches(dataset: Dataset, *, first: int, stop: int) -> Iterator[pa.RecordBatch]:
     """Yield texts, or rows of a table as JSON, of some rows of an upload, as an engine takes them."""
     project, some = dataset.project, range(first, stop)
-    if project.data_kind == DataKind.TEXT:
+    values: Iterator[Any]
+    if holds_gate_output(dataset):
+        values = _passed(dataset)[first:stop].iterator(chunk_size=BATCH_ROWS)
+    elif project.data_kind == DataKind.TEXT:
         values = _in_row_order(dataset, "text", blank="", some=some)
     else:
         as_json = Cast("payload", TextField())
@@ -43,9 +45,18 @@ def sent_batches(dataset: Dataset, *, first: int, stop: int) -> Iterator[pa.Reco
     yield from map(values_batch, _chunks(values))
 
 
+def row_count(dataset: Dataset) -> int:
+    """Return how many rows the feature file of an upload has."""
+    return _passed(dataset).count() if holds_gate_output(dataset) else dataset.row_count
+
+
 def holds_gate_output(dataset: Dataset) -> bool:
     """Say whether what the features are made of passed a gate."""
     return dataset.project.oracle == Oracle.CROWD and dataset.role == DatasetRole.POOL
+
+
+def _passed(dataset: Dataset) -> QuerySet[Query, str | None]:
+    return Query.objects.filter(gate_run__dataset=dataset).order_by("id").values_list("text", flat=True)
 
 
 def _in_row_order(dataset: Dataset, field: str | Cast, *, blank: Any, some: range | None = None) -> Iterator[Any]:

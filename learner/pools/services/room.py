@@ -15,12 +15,11 @@ from django.conf import settings
 from django.core.files.storage import default_storage
 
 from annotation.data.services import files
-from annotation.models import Dataset, Project, Query
+from annotation.models import Dataset, Project
 from learner.configuration.pool import featurizer_of
 from learner.models import FeatureMatrix
 from learner.pools.selectors import pool_datasets
-from learner.pools.services import feature_parts
-from learner.pools.services.feature_rows import holds_gate_output
+from learner.pools.services import feature_parts, feature_rows
 
 NUMBER_BYTES = 4
 # Weights, card and code of a release, with room to spare.
@@ -50,7 +49,5 @@ def _missing_bytes(dataset: Dataset) -> int:
     stored = FeatureMatrix.objects.filter(dataset=dataset, version=featurizer.version).first()
     if stored is not None and files.exists(str(stored.file.name)):
         return 0
-    passed = holds_gate_output(dataset)
-    rows = Query.objects.filter(gate_run__dataset=dataset).count() if passed else dataset.row_count
     copies = 2 if feature_parts.is_made_in_parts(dataset) else 1
-    return rows * featurizer.dimension * NUMBER_BYTES * copies
+    return feature_rows.row_count(dataset) * featurizer.dimension * NUMBER_BYTES * copies
