@@ -123,6 +123,19 @@ class LinkEnded(AnnotationError):
     status = 410
 
 
+class ArrivalRefused(AnnotationError):
+    """A crowd platform did not sign what the address says of a participant; nobody was let in."""
+
+    status = 403
+
+
+class ArrivalUnchecked(AnnotationError):
+    """What a crowd platform signed cannot be checked yet, because its keys are not here; a worker fetches them."""
+
+    status = 503
+    retry_after_seconds = 30
+
+
 class TooOften(AnnotationError):
     """Something was tried more often than is allowed in a while."""
 

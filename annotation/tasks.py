@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from annotation.crowds.services import accounts, following
+from annotation.crowds.services import accounts, following, signing_keys
 from annotation.data.services import datasets, drafts, import_parts, streams, unowned_files
 from annotation.gates.services import gate, gate_planning
 from annotation.people.services import letters
@@ -99,6 +99,12 @@ def follow_studies_task() -> None:
 def follow_study_task(*, study_id: int) -> None:
     """Carry out what is wanted of one study on a crowd platform."""
     following.follow_study(study_id=study_id)
+
+
+@shared_task
+def fetch_signing_keys_task() -> None:
+    """Fetch the keys by which a crowd platform signs who it sends, where they are due."""
+    signing_keys.fetch_due_keys()
 
 
 @shared_task(acks_late=True, ignore_result=True)

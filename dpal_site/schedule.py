@@ -45,5 +45,10 @@ BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     "tell-webhooks": {"task": "learner.tasks.record_webhooks_task", "schedule": 10.0},
     "write-letters": {"task": "learner.tasks.write_letters_task", "schedule": 60.0, "options": {"expires": 60}},
     "follow-studies": {"task": "annotation.tasks.follow_studies_task", "schedule": 30.0, "options": {"expires": 30}},
+    "fetch-signing-keys": {
+        "task": "annotation.tasks.fetch_signing_keys_task",
+        "schedule": 30.0,
+        "options": {"expires": 30},
+    },
     "charge-stale-reservations": {"task": "privacy.tasks.charge_stale_reservations_task", "schedule": 60.0},
 }

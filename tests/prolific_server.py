@@ -5,11 +5,16 @@ import itertools
 import json
 import re
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+import jwt
+from cryptography.hazmat.primitives.asymmetric import rsa
 
 TOKEN = "token-of-the-account"
 CATEGORIES = (
@@ -35,6 +40,17 @@ STUDY = {
     "device_compatibility": list,
     "peripheral_requirements": list,
 }
+
+
+# What a study may have besides.
+MORE = {"is_external_study_url_secure": bool}
+KEYS_AT = "/.well-known/study/jwks.json"
+
+
+@cache
+def signing_key(name: str) -> rsa.RSAPrivateKey:
+    """Make a key once for all tests of a process: it takes a while."""
+    return rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
 
 class Refused(Exception):
@@ -67,6 +83,7 @@ class PlatformServer(ThreadingHTTPServer):
         self.faults: list[tuple[str, str, int | str]] = []
         self.retry_after = ""
         self.shows_bonuses = True
+        self.key_names = ["first"]
         self._numbers = itertools.count(1)
         self.lock = threading.Lock()
 
@@ -96,6 +113,22 @@ class PlatformServer(ThreadingHTTPServer):
         }
         found["places_taken"] += 1
         return number
+
+    def sign(self, parameters: dict[str, str], audience: object, *, key: str = "", **claims: Any) -> str:
+        """Sign what a secured address says of a participant, by the newest key; a claim of None is left out."""
+        now, name = int(time.time()), self.key_names[-1]
+        said = {"iss": "https://www.prolific.com", "aud": audience, "sub": parameters["SESSION_ID"], "iat": now}
+        said |= {"exp": now + 600, "prolific": parameters | {"workspace_id": "workspace"}} | claims
+        kept = {claim: value for claim, value in said.items() if value is not None}
+        return jwt.encode(kept, signing_key(key or name), algorithm="RS256", headers={"kid": name})
+
+    def public_keys(self) -> list[dict[str, Any]]:
+        """Return the keys to check signatures with, as its documents show them."""
+        more = {"use": "sig", "alg": "RS256", "key_ops": ["verify"]}
+        return [
+            jwt.algorithms.RSAAlgorithm.to_jwk(signing_key(name).public_key(), as_dict=True) | more | {"kid": name}
+            for name in self.key_names
+        ]
 
     def requests(self, method: str, pattern: str) -> list[Any]:
         """Return the bodies of requests that were answered."""
@@ -145,6 +178,8 @@ class _Answer(BaseHTTPRequestHandler):
         return None
 
     def _answer(self, method: str, path: str, body: bytes) -> tuple[int, object]:
+        if (method, path) == ("GET", KEYS_AT):
+            return 200, {"keys": self.server.public_keys()}
         if self.headers.get("Authorization") != f"Token {self.server.token}":
             raise Refused(401, "Invalid token.")
         document = json.loads(body) if body else {}
@@ -178,9 +213,11 @@ def _me(server: PlatformServer, _body: Any) -> tuple[int, object]:
 
 def _open(server: PlatformServer, body: dict[str, Any]) -> tuple[int, object]:
     wrong: dict[str, list[str]] = {name: ["This field is required."] for name in STUDY.keys() - body.keys()} | {
-        name: ["Not a valid value."] for name, kind in STUDY.items() if name in body and type(body[name]) is not kind
+        name: ["Not a valid value."]
+        for name, kind in (STUDY | MORE).items()
+        if name in body and type(body[name]) is not kind
     }
-    wrong |= {name: ["Unknown field."] for name in body.keys() - STUDY.keys()}
+    wrong |= {name: ["Unknown field."] for name in body.keys() - STUDY.keys() - MORE.keys()}
     if not wrong:
         places = ("{{%PROLIFIC_PID%}}", "{{%STUDY_ID%}}", "{{%SESSION_ID%}}")
         if not all(place in body["external_study_url"] for place in places):

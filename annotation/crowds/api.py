@@ -137,6 +137,7 @@ class StudyIn(Schema):
     minutes: int = Field(ge=1, le=MOST_MINUTES, description="How long it takes, as participants are told.")
     answers_wanted: int = Field(20, ge=1, le=MOST_PLACES, description="Until the completion code is shown.")
     days: int = Field(14, ge=1, le=MOST_DAYS, description="Until it ends.")
+    signed: bool = Field(False, description="Only who Prolific signs for gets in; the study's address is secured.")
 
 
 class ParticipationOut(Schema):
@@ -229,6 +230,7 @@ def open_study(request: HttpRequest, slug: str, body: StudyIn) -> Any:
         minutes=body.minutes,
         answers_wanted=body.answers_wanted,
         lifetime=timedelta(days=body.days),
+        signed=body.signed,
     )
     return Status(201, _study(selectors.sheet_of_study(study)))
 

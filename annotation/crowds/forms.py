@@ -68,6 +68,11 @@ class StudyForm(forms.Form):
         min_value=1, max_value=MOST_PLACES, initial=20, label=_("Answers until the completion code is shown")
     )
     days = forms.IntegerField(min_value=1, max_value=MOST_DAYS, initial=14, label=_("Days until it ends"))
+    signed = forms.BooleanField(
+        required=False,
+        label=_("Only who Prolific signs for"),
+        help_text=_("The study is opened with a secured address, and nobody gets in under a made-up id."),
+    )
 
     def values(self) -> dict[str, Any]:
         """Return what the service takes."""

@@ -25,6 +25,7 @@ LARGEST_REPLY_BYTES: Final = 2 * 1024 * 1024
 PAGE: Final = 200
 MOST_PAGES: Final = 50
 LONGEST_DETAIL: Final = 200
+MOST_KEYS: Final = 50
 ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 # What Prolific calls what our form asks for.
 FIELDS: Final = {
@@ -68,6 +69,7 @@ class StudyDraft:
     reward_cents: int
     places: int
     minutes: int
+    signed: bool = False
 
     def as_document(self) -> dict[str, Any]:
         """Return the body of POST /studies/: nothing of a record, and everything decided by hand."""
@@ -85,6 +87,7 @@ class StudyDraft:
             "estimated_completion_time": self.minutes,
             "device_compatibility": ["desktop", "tablet", "mobile"],
             "peripheral_requirements": [],
+            **({"is_external_study_url_secure": True} if self.signed else {}),
         }
 
 
@@ -112,9 +115,17 @@ class SubmissionThere:
 
 @dataclass(frozen=True, slots=True)
 class Prolific:
-    """The interface, on behalf of the account that a token stands for."""
+    """The interface, on behalf of the account that a token stands for; what is public is asked for without one."""
 
-    token: str = field(repr=False)
+    token: str = field(default="", repr=False)
+
+    def signing_keys(self) -> list[dict[str, str]]:
+        """Return the public keys that participants' parameters are signed with, each with what checking takes."""
+        found = self._ask("GET", "/.well-known/study/jwks.json")
+        keys = found.get("keys") if isinstance(found, dict) else None
+        if not isinstance(keys, list) or len(keys) > MOST_KEYS:
+            raise _unreadable()
+        return [key for key in map(_signing_key, keys) if key]
 
     def currency(self) -> str:
         """Return the currency of the account: three letters."""
@@ -189,7 +200,9 @@ class Prolific:
     def _ask(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         """Ask once; return the answer's document, which a payment's and a deletion's answer may lack."""
         changes = method != "GET"
-        headers = {"Authorization": f"Token {self.token}", "Accept": "application/json", "User-Agent": "DPAL"}
+        headers = {"Accept": "application/json", "User-Agent": "DPAL"}
+        if self.token:
+            headers["Authorization"] = f"Token {self.token}"
         if body is not None:
             headers["Content-Type"] = "application/json"
         try:
@@ -282,6 +295,14 @@ def _id(found: str) -> str:
     if not ID.fullmatch(found):
         raise _unreadable()
     return quote(found, safe="")
+
+
+def _signing_key(found: Any) -> dict[str, str]:
+    """Return what checking takes of a key, nothing of one that signs otherwise."""
+    key = found if isinstance(found, dict) else {}
+    fits = (key.get("kty"), key.get("alg", "RS256"), key.get("use", "sig")) == ("RSA", "RS256", "sig")
+    told = {name: str(key.get(name, "")) for name in ("kty", "kid", "n", "e")}
+    return told if fits and all(told.values()) else {}
 
 
 def _text(found: Any, name: str) -> str:

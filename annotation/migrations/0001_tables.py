@@ -68,6 +68,26 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
+            name="PlatformKeys",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "platform",
+                    models.CharField(
+                        choices=[("prolific", "Prolific"), ("mturk", "Mechanical Turk")], max_length=10, unique=True
+                    ),
+                ),
+                ("keys", models.JSONField(default=list)),
+                ("fetched_at", models.DateTimeField(blank=True, null=True)),
+                ("asked_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "is_wanted",
+                    models.BooleanField(default=False, help_text="Whether a key was named that is not among them."),
+                ),
+            ],
+            options={"verbose_name_plural": "platform keys"},
+        ),
+        migrations.CreateModel(
             name="ApiToken",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
@@ -1150,6 +1170,10 @@ class Migration(migrations.Migration):
                 ("maximum_participants", models.PositiveIntegerField()),
                 ("expires_at", models.DateTimeField()),
                 ("revoked_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "signed",
+                    models.BooleanField(default=False, help_text="Whether the platform must sign who it sends."),
+                ),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 (
                     "created_by",
@@ -1168,7 +1192,11 @@ class Migration(migrations.Migration):
                 "constraints": [
                     models.CheckConstraint(
                         condition=models.Q(("answers_wanted__gte", 1)), name="annotation_crowdlink_wanted"
-                    )
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("signed", False), ("platform", "prolific"), _connector="OR"),
+                        name="annotation_crowdlink_signed",
+                    ),
                 ],
             },
         ),

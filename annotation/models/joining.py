@@ -57,14 +57,36 @@ class CrowdLink(models.Model):
     maximum_participants = models.PositiveIntegerField()
     expires_at = models.DateTimeField()
     revoked_at = models.DateTimeField(null=True, blank=True)
+    signed = models.BooleanField(default=False, help_text=_("Whether the platform must sign who it sends."))
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
-        constraints = (models.CheckConstraint(name="annotation_crowdlink_wanted", condition=Q(answers_wanted__gte=1)),)
+        constraints = (
+            models.CheckConstraint(name="annotation_crowdlink_wanted", condition=Q(answers_wanted__gte=1)),
+            models.CheckConstraint(
+                name="annotation_crowdlink_signed", condition=Q(signed=False) | Q(platform=Platform.PROLIFIC)
+            ),
+        )
 
     def __str__(self) -> str:
         return f"crowd link {self.pk}"
+
+
+class PlatformKeys(models.Model):
+    """The public keys by which a platform signs who it sends, as a worker fetched them last."""
+
+    platform = models.CharField(max_length=10, choices=Platform.choices, unique=True)
+    keys = models.JSONField(default=list)
+    fetched_at = models.DateTimeField(null=True, blank=True)
+    asked_at = models.DateTimeField(null=True, blank=True)
+    is_wanted = models.BooleanField(default=False, help_text=_("Whether a key was named that is not among them."))
+
+    class Meta:
+        verbose_name_plural = "platform keys"
+
+    def __str__(self) -> str:
+        return f"keys of {self.platform}"
 
 
 class CrowdParticipant(models.Model):

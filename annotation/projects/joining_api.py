@@ -69,6 +69,7 @@ class CrowdLinkOut(Schema):
     answers_wanted: int
     completion_code: str
     expires_at: datetime
+    signed: bool = Field(description="Whether only who the platform signs for gets in.")
 
 
 class CrowdLinkMadeOut(CrowdLinkOut):
@@ -85,6 +86,7 @@ class CrowdLinkIn(Schema):
     answers_wanted: int = Field(20, ge=1, le=10_000, description="Until the completion code is shown.")
     maximum_participants: int = Field(50, ge=1, le=100_000)
     days: int = Field(14, ge=1, le=90, description="Until it ends.")
+    signed: bool = Field(False, description="Only who Prolific signs for gets in; its study must secure the address.")
 
 
 @router.get(
@@ -190,4 +192,5 @@ def _crowd_link(one: CrowdLink) -> dict[str, Any]:
         "answers_wanted": one.answers_wanted,
         "completion_code": one.completion_code,
         "expires_at": one.expires_at,
+        "signed": one.signed,
     }

@@ -187,6 +187,7 @@ def _draft(study: CrowdStudy, internal_name: str) -> StudyDraft:
         reward_cents=study.reward_cents,
         places=study.places,
         minutes=study.minutes,
+        signed=study.link.signed,
     )
 
 

@@ -63,6 +63,7 @@ def open_study(
     answers_wanted: int,
     lifetime: timedelta,
     owner: User,
+    signed: bool = False,
 ) -> CrowdStudy:
     """Write down a study and its link, within the project's money; a worker opens the draft."""
     refuse_without_platform(project)
@@ -84,6 +85,7 @@ def open_study(
             lifetime=lifetime,
             owner=owner,
             token=link_secret(salt),
+            signed=signed,
         )
         with within_money(locked, field="places"):
             study = CrowdStudy.objects.create(

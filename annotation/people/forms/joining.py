@@ -1,5 +1,6 @@
 """Forms of the pages people are taken into a project by, and join by."""
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -12,6 +13,8 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Role
 from annotation.models.joining import Platform
+from annotation.people.services.signed_arrivals import TOKEN, signing_hindrance
+from annotation.wording import told
 
 
 class MemberForm(forms.Form):
@@ -83,6 +86,21 @@ class CrowdLinkForm(forms.Form):
         min_value=1, max_value=100_000, initial=50, label=_("Participants at most")
     )
     days = forms.IntegerField(min_value=1, max_value=90, initial=14, label=_("Days until it ends"))
+    signed = forms.BooleanField(
+        required=False,
+        label=_("Only who Prolific signs for"),
+        help_text=_(
+            "Nobody gets in under a made-up id. Switch on the secured address in the study on Prolific, too: without "
+            "it nobody gets in at all."
+        ),
+    )
+
+    def clean(self) -> dict[str, Any]:
+        """A signature is asked for where there is one."""
+        cleaned = super().clean() or {}
+        if cleaned.get("signed") and (hindrance := signing_hindrance(cleaned.get("platform", ""))):
+            self.add_error("signed", told(hindrance))
+        return cleaned
 
     def values(self) -> dict[str, Any]:
         """Return what the service takes."""
@@ -116,8 +134,8 @@ class ArrivalForm(forms.Form):
     study = forms.CharField(required=False, validators=[ID])
     session = forms.CharField(required=False, validators=[ID])
 
-    def __init__(self, query: Any, *, platform: str) -> None:
-        self.names = PARAMETERS[Platform(platform)]
+    def __init__(self, query: Mapping[str, str], *, platform: str, signature: str = "") -> None:
+        self.names, self.signature = PARAMETERS[Platform(platform)], signature
         super().__init__({field: query.get(name, "") for field, name in self.names.items()})
 
     @property
@@ -126,5 +144,6 @@ class ArrivalForm(forms.Form):
         return self.data.get("session") == PREVIEW
 
     def parameters(self) -> dict[str, str]:
-        """Return what came, under the platform's names, to be sent on."""
-        return {name: self.data[field] for field, name in self.names.items()}
+        """Return what came, under the platform's names, to be sent on with its signature."""
+        signed = {TOKEN: self.signature} if self.signature else {}
+        return {name: self.data[field] for field, name in self.names.items()} | signed

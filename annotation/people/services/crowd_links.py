@@ -2,6 +2,7 @@
 
 import hashlib
 import secrets
+from collections.abc import Mapping
 from datetime import timedelta
 from hmac import compare_digest
 
@@ -17,6 +18,7 @@ from annotation.errors import InvalidConfiguration, LinkEnded
 from annotation.models import Oracle, Project, Role
 from annotation.models.joining import CrowdLink, CrowdParticipant
 from annotation.people.services import members
+from annotation.people.services.signed_arrivals import believed, signing_hindrance
 from privacy.wording import say
 
 ENDED = say("This study is not open, or not any more. Please return it on the platform.")
@@ -33,10 +35,13 @@ def create_link(
     lifetime: timedelta,
     owner: User,
     token: str = "",
+    signed: bool = False,
 ) -> tuple[CrowdLink, str]:
     """Make a link, and return it with its token, which is kept nowhere; whoever comes by it is a stranger."""
     if project.oracle != Oracle.CROWD:
         raise InvalidConfiguration("Only a crowd project is opened to a crowd: this one shows private records.")
+    if signed and (hindrance := signing_hindrance(platform)):
+        raise InvalidConfiguration(hindrance)
     token = token or secrets.token_urlsafe(24)
     link = CrowdLink.objects.create(
         project=project,
@@ -47,6 +52,7 @@ def create_link(
         completion_code="".join(secrets.choice(CODE_LETTERS) for _ in range(8)),
         maximum_participants=maximum_participants,
         expires_at=timezone.now() + lifetime,
+        signed=signed,
         created_by=owner,
     )
     return link, token
@@ -57,17 +63,23 @@ def revoke_link(*, link: CrowdLink) -> None:
     CrowdLink.objects.filter(pk=link.pk, revoked_at=None).update(revoked_at=Now())
 
 
-def find_link(*, token: str, study: str) -> CrowdLink:
-    """Return the live link, if it is meant for this study."""
+def find_link(*, token: str) -> CrowdLink:
+    """Return the live link."""
     link = CrowdLink.objects.select_related("project").filter(digest=secret_digest(token)).first()
-    if (
-        link is None
-        or link.project.oracle != Oracle.CROWD
-        or link.project.state in access.CLOSED
-        or (link.study and not compare_digest(link.study.encode(), study.encode()))
-    ):
+    if link is None or link.project.oracle != Oracle.CROWD or link.project.state in access.CLOSED:
         raise LinkEnded(ENDED)
     return link
+
+
+def read_arrival(*, link: CrowdLink, sent: Mapping[str, str], study: str, signature: str) -> Mapping[str, str]:
+    """Return what the platform says of whoever it sends, if it is for the link's study and, where asked for, signed.
+
+    `sent` has the address's parameters by the platform's names, of which `study` is the one that names the study.
+    """
+    told = believed(token=signature, sent=sent) if link.signed else sent
+    if link.study and not compare_digest(link.study.encode(), told[study].encode()):
+        raise LinkEnded(ENDED)
+    return told
 
 
 def join(*, link: CrowdLink, pid: str) -> CrowdParticipant:

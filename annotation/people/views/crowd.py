@@ -2,7 +2,7 @@
 
 from django.contrib.auth import login
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
@@ -10,9 +10,11 @@ from django.views.decorators.http import require_POST
 
 from annotation.access import managed_project
 from annotation.models import Oracle
+from annotation.models.joining import CrowdLink, Platform
 from annotation.people.forms.joining import PARAMETERS, ArrivalForm, CrowdLinkForm, filled_in
 from annotation.people.identity import network_address, person_of
 from annotation.people.services import crowd_links as service
+from annotation.people.services.signed_arrivals import TOKEN
 from annotation.work.services import rates
 
 BACKEND = "dpal_site.logins.ByUserName"
@@ -59,8 +61,8 @@ def revoke_crowd_link(request: HttpRequest, slug: str, link_id: int) -> HttpResp
 def crowd_start(request: HttpRequest, token: str) -> HttpResponse:
     """Say what is asked and what is kept; the button makes the account and shows the first question."""
     rates.count_try(what="crowd", who=network_address(request), limit=TRIES, seconds=WINDOW_SECONDS)
-    link = service.find_link(token=token, study=_study(request))
-    arrival = ArrivalForm(request.POST or request.GET, platform=link.platform)
+    link = service.find_link(token=token)
+    arrival = _arrival(request.POST or request.GET, link)
     is_other = request.user.is_authenticated and SESSION_KEY not in request.session
     if request.method == "POST" and arrival.is_valid() and not arrival.is_preview and not is_other:
         participant = service.join(link=link, pid=arrival.cleaned_data["pid"])
@@ -71,6 +73,9 @@ def crowd_start(request: HttpRequest, token: str) -> HttpResponse:
     return render(request, "annotation/crowd_start.html", context, status=200 if arrival.is_valid() else 422)
 
 
-def _study(request: HttpRequest) -> str:
-    query = request.POST or request.GET
-    return next((query[names["study"]] for names in PARAMETERS.values() if names["study"] in query), "")
+def _arrival(query: QueryDict, link: CrowdLink) -> ArrivalForm:
+    names = PARAMETERS[Platform(link.platform)]
+    sent = {name: query.get(name, "") for name in names.values()}
+    signature = query.get(TOKEN, "") if link.signed else ""
+    told = service.read_arrival(link=link, sent=sent, study=names["study"], signature=signature)
+    return ArrivalForm(told, platform=link.platform, signature=signature)

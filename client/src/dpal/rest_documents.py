@@ -339,6 +339,7 @@ class CrowdLinkIn(TypedDict):
     answers_wanted: NotRequired[int]
     maximum_participants: NotRequired[int]
     days: NotRequired[int]
+    signed: NotRequired[bool]
 
 
 class CrowdLinkMadeOut(TypedDict):
@@ -350,6 +351,7 @@ class CrowdLinkMadeOut(TypedDict):
     answers_wanted: int
     completion_code: str
     expires_at: str
+    signed: bool
     address: str
 
 
@@ -362,6 +364,7 @@ class CrowdLinkOut(TypedDict):
     answers_wanted: int
     completion_code: str
     expires_at: str
+    signed: bool
 
 
 class DatasetOut(TypedDict):
@@ -1315,6 +1318,7 @@ class StudyIn(TypedDict):
     minutes: int
     answers_wanted: NotRequired[int]
     days: NotRequired[int]
+    signed: NotRequired[bool]
 
 
 class StudyOut(TypedDict):

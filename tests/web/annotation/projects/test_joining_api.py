@@ -105,6 +105,7 @@ def test_a_crowd_link_is_told_once_and_closed(crowd):
         "participants": 0,
         "completion_code": link.completion_code,
         "expires_at": ANY,
+        "signed": False,
     }
     assert program.get(at).json() == [told]
     asked = address.removeprefix("http://testserver").split("?")[0]

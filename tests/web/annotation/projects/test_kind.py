@@ -298,7 +298,7 @@ def test_strangers_never_come_to_see_records(manager: User) -> None:
     # Not even a link that somehow stayed alive.
     type(link).objects.filter(pk=link.pk).update(revoked_at=None, expires_at=timezone.now() + timedelta(days=1))
     with pytest.raises(Exception, match="not open"):
-        crowd_links.find_link(token=token, study="")
+        crowd_links.find_link(token=token)
 
 
 def test_whoever_joins_a_group_that_labels_never_comes_to_see_records(manager: User) -> None:
