@@ -175,6 +175,21 @@ def test_features_whose_rows_are_gone_are_not_put_together(large):
     assert not FeatureMatrix.objects.exists()
 
 
+def test_what_a_gate_let_out_is_made_in_parts_as_well(cut_small, monkeypatch):
+    project = learning.open_crowd(make_user())
+    rows = [[f"request {number % 36}", str(number)] for number in range(36 * 60)]
+    dataset = learning.upload(project, rows, ["text", "contributor"])
+    expected = made_in_one_piece(dataset, monkeypatch)
+    assert expected[1] > 32
+    with pytest.raises(Killed):
+        features.ensure_matrix(dataset, die_at(2))
+    made_before = counted(monkeypatch)
+    made = features.ensure_matrix(dataset)
+    assert (made.sha256, made.rows) == expected
+    assert made_before == [(32, expected[1])]
+    assert kept(project) == []
+
+
 def test_whoever_takes_over_goes_on_with_the_parts_that_were_made(large, monkeypatch):
     expected = made_in_one_piece(large, monkeypatch)
     with pytest.raises(Killed):
