@@ -5,6 +5,7 @@ author = "The DPAL maintainers"
 extensions = ["myst_parser"]
 exclude_patterns = ["_build"]
 html_theme = "furo"
+templates_path = ["_templates"]
 html_title = "DPAL"
 # Pages load nothing from another host, like the site itself.
 html_show_sphinx = False
