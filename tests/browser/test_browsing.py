@@ -101,7 +101,6 @@ def test_what_the_owner_wants_shown_stands_beside_the_record(page, live_server, 
         sound(page, f"beside-{name}-{scheme}")
 
 
-@pytest.mark.every_change
 def test_a_view_is_found_kept_and_acted_on_by_keys_alone(page, live_server, project, people):
     sign_in(page, live_server, people[0])
     address = live_server.url + reverse("annotation:questions", args=[project.slug])

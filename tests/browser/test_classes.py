@@ -38,7 +38,6 @@ def enter(page: Page, live_server, person: User, name: str, *args: object) -> No
     page.goto(live_server.url + reverse(f"annotation:{name}", args=args))
 
 
-@pytest.mark.every_change
 def test_a_class_is_added_by_keys_alone_on_a_phone(page, live_server, project):
     keys = Keyboard(page)
     page.set_viewport_size(PHONE)

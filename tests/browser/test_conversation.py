@@ -67,7 +67,6 @@ def sound(page, name):
     assert violations(page) == []
 
 
-@pytest.mark.every_change
 def test_they_talk_by_keys_alone(page, live_server, project, manager, people):
     sign_in(page, live_server, people[1])
     page.goto(address(live_server, "own_answers", project.slug))

@@ -89,7 +89,6 @@ def to_second_factors(keys: Keyboard) -> None:
     keys.follow(keys.page.get_by_role("link", name="Second factor and passkeys"))
 
 
-@pytest.mark.every_change
 def test_an_invitation_leads_into_the_project(page, address, crowd, keys, named):
     _, secret = invitations.create_invitation(
         project=crowd, role=Role.ANNOTATOR, maximum_uses=1, lifetime=DAY, owner=crowd.created_by

@@ -96,7 +96,6 @@ def test_answers_are_compared_and_paid(page, live_server, project, annotators, a
     ]
 
 
-@pytest.mark.every_change
 def test_a_dispute_is_settled_and_becomes_a_check(page, live_server, project, annotators, answered, keys):
     enter(page, live_server, project.created_by, "quality", project.slug)
     keys.follow(page.get_by_role("link", name="1 question to review"))

@@ -398,7 +398,7 @@ SCENES = [
 
 
 @pytest.mark.every_change
-@pytest.mark.one_in(9)
+@pytest.mark.one_in(20)
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.__name__)
 def test_every_scene_is_accessible_in_light_and_dark_at_a_desk_and_on_a_phone(project, logged_in, at, scene):
     page = scene(project, at)

@@ -66,7 +66,6 @@ def answers() -> list[int | None]:
     return list(Label.objects.order_by("pk").values_list("choice", flat=True))
 
 
-@pytest.mark.every_change
 def test_a_takes_what_is_suggested_and_nothing_where_nothing_is_shown(enter):
     project = suggested([True, False, True])
     (person,) = make_annotators(project, 1)

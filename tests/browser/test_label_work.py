@@ -487,7 +487,6 @@ class TestPictures:
         page.locator("#question img").click()
         assert self.width(page) > 2 * small
 
-    @pytest.mark.every_change
     def test_a_photograph_is_enlarged_by_keys_buttons_and_wheel(self, photograph, enter):
         page = enter(photograph, make_annotators(photograph, 1)[0])
         self.has_come(page)
