@@ -20,6 +20,7 @@ from learner.models import ModelRelease, ReleaseState, Round
 from learner.releases import selectors as release_selectors
 from learner.releases.downloads import RETIRED_WARNING, described_response, file_response
 from learner.releases.model_out import ModelOut, described_out, model_out
+from learner.releases.no_privacy import estimate_of_run, estimates_for
 from learner.releases.services import described
 from learner.rounds.services import predictions
 
@@ -107,7 +108,9 @@ def _release(request: HttpRequest, slug: str, version: str) -> ModelRelease:
 )
 def list_models(request: HttpRequest, response: HttpResponse, slug: str, page: Query[Page]) -> Any:
     found = selectors.releases_of(_project(request, slug))
-    return [model_out(release) for release in page_of(found, page, request=request, response=response)]
+    shown = list(page_of(found, page, request=request, response=response))
+    estimated = estimates_for(shown)
+    return [model_out(release, estimated(release)) for release in shown]
 
 
 @router.get(
@@ -119,7 +122,8 @@ def list_models(request: HttpRequest, response: HttpResponse, slug: str, page: Q
 def get_model(request: HttpRequest, slug: str, version: str) -> Any:
     if version == DESCRIBED:
         return described_out(described.described_release(_project(request, slug)))
-    return model_out(_release(request, slug, version))
+    found = _release(request, slug, version)
+    return model_out(found, estimate_of_run(found.training_run))
 
 
 @router.get(

@@ -19,6 +19,7 @@ from learner import presses, selectors
 from learner.access import Costed, may_manage, project_of, release_of
 from learner.models import ModelRelease
 from learner.next_step import project_status
+from learner.planning.estimates import PlannersEstimate
 from learner.planning.selectors import plan_forecast
 from learner.polling import part_of_page
 from learner.pools import secret_selectors
@@ -26,6 +27,7 @@ from learner.pools.secret_selectors import TrainedOn
 from learner.releases import selectors as release_selectors
 from learner.releases.described_card import VERSION
 from learner.releases.downloads import described_response, file_response
+from learner.releases.no_privacy import estimate_of_run, estimate_said, estimates_for
 from learner.releases.selectors import Accuracy
 from learner.releases.services import described, releases
 from learner.rounds.services import rounds, secret_rounds
@@ -35,11 +37,20 @@ from learner.way_on import way_on
 SHOWN_ROUNDS = 20
 
 
-def _rows(project: Project) -> list[tuple[ModelRelease, TrainedOn, list[Accuracy]]]:
-    """Return each release with what may be said of what it was trained on, and how well it does."""
-    found = selectors.releases_of(project)
+Row = tuple[ModelRelease, TrainedOn, list[Accuracy], PlannersEstimate | None]
+
+
+def _rows(project: Project) -> list[Row]:
+    """Return each release with what may be said of what it was trained on, how well it does, and beside what."""
+    found = list(selectors.releases_of(project))
+    estimated = estimates_for(found)
     return [
-        (release, selectors.trained_on(release.training_run), release_selectors.accuracies_of(release))
+        (
+            release,
+            selectors.trained_on(release.training_run),
+            release_selectors.accuracies_of(release),
+            estimated(release),
+        )
         for release in found
     ]
 
@@ -47,12 +58,15 @@ def _rows(project: Project) -> list[tuple[ModelRelease, TrainedOn, list[Accuracy
 def _standing(project: Project) -> dict[str, Any]:
     newest = selectors.newest_release(project)
     forecast = plan_forecast(project)
+    estimate = None if newest is None else estimate_of_run(newest.training_run)
     return {
         "project": project,
         "counts": selectors.question_counts(project),
         "newest": newest,
         "version_zero": described.offers_version_zero(project),
         "measured": [] if newest is None else release_selectors.accuracies_of(newest),
+        "estimate": estimate,
+        "estimate_said": told(estimate_said(estimate)),
         "secret": secret_selectors.labels_in_secret(project),
         "sheets": presenters.budget_sheets(project),
         "forecast": told(forecast.sentence) if forecast else "",

@@ -73,9 +73,17 @@ BUDGET = (
 )
 RELEASES = (
     Shown(
+        "learner/release.html learner/releases.html learner/_releases_table.html learner/_release_measures.html"
+        " learner/_accuracy.html learner/_hero.html learner/version_zero.html",
+        "estimate estimate.accuracy estimate_said",
+        MODELS,
+        Basis.PUBLIC,
+        "a plan's simulation of the settings, on data about nobody",
+    ),
+    Shown(
         "learner/version_zero.html learner/_version_zero.html learner/_hero.html learner/releases.html",
         "project.name project.slug accuracies one.constant one.dataset one.described one.examples one.high one.low"
-        " one.value created_at files name digest version version_zero card public_key api_address",
+        " one.value one.macro_f1 created_at files name digest version version_zero card public_key api_address",
         MODELS,
         Basis.PUBLIC,
         "version 0: made of words in the settings alone, measured on public examples",
@@ -108,7 +116,7 @@ RELEASES = (
         "learner/release.html learner/_release_state.html learner/_release_measures.html"
         " learner/_release_difference.html learner/_accuracy.html learner/_hero.html",
         "accuracies beaten_by card checks found digest files history release.held_back measured one.constant"
-        " one.dataset one.described one.examples one.high one.low one.value one.accuracy.* one.measures"
+        " one.dataset one.described one.examples one.high one.low one.value one.macro_f1 one.accuracy.* one.measures"
         " one.measures.* one.rows recall.* row.*"
         " one.by_class precision.* one.as_matrix one.taken_for line.*"
         " difference.accuracies before.value before.low before.high"

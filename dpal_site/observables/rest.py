@@ -226,9 +226,9 @@ REST = (
         "what a manager did with a version, when to the second, and the words said about it",
     ),
     Shown(
-        "ModelDifferenceOut AccuracyOut ChangeOut",
+        "ModelDifferenceOut AccuracyOut BesideOut ChangeOut",
         "before after classes_added classes_removed name dataset guarantee accuracy configuration environment"
-        " weights_moved",
+        " weights_moved beside_before beside_after constant version_0 macro_f1",
         MODELS,
         Basis.DERIVED,
         "two rows of ModelOut beside one another, and the distance between their released weights",
@@ -296,6 +296,8 @@ REST = (
     Shown("EncoderFileOut", "*", MODELS, Basis.PUBLIC, "a published encoder that the release names"),
     Shown("LineageOut", "account sequence kind purpose", MODELS, Basis.PUBLIC, "as of an entry"),
     Shown("LineageOut", "hash", MODELS, Basis.BOOKKEEPING, "as of an entry"),
+    Shown("EvaluationOut", "no_privacy", MODELS, Basis.PUBLIC, "a plan's simulation, on data about nobody"),
+    Shown("NoPrivacyOut", "*", MODELS, Basis.PUBLIC, "a plan's simulation, on data about nobody"),
     Shown("EvaluationOut", "dataset examples", MODELS, Basis.PUBLIC, "a public test set"),
     Shown(
         "EvaluationOut",

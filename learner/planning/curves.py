@@ -26,6 +26,10 @@ Data = Literal["digits", "made_up"]
 SEEDS: Final = 5
 TEST_ROWS: Final = 1000
 INTERCEPT_SCALING: Final = 0.2
+# Labels and classes on which a model without noise is tuned; more only take longer. Else it has a middling strength.
+MOST_TUNED: Final = 600
+MOST_TUNED_CLASSES: Final = 20
+STRENGTH: Final = 10.0
 # Length of the line between two classes' centres and the middle of all, in standard deviations.
 CENTRE_LENGTH: Final = 2.0
 
@@ -53,7 +57,8 @@ def simulated(setup: Setup, data: Data, *, seeds: int = SEEDS, private: bool = T
     seeds : int
         Simulations of the whole, each with a pool, choices and noise of its own.
     private : bool
-        False leaves out the noise of a stream that learns from each answer; the records and their order stay.
+        False leaves out the noise of a stream that learns from each answer; the records and their order stay. Of
+        a pool it takes logistic regression, tuned, on as many labels as each release has, chosen by chance.
 
     Returns
     -------
@@ -61,7 +66,8 @@ def simulated(setup: Setup, data: Data, *, seeds: int = SEEDS, private: bool = T
         One for each release whose labels the simulated pool holds.
     """
     if setup.online is None:
-        runs = [list(_run(setup, data, seed)) for seed in range(seeds)]
+        played = _run if private else _clear_run
+        runs = [list(played(setup, data, seed)) for seed in range(seeds)]
     else:
         runs = [list(_stream(setup, setup.online, data, seed, private=private)) for seed in range(seeds)]
     shortest = min(len(run) for run in runs)
@@ -99,6 +105,21 @@ def _run(setup: Setup, data: Data, seed: int) -> Iterator[tuple[int, float, floa
             rows = asked
         model = _trained(setup, X[rows], y[rows], model if blocks is not None else None, noise)
         yield len(asked), *_scores(_predicted(model, X_test), y_test)
+
+
+def _clear_run(setup: Setup, data: Data, seed: int) -> Iterator[tuple[int, float, float]]:
+    """Yield the same of models without noise on as many labels, tuned once on the first of them."""
+    from learner.planning.simulation.noise_free import clear_answers, strength_of  # noqa: PLC0415 - slow import
+
+    X, y, X_test, y_test = _pool(data, setup, np.random.default_rng((20_261_121, seed)))
+    rows, test = X.astype(np.float64), X_test.astype(np.float64)
+    # Blocks are shares of the pool, which is smaller in a simulation.
+    share = 1.0 if setup.first_rate is None else len(X) / setup.records
+    counts = [count for count in (round(wanted * share) for wanted in setup.label_counts) if count <= len(X)]
+    most = min(max(counts, default=0), MOST_TUNED)
+    strength = strength_of(rows[:most], y[:most]) if setup.n_classes <= MOST_TUNED_CLASSES else STRENGTH
+    for count in counts:
+        yield count, *_scores(clear_answers(rows[:count], y[:count], test, strength), y_test)
 
 
 def _stream(

@@ -69,12 +69,22 @@ class EndorsedOut(Schema):
     reason: str
 
 
+class BesideOut(Schema):
+    """What stands beside a version's accuracy on the same examples, as in its evaluation."""
+
+    constant: float
+    version_0: float | None
+    macro_f1: float | None
+
+
 class AccuracyOut(Schema):
     """Accuracy on one public test set with its 95 % interval; null for a version that was not measured on it."""
 
     dataset: str
     before: tuple[float, float, float] | None = Field(description="Value, lower and upper end.")
     after: tuple[float, float, float] | None = Field(description="Value, lower and upper end.")
+    beside_before: BesideOut | None
+    beside_after: BesideOut | None
 
 
 class ChangeOut(Schema):
@@ -212,7 +222,14 @@ def get_model_difference(request: HttpRequest, slug: str, version: str, before: 
         "classes_removed": found.classes[1],
         "guarantee": _changes(found.guarantee),
         "accuracy": [
-            {"dataset": name, "before": _ends(old), "after": _ends(new)} for name, old, new in found.accuracies
+            {
+                "dataset": name,
+                "before": _ends(old),
+                "after": _ends(new),
+                "beside_before": _beside(old),
+                "beside_after": _beside(new),
+            }
+            for name, old, new in found.accuracies
         ],
         "configuration": _changes(found.configuration),
         "environment": _changes(found.environment),
@@ -226,6 +243,12 @@ def _changes(found: list[tuple[str, Any, Any]]) -> list[dict[str, Any]]:
 
 def _ends(accuracy: Accuracy | None) -> tuple[float, float, float] | None:
     return None if accuracy is None else (accuracy.value, accuracy.low, accuracy.high)
+
+
+def _beside(accuracy: Accuracy | None) -> dict[str, float | None] | None:
+    if accuracy is None:
+        return None
+    return {"constant": accuracy.constant, "version_0": accuracy.described, "macro_f1": accuracy.macro_f1}
 
 
 def _channel(move: ChannelMove) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from typing import TypedDict
 
-from learner.releases.card_words import markdown_table
+from learner.releases.card_words import markdown_table, plain
 
 
 class Metric(TypedDict):
@@ -18,8 +18,11 @@ class Metric(TypedDict):
     calibration_error: float
 
 
-def accuracy_section(metrics: list[Metric]) -> list[str]:
-    """Return the table of public test sets; a private one would have to be paid for."""
+def accuracy_section(metrics: list[Metric], *, estimate: str = "") -> list[str]:
+    """Return the table of public test sets; a private one would have to be paid for.
+
+    `estimate` says what a plan found without privacy, or that there is none.
+    """
     if not metrics:
         return ["No public test set was given, and measuring on private records would cost privacy."]
     rows = [
@@ -36,7 +39,8 @@ def accuracy_section(metrics: list[Metric]) -> list[str]:
     ]
     beside = ("always one answer", "words about classes alone")
     head = ("data set", "examples", "accuracy (95 % interval)", *beside, "macro-F1", "calibration error")
-    return [*markdown_table(head, rows), *_worthless(metrics)]
+    beneath = ["", f"No privacy: {plain(estimate)}"] if estimate else []
+    return [*markdown_table(head, rows), *beneath, *_worthless(metrics)]
 
 
 def _worthless(metrics: list[Metric]) -> list[str]:

@@ -1,11 +1,14 @@
 """What routes tell of how well a release does, beside all that costs nothing."""
 
-from typing import Any
+from typing import Any, Literal
 
 from ninja import Schema
 
 from annotation.intervals import wilson_interval
+from annotation.rest.responses import SaidOut, as_code
 from learner.models import Evaluation
+from learner.planning.estimates import PlannersEstimate
+from learner.releases.no_privacy import estimate_said
 from learner.releases.services.releases import Score
 
 
@@ -41,6 +44,22 @@ class MeasuresOut(Schema):
     precision: list[RecallOut] = []
 
 
+class NoPrivacyOut(Schema):
+    """A planner's estimate of a model without privacy, for about as many labels: never of this project's own.
+
+    `data` is what a plan was simulated on, `with_privacy` what the project's settings reached there; all are null where
+    nobody simulated these settings, and `said` says where to.
+    """
+
+    data: Literal["digits", "made_up"] | None
+    labels: int | None
+    accuracy: float | None
+    macro_f1: float | None
+    with_privacy: float | None
+    said: str
+    said_as_code: SaidOut | None
+
+
 class EvaluationOut(Schema):
     """How well a release does on one public test set, with 95 % intervals; `constant` is the accuracy of always giving
     the likeliest answer, `version_0` that of the words about the classes alone, null where there were none. Where a
@@ -54,10 +73,18 @@ class EvaluationOut(Schema):
     interval: tuple[float, float]
     constant: float
     version_0: float | None
+    no_privacy: NoPrivacyOut
     measures: MeasuresOut
 
 
-def evaluation_out(evaluation: Evaluation) -> dict[str, Any]:
+def no_privacy_out(estimate: PlannersEstimate | None) -> dict[str, Any]:
+    """Return a planner's estimate as routes tell of it."""
+    said = estimate_said(estimate)
+    names = ("data", "labels", "accuracy", "macro_f1", "with_privacy")
+    return {name: getattr(estimate, name, None) for name in names} | {"said": said, "said_as_code": as_code(said)}
+
+
+def evaluation_out(evaluation: Evaluation, estimate: PlannersEstimate | None) -> dict[str, Any]:
     """Return how a release does on one test set as routes tell of it."""
     return {
         "dataset": evaluation.dataset.name,
@@ -69,6 +96,7 @@ def evaluation_out(evaluation: Evaluation) -> dict[str, Any]:
         "version_0": None
         if evaluation.described_correct is None
         else evaluation.described_correct / evaluation.examples,
+        "no_privacy": no_privacy_out(estimate),
         "measures": evaluation.measures,
     }
 
@@ -83,5 +111,6 @@ def score_out(score: Score) -> dict[str, Any]:
         "interval": wilson_interval(score.correct, score.examples),
         "constant": score.measures["constant"]["accuracy"],
         "version_0": None,
+        "no_privacy": no_privacy_out(None),
         "measures": score.measures,
     }

@@ -34,6 +34,8 @@ class Card(TypedDict):
     sampling_rate: float | None
     created_at: str
     metrics: list[Metric]
+    # What a plan found without privacy, in a sentence.
+    no_privacy: NotRequired[str]
 
 
 class AccountTerms(TypedDict):
@@ -189,7 +191,7 @@ def render_card(model: LinearModel, *, feature_kind: str, card: Card, privacy: P
         "",
         "## Accuracy on public data",
         "",
-        *accuracy_section(card["metrics"]),
+        *accuracy_section(card["metrics"], estimate=card.get("no_privacy", "")),
         "",
         *loading_section(),
     ]

@@ -10,6 +10,7 @@ from annotation.rest.responses import Moment, SaidOut, as_code
 from learner import selectors
 from learner.features.encoder import PublishedFile
 from learner.models import ModelRelease, ReleaseState
+from learner.planning.estimates import PlannersEstimate
 from learner.releases import selectors as release_selectors
 from learner.releases.described_card import MARK, VERSION, zero_promise
 from learner.releases.environment import environment
@@ -120,7 +121,7 @@ class ModelOut(Schema):
     lineage: list[LineageOut]
 
 
-def model_out(release: ModelRelease) -> dict[str, Any]:
+def model_out(release: ModelRelease, estimate: PlannersEstimate | None) -> dict[str, Any]:
     """Return a release as routes tell of it."""
     slug, version = release.project.slug, release.version
     used = selectors.trained_on(release.training_run)
@@ -146,7 +147,7 @@ def model_out(release: ModelRelease) -> dict[str, Any]:
         "configuration": release_selectors.shown_configuration(release),
         "environment": release.environment,
         **_keys(),
-        "evaluations": [evaluation_out(evaluation) for evaluation in release.evaluations.all()],
+        "evaluations": [evaluation_out(evaluation, estimate) for evaluation in release.evaluations.all()],
         **_files(slug, str(version), release.digests, release_selectors.encoder_files(release)),
         "lineage": [
             {

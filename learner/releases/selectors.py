@@ -66,6 +66,7 @@ class Accuracy:
     high: float
     constant: float
     described: float | None
+    macro_f1: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +117,15 @@ def accuracy_of(evaluation: Evaluation) -> Accuracy:
     share = evaluation.correct / evaluation.examples
     constant = evaluation.constant_correct / evaluation.examples
     described = None if evaluation.described_correct is None else evaluation.described_correct / evaluation.examples
-    return Accuracy(evaluation.dataset.name, evaluation.examples, share, low, high, constant, described)
+    f1 = evaluation.measures.get("macro_f1", {}).get("value")
+    return Accuracy(evaluation.dataset.name, evaluation.examples, share, low, high, constant, described, f1)
 
 
 def accuracy_of_score(dataset: str, examples: int, correct: int, measures: Mapping[str, Any]) -> Accuracy:
     """Return the accuracy of version 0, which no table holds; beside itself there is nothing to show."""
     low, high = wilson_interval(correct, examples)
-    return Accuracy(dataset, examples, correct / examples, low, high, measures["constant"]["accuracy"], None)
+    constant, f1 = measures["constant"]["accuracy"], measures["macro_f1"]["value"]
+    return Accuracy(dataset, examples, correct / examples, low, high, constant, None, f1)
 
 
 def accuracies_of(release: ModelRelease) -> list[Accuracy]:

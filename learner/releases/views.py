@@ -26,6 +26,7 @@ from learner.models import Evaluation, ModelRelease, ReleaseState
 from learner.releases import selectors as release_selectors
 from learner.releases.card_page import card_html
 from learner.releases.described_card import VERSION
+from learner.releases.no_privacy import estimate_of_run, estimate_said
 from learner.releases.services import described, release_gate, releases
 from learner.releases.signatures import signer_key_id
 
@@ -60,6 +61,8 @@ def release(request: HttpRequest, slug: str, version: int) -> HttpResponse:
         "rounds": selectors.rounds_behind(found.training_run),
         "used": selectors.trained_on(found.training_run),
         "accuracies": release_selectors.accuracies_of(found),
+        "estimate": (estimate := estimate_of_run(found.training_run)),
+        "estimate_said": told(estimate_said(estimate)),
         "measured": [_measured(evaluation, found) for evaluation in found.evaluations.all()],
         "history": history,
         "history_chart": page_charts.accuracy_chart([(one.dataset, number, one) for number, one in history]),

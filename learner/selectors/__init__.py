@@ -144,6 +144,16 @@ def trained_on(run: TrainingRun) -> TrainedOn:
     return TrainedOn(questions=int(asked.aggregate(questions=Sum("selected", default=0))["questions"]))
 
 
+def labels_told(run: TrainingRun) -> int:
+    """Return about how many labels a training had, by public numbers: questions asked, or what the coins give."""
+    if run.block is not None:
+        numbers = range(1, (run.block.block or 0) + 1)
+        rates = sum(secret_sample_of(run.project, block=number).rate for number in numbers)
+        return round((run.block.requested or 0) * rates)
+    used = trained_on(run)
+    return round((used.pool_size or 0) * (used.rate or 0)) if used.questions is None else used.questions
+
+
 def rounds_behind(run: TrainingRun) -> list[int]:
     """Return the numbers of the rounds whose questions a training used; none of a stream, which has no rounds."""
     if run.stream_batches is not None:

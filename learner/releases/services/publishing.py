@@ -39,6 +39,7 @@ from learner.releases.model_card import (
     EntryLine,
     Privacy,
 )
+from learner.releases.no_privacy import estimate_of_run, estimate_said
 from learner.releases.services import releases
 from learner.releases.services.provenance import configuration_of, provenance_of
 from learner.releases.services.releases import Score
@@ -181,6 +182,7 @@ def card_facts(run: TrainingRun, *, estimator: str, metrics: list[Metric], made_
         "sampling_rate": used.rate,
         "created_at": made_on,
         "metrics": metrics,
+        "no_privacy": str(estimate_said(estimate_of_run(run))),
     }
 
 

@@ -35,6 +35,8 @@ def test_the_card_says_it_where_a_model_is_worth_nothing():
     }
     assert "no more often than always giving" in accuracy_section([metric])[-1]
     assert "no more often" not in " ".join(accuracy_section([metric | {"constant": 0.59}]))
+    estimated = accuracy_section([metric], estimate="A planner's estimate: 93 %.")
+    assert "No privacy: A planner's estimate: 93 %." in estimated
     described = metric | {"constant": 0.5, "version_0": 0.6}
     assert "no more often than the words about the classes" in accuracy_section([described])[-1]
     assert "no more often" not in " ".join(accuracy_section([described | {"version_0": 0.59}]))

@@ -229,3 +229,12 @@ def test_labels_come_by_rounds_by_doubling_or_by_blocks() -> None:
     assert replace(OPEN, doubling=True).label_counts == [100, 200, 400]
     assert replace(OPEN, records=150).label_counts == [100]
     assert SECRET.label_counts == list(np.cumsum([60, 60, 120, 240]))
+
+
+@pytest.mark.parametrize("setup", [SECRET, OPEN], ids=["secret", "open"])
+def test_without_privacy_a_pool_has_the_same_numbers_of_labels_and_does_as_well_or_better(setup):
+    clear = simulated(setup, "made_up", seeds=2, private=False)
+    assert [point.labels for point in clear] == setup.label_counts
+    assert clear == simulated(setup, "made_up", seeds=2, private=False)
+    private = simulated(setup, "made_up", seeds=2)
+    assert clear[-1].mean > max(0.7, private[-1].mean - 0.02)

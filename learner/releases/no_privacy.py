@@ -1,0 +1,40 @@
+"""The planner's estimate of a model without privacy, as it stands beside the accuracy of a release."""
+
+from collections.abc import Callable, Sequence
+
+from learner import selectors
+from learner.models import ModelRelease, TrainingRun
+from learner.planning.estimates import PlannersEstimate, simulated_course
+from privacy.wording import say
+
+
+def estimate_said(estimate: PlannersEstimate | None) -> str:
+    """Say what was estimated and on what, or that nothing was and where to have it done."""
+    if estimate is None:
+        return say(
+            "Nobody has simulated these settings for about so many labels, so no estimate of no privacy stands here. "
+            "The plan page makes one free of charge, and so does the command simulate on labelled public data."
+        )
+    digits = say("scikit-learn's handwritten digits")
+    made_up = say("made-up clouds of the declared dimension")
+    return say(
+        "A planner's estimate, not of this project's labels: on {word_data}, with {labels} labels, a model without "
+        "privacy was right of {clear} and these settings of {private}.",
+        word_data=digits if estimate.data == "digits" else made_up,
+        labels=estimate.labels,
+        clear=f"{estimate.accuracy:.1%}",
+        private=f"{estimate.with_privacy:.1%}",
+    )
+
+
+def estimate_of_run(run: TrainingRun) -> PlannersEstimate | None:
+    """Return the estimate for about as many labels as a training had, by what may be said of it outside."""
+    return simulated_course(run.project).at(selectors.labels_told(run))
+
+
+def estimates_for(releases: Sequence[ModelRelease]) -> Callable[[ModelRelease], PlannersEstimate | None]:
+    """Return what finds the estimate of each of a project's releases, having looked the simulation up once."""
+    if not releases:
+        return lambda _release: None
+    course = simulated_course(releases[0].project)
+    return lambda release: course.at(selectors.labels_told(release.training_run))

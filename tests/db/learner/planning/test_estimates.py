@@ -1,0 +1,54 @@
+"""No privacy beside a release: what the newest simulation of its settings reached, or that nobody made one."""
+
+import hashlib
+from dataclasses import replace
+
+import pytest
+
+from learner.models.planning import PlanSimulation
+from learner.planning.estimates import simulated_course
+from learner.planning.plan_setups import setup_of
+from learner.releases.no_privacy import estimate_said
+from tests import learning
+from tests.factories import make_user
+
+pytestmark = pytest.mark.django_db
+
+
+def point(labels, mean):
+    return {"labels": labels, "mean": mean, "low": mean, "high": mean, "macro_f1": mean - 0.1}
+
+
+def simulate(setup, **result):
+    name = hashlib.sha256(str((setup, result)).encode()).hexdigest()
+    PlanSimulation.objects.create(fingerprint=name, setup=setup.as_json(), epsilon=1.0, result=result)
+
+
+def test_the_point_of_about_as_many_labels_is_taken_from_a_plan_of_these_settings_alone():
+    project = learning.open_trusted(make_user())
+    assert simulated_course(project).at(100) is None
+    mine = setup_of(project, 700)
+    made_up = {"made_up": [point(50, 0.7), point(100, 0.8)]}
+    simulate(mine, curves=made_up, plain={"made_up": [point(50, 0.9), point(100, 0.95)]})
+    # Other settings say nothing here, however new they are.
+    simulate(replace(mine, n_classes=7), curves=made_up, plain={"made_up": [point(100, 0.1)] * 2})
+    found = simulated_course(project).at(110)
+    assert (found.data, found.labels, found.accuracy, found.with_privacy) == ("made_up", 100, 0.95, 0.8)
+    assert simulated_course(project).at(60).labels == 50
+    # Far from what was simulated nothing is claimed.
+    assert simulated_course(project).at(201) is None
+    assert simulated_course(project).at(0) is None
+    said = estimate_said(found)
+    assert "planner's estimate" in said
+    assert "95.0%" in said
+    assert "80.0%" in said
+
+
+def test_where_nobody_simulated_it_says_where_to():
+    assert "plan page" in estimate_said(None)
+
+
+def test_a_simulation_without_the_noise_free_part_gives_no_estimate():
+    project = learning.open_trusted(make_user())
+    simulate(setup_of(project, 700), curves={"digits": [point(50, 0.7)]}, splits=[])
+    assert simulated_course(project).at(50) is None
