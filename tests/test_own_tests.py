@@ -86,7 +86,6 @@ TESTED_THROUGH_OTHERS = {
     "privacy/accounting/checks.py",
     "privacy/accounting/events_answers.py",
     "privacy/accounting/events_choice.py",
-    "privacy/accounting/events_gate.py",
     "privacy/accounting/events_gaussian.py",
     "privacy/accounting/events_labels.py",
     "privacy/accounting/events_online.py",

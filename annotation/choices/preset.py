@@ -16,3 +16,5 @@ class Preset:
     data_kinds: tuple[str, ...]
     defaults: Mapping[str, Any] = field(default_factory=dict)
     cost: str = ""
+    # Which answers a release is made of.
+    made_of: str = ""

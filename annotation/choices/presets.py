@@ -55,6 +55,7 @@ PRESETS: dict[str, Preset] = {
                 "after 180 (81 % without privacy, 54 % before any answer); with a few words about each class in 81 and "
                 "83 %."
             ),
+            made_of="A release is made of all randomised answers so far.",
             oracle="crowd",
             data_kinds=("text",),
             defaults={
@@ -107,6 +108,10 @@ PRESETS: dict[str, Preset] = {
                 "costs its model, and the next block goes on. At epsilon 2 in all and 500 labels one secret sample "
                 "erred 2.5 % on the digits, random choice in the open 5.3 % and private top-c 9.6 %: visible "
                 "selection did not beat random choice."
+            ),
+            made_of=(
+                "Each release is trained on its own block and leans on the release before it. Chosen as sums, it is "
+                "made of all blocks so far."
             ),
             oracle="trusted",
             data_kinds=("text", "table", "image"),

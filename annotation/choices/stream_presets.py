@@ -53,6 +53,7 @@ STREAM_PRESETS = (
             "constant 87 %), 97 and 98 % of network connections, and 98 and 100 % of ten intents, whose names alone "
             "tell 91 %. The noisy steps as published reached 87 and 90 % of the messages and 21 % of the ten intents."
         ),
+        made_of="A release is made of all answers so far, by noisy sums that run on.",
         oracle="trusted",
         data_kinds=("table", "text"),
         defaults={
@@ -86,6 +87,7 @@ STREAM_PRESETS = (
             "about 91 % of text messages after 500 answers and 92 % after 2,000 (a constant 87 %), 91 and 97 % of "
             "network connections (a constant 80 %), and 95 and 99 % of ten intents, whose names alone tell 91 %."
         ),
+        made_of="A release is made of all answers so far, by noisy sums that run on.",
         oracle="trusted",
         data_kinds=("text", "table"),
         defaults=_EVERY_RECORD,
@@ -106,6 +108,7 @@ STREAM_PRESETS = (
             "(a constant 80 %). Of ten intents, whose names alone tell 91 %, it was right about 90 and 97 %; of ten "
             "digits, which no name tells, about 11 and 33 %."
         ),
+        made_of="A release is made of all answers so far, by noisy sums that run on.",
         oracle="trusted",
         data_kinds=("text", "table"),
         defaults={**_EVERY_RECORD, "question_kind": "confirm"},

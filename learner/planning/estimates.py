@@ -70,7 +70,7 @@ def simulated_course(project: Project) -> SimulatedCourse:
     described = setup_of(project, default_records(project)).as_json()
     same = {name: value for name, value in described.items() if name not in AMOUNTS}
     found = PlanSimulation.objects.filter(result__isnull=False, setup__contains=same).order_by("-created_at").first()
-    result = {} if found is None else found.result
+    result = {} if found is None or found.result is None else found.result
     return SimulatedCourse(result.get("curves", {}), result.get("plain", {}))
 
 

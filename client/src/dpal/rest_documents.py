@@ -25,6 +25,8 @@ class AccuracyOut(TypedDict):
     dataset: str
     before: list[Any] | None
     after: list[Any] | None
+    beside_before: BesideOut | None
+    beside_after: BesideOut | None
 
 
 class ActOut(TypedDict):
@@ -133,6 +135,12 @@ BadRows = Literal["keep_good", "refuse_all"]
 
 class BesideIn(TypedDict):
     name: NotRequired[str | None]
+
+
+class BesideOut(TypedDict):
+    constant: float
+    version_0: float | None
+    macro_f1: float | None
 
 
 class BonusIn(TypedDict):
@@ -479,6 +487,7 @@ class EvaluationOut(TypedDict):
     interval: list[Any]
     constant: float
     version_0: float | None
+    no_privacy: NoPrivacyOut
     measures: MeasuresOut
 
 
@@ -891,6 +900,16 @@ class NextStepOut(TypedDict):
     goes_on_at: str | None
     open: int
     done: int
+
+
+class NoPrivacyOut(TypedDict):
+    data: Literal["digits", "made_up"] | None
+    labels: int | None
+    accuracy: float | None
+    macro_f1: float | None
+    with_privacy: float | None
+    said: str
+    said_as_code: SaidOut | None
 
 
 Oracle = Literal["trusted", "crowd"]

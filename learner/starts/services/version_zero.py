@@ -10,6 +10,7 @@ from learner.errors import NoVersionZero
 from learner.estimators.bandit import BanditMutualInformationOGD
 from learner.estimators.descriptions import ClassDescription
 from learner.estimators.huber_svm import PrivateHuberSVM
+from learner.estimators.logistic import PrivateLogisticRegression
 from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
 from learner.estimators.randomized_answers import RandomizedAnswersClassifier
 from learner.estimators.running_sums import RunningSums
@@ -83,7 +84,8 @@ def word_prior(project: Project) -> LinearModel | None:
 def described_prior(project: Project) -> LinearModel | None:
     """Return what a first training starts from, in the scale of the project's estimator; None where it cannot.
 
-    Steps and sums lean on the names of the classes where nobody wrote more and an encoder reads them.
+    Steps and sums lean on the names of the classes where nobody wrote more and an encoder reads them. Logistic
+    regression and Huber SVMs lean on examples alone: towards names or sentences they were right less often.
     """
     estimator = estimator_of(project, featurizer_of(project))
     if isinstance(estimator, RandomizedAnswersClassifier):
@@ -95,9 +97,14 @@ def described_prior(project: Project) -> LinearModel | None:
         if not descriptions and featurizer_of(project).kind not in ENCODERS:
             return None
         return version_zero(learned_classes(project), descriptions, _encoder_of(project))
-    if not descriptions or not isinstance(estimator, PrivateHuberSVM):
+    classes = learned_classes(project)
+    if not enough_examples(classes, descriptions):
         return None
-    return huber_prior(learned_classes(project), descriptions, _encoder_of(project), smoothing=estimator.smoothing)
+    if isinstance(estimator, PrivateHuberSVM):
+        return huber_prior(classes, descriptions, _encoder_of(project), smoothing=estimator.smoothing)
+    if isinstance(estimator, PrivateLogisticRegression):
+        return version_zero(classes, descriptions, _encoder_of(project))
+    return None
 
 
 def stream_start(project: Project, learner: StreamingLinearClassifier) -> LinearModel | None:

@@ -111,3 +111,15 @@ def test_more_classes_start_from_their_names_where_an_encoder_reads_them():
     # To hashed words a name means nothing, and nothing stands beside the releases that nobody wrote.
     assert described_prior(opened(["a", "b", "c"], features="standard")) is None
     assert described_model(project) is None
+
+
+@pytest.mark.parametrize("estimator", ["logistic", "logistic_gaussian", "logistic_output"])
+def test_logistic_regression_leans_on_examples_and_never_on_names_or_a_sentence(estimator):
+    delta = {"training_delta": 1e-6 if estimator == "logistic_gaussian" else 0.0}
+    project = opened(["fruit", "tool"], estimator=estimator, class_descriptions=WORDS, **delta)
+    assert described_prior(project).to_json() == described_model(project).to_json()
+    few = ["fruit: what grows on trees", "tool: what a workshop has"]
+    for words in ([], few):
+        assert (
+            described_prior(opened(["fruit", "tool"], estimator=estimator, class_descriptions=words, **delta)) is None
+        )

@@ -1,11 +1,15 @@
 """Which kind of account buys more, computed from declared numbers against counts made by hand."""
 
+import math
+
 import pytest
 
 from annotation.choices.account_kind import broken_on, filter_of, releases_payable
 from annotation.choices.presets import PRESETS
 from privacy.accounting.composition import gaussian_delta, zcdp_epsilon
 from privacy.accounting.events import event_from_json
+from privacy.accounting.events_gate import ThresholdGateEvent
+from privacy.accounting.events_series import SecretBlockEvent
 from privacy.accounting.events_sums import SumsEvent, sums_mu
 from privacy.accounting.events_training import GaussianEvent, MinibatchSgdEvent
 
@@ -75,6 +79,38 @@ def test_presets_as_shipped_make_few_releases(preset):
     chosen = PRESETS[preset]
     declared = {**chosen.defaults, "oracle": chosen.oracle, "data_kind": "text", "classes": CLASSES}
     assert filter_of(declared) == "pure"
+
+
+def test_a_crowd_pays_for_as_many_uploads_either_way_and_a_first_one_is_cheaper_by_epsilons():
+    """What managing.md says: rho is cheaper from the second upload on, and delta ends both after the third."""
+    chosen = PRESETS["voice-crowd"].defaults
+    epsilon, delta = chosen["gate_epsilon"], chosen["gate_delta"]
+    gate = ThresholdGateEvent(
+        epsilon, delta, "contributor", chosen["texts_per_contributor"], "weighted_gaussian", chosen["gate_floor"]
+    )
+    once, whole = gate.cost(adjacency="null"), chosen["pool_delta"]
+    by_rho = [zcdp_epsilon(uploads * once.rho, whole - uploads * once.delta) for uploads in (1, 2, 3)]
+    assert by_rho == pytest.approx([1.214, 1.770, 2.257], abs=1e-3)
+    assert 3 * once.epsilon <= chosen["pool_epsilon"]
+    assert 4 * once.delta > whole
+    # A smaller delta of the gate would change that: seven uploads by rho, where epsilons go on paying for three.
+    small = ThresholdGateEvent(epsilon, 1e-6, "contributor", 2, "weighted_gaussian", 2).cost(adjacency="null")
+    assert zcdp_epsilon(7 * small.rho, whole - 7 * small.delta) <= chosen["pool_epsilon"]
+
+
+def test_a_series_of_secret_blocks_has_no_rho():
+    training = GaussianEvent(1.0, 4.0, delta=1e-6)
+    block = SecretBlockEvent.next_of(None, training, block=1, rates=(0.1, 0.1))
+    assert block is not None
+    assert math.isinf(block.cost(adjacency="null").rho)
+
+
+@pytest.mark.parametrize("preset", sorted(PRESETS))
+def test_every_preset_says_which_answers_a_release_is_made_of(preset):
+    chosen = PRESETS[preset]
+    assert chosen.made_of.startswith(("A release is made of all", "Each release is trained on its own block"))
+    every_answer = chosen.defaults["estimator"] in ("channel", "running_sums")
+    assert every_answer == chosen.made_of.startswith("A release is made of all")
 
 
 def test_a_charged_account_refuses_what_has_no_rho():
