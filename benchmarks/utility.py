@@ -1,7 +1,8 @@
 """What presets reach on public tasks at equal epsilon and delta, by the code of `manage.py simulate`.
 
 Run: python -m benchmarks.utility --data DIR [--only TASK ...] [--parts simulate baselines peers]
-    [--peer-python PYTHON] [--seeds 20]   (parts: simulate, blocks, screened, streams, baselines, peers)
+    [--peer-python PYTHON] [--seeds 20]   (parts: simulate, blocks, screened, spread, streams, baselines,
+    peers)
 
 DIR holds SMSSpamCollection.tsv, clinc150_full.csv, slurp_dev_test_utterances.csv, mnist_0_9.npz and
 kddcup.data_10_percent.gz; ten digits come with scikit-learn. Each part of a task is kept in docs/results/.parts/utility
@@ -33,6 +34,8 @@ from benchmarks.trials.baselines import baselines, peer_rows
 from benchmarks.trials.chosen import held_out_lines, shown
 from benchmarks.trials.public_tasks import TASKS, PublicTask
 from benchmarks.trials.screened import screened, screened_lines
+from benchmarks.trials.spread import WORDS as SPREAD_WORDS
+from benchmarks.trials.spread import spread, spread_lines
 from learner.planning.simulation.crowd import simulate_crowd
 from learner.planning.simulation.stream import simulate_stream
 from learner.planning.simulation.trusted import simulate_trusted
@@ -55,7 +58,7 @@ LIMITS = {
 }
 # And within so much of no privacy on the same columns.
 NEAR = {("CLINC 77", 7700): 0.05, ("SLURP 18, crowd", 180): 0.05}
-KINDS = ("simulate", "blocks", "screened", "streams", "baselines", "peers")
+KINDS = ("simulate", "blocks", "screened", "spread", "streams", "baselines", "peers")
 # No setting of a preset was chosen on these, as far as decisions and notes say, and none may be from now on. Their
 # records are not apart: CLINC 150 holds the intents of the other tasks, and SLURP 60 has the texts of SLURP 18.
 HELD_OUT = ("CLINC 150", "SLURP 60")
@@ -134,6 +137,7 @@ def part(kind: str, name: str, arguments: argparse.Namespace) -> None:
         "simulate": simulated,
         "blocks": in_blocks,
         "screened": lambda _name, task, data, seeds: screened(task, data, seeds),
+        "spread": lambda _name, task, data, seeds: spread(task, data, seeds),
         "streams": streamed,
         "baselines": without_privacy,
         "peers": by_peers,
@@ -300,6 +304,12 @@ def page(made: dict[str, Any]) -> str:
         "## A screened second half",
         "",
         *screened_lines(tasks),
+        "",
+        "## A first batch spread over clusters",
+        "",
+        SPREAD_WORDS,
+        "",
+        *spread_lines(tasks),
         "",
         "## Chosen on, and held out",
         "",

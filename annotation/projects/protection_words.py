@@ -77,11 +77,17 @@ def _cost_of_questions(settings: Mapping[str, Any]) -> str:
         return said % {"epsilon": epsilon_words(cost.epsilon), "delta": delta_words(cost.delta)}
     if settings.get("arrival") == Arrival.STREAM:
         return _cost_of_everything(settings)
+    opening = opening_event(settings)
+    if settings["selection"] == Selection.SECRET_SAMPLE and opening is not None:
+        return _(
+            "Counting the records of each cell costs ε %(epsilon)s, once; nobody outside learns what was asked, which "
+            "makes models cheaper."
+        ) % {"epsilon": epsilon_words(opening.cost().epsilon)}
     if settings["selection"] == Selection.SECRET_SAMPLE:
         return _("Choosing costs nothing by itself: nobody outside learns what was asked, which makes models cheaper.")
     if settings["selection"] == Selection.RANDOM:
         return _("Random choice costs nothing: it does not look at the records.")
-    if (opening := opening_event(settings)) is not None:
+    if opening is not None:
         cost = opening.cost()
         return _("All looks at a record together cost ε %(epsilon)s, paid once.") % {
             "epsilon": epsilon_words(cost.epsilon)

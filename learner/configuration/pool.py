@@ -19,8 +19,9 @@ from learner.models import FeatureProjection
 from learner.strategies.base import OracleName, QueryStrategy, StrategyChoice
 from learner.strategies.blocks import block_rates
 from learner.strategies.clustered_uncertainty import ClusteredUncertainty
+from learner.strategies.noisy_clusters import NoisyClusters
 from learner.strategies.screen import Screen
-from learner.strategies.secret_sample import ScreenedSecretSample, SecretSample
+from learner.strategies.secret_sample import ScreenedSecretSample, SecretBlocks, SecretSample
 from privacy.accounting.events import Event, LabelTrainingEvent, RandomizedAnswersEvent
 from privacy.accounting.events_features import SecondMomentsEvent
 from privacy.choices import Kind
@@ -175,12 +176,12 @@ def screen_of(project: Project) -> Screen | None:
 def secret_sample_of(project: Project, *, block: int) -> SecretSample:
     """Return the secret sample of one block at its public rate."""
     rate = block_rates(first_block_rate(project))[block - 1]
-    screened = project.screened_blocks and block > 1
-    strategy = (
-        ScreenedSecretSample(rate, outside_rate=rate / OUTSIDE_SLAB, slab=project.screen_reach)
-        if screened
-        else SecretSample(rate)
-    )
+    chosen = SecretBlocks.of(project.settings)
+    strategy = SecretSample(rate)
+    if block == 1 and chosen.cluster_epsilon is not None:
+        strategy = NoisyClusters(rate, epsilon=chosen.cluster_epsilon, spread=chosen.cluster_spread)
+    elif block > 1 and project.screened_blocks:
+        strategy = ScreenedSecretSample(rate, outside_rate=rate / OUTSIDE_SLAB, slab=project.screen_reach)
     strategy.check_oracle(cast(OracleName, project.oracle))
     return strategy
 

@@ -185,9 +185,9 @@ def whole_price(project: Project, setup: Setup) -> float:
         # All answers are paid for at once.
         trainings = 1 if answers_event_of(project) is not None else setup.releases
         costs = [selectors.training_event(project).cost(adjacency=adjacency_of(account))] * trainings
-        opening = opening_event(project.settings)
-        costs += [] if opening is None else [opening.cost(adjacency="null")]
-    rounds = _choosing(project, setup) if setup.first_rate is None and opening_event(project.settings) is None else 0.0
+    opening = opening_event(project.settings)
+    costs += [] if opening is None else [opening.cost(adjacency="null")]
+    rounds = _choosing(project, setup) if setup.first_rate is None and opening is None else 0.0
     together = Cost(
         sum(cost.epsilon for cost in costs), sum(cost.delta for cost in costs), rho=sum(cost.rho for cost in costs)
     )
@@ -280,12 +280,12 @@ def _payable_releases(project: Project, setup: Setup) -> int:
     if project.features == "principal":
         purse.pay(projection_event(project))
     planned = project.maximum_releases or MOST_COUNTED
-    if setup.first_rate is not None:
-        events = secret_selectors.coming_events(project, range(1, secret_selectors.n_blocks(project) + 1), anew=True)
-        return min(planned, _covered(purse, events))
     opening = opening_event(project.settings)
     if opening is not None:
         purse.pay(opening)
+    if setup.first_rate is not None:
+        events = secret_selectors.coming_events(project, range(1, secret_selectors.n_blocks(project) + 1), anew=True)
+        return min(planned, _covered(purse, events))
     training = selectors.training_event(project)
     if answers_event_of(project) is not None:
         # Paid once, or paid already: all trainings are free then.
@@ -323,7 +323,7 @@ def _payable_uploads(project: Project) -> int | None:
 
 def _choosing(project: Project, setup: Setup) -> float:
     """Return what choosing costs in all beside training."""
-    if project.oracle == Oracle.CROWD or setup.first_rate is not None:
+    if project.oracle == Oracle.CROWD:
         return 0.0
     if project.arrival == Arrival.STREAM:
         if project.estimator in ONLINE_ESTIMATORS:
@@ -331,6 +331,8 @@ def _choosing(project: Project, setup: Setup) -> float:
         return max(0.0, batch_stream_epsilon(project.settings) - project.training_epsilon)
     if (opening := opening_event(project.settings)) is not None:
         return opening.cost(adjacency="null").epsilon
+    if setup.first_rate is not None:
+        return 0.0
     return series_epsilon(setup, simulated_strategy(setup)) if _rounds_cost(project) else 0.0
 
 

@@ -8,6 +8,7 @@ from learner.strategies.bernoulli_screen import BernoulliScreen, TwoRates
 from learner.strategies.clustered_uncertainty import ClusteredUncertainty, SpreadDoubt
 from learner.strategies.exponential_screen import ExponentialScreen, FallingRate
 from learner.strategies.exposure_capped import ExposureCappedScreen, LimitedLooks
+from learner.strategies.noisy_clusters import NoisyClusters
 from learner.strategies.random import Chance, EveryRecord, RandomChoice
 from learner.strategies.secret_sample import ScreenedSecretSample, SecretBlocks, SecretSample
 from learner.strategies.top_c import NoisyRanking, TopC
@@ -39,6 +40,7 @@ STRATEGIES: Mapping[str, type[QueryStrategy]] = {
         TopC,
         SecretSample,
         ScreenedSecretSample,
+        NoisyClusters,
         Uncertainty,
         ClusteredUncertainty,
     )

@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 from learner.linear_model import LinearModel
 from learner.strategies.base import BEYOND_A_STREAM, QueryStrategy, Series, StrategyChoice
 from learner.strategies.blocks import block_rates
+from learner.strategies.cells import CELLS
 from learner.strategies.scoring import boundary_distances, score_blocks
 from privacy.accounting.events import Event, SecretChoiceEvent, SecretSampleEvent
+from privacy.accounting.events_counts import cell_counts_event
 from privacy.accounting.events_series import even_training
 from privacy.choices import Sound, parameter
 from privacy.mechanisms.randomness import RandomSource
@@ -212,9 +214,33 @@ class SecretBlocks(StrategyChoice):
         rule=_("Must lie between 0 and 10, got {got}."),
     )
 
+    cluster_epsilon: float | None = parameter(
+        None,
+        above=0,
+        at_most=10,
+        label=_("Spread the first block over clusters: epsilon"),
+        help=_(
+            "Charged once for noisy counts of records in each of 64 public cells; records with few like them are then "
+            "asked more often. For pools that repeat themselves; 0.05 is enough for ten thousand records. "
+            "Empty asks all alike and costs nothing."
+        ),
+    )
+    cluster_spread: float = parameter(
+        4.0,
+        above=1,
+        at_most=100,
+        label=_("Spread over clusters: how many times fewer questions"),
+        help=_("The first block asks so many times fewer records than its rate says, and costs what its rate says."),
+        rule=_("Must be above 1 and at most 100, got {got}."),
+    )
+
     def strategy(self) -> SecretSample:
-        """Return the sample of the first block."""
+        """Return the sample of the first block, where nothing is counted for it."""
         return SecretSample(self.selection_rate)
+
+    def opening(self, settings: Mapping[str, Any]) -> Event | None:
+        """Return what counting the cells costs, None where they are not."""
+        return None if self.cluster_epsilon is None else cell_counts_event(self.cluster_epsilon, CELLS)
 
     def planned(self, settings: Mapping[str, Any]) -> Mapping[str, float]:
         """Spend all of the limit on one release of each block that is planned, and keep nothing for a second attempt.
@@ -222,8 +248,10 @@ class SecretBlocks(StrategyChoice):
         Under a limit that other projects share nothing is proved for a series, and blocks are charged one by one.
         """
         rates = block_rates(self.selection_rate)
+        opening = self.opening(settings)
+        counts = 0.0 if opening is None else opening.cost(adjacency="null").epsilon
         epsilon, delta = even_training(
-            settings["pool_epsilon"],
+            settings["pool_epsilon"] - counts,
             settings["pool_delta"],
             rates,
             releases=settings.get("maximum_releases") or len(rates),

@@ -1,9 +1,9 @@
 """All accounting events by name, and the way back from stored JSON.
 
 Importing this module registers every kind; the classes live beside their formulas in `events_selection`,
-`events_answers`, `events_choice`, `events_features`, `events_gate`, `events_labels`, `events_people`, `events_running`,
-`events_series`, `events_snapshot`, `events_steps`, `events_sums`, `events_training`, `events_window` and
-`events_online`.
+`events_answers`, `events_choice`, `events_counts`, `events_features`, `events_gate`, `events_labels`, `events_people`,
+`events_running`, `events_series`, `events_snapshot`, `events_steps`, `events_sums`, `events_training`, `events_window`
+and `events_online`.
 """
 
 from dataclasses import dataclass
@@ -13,6 +13,7 @@ from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost, NoProof
 from privacy.accounting.event import Event, event_from_json
 from privacy.accounting.events_answers import RandomizedAnswersEvent
 from privacy.accounting.events_choice import ScreenRoundEvent, SecretChoiceEvent
+from privacy.accounting.events_counts import CellCountsEvent
 from privacy.accounting.events_features import SecondMomentsEvent
 from privacy.accounting.events_gate import KAnonymityGateEvent, ThresholdGateEvent
 from privacy.accounting.events_gaussian import GaussianObjectiveEvent
@@ -73,6 +74,7 @@ class PostProcessingEvent(Event):
 __all__ = [
     "BanditOgdEvent",
     "BernoulliScreenEvent",
+    "CellCountsEvent",
     "CenteredStepsEvent",
     "Cost",
     "Event",

@@ -12,6 +12,7 @@ from learner.estimators.sums import PrivateSums
 from learner.linear_model import LinearModel
 from learner.planning.simulation.trusted_settings import PRESET, TrustedSettings
 from learner.strategies.blocks import block_rates, draw_blocks, weights_of_block
+from learner.strategies.rows import ListedRows
 from learner.strategies.secret_sample import ScreenedSecretSample
 from privacy.accounting.events import SecretBlockEvent
 from privacy.mechanisms.randomness import SimulationRandom
@@ -52,9 +53,14 @@ def course(
     charge: SecretBlockEvent | None = None
     sums: NoisySums | None = None
     model: LinearModel | None = None
-    spent = spent_delta = 0.0
+    clusters = settings.clusters
+    spent, spent_delta = 0.0 if clusters is None else clusters.counts_event.cost().epsilon, 0.0
     for block in range(1, len(settings.rates) + 1):
         chosen = np.flatnonzero(drawn == block)
+        if clusters is not None and block == 1:
+            counts = clusters.counted(rows, ListedRows(np.arange(len(rows))), rng)
+            cell_rates = clusters.rates_of(counts, len(rows))
+            chosen = clusters.thin(rows, chosen, cell_rates, rng)
         if settings.screened_blocks and model is not None:
             rate = every[block - 1]
             screen = ScreenedSecretSample(rate, outside_rate=rate / OUTSIDE_SLAB, slab=SLAB)

@@ -12,6 +12,7 @@ from learner.estimators.sums import PrivateSums
 from learner.features.catalogue import COLUMNS, MOST_COLUMNS, planned_columns
 from learner.linear_model import LinearModel
 from learner.strategies.blocks import block_rates
+from learner.strategies.noisy_clusters import NoisyClusters
 from privacy.accounting.event import Event
 from privacy.accounting.events import SecretBlockEvent, SecretSampleEvent
 from privacy.accounting.events_series import even_training
@@ -40,8 +41,11 @@ KINDS: Mapping[str, type] = {
     "selection_rate": float,
     "maximum_releases": int,
     "screened_blocks": int,
+    "cluster_epsilon": float,
+    "cluster_spread": float,
     "image_colours": str,
 }
+OF_BLOCKS = ("maximum_releases", "screened_blocks", "cluster_epsilon")
 Estimator = PrivateHuberSVM | PrivateSoftmaxSteps | PrivateSums
 
 
@@ -68,6 +72,9 @@ class TrustedSettings:
         How many blocks release; None for all.
     screened_blocks : int
         1 where blocks from the second on leave out most of what is far from the last release's boundary.
+    cluster_epsilon, cluster_spread : float
+        What counting the cells of the pool costs, 0 for not at all, and how many times fewer records the first block
+        then asks about.
     image_colours : str
         "grey" or "colour": what is learned of images that have colours.
     """
@@ -83,6 +90,8 @@ class TrustedSettings:
     selection_rate: float | None = None
     maximum_releases: int | None = None
     screened_blocks: int = 0
+    cluster_epsilon: float = 0.0
+    cluster_spread: float = 4.0
     image_colours: str = "grey"
 
     @classmethod
@@ -106,10 +115,12 @@ class TrustedSettings:
             raise ValueError(f"estimator must be one of {', '.join(ESTIMATORS)}, got {wanted['estimator']!r}")
         if wanted.get("image_colours", "grey") not in ("grey", "colour"):
             raise ValueError(f"image_colours must be grey or colour, got {wanted['image_colours']!r}")
-        if "selection_rate" not in wanted and (wanted.get("maximum_releases") or wanted.get("screened_blocks")):
+        if "selection_rate" not in wanted and any(map(wanted.get, OF_BLOCKS)):
             raise ValueError("blocks need a selection_rate, the preset's is 0.1")
         if not 0 < wanted.get("selection_rate", 0.5) < 1:
             raise ValueError(f"selection_rate must lie in (0, 1), got {wanted['selection_rate']}")
+        if wanted.get("cluster_epsilon", 0.0) < 0 or not wanted.get("cluster_spread", 4.0) > 1:
+            raise ValueError("cluster_epsilon must be >= 0 and cluster_spread > 1")
         preset = PRESETS[PRESET].defaults
         recipe = {name: preset[name] for name in ("regularization", "smoothing")}
         recipe |= {"feature_dimension": planned_columns(n_classes), "moment_share": MOMENT_SHARE, "normalizer": "L1"}
@@ -140,6 +151,13 @@ class TrustedSettings:
         """Public rates of the blocks that release, where there are blocks; their series has all of them."""
         return () if self.selection_rate is None else block_rates(self.selection_rate)[: self.maximum_releases]
 
+    @property
+    def clusters(self) -> NoisyClusters | None:
+        """What spreads the first block over the pool, where it is."""
+        if not self.cluster_epsilon or self.selection_rate is None:
+            return None
+        return NoisyClusters(self.selection_rate, epsilon=self.cluster_epsilon, spread=self.cluster_spread)
+
     def of_block(
         self, before: SecretBlockEvent | None, *, block: int, n_features: int, **shape: Any
     ) -> tuple[Estimator, SecretBlockEvent]:
@@ -152,7 +170,8 @@ class TrustedSettings:
         """
         assert self.selection_rate is not None
         every = block_rates(self.selection_rate)
-        epsilon, delta = even_training(self.pool_epsilon, self.pool_delta, every, releases=len(self.rates))
+        left = self.pool_epsilon - self.cluster_epsilon
+        epsilon, delta = even_training(left, self.pool_delta, every, releases=len(self.rates))
         estimator = self._estimator(epsilon * (1 - 1e-9), delta=delta * (1 - 1e-9), **shape)
         event = SecretBlockEvent.next_of(before, estimator.event_for(n_features), block=block, rates=every)
         if event is None:

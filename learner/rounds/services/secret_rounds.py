@@ -27,14 +27,15 @@ from learner.models import Round, SecretDraw
 from learner.pools import secret_selectors
 from learner.pools import selectors as pool_selectors
 from learner.pools.selectors import Candidates, Examples
-from learner.pools.services import features
+from learner.pools.services import features, room
 from learner.rounds.services import suggestions
 from learner.strategies.blocks import draw_blocks
+from learner.strategies.noisy_clusters import NoisyClusters
 from learner.strategies.rows import ListedRows
 from learner.strategies.secret_sample import ScreenedSecretSample, SecretSample
 from learner.work.services import attempts
 from learner.work.services.dispatch import RUN_ROUND_TASK, send_on_commit
-from learner.work.services.progress import CHOICE_PAID, QUESTIONS, Progress
+from learner.work.services.progress import CHOICE_PAID, FEATURES, QUESTIONS, Progress, silent
 from privacy.accounting.events import Event
 from privacy.mechanisms.randomness import RandomSource, SecureRandom
 from privacy.services import ledger
@@ -65,12 +66,18 @@ def ask_block(chosen: Round, progress: Progress) -> None:
     block = chosen.block or 0
     sample = secret_sample_of(project, block=block)
     event = sample.event_for(pool_size=0, picks=0, series="single")
+    if isinstance(sample, NoisyClusters):
+        room.find_room(project)
     progress.begin(CHOICE_PAID)
     reservation = attempts.reserve_attempt(
         chosen, account=project.pool_account, event=event, purpose=f"choose block {block} in secret"
     )
     candidates = pool_selectors.open_records(project)
     rng = SecureRandom()
+    if isinstance(sample, NoisyClusters):
+        # Files are written outside of the transaction that opens the questions.
+        progress.begin(FEATURES)
+        _features_of(project, candidates, progress)
     # How long the coins and the questions of a secret block take is not cut any finer.
     progress.begin(QUESTIONS)
     with transaction.atomic():
@@ -115,14 +122,25 @@ def close_block(*, project: Project) -> Round:
 def _kept(
     chosen: Round, candidates: Candidates, drawn: NDArray[np.int64], sample: SecretSample, rng: RandomSource
 ) -> NDArray[np.int64]:
-    """Return which rows a screened block keeps of those its coins have drawn; every block but those keeps all."""
-    if not isinstance(sample, ScreenedSecretSample) or chosen.model is None:
-        return drawn
-    X = features.stacked_features(candidates.datasets, dimension=featurizer_of(chosen.project).dimension)
-    model = LinearModel.from_json(chosen.model.weights)
+    """Return which rows a screened or spread block keeps of those its coins have drawn; every other block keeps all."""
     blocks = ListedRows(drawn).blocks(THINNED_ROWS)
-    kept = (sample.thin(features.scattered(X), block, model, rng) for block in blocks)
+    if isinstance(sample, NoisyClusters):
+        X = _features_of(chosen.project, candidates)
+        rates = sample.rates_of(sample.counted(X, candidates.rows, rng), len(candidates.rows))
+        kept = [sample.thin(features.scattered(X), block, rates, rng) for block in blocks]
+    elif isinstance(sample, ScreenedSecretSample) and chosen.model is not None:
+        X = _features_of(chosen.project, candidates)
+        model = LinearModel.from_json(chosen.model.weights)
+        kept = [sample.thin(features.scattered(X), block, model, rng) for block in blocks]
+    else:
+        return drawn
     return np.concatenate([pool_selectors.NO_ROWS, *kept])
+
+
+def _features_of(project: Project, candidates: Candidates, progress: Progress | None = None) -> NDArray[np.float32]:
+    tell = silent if progress is None else progress.tell
+    dimension = featurizer_of(project).dimension
+    return features.stacked_features(candidates.datasets, dimension=dimension, tell=tell)
 
 
 def _drawn_rows(datasets: Sequence[Dataset], block: int, rng: SecureRandom) -> NDArray[np.int64]:

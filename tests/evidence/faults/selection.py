@@ -3,7 +3,9 @@
 from tests.evidence.planting import Mutant
 
 STRATEGIES = "tests/pure/learner/strategies/test_strategies.py"
+CLUSTERS = "tests/pure/learner/strategies/test_noisy_clusters.py"
 RUNNING = "tests/db/learner/trainings/test_running_sums.py"
+SPREAD_BLOCKS = "tests/db/learner/rounds/test_spread_blocks.py"
 SECRET_ROUNDS = "tests/db/learner/rounds/test_secret_rounds.py"
 
 SELECTION = [
@@ -80,6 +82,27 @@ SELECTION = [
         "drawn = candidates.rows.only(_drawn_rows(candidates.datasets, block, rng)[:0])\n"
         "        drawn = candidates.rows.at(np.arange(len(candidates.rows)))",
         (f"{SECRET_ROUNDS}::test_blocks_are_disjoint_and_follow_the_stored_coins",),
+    ),
+    Mutant(
+        "a spread block charged at its mean rate",
+        "learner/configuration/pool.py",
+        "NoisyClusters(rate, epsilon=",
+        "NoisyClusters(rate / chosen.cluster_spread, epsilon=",
+        (f"{SPREAD_BLOCKS}::test_only_the_first_block_is_spread",),
+    ),
+    Mutant(
+        "an empty slot that is counted in a cell",
+        "learner/strategies/cells.py",
+        "np.where(whole.any(axis=1), along.argmax(axis=1), NO_CELL)",
+        "along.argmax(axis=1)",
+        (f"{CLUSTERS}::test_empty_slots_are_in_no_cell_and_odd_numbers_in_some",),
+    ),
+    Mutant(
+        "counts of a spread block that nobody pays for",
+        "learner/strategies/noisy_clusters.py",
+        "return self.counts_event\n",
+        "return SecretSample.event_for(self, pool_size=pool_size, picks=picks, series=series)\n",
+        (f"{CLUSTERS}::test_the_release_is_charged_at_the_largest_rate_and_the_counts_beside_it",),
     ),
     Mutant(
         "a visible choice at the price of a secret one",

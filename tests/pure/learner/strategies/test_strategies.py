@@ -16,6 +16,7 @@ from learner.strategies.clustered_uncertainty import ClusteredUncertainty
 from learner.strategies.dropout_network import deep_installed
 from learner.strategies.exponential_screen import ExponentialScreen
 from learner.strategies.exposure_capped import ExposureCappedScreen
+from learner.strategies.noisy_clusters import NoisyClusters
 from learner.strategies.random import RandomChoice
 from learner.strategies.rows import OpenRows
 from learner.strategies.secret_sample import ScreenedSecretSample, SecretSample
@@ -60,6 +61,7 @@ STRATEGIES = [
     VersionSpaceScreen(method="sampled", half_angle=0.05),
     SecretSample(0.3),
     ScreenedSecretSample(0.4),
+    NoisyClusters(0.4),
     *(choice().strategy() for choice in CHOICES),
 ]
 
@@ -139,6 +141,7 @@ def test_each_strategy_stands_before_the_annotators_it_is_proved_for():
         "version_space_screen": {"trusted"},
         "secret_sample": {"trusted"},
         "screened_secret_sample": {"trusted"},
+        "noisy_clusters": {"trusted"},
     }
     assert {name: set(kind.oracles) for name, kind in NAMED.items()} == proved
 

@@ -311,7 +311,14 @@ def test_a_refused_gate_says_why_and_can_be_sent_again(crowd: Project, manager: 
 
 
 SELECTION_SETTINGS = {
-    "secret_sample": {"selection_rate", "block_hours", "screened_blocks", "screen_reach"},
+    "secret_sample": {
+        "selection_rate",
+        "block_hours",
+        "screened_blocks",
+        "screen_reach",
+        "cluster_epsilon",
+        "cluster_spread",
+    },
     "top_c": {"selection_epsilon", "round_size", "labels_per_release"},
     "exposure_capped_screen": {"screen_high", "screen_low", "screen_reach", "exposures", "round_size"},
     "bernoulli_screen": {"screen_high", "screen_low", "screen_reach", "round_size", "labels_per_release"},

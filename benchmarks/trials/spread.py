@@ -1,0 +1,88 @@
+"""A first batch spread over a pool by noisy counts, beside chance in the open and a plain secret sample."""
+
+import math
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from benchmarks.trials.public_tasks import PublicTask
+from learner.planning.simulation.trusted import Play, settings_of
+from privacy.mechanisms.randomness import SimulationRandom
+
+# Of the pool, in the mean: as many as the first block of the preset has, and a fifth of that.
+SHARES = (0.02, 0.1)
+COUNTS_EPSILON = 0.05
+# How many times larger the largest rate of a cell is than the mean one; 0 for a plain secret sample.
+SPREADS = {"secret sample": 0, "clusters, spread 1.5": 1.5, "clusters, spread 4": 4}
+OPEN, PLAIN = "random in the open", "secret sample"
+KINDS = (OPEN, *SPREADS)
+WORDS = "TO BE WRITTEN"
+HEADS = ("task", "labels wanted", *KINDS, *(f"{kind} less secret sample" for kind in KINDS if kind != PLAIN), "seeds")
+
+
+def spread(found: PublicTask, data: Path, seeds: int) -> dict[str, Any]:
+    """Play every kind with one release of the whole limit and as many labels in the mean, on the whole pool."""
+    if found.preset != "pool-experts" or found.describe:
+        return {}
+    made: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as folder, threadpool_limits(limits=1, user_api="blas"):
+        task = found.task(Path(folder), data, seeds=seeds, settings=_settings(OPEN, SHARES[0]))
+        play = Play.of(task, settings_of(task))
+        for share in SHARES:
+            labels = round(share * task.n_records)
+            made[str(labels)] = {kind: _played(play, kind, share, labels) for kind in KINDS}
+    return {"seeds": seeds, "labels": made}
+
+
+def _settings(kind: str, share: float) -> dict[str, str]:
+    times = SPREADS.get(kind, 0)
+    settings = {"selection_rate": str(share * (times or 1)), "maximum_releases": "1"}
+    spread_over = {"cluster_epsilon": str(COUNTS_EPSILON), "cluster_spread": str(times)} if times else {}
+    return settings | spread_over
+
+
+def _played(play: Play, kind: str, share: float, labels: int) -> dict[str, list[float]]:
+    task = play.task
+    size, classes = task.n_records, range(len(task.classes))
+    settings = settings_of(replace(task, settings=_settings(kind, share)))
+    suited = settings.suited(n_classes=len(classes), labels=labels, texts=task.rows is None)
+    right: dict[str, list[float]] = {"accuracy": [], "asked": [], "classes": []}
+    for seed in range(task.seeds):
+        rng = SimulationRandom(1_000_003 * seed + labels)
+        rows: NDArray[np.intp]
+        if kind == OPEN:
+            rows = rng.generator.permutation(size)[:labels]
+            estimator = suited.training(1.0, classes=classes, prior=play.prior, rng=rng)
+            suited.event(estimator, rate=1.0, n_features=play.rows.shape[1])
+            estimator.fit(play.rows[rows], task.labels[rows])
+            answers = np.asarray(estimator.predict(play.test), dtype=np.int64)
+        else:
+            releases, rows = play.series(suited, rng, size * suited.rates[0])
+            answers = releases[-1]
+        right["accuracy"].append(float((answers == task.test_labels).mean()))
+        right["asked"].append(float(len(rows)))
+        right["classes"].append(float(len(np.unique(task.labels[rows]))))
+    return right
+
+
+def spread_lines(tasks: dict[str, Any]) -> list[str]:
+    """Return the table: accuracy with the labels and the classes that were met, and paired differences."""
+    lines = [f"| {' | '.join(HEADS)} |", "|" + "---|" * len(HEADS)]
+    for name, kinds in tasks.items():
+        for labels, played in kinds.get("spread", {}).get("labels", {}).items():
+            cells = [
+                f"{np.mean(one['accuracy']):.3f} ({np.mean(one['asked']):,.0f}; {np.mean(one['classes']):.1f})"
+                for one in played.values()
+            ]
+            plain = np.array(played[PLAIN]["accuracy"])
+            for kind in KINDS:
+                if kind != PLAIN:
+                    gain = np.array(played[kind]["accuracy"]) - plain
+                    cells.append(f"{gain.mean():+.4f} ± {gain.std(ddof=1) / math.sqrt(len(gain)):.4f}")
+            lines.append(f"| {name} | {int(labels):,} | {' | '.join(cells)} | {kinds['spread']['seeds']} |")
+    return lines if len(lines) > 2 else ["Not run."]
