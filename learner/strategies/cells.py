@@ -24,7 +24,7 @@ def directions(dimension: int) -> NDArray[np.float64]:
     return steps
 
 
-def cells_of(values: NDArray[np.floating]) -> NDArray[np.int64]:
+def record_cells(values: NDArray[np.floating]) -> NDArray[np.int64]:
     """Return the cell of each row of features, shape (n,); of a row of zeros, as empty slots have, none.
 
     Parameters

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from learner.linear_model import LinearModel
 from learner.strategies.base import Series
-from learner.strategies.cells import CELLS, cells_of
+from learner.strategies.cells import CELLS, record_cells
 from learner.strategies.rows import ListedRows, Rows
 from learner.strategies.secret_sample import SecretSample
 from privacy.accounting.events import Event
@@ -86,7 +86,7 @@ class NoisyClusters(SecretSample):
 
     def counted(self, X: NDArray[np.floating], rows: Rows, rng: RandomSource) -> NDArray[np.int64]:
         """Return how many of the rows are in each cell, with the noise of `counts_event`, shape (CELLS,)."""
-        cells = (cells_of(X[block]) for block in rows.blocks(BLOCK_ROWS))
+        cells = (record_cells(X[block]) for block in rows.blocks(BLOCK_ROWS))
         return release_cell_counts(cells, self.counts_event, rng=rng)
 
     def rates_of(self, counts: NDArray[np.int64], total: int) -> NDArray[np.float64]:
@@ -109,7 +109,7 @@ class NoisyClusters(SecretSample):
         self, X: NDArray[np.floating], rows: NDArray[np.int64], rates: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Return the rate of each row; what is in no cell has the smallest."""
-        return np.append(rates, float(self.low))[cells_of(X[rows])]
+        return np.append(rates, float(self.low))[record_cells(X[rows])]
 
     def thin(
         self, X: NDArray[np.floating], rows: NDArray[np.int64], rates: NDArray[np.float64], rng: RandomSource

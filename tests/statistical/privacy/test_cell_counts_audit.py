@@ -8,7 +8,7 @@ import os
 import numpy as np
 import pytest
 
-from learner.strategies.cells import CELLS, cells_of
+from learner.strategies.cells import CELLS, record_cells
 from learner.strategies.noisy_clusters import NoisyClusters
 from privacy.accounting.events import CellCountsEvent, MinibatchSgdEvent
 from privacy.accounting.events_counts import cell_counts_event
@@ -56,13 +56,13 @@ def test_a_spread_sample(twin):
     """
     inner = 1.0
     sample = NoisyClusters(0.25, epsilon=0.8, spread=2.0)
-    assert len(set(cells_of(np.vstack([ALONE, POOL])).tolist())) == 5
-    cell = int(cells_of(ALONE)[0])
+    assert len(set(record_cells(np.vstack([ALONE, POOL])).tolist())) == 5
+    cell = int(record_cells(ALONE)[0])
     counts_of = CellCountsEvent(CELLS, 1e-3) if twin == "exact counts" else sample.counts_event
 
     def release(first, rng):
         X = np.vstack([first, POOL])
-        noisy = release_cell_counts([cells_of(X)], counts_of, rng=rng)
+        noisy = release_cell_counts([record_cells(X)], counts_of, rng=rng)
         rates = sample.rates_of(noisy, len(X))
         rows = np.arange(len(X))
         drawn = rows[rng.random(rows.shape) < sample.rate]

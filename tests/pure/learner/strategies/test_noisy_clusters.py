@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from learner.strategies.cells import CELLS, cells_of
+from learner.strategies.cells import CELLS, record_cells
 from learner.strategies.noisy_clusters import NoisyClusters, fitted_sizes
 from learner.strategies.rows import ListedRows
 from learner.strategies.secret_sample import SecretBlocks, SecretSample
@@ -26,17 +26,17 @@ counts_of = st.lists(st.integers(-(10**6), 10**12), min_size=CELLS, max_size=CEL
 def test_a_cell_is_a_function_of_the_row_alone():
     """Whatever stands beside it, in whatever block: a product that rounds otherwise would move a second record."""
     rows = DRAWN.normal(size=(300, 33)) / 8
-    whole = cells_of(rows)
+    whole = record_cells(rows)
     assert len(np.unique(whole)) > CELLS / 2
-    assert [int(cells_of(row[None])[0]) for row in rows] == whole.tolist()
-    assert cells_of(rows[::-3]).tolist() == whole[::-3].tolist()
+    assert [int(record_cells(row[None])[0]) for row in rows] == whole.tolist()
+    assert record_cells(rows[::-3]).tolist() == whole[::-3].tolist()
 
 
 def test_empty_slots_are_in_no_cell_and_odd_numbers_in_some():
     odd = np.array([[0, 0, 0], [np.nan, 0, 0], [np.inf, 0, 0], [1e30, -1, 0], [1e-9, 0, 0]])
-    assert cells_of(odd).tolist()[:2] == [NO_CELL, NO_CELL]
-    assert (cells_of(odd)[2:4] >= 0).all()
-    assert cells_of(odd)[4] == NO_CELL
+    assert record_cells(odd).tolist()[:2] == [NO_CELL, NO_CELL]
+    assert (record_cells(odd)[2:4] >= 0).all()
+    assert record_cells(odd)[4] == NO_CELL
 
 
 @settings(max_examples=50)
@@ -80,13 +80,13 @@ def test_thinning_a_block_draws_what_its_own_coins_would():
 
 def test_one_record_moves_one_count_by_one():
     """The counts without their noise, of ten thousand neighbours: the sensitivity that is charged."""
-    cells = cells_of(X)
+    cells = record_cells(X)
     whole = np.bincount(cells, minlength=CELLS)
     for row in range(0, len(X), 11):
         emptied = X[row : row + 1] * 0
         moved = whole - np.bincount(np.delete(cells, row), minlength=CELLS)
         assert np.abs(moved).sum() == 1
-        assert cells_of(emptied).tolist() == [NO_CELL]
+        assert record_cells(emptied).tolist() == [NO_CELL]
 
 
 def test_counts_and_release_together_stay_within_both_charges():
