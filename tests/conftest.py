@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, ConsoleMessage, Page, Route
     from pytest_django.plugin import DjangoDbBlocker
 
+    from tests.memory_store import MemoryStore
     from tests.spark_cluster import Cluster
 
 SHARED = servers.REPOSITORY / "var" / "test"
@@ -427,6 +428,29 @@ def own_storage(settings, tmp_path) -> Path:
     backend = {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": str(folder)}}
     settings.STORAGES = settings.STORAGES | {"default": backend}
     return folder
+
+
+@pytest.fixture
+def bucket(settings, monkeypatch) -> "Iterator[MemoryStore]":
+    """Have the site's files, and whatever else, in an S3 store in memory."""
+    from django.core.files.storage import default_storage, storages  # noqa: PLC0415  # few tests need them
+    from django.utils.functional import empty  # noqa: PLC0415
+
+    from dpal_site.file_address import storage_settings  # noqa: PLC0415
+    from tests import memory_store  # noqa: PLC0415
+
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a key")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "its secret")
+    before = settings.STORAGES
+    with memory_store.running() as started:
+        address = storage_settings(f"s3://site/files?endpoint_url={started.endpoint}&region=eu-central-1")
+        settings.STORAGES = before | {"default": address}
+        storages._storages.clear()
+        default_storage._wrapped = empty
+        yield started
+    settings.STORAGES = before
+    storages._storages.clear()
+    default_storage._wrapped = empty
 
 
 @pytest.fixture(scope="module")

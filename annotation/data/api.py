@@ -80,6 +80,7 @@ class SourceOut(Schema):
 
     address: str
     snapshot: str = Field(description="Empty until the ends of its files were read. It is keyed, so it tells no rows.")
+    iceberg_snapshot: int | None = Field(None, description="Number of the snapshot, where it is an Iceberg table.")
 
 
 class DatasetOut(Schema):
@@ -157,12 +158,18 @@ class UploadIn(Schema):
 
 
 class TableIn(Schema):
-    """A table to register where it lies: a Parquet file, or a folder of such files."""
+    """A table to register where it lies: a Parquet file, a folder of such files, or an Iceberg table."""
 
-    address: str = Field(max_length=1000, description="`file:///folder/table` or `s3://bucket/table`.")
+    address: str = Field(
+        max_length=1000,
+        description="`file:///folder/table` or `s3://bucket/table`; of an Iceberg table its folder or a metadata file.",
+    )
     name: str = Field("", max_length=200)
     text_column: str = Field("text", max_length=200)
     contributor_column: str | None = Field(None, max_length=200)
+    snapshot_id: int | None = Field(
+        None, ge=0, lt=2**63, description="Of an Iceberg table: its snapshot of this number instead of the current one."
+    )
     most_epsilon: float | None = Field(None, ge=0, description="Refuse the table if the gate's `charge` is more.")
 
 
@@ -220,6 +227,7 @@ def register_table(request: HttpRequest, slug: str, body: TableIn) -> Any:
         name=body.name,
         text=body.text_column,
         contributor=body.contributor_column,
+        snapshot=body.snapshot_id,
         registered_by=person_of(request),
     )
     return Status(202, dataset)

@@ -2139,6 +2139,13 @@ class Migration(migrations.Migration):
                     models.BinaryField(help_text="Keys the snapshot's id, and is shown to nobody.", max_length=32),
                 ),
                 ("snapshot", models.CharField(blank=True, max_length=64)),
+                (
+                    "iceberg",
+                    models.JSONField(
+                        help_text="The Iceberg snapshot that was asked for; then also its table and the ids of its columns.",
+                        null=True,
+                    ),
+                ),
             ],
             options={
                 "constraints": [

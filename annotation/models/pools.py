@@ -47,6 +47,9 @@ class PoolSource(models.Model):
     address = models.CharField(max_length=1000)
     secret = models.BinaryField(max_length=32, help_text="Keys the snapshot's id, and is shown to nobody.")
     snapshot = models.CharField(max_length=64, blank=True)
+    iceberg = models.JSONField(
+        null=True, help_text="The Iceberg snapshot that was asked for; then also its table and the ids of its columns."
+    )
 
     class Meta:
         constraints = (
@@ -60,6 +63,11 @@ class PoolSource(models.Model):
 
     def __str__(self) -> str:
         return f"source of dataset {self.dataset_id}"
+
+    @property
+    def iceberg_snapshot(self) -> int | None:
+        """Number of the snapshot that was registered, or asked for, of an Iceberg table."""
+        return None if self.iceberg is None else self.iceberg["snapshot"]
 
 
 class SourceFile(models.Model):

@@ -1,17 +1,20 @@
 """Where a table may lie: below a folder or a bucket that the operator allows, and nowhere that `..` or a link leads."""
 
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.core.files.storage import default_storage
 
 from annotation.errors import InvalidUpload
+from annotation.tables.stores import METADATA_FOLDER, METADATA_SUFFIX, NOT_ALLOWED, BucketTable, FolderTable, TableStore
 from privacy.wording import say
 
 SCHEMES = ("file", "s3")
 # Stands in POOL_SOURCES for the short name of the project that registers.
 PROJECT = "{project}"
-NOT_ALLOWED = say("address: lies outside what the operator allows this project in POOL_SOURCES")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +47,45 @@ class Address:
         return same and self.parts[: len(other.parts)] == other.parts
 
 
+def store_at(text: str, *, slug: str) -> TableStore:
+    """Return the store of a table; `InvalidUpload` where its address is not allowed (any more)."""
+    address, root = checked_address(text, slug=slug)
+    if address.scheme == "file":
+        return FolderTable(Path(address.path), Path(root.path))
+    stored: Any = default_storage
+    if not hasattr(stored, "bucket_name"):
+        raise InvalidUpload("address: s3:// is read by sites alone whose own files lie in a bucket (STORAGE_URL)")
+    return BucketTable(stored, address.bucket, address.path)
+
+
 def checked_address(text: str, *, slug: str) -> tuple[Address, Address]:
-    """Return an address and the allowed place above it; `InvalidUpload` names the rule that it breaks.
+    """Return where a table lies and the allowed place above it; `InvalidUpload` names the rule that it breaks.
 
     Nothing is looked up: what lies outside is refused alike whether it is there or not.
     """
     if not settings.POOL_SOURCES:
         raise InvalidUpload("address: this site registers no tables; its operator sets POOL_SOURCES to allow them")
-    address = parsed(text)
+    address = _table_of(parsed(text))
     for allowed in settings.POOL_SOURCES:
         root = parsed(allowed.replace(PROJECT, slug))
         if address.is_below(root):
             return address, root
     raise InvalidUpload(NOT_ALLOWED)
+
+
+def metadata_named(text: str) -> str | None:
+    """Return the metadata file of an Iceberg table that an address names, or None where it names the table itself."""
+    last = text.rstrip("/").rpartition("/")[2]
+    return last if last.endswith(METADATA_SUFFIX) else None
+
+
+def _table_of(address: Address) -> Address:
+    """Return the folder of the table whose metadata file an address names, or the address itself."""
+    if not address.parts or metadata_named(address.parts[-1]) is None:
+        return address
+    if address.parts[-2:-1] != (METADATA_FOLDER,):
+        raise InvalidUpload("address: a metadata file of an Iceberg table lies in the folder metadata of its table")
+    return Address(address.scheme, address.bucket, address.parts[:-2])
 
 
 def parsed(text: str) -> Address:

@@ -10,6 +10,7 @@ import hmac
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,20 +25,50 @@ TAIL_BYTES = 8
 MOST_FOOTER_BYTES = 64 * 1024 * 1024
 # What one row group of the columns may unpack to: a reader holds it.
 MOST_GROUP_BYTES = 1024 * 1024 * 1024
+# Under which a Parquet file keeps the id of a column.
+FIELD_ID: Final = b"PARQUET:field_id"
 DAMAGED = say("address: a file of the table is no Parquet file, or is cut off or encrypted")
 
 
 @dataclass(frozen=True, slots=True)
 class TableColumns:
-    """Which columns of a table are read; `contributor` is None where nobody is asked for."""
+    """Which columns of a table are read; `contributor` is None where nobody is asked for.
+
+    Parameters
+    ----------
+    text, contributor : str
+        Their names; of an Iceberg table, those that its snapshot has for them.
+    text_id, contributor_id : int, optional
+        Their ids in the files of an Iceberg table, where a name may be another one.
+    """
 
     text: str
     contributor: str | None
+    text_id: int | None = None
+    contributor_id: int | None = None
 
     @property
     def names(self) -> list[str]:
         """Names of the columns, each once."""
         return list(dict.fromkeys(name for name in (self.text, self.contributor) if name))
+
+    @property
+    def roles(self) -> tuple[tuple[str, str | None], ...]:
+        """What each column is read as."""
+        return ("text", self.text), ("contributor", self.contributor)
+
+    def by_id(self, text_id: int, contributor_id: int | None) -> "TableColumns":
+        """Return the columns, to be found by ids."""
+        return TableColumns(self.text, self.contributor, text_id, contributor_id)
+
+    def in_file(self, schema: pa.Schema) -> "TableColumns":
+        """Return the columns by the names that a file has for them; `InvalidUpload` names one that it does not hold."""
+        if self.text_id is None:
+            return self
+        named = _name_of(schema, "text", self.text, self.text_id)
+        if self.contributor is None or self.contributor_id is None:
+            return TableColumns(named, None)
+        return TableColumns(named, _name_of(schema, "contributor", self.contributor, self.contributor_id))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +78,14 @@ class TableFile:
     name: str
     row_count: int
     sha256: str
+    size: int
 
 
-def table_files(store: TableStore, columns: TableColumns, check: Callable[[], None]) -> Iterator[TableFile]:
-    """Yield every file of a table from its footer; `InvalidUpload` names the column or the rule that is broken."""
-    for found in store.listed():
+def table_files(
+    store: TableStore, columns: TableColumns, check: Callable[[], None], names: Iterable[str] | None = None
+) -> Iterator[TableFile]:
+    """Yield every file of a table from its footer, or those that are named; `InvalidUpload` names the broken rule."""
+    for found in store.listed() if names is None else map(store.find, names):
         check()
         footer = footer_of(store, found)
         try:
@@ -59,9 +93,10 @@ def table_files(store: TableStore, columns: TableColumns, check: Callable[[], No
             schema = metadata.schema.to_arrow_schema()
         except (pa.ArrowException, OSError):
             raise InvalidUpload(DAMAGED) from None
-        _check_columns(schema, columns)
-        _check_groups(metadata, columns)
-        yield TableFile(found.name, metadata.num_rows, digest_of(found, footer))
+        held = columns.in_file(schema)
+        _check_columns(schema, held)
+        _check_groups(metadata, held)
+        yield TableFile(found.name, metadata.num_rows, digest_of(found, footer), found.size)
 
 
 def footer_of(store: TableStore, file: StoredFile) -> bytes:
@@ -83,23 +118,61 @@ def digest_of(file: StoredFile, footer: bytes) -> str:
     return digest.hexdigest()
 
 
-def snapshot_of(files: Iterable[TableFile], *, secret: bytes) -> str:
-    """Return the id of a snapshot under the secret of a registration, in hexadecimal."""
-    named = json.dumps([[file.name, file.row_count, file.sha256] for file in files])
-    return hmac.digest(secret, named.encode(), "sha256").hex()
+def snapshot_of(files: Iterable[TableFile], *, secret: bytes, iceberg: dict[str, Any] | None = None) -> str:
+    """Return the id of a snapshot under the secret of a registration, in hexadecimal.
+
+    Parameters
+    ----------
+    files : iterable of TableFile
+        All of it, in their order.
+    secret : bytes
+        Of the registration.
+    iceberg : dict, optional
+        What Iceberg's own metadata say of it: table, snapshot and ids of the columns.
+    """
+    named: Any = [[file.name, file.row_count, file.sha256] for file in files]
+    if iceberg is not None:
+        named = {"iceberg": iceberg, "files": named}
+    return hmac.digest(secret, json.dumps(named, sort_keys=True).encode(), "sha256").hex()
+
+
+def no_single_column(role: str, name: str) -> InvalidUpload:
+    """Return the refusal of a table in which a column is not, or is twice."""
+    return InvalidUpload(say("{role}: a file of the table has no single column {name!r}", role=role, name=name))
+
+
+def no_column_of_texts(role: str, name: str) -> InvalidUpload:
+    """Return the refusal of a column that holds something else."""
+    return InvalidUpload(say("{role}: the column {name!r} does not hold texts", role=role, name=name))
+
+
+def _name_of(schema: pa.Schema, role: str, name: str, number: int) -> str:
+    """Return the name that a file of an Iceberg table has for a column."""
+    found = [each.name for each in schema if (each.metadata or {}).get(FIELD_ID) == str(number).encode()]
+    if len(found) != 1:
+        raise InvalidUpload(
+            say(
+                "{role}: a data file does not hold the column {name!r} by its Iceberg id: it is older than the column, "
+                "was added without ids, or leaves out the values of its partition; rewrite the data files",
+                role=role,
+                name=name,
+            )
+        )
+    named: str = found[0]
+    return named
 
 
 def _check_columns(schema: pa.Schema, columns: TableColumns) -> None:
-    for role, name in (("text", columns.text), ("contributor", columns.contributor)):
+    for role, name in columns.roles:
         if name is None:
             continue
         if schema.names.count(name) != 1:
-            raise InvalidUpload(say("{role}: a file of the table has no single column {name!r}", role=role, name=name))
+            raise no_single_column(role, name)
         kind = schema.field(name).type
         kind = kind.value_type if pa.types.is_dictionary(kind) else kind
         texts = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
         if not (texts or (role == "contributor" and pa.types.is_integer(kind))):
-            raise InvalidUpload(say("{role}: the column {name!r} does not hold texts", role=role, name=name))
+            raise no_column_of_texts(role, name)
 
 
 def _check_groups(metadata: pq.FileMetaData, columns: TableColumns) -> None:

@@ -2,16 +2,19 @@
 
 import hashlib
 
-from django.conf import settings
-
 PSEUDONYM_BYTES = 16
 
 
 class Pseudonyms:
-    """Names of contributors to keyed hashes: equal for one person, and without the key nobody can try names out."""
+    """Names of contributors to keyed hashes: equal for one person, and without the key nobody can try names out.
 
-    def __init__(self) -> None:
-        key = hashlib.sha256(settings.PSEUDONYM_KEY.encode()).digest()
+    Parameters
+    ----------
+    key : bytes
+        32 bytes: of the site, or of one registered table.
+    """
+
+    def __init__(self, key: bytes) -> None:
         self._keyed = hashlib.blake2b(digest_size=PSEUDONYM_BYTES, key=key, person=b"contributor")
 
     def of(self, name: str | None) -> bytes | None:

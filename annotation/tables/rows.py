@@ -30,34 +30,47 @@ UNREADABLE = say("A file of the registered table cannot be read to its end.")
 
 
 def table_rows(
-    store: TableStore, file: PoolFile, columns: TableColumns, *, contributors: bool
+    store: TableStore, file: PoolFile, columns: TableColumns, people: Pseudonyms | None
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a file that was registered: column text and, if wanted, contributor.
+    """Yield the rows of a file that was registered: column text and, unless `people` is None, contributor.
 
     Raises
     ------
     TableChanged
         If the file is another one than was registered, before any row is read or after the last; or if it is damaged.
     """
-    _check_unchanged(store, file)
-    people = Pseudonyms()
+    check_unchanged(store, file)
+    named = people if columns.contributor is not None else None
     read = 0
     try:
         with store.opened(store.find(file.name)) as opened:
-            for batch in _parquet(opened, columns, contributors=contributors):
+            schema = pq.read_schema(opened)
+            held = columns.in_file(schema)
+            for batch in _parquet(opened, schema, held, contributors=named is not None):
                 read += batch.num_rows
-                texts = texts_of(batch.column(columns.text))
-                if not contributors or columns.contributor is None:
+                texts = texts_of(batch.column(held.text))
+                if named is None or held.contributor is None:
                     yield pa.record_batch([texts], names=["text"])
                 else:
-                    yield _named(texts, contributors_of(batch.column(columns.contributor), people))
+                    yield _named(texts, contributors_of(batch.column(held.contributor), named))
     except InvalidUpload:
         raise TableChanged(CHANGED) from None
     except (pa.ArrowException, OSError):
         raise TableChanged(UNREADABLE) from None
     if read != file.row_count:
         raise TableChanged(UNREADABLE)
-    _check_unchanged(store, file)
+    check_unchanged(store, file)
+
+
+def check_unchanged(store: TableStore, file: PoolFile) -> None:
+    """Raise `TableChanged` unless a file is the one that was registered; no row is read for it."""
+    try:
+        found = store.find(file.name)
+        same = digest_of(found, footer_of(store, found)) == file.sha256
+    except (FileNotFoundError, InvalidUpload):
+        same = False
+    if not same:
+        raise TableChanged(CHANGED)
 
 
 def texts_of(column: pa.Array) -> pa.Array:
@@ -72,10 +85,9 @@ def contributors_of(column: pa.Array, people: Pseudonyms) -> pa.Array:
     )
 
 
-def _parquet(opened: Any, columns: TableColumns, *, contributors: bool) -> Iterator[pa.RecordBatch]:
+def _parquet(opened: Any, schema: pa.Schema, columns: TableColumns, *, contributors: bool) -> Iterator[pa.RecordBatch]:
     names = columns.names if contributors else [columns.text]
     # Texts stay words of a dictionary until they are checked, so repeats cost no memory.
-    schema = pq.read_schema(opened)
     texts = [name for name in names if not pa.types.is_integer(schema.field(name).type)]
     file = pq.ParquetFile(opened, read_dictionary=texts, buffer_size=1024 * 1024, pre_buffer=False)
     yield from file.iter_batches(batch_size=BATCH_ROWS, columns=names)
@@ -125,13 +137,3 @@ def _or_none(rule: Callable[[Any], str | None], cell: Any) -> str | None:
         return rule(cell)
     except BadCell:
         return None
-
-
-def _check_unchanged(store: TableStore, file: PoolFile) -> None:
-    try:
-        found = store.find(file.name)
-        same = digest_of(found, footer_of(store, found)) == file.sha256
-    except (FileNotFoundError, InvalidUpload):
-        same = False
-    if not same:
-        raise TableChanged(CHANGED)

@@ -4,15 +4,19 @@ import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-import pyarrow as pa
 from django.db.models import QuerySet
 
 from annotation.errors import InvalidUpload, TableChanged
 from annotation.models import Dataset, DatasetState, PoolSource, Project, SourceFile
+from annotation.tables.addresses import metadata_named, store_at
 from annotation.tables.footers import TableColumns, TableFile, snapshot_of, table_files
+from annotation.tables.iceberg import NO_ICEBERG, IcebergSnapshot, metadata_file, read_snapshot
+from annotation.tables.pseudonym_keys import table_key
+from annotation.tables.pseudonyms import Pseudonyms
 from annotation.tables.rows import CHANGED, table_rows
-from annotation.tables.stores import TableStore, store_at
-from privacy.engines.base import PoolFile
+from annotation.tables.shared import shared_table
+from annotation.tables.stores import TableStore
+from privacy.engines.base import FileReader, ReadFile
 from privacy.wording import say
 
 SECRET_BYTES = 32
@@ -20,9 +24,11 @@ UNREADABLE = say("address: the site cannot read what stands there; let its accou
 Check = Callable[[], None]
 
 
-def open_source(dataset: Dataset, address: str) -> PoolSource:
-    """Note where an upload's rows lie, in the transaction that opens it."""
-    return PoolSource.objects.create(dataset=dataset, address=address, secret=secrets.token_bytes(SECRET_BYTES))
+def open_source(dataset: Dataset, address: str, wanted: int | None = None) -> PoolSource:
+    """Note where an upload's rows lie, and which Iceberg snapshot is wanted, in the transaction that opens it."""
+    secret = secrets.token_bytes(SECRET_BYTES)
+    iceberg = None if wanted is None else {"snapshot": wanted}
+    return PoolSource.objects.create(dataset=dataset, address=address, secret=secret, iceberg=iceberg)
 
 
 def source_of(dataset: Dataset) -> PoolSource | None:
@@ -41,13 +47,23 @@ def projects_with_tables() -> tuple[str, ...]:
     return tuple(found.order_by("dataset__project__slug").values_list("dataset__project__slug", flat=True).distinct())
 
 
-def files_now(source: PoolSource, check: Check) -> list[TableFile]:
-    """Return the files as they stand now, from their footers; `InvalidUpload` names what stands in the way."""
+def files_now(source: PoolSource, check: Check) -> tuple[list[TableFile], IcebergSnapshot | None]:
+    """Return the files of a table from their footers, and its Iceberg snapshot if it has one.
+
+    `InvalidUpload` names what stands in the way.
+    """
+    store, columns, wanted = _store_of(source), table_columns(source), source.iceberg_snapshot
     with _told():
-        return list(table_files(_store_of(source), table_columns(source), check))
+        metadata = metadata_file(store, metadata_named(source.address))
+        if metadata is not None:
+            snapshot, files = read_snapshot(store, metadata, columns, wanted, check)
+            return files, snapshot
+        if wanted is not None:
+            raise InvalidUpload(NO_ICEBERG)
+        return list(table_files(store, columns, check)), None
 
 
-def note_files(source: PoolSource, found: list[TableFile]) -> int:
+def note_files(source: PoolSource, found: list[TableFile], snapshot: IcebergSnapshot | None) -> int:
     """Write the catalogue of a table, in the transaction that makes it ready; return its rows."""
     first = 0
     files = []
@@ -64,35 +80,48 @@ def note_files(source: PoolSource, found: list[TableFile]) -> int:
         )
         first += file.row_count
     SourceFile.objects.bulk_create(files)
-    source.snapshot = snapshot_of(found, secret=bytes(source.secret))
-    source.save(update_fields=["snapshot"])
+    source.iceberg = None if snapshot is None else snapshot.to_json()
+    source.snapshot = snapshot_of(found, secret=bytes(source.secret), iceberg=source.iceberg)
+    source.save(update_fields=["snapshot", "iceberg"])
     return first
 
 
 def refuse_changed(source: PoolSource, check: Check) -> None:
-    """Raise `TableChanged` unless the snapshot is the one that was registered; no row is read for it."""
+    """Raise `TableChanged` unless the snapshot is the one that was registered; no row is read for it.
+
+    Files of an Iceberg snapshot are those it was registered with, whatever was written to the table since.
+    """
     try:
-        _store_of(source)
+        store = _store_of(source)
     except InvalidUpload as error:
         raise TableChanged(str(error)) from None
+    names = None if source.iceberg is None else source.files.order_by("number").values_list("name", flat=True)
     try:
-        now = snapshot_of(files_now(source, check), secret=bytes(source.secret))
+        with _told():
+            files = list(table_files(store, table_columns(source), check, names))
+        now = snapshot_of(files, secret=bytes(source.secret), iceberg=source.iceberg)
     except InvalidUpload:
         now = ""
     if now != source.snapshot:
         raise TableChanged(CHANGED)
 
 
-def table_reader(source: PoolSource) -> Callable[[PoolFile, bool], Iterator[pa.RecordBatch]]:
-    """Return what reads the rows of a file of the table."""
+def table_reader(source: PoolSource) -> ReadFile:
+    """Return what reads the rows of a file of the table in this process."""
     store, columns = _store_of(source), table_columns(source)
-    return lambda file, contributors: table_rows(store, file, columns, contributors=contributors)
+    people = Pseudonyms(table_key(bytes(source.secret)))
+    return lambda file, contributors: table_rows(store, file, columns, people if contributors else None)
+
+
+def cluster_reader(source: PoolSource) -> FileReader:
+    """Return what reads the rows of a file of the table, to the same byte, on executors of a cluster."""
+    return shared_table(source, table_columns(source))
 
 
 def table_columns(source: PoolSource) -> TableColumns:
     """Return which columns of the table are read."""
-    mapping = source.dataset.mapping
-    return TableColumns(mapping["text"], mapping.get("contributor"))
+    mapping, ids = source.dataset.mapping, source.iceberg or {}
+    return TableColumns(mapping["text"], mapping.get("contributor"), ids.get("text_id"), ids.get("contributor_id"))
 
 
 def _store_of(source: PoolSource) -> TableStore:

@@ -8,16 +8,16 @@ from io import BufferedIOBase, BufferedReader, RawIOBase
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from django.core.files.storage import default_storage
-
 from annotation.errors import InvalidUpload
-from annotation.tables.addresses import NOT_ALLOWED, Address, checked_address
 from privacy.wording import say
 
 SUFFIX = ".parquet"
+# Of an Iceberg table.
+METADATA_FOLDER, METADATA_SUFFIX = "metadata", ".metadata.json"
 # Names that writers keep for themselves, such as `_SUCCESS`.
 HIDDEN = ("_", ".")
 MOST_FILES = 10_000
+NOT_ALLOWED = say("address: lies outside what the operator allows this project in POOL_SOURCES")
 LINK = say("address: a link stands there; register the place that it leads to")
 READ_AHEAD = 1024 * 1024
 
@@ -37,6 +37,9 @@ class TableStore(Protocol):
     def listed(self) -> list[StoredFile]:
         """Return the Parquet files, sorted by name; `InvalidUpload` names what stands in the way."""
 
+    def names_in(self, folder: str, ends: tuple[str, ...]) -> list[str]:
+        """Return the names in a folder of the table that end so, sorted; none where there is no such folder."""
+
     def find(self, name: str) -> StoredFile:
         """Return a file as it stands now, or raise `FileNotFoundError`."""
 
@@ -45,17 +48,6 @@ class TableStore(Protocol):
 
     def opened(self, file: StoredFile) -> BufferedIOBase:
         """Open it for reading at any place."""
-
-
-def store_at(text: str, *, slug: str) -> TableStore:
-    """Return the store of a table; `InvalidUpload` where its address is not allowed (any more)."""
-    address, root = checked_address(text, slug=slug)
-    if address.scheme == "file":
-        return FolderTable(Path(address.path), Path(root.path))
-    stored: Any = default_storage
-    if not hasattr(stored, "bucket_name"):
-        raise InvalidUpload("address: s3:// is read by sites alone whose own files lie in a bucket (STORAGE_URL)")
-    return BucketTable(stored, address)
 
 
 class FolderTable:
@@ -76,6 +68,13 @@ class FolderTable:
             names.append(name)
             refuse_too_many(names)
         return [self.find(name) for name in sorted(names)]
+
+    def names_in(self, folder: str, ends: tuple[str, ...]) -> list[str]:
+        """Return the names in a folder of the table that end so."""
+        self._refuse_detour(folder)
+        if not (self._place / folder).is_dir():
+            return []
+        return sorted(each.name for each in (self._place / folder).iterdir() if each.name.endswith(ends))
 
     def find(self, name: str) -> StoredFile:
         """Return a file as it stands now."""
@@ -113,10 +112,10 @@ class FolderTable:
 
 
 class BucketTable:
-    """What begins with a prefix in a bucket, or a single object, read with the key of the site's own files."""
+    """What begins with a prefix in a bucket, or a single object, read by whatever storage knows the key to it."""
 
-    def __init__(self, storage: Any, address: Address) -> None:
-        self._storage, self._bucket, self._key = storage, address.bucket, address.path
+    def __init__(self, storage: Any, bucket: str, key: str) -> None:
+        self._storage, self._bucket, self._key = storage, bucket, key
 
     def listed(self) -> list[StoredFile]:
         """Return the Parquet objects below the address, sorted by name."""
@@ -130,6 +129,12 @@ class BucketTable:
                 found.append(StoredFile(name, size, version))
                 refuse_too_many(found)
         return sorted(found, key=lambda file: file.name)
+
+    def names_in(self, folder: str, ends: tuple[str, ...]) -> list[str]:
+        """Return the names in a folder of the table that end so."""
+        prefix = f"{self._key_of(folder)}/"
+        found = (key.removeprefix(prefix) for key, _, _ in self._storage.objects_below(self._bucket, prefix))
+        return sorted(name for name in found if name.endswith(ends) and "/" not in name)
 
     def find(self, name: str) -> StoredFile:
         """Return an object as it stands now."""

@@ -388,7 +388,7 @@ REST = (
         MANAGERS,
         Basis.MANAGERS,
         "what an upload held, how long reading took and why it failed follow from the rows; the id of a snapshot is"
-        " keyed with a secret of its registration",
+        " keyed with a secret of its registration, and an Iceberg snapshot's number is drawn by who wrote it",
     ),
     Shown("TracesOut ForgettingOut", "*", MANAGERS, Basis.MANAGERS, "what a contributor left, counted from the rows"),
     *MANAGING,

@@ -1,9 +1,10 @@
 """Where a gate counts: one kernel, and what runs it over the files of a pool."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -35,6 +36,56 @@ class PoolFile:
     sha256: str
     first_row: int
     row_count: int
+
+
+# The rows of a file as it stands now, with contributors or without.
+ReadFile = Callable[[PoolFile, bool], Iterator[pa.RecordBatch]]
+
+
+@dataclass(frozen=True, slots=True)
+class FileReader:
+    """What reads the files of a pool, as a process on another host can be told it.
+
+    Parameters
+    ----------
+    function : str
+        `package.module:name` of what returns, for `given`, a `ReadFile`.
+    given : str
+        Its parameters. A key may be among them, so it is never shown.
+    look : str
+        `package.module:name` of what returns, for `given`, a function that raises unless it can open a file, and
+        reads no row of it; empty where nobody has to look.
+    """
+
+    function: str
+    given: str = field(repr=False)
+    look: str = ""
+
+    def ready(self) -> ReadFile:
+        """Return what reads a file."""
+        made: ReadFile = function_named(self.function)(self.given)
+        return made
+
+    def see(self, file: PoolFile) -> None:
+        """Raise unless a file can be opened here."""
+        if self.look:
+            function_named(self.look)(self.given)(file)
+
+    @property
+    def package(self) -> str:
+        """The package whose code it is."""
+        return self.function.partition(".")[0]
+
+
+def function_named(name: str) -> Any:
+    """Return what stands as `package.module:name`."""
+    module, _, function = name.partition(":")
+    return getattr(import_module(module), function)
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """Return the name by which `function_named` finds a function of a module."""
+    return f"{function.__module__}:{function.__name__}"
 
 
 class GateEngine(Protocol):

@@ -4,11 +4,12 @@ import json
 import os
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import asdict, dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Final, Protocol
 
 import pyarrow as pa
+
+from privacy.engines.base import function_named
 
 # What a process of an engine is told of its parent's environment: no address, key or token.
 TOLD: Final = ("PATH", "HOME", "USER", "LANG", "TZ")
@@ -33,8 +34,7 @@ class BatchStep:
 
     def ready(self) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
         """Return the function of a batch."""
-        module, _, name = self.function.partition(":")
-        made: Callable[[pa.RecordBatch], pa.RecordBatch] = getattr(import_module(module), name)(self.given)
+        made: Callable[[pa.RecordBatch], pa.RecordBatch] = function_named(self.function)(self.given)
         return made
 
     @property

@@ -1,16 +1,13 @@
 """The engine of a single process: file after file through the kernel, in bounded memory."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 import pyarrow as pa
 
 from privacy.contributions.counting import CountingGate
 from privacy.contributions.spill import DEFAULT_MEMORY_BYTES
-from privacy.engines.base import PoolFile, Tell, wants_contributors
-
-# The rows of a file as it stands now, with contributors or without.
-ReadFile = Callable[[PoolFile, bool], Iterator[pa.RecordBatch]]
+from privacy.engines.base import PoolFile, ReadFile, Tell, wants_contributors
 
 
 class ProcessEngine:

@@ -21,9 +21,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from privacy.contributions.counting import CountingGate
-from privacy.engines.base import PoolFile, Tell
+from privacy.engines.base import FileReader, PoolFile, Tell
 from privacy.engines.batches import told_environment
-from privacy.engines.stores import Bucket, Folder, as_json
 from privacy.errors import EngineFailed, PoolDamaged
 from privacy.wording import say
 
@@ -41,6 +40,10 @@ REASONS: Final = {
         " spark.network.crypto.enabled in spark-defaults.conf."
     ),
     "OtherVersions": say("Executors of the cluster have another Python, numpy or pyarrow than the site."),
+    "TableChanged": say(
+        "An executor of the cluster does not find a file of the registered table as it was registered, or cannot read"
+        " it to its end. Executors need its folder under the same path, or a key to its bucket."
+    ),
 }
 
 
@@ -51,14 +54,18 @@ class SparkEngine:
     ----------
     master : str
         Address of the cluster, as Spark names it: `spark://host:7077`, `k8s://...`, `yarn`, `local[2]`.
-    store : Folder or Bucket
-        Where executors find the files.
+    reader : FileReader
+        What executors read the files by.
+    look_at : PoolFile, optional
+        A file that an executor must be able to open before anything is paid.
     share_rows : int
         About so many rows are capped, and counted, at once.
     """
 
-    def __init__(self, master: str, store: Folder | Bucket, *, share_rows: int = SHARE_ROWS) -> None:
-        self._master, self._store, self._share_rows = master, store, share_rows
+    def __init__(
+        self, master: str, reader: FileReader, *, look_at: PoolFile | None = None, share_rows: int = SHARE_ROWS
+    ) -> None:
+        self._master, self._reader, self._look_at, self._share_rows = master, reader, look_at, share_rows
         self._driver: Driver | None = None
 
     @contextmanager
@@ -68,10 +75,13 @@ class SparkEngine:
         Raises
         ------
         EngineFailed
-            If Spark is not installed, the cluster is away, talks in plain, or has other libraries.
+            If Spark is not installed, the cluster is away, talks in plain, has other libraries or no way to the files.
         """
-        with driver_of_a_job(self._master, tell) as self._driver:
+        with driver_of_a_job(self._master, tell, package=self._reader.package) as self._driver:
             try:
+                if self._look_at is not None:
+                    self._driver.order(look=asdict(self._look_at), reader=asdict(self._reader))
+                    self._driver.answer("seen", 0, tell)
                 yield
             finally:
                 self._driver = None
@@ -84,7 +94,7 @@ class SparkEngine:
         self._driver.order(
             gate={"kind": type(gate).__name__, "of": asdict(gate)},  # type: ignore[call-overload]
             files=[asdict(file) for file in files],
-            store=as_json(self._store),
+            reader=asdict(self._reader),
             key=key.hex(),
             share_rows=self._share_rows,
         )

@@ -69,7 +69,9 @@ class SparkBatches:
     def _made_by_one_driver(
         self, step: BatchStep, ahead: deque[pa.RecordBatch], batches: Iterator[pa.RecordBatch]
     ) -> Generator[pa.RecordBatch, None, None]:
-        with driver_of_a_job(self._master, _patience(), step=asdict(step), at_once=MOST_AHEAD) as driver:
+        with driver_of_a_job(
+            self._master, _patience(), package=step.package, step=asdict(step), at_once=MOST_AHEAD
+        ) as driver:
             sent, wide = 0, 1
             while ahead:
                 while sent < min(AHEAD_FOR_EACH * wide, MOST_AHEAD):

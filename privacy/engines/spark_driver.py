@@ -3,10 +3,11 @@
 It is started by `privacy.engines.spark`, which also ends it by closing its input; so does the end of whoever started
 it, however sudden. Nothing private is on its command line, in its environment or in a file it names.
 
-Messages are lines of JSON. First the order: master, and a folder of this process alone. Then jobs: gate, files, store,
-key, rows a share. Answered are `ready`; `read`, now and then; `bytes`, and then a table of so many bytes; or `failed`,
-with the class of what went wrong. Where the first order names a step, batches follow instead of jobs, and each is
-answered in its order: `made`, with how wide the cluster is, and then so many bytes; or with the class of an error.
+Messages are lines of JSON. First the order: master, a folder of this process alone, and the package whose code goes
+along. Then jobs: gate, files, what reads them, key, rows a share; or a file for an executor to look at. Answered are
+`ready`; `read`, now and then; `bytes`, and then a table of so many bytes; `seen`; or `failed`, with the class of what
+went wrong. Where the first order names a step, batches follow instead of jobs, and each is answered in its order:
+`made`, with how wide the cluster is, and then so many bytes; or with the class of an error.
 """
 
 import base64
@@ -28,10 +29,9 @@ from typing import IO, TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from privacy.engines import spark_steps
-from privacy.engines.base import PoolFile, wants_contributors
+from privacy.engines.base import FileReader, PoolFile, wants_contributors
 from privacy.engines.batches import BatchStep
 from privacy.engines.spark_steps import FAILED_WITH, PLACED_PAIRS, Steps, spark_schema
-from privacy.engines.stores import from_json
 from privacy.gate import KAnonymityGate, ThresholdGate
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def main() -> None:
     order = orders.next()
     assert order is not None
     step = BatchStep(**order["step"]) if "step" in order else None
-    packages = {KERNEL} if step is None else {KERNEL, step.package}
+    packages = {KERNEL, order["package"]}
     try:
         session = open_session(order["master"], Path(order["folder"]), sorted(packages))
     except Exception as error:  # noqa: BLE001 - told by its class
@@ -194,11 +194,20 @@ def count_pools(session: "SparkSession", orders: Orders, answers: Answers) -> No
     """Count for one gate after another."""
     while (job := orders.next()) is not None:
         try:
+            if "look" in job:
+                look(session, FileReader(**job["reader"]), PoolFile(**job["look"]))
+                answers.tell(seen=True)
+                continue
             table = run_counting(session, job, answers)
         except Exception as error:  # noqa: BLE001 - told by its class
             answers.tell(failed=error_name(error))
         else:
             answers.hand_over(table)
+
+
+def look(session: "SparkSession", reader: FileReader, file: PoolFile) -> None:
+    """Have an executor open a file."""
+    session.range(0, 1, 1, 1).mapInArrow(partial(spark_steps.seen, reader, file), "id bigint").collect()
 
 
 def run_counting(session: "SparkSession", job: dict[str, Any], answers: Answers) -> pa.Table:
@@ -209,7 +218,7 @@ def run_counting(session: "SparkSession", job: dict[str, Any], answers: Answers)
     steps = Steps(
         gate=gate,
         files=files,
-        store=from_json(job["store"]),
+        reader=FileReader(**job["reader"]),
         key=bytes.fromhex(job["key"]),
         shares=max(1, -(-rows // job["share_rows"])),
     )

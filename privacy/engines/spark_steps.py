@@ -14,13 +14,11 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from privacy.contributions.columns import read_columns
 from privacy.contributions.counting import CountingGate
 from privacy.contributions.reading import PAIRS
 from privacy.contributions.spill import encoded_again, without_dictionaries
-from privacy.engines.base import PoolFile, wants_contributors
+from privacy.engines.base import FileReader, PoolFile, wants_contributors
 from privacy.engines.batches import BatchStep, batch_bytes, batch_of
-from privacy.engines.stores import Store
 
 # What a task sends on at once.
 BATCH_ROWS: Final = 65_536
@@ -57,8 +55,8 @@ class Steps:
         What counts.
     files : sequence of PoolFile
         The pool.
-    store : Store
-        Where they lie.
+    reader : FileReader
+        What reads them.
     key : bytes
         Of the coins; it lives in the memory of driver and executors as long as the job.
     shares : int
@@ -67,7 +65,7 @@ class Steps:
 
     gate: CountingGate
     files: Sequence[PoolFile]
-    store: Store
+    reader: FileReader
     key: bytes
     shares: int
 
@@ -89,11 +87,10 @@ class Steps:
         return _quiet(self._counted, rows)
 
     def _digests(self, numbers: Batches) -> Batches:
-        named = wants_contributors(self.gate)
+        named, read = wants_contributors(self.gate), self.reader.ready()
         for number in (each for batch in numbers for each in batch.column(0).to_pylist()):
             file = self.files[number]
-            rows = read_columns(self.store.content(file.name), file.sha256, contributors=named)
-            table = self.gate.collect(rows, key=self.key, first_record=file.first_row)
+            table = self.gate.collect(read(file, named), key=self.key, first_record=file.first_row)
             shared = self._shared(table)
             if named:
                 places = pa.array(np.arange(table.num_rows) + file.first_row)
@@ -113,6 +110,17 @@ class Steps:
         """Return the rows of a digest, each with the share that reads it next."""
         shares = self.gate.shares_of(table, key=self.key, shares=self.shares)
         return _sent(without_dictionaries(table).add_column(0, SHARE, pa.array(shares)))
+
+
+def seen(reader: FileReader, file: PoolFile, numbers: Batches) -> Batches:
+    """Yield one row once a file was opened here; no row of it is read."""
+
+    def looked() -> Batches:
+        for batch in numbers:
+            reader.see(file)
+            yield pa.record_batch([batch.column(0)], names=["id"])
+
+    return _quietly(looked())
 
 
 def batch_made(step: BatchStep, content: bytes) -> bytes:

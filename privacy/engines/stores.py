@@ -1,8 +1,12 @@
 """Where executors find the files of a pool: a folder they all see, or a bucket, each with a key of its own."""
 
+import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
+
+from privacy.contributions.columns import read_columns
+from privacy.engines.base import FileReader, ReadFile, name_of
 
 
 class Store(Protocol):
@@ -35,10 +39,21 @@ class Bucket:
 
     def content(self, name: str) -> bytes:
         """Return the bytes of an object."""
+        client = self.client()
+        try:
+            stored: bytes = client.get_object(Bucket=self.name, Key="/".join(filter(None, (self.prefix, name))))[
+                "Body"
+            ].read()
+        except client.exceptions.NoSuchKey:
+            raise FileNotFoundError(name) from None
+        return stored
+
+    def client(self) -> Any:
+        """Return a client of the store, by the key that this process has."""
         import boto3  # noqa: PLC0415 - slow import
         from botocore.config import Config  # type: ignore[import-untyped]  # noqa: PLC0415 - slow import
 
-        client = boto3.client(
+        return boto3.client(
             "s3",
             endpoint_url=self.endpoint_url,
             region_name=self.region,
@@ -50,16 +65,9 @@ class Bucket:
                 retries={"mode": "standard", "max_attempts": 4},
             ),
         )
-        try:
-            stored: bytes = client.get_object(Bucket=self.name, Key="/".join(filter(None, (self.prefix, name))))[
-                "Body"
-            ].read()
-        except client.exceptions.NoSuchKey:
-            raise FileNotFoundError(name) from None
-        return stored
 
 
-KINDS = {"folder": Folder, "bucket": Bucket}
+KINDS: Final = {"folder": Folder, "bucket": Bucket}
 
 
 def as_json(store: Folder | Bucket) -> dict[str, Any]:
@@ -72,3 +80,14 @@ def from_json(given: dict[str, Any]) -> Store:
     """Return the store that `as_json` wrote."""
     store: Store = KINDS[given["kind"]](**given["of"])
     return store
+
+
+def columns_in(store: Folder | Bucket) -> FileReader:
+    """Return what reads the site's own columns where they are stored."""
+    return FileReader(name_of(column_reader), json.dumps(as_json(store)))
+
+
+def column_reader(given: str) -> ReadFile:
+    """Return what reads the columns of a pool in the store that `columns_in` was given."""
+    store = from_json(json.loads(given))
+    return lambda file, named: read_columns(store.content(file.name), file.sha256, contributors=named)

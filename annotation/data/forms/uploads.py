@@ -100,11 +100,21 @@ class TableForm(forms.Form):
     address = forms.CharField(
         max_length=1000,
         label=_("Address of the table"),
-        help_text=_("A Parquet file, or a folder of such files: file:///folder/table or s3://bucket/table."),
+        help_text=_(
+            "A Parquet file, a folder of such files, or an Iceberg table by its folder or a metadata file: "
+            "file:///folder/table or s3://bucket/table."
+        ),
     )
     text_column = forms.CharField(max_length=200, initial="text", label=_("Column of texts"))
     contributor_column = forms.CharField(
         max_length=200, label=_("Column of contributors"), help_text=_("Read by the gate alone; no name is stored.")
+    )
+    snapshot_id = forms.IntegerField(
+        min_value=0,
+        max_value=2**63 - 1,
+        required=False,
+        label=_("Number of an Iceberg snapshot"),
+        help_text=_("Empty takes the current one. Other tables have none."),
     )
 
     prefix = "table"

@@ -178,11 +178,11 @@ class ImportEnding(work.Ending):
 def _register(source: PoolSource, job: Job, lease: work.Lease) -> None:
     """Read the ends of a table's files, and no row."""
     dataset = source.dataset
-    found = sources.files_now(source, lease.check)
+    found, snapshot = sources.files_now(source, lease.check)
     with transaction.atomic():
         Project.objects.select_for_update(no_key=True).get(pk=dataset.project_id)
         tables.refuse_beside(project=dataset.project, role=dataset.role, is_table=True)
-        rows = sources.note_files(source, found)
+        rows = sources.note_files(source, found, snapshot)
         if not rows:
             raise UploadRefused(say("No row can be used: {reason}.", reason=say("the file holds none")))
         said = say_many("{n:,} row of the table", "{n:,} rows of the table", n=rows)

@@ -26,7 +26,7 @@ from annotation.models import (
 from annotation.models.forgetting import Forgetting
 from annotation.tables import sources
 from annotation.tables.cells import BadCell, read_contributor
-from annotation.tables.pseudonyms import Pseudonyms
+from annotation.tables.pseudonym_keys import site_pseudonyms
 from annotation.work.services import jobs
 from privacy.wording import say
 
@@ -76,7 +76,7 @@ def traces_of(*, project: Project, name: str) -> Traces:
 def pseudonym_of(name: str) -> bytes:
     """Return what the project knows a contributor by; a name is read as an upload would read it."""
     try:
-        pseudonym = Pseudonyms().of(read_contributor(name, required=True))
+        pseudonym = site_pseudonyms().of(read_contributor(name, required=True))
     except BadCell:
         pseudonym = None
     if pseudonym is None:

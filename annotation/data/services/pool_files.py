@@ -28,7 +28,7 @@ from annotation.errors import UploadRefused
 from annotation.gates.services import pool_rows
 from annotation.models import Arrival, DataKind, Dataset, DatasetRole, Oracle, PoolPart, Project
 from annotation.models.imports import ImportPart
-from annotation.tables.pseudonyms import Pseudonyms
+from annotation.tables.pseudonym_keys import site_pseudonyms
 from privacy.contributions import columns
 from privacy.models import BudgetAccount
 from privacy.selectors import quota_of
@@ -69,7 +69,7 @@ class PoolWriter:
 
     def __init__(self, folder: str) -> None:
         self._base = f"{folder}/{PREFIX}{secrets.token_hex(8)}"
-        self._pseudonyms = Pseudonyms()
+        self._pseudonyms = site_pseudonyms()
         self._spool: IO[bytes] | None = None
         self._writer: columns.ColumnsWriter | None = None
         self._named = False

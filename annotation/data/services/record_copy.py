@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from psycopg import Copy
 
 from annotation.data.parsers.rows import RowBatch
+from annotation.tables.pseudonym_keys import site_pseudonyms
 from annotation.tables.pseudonyms import Pseudonyms
 
 RECORD_COPY = (
@@ -39,7 +40,7 @@ class RecordWriter:
         self._send: Callable[[bytes | memoryview], None] = copy.write
         self._dataset_id = dataset_id
         self._first_row = first_row
-        self._pseudonyms = Pseudonyms()
+        self._pseudonyms = site_pseudonyms()
         self._send(SIGNATURE)
         self.rows = 0
 
@@ -72,7 +73,7 @@ class RowSpool:
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
-        self._pseudonyms = Pseudonyms()
+        self._pseudonyms = site_pseudonyms()
         self._writer: pa.RecordBatchStreamWriter | None = None
 
     def write(self, batch: RowBatch) -> None:
@@ -92,7 +93,7 @@ class RowSpool:
             writer.write_encoded(held.columns)
 
 
-def encoded_rows(batch: RowBatch, pseudonyms: "Pseudonyms") -> Iterator[list[pa.Array]]:
+def encoded_rows(batch: RowBatch, pseudonyms: Pseudonyms) -> Iterator[list[pa.Array]]:
     """Yield the rows of a batch part by part: all their fields but dataset and row number, encoded."""
     for start in range(0, batch.count, MAXIMUM_ROWS):
         part = slice(start, min(start + MAXIMUM_ROWS, batch.count))

@@ -6,7 +6,7 @@ from django.db import transaction
 from annotation.data.services import mappings, uploads
 from annotation.errors import InvalidUpload
 from annotation.models import Arrival, BadRows, DataKind, Dataset, DatasetRole, DatasetState, Oracle, Project
-from annotation.tables import sources, stores
+from annotation.tables import addresses, sources
 from annotation.work.services import jobs
 from privacy.models import BudgetAccount
 from privacy.selectors import quota_of
@@ -37,12 +37,14 @@ def register_table(
     name: str = "",
     text: str = "text",
     contributor: str | None = None,
+    snapshot: int | None = None,
     registered_by: AbstractBaseUser | None = None,
     send: bool = True,
 ) -> Dataset:
     """Note a table and have a worker read the ends of its files; `InvalidUpload` names the field and the rule.
 
-    The gate follows at once, as after an upload, and the same is charged. No row is read before that is reserved.
+    The gate follows at once, as after an upload, and the same is charged. No row is read before that is reserved. Of an
+    Iceberg table the current snapshot is registered, or the one whose number `snapshot` is.
     """
     uploads.check_upload(project=project, role=DatasetRole.POOL, bad_rows=BadRows.KEEP_GOOD, size=0)
     _refuse_project(project)
@@ -52,7 +54,7 @@ def register_table(
         raise InvalidUpload(NO_NAMES)
     jobs.refuse_when_busy()
     # Refuses what lies outside of what is allowed; what is there is for the worker to find out.
-    stores.store_at(address, slug=project.slug)
+    addresses.store_at(address, slug=project.slug)
     with transaction.atomic():
         Project.objects.select_for_update(no_key=True).get(pk=project.pk)
         refuse_beside(project=project, role=DatasetRole.POOL, is_table=True)
@@ -65,7 +67,7 @@ def register_table(
             in_columns=True,
             uploaded_by=registered_by,  # type: ignore[misc]
         )
-        sources.open_source(dataset, address)
+        sources.open_source(dataset, address, snapshot)
     return dataset
 
 

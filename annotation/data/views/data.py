@@ -57,6 +57,7 @@ def register_table(request: HttpRequest, slug: str) -> HttpResponse:
                 address=values["address"],
                 text=values["text_column"],
                 contributor=values.get("contributor_column"),
+                snapshot=values["snapshot_id"],
                 registered_by=person_of(request),
             )
         except InvalidUpload as error:

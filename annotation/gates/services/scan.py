@@ -8,20 +8,19 @@ import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
 
 import pyarrow as pa
 from django.conf import settings
-from django.core.files.storage import default_storage
 
 from annotation.gates.services import pool_rows
 from annotation.models import Dataset
 from annotation.tables import sources
+from annotation.tables.shared import shared_store
 from annotation.work.services import work
 from privacy.engines.base import GateEngine, Tell
 from privacy.engines.process import ProcessEngine
 from privacy.engines.spark import SparkEngine
-from privacy.engines.stores import Bucket, Folder
+from privacy.engines.stores import columns_in
 from privacy.gate import KAnonymityGate, ThresholdGate
 from privacy.threshold_gate import ordered
 from privacy.wording import say
@@ -34,24 +33,18 @@ def ready_engine(dataset: Dataset, lease: work.Lease) -> Iterator[GateEngine]:
     """Hold the engine that will read an upload; nothing of it is read, so what is missing costs nothing here."""
     engine: GateEngine
     if (source := sources.source_of(dataset)) is not None:
-        # Executors of a cluster have neither the site's key for contributors nor a way to the table.
         sources.refuse_changed(source, lease.check)
-        engine = ProcessEngine(sources.table_reader(source))
+        if settings.SPARK_MASTER:
+            (first, *_) = pool_rows.files_of(dataset)
+            engine = SparkEngine(settings.SPARK_MASTER, sources.cluster_reader(source), look_at=first)
+        else:
+            engine = ProcessEngine(sources.table_reader(source))
     elif settings.SPARK_MASTER and dataset.in_columns:
-        engine = SparkEngine(settings.SPARK_MASTER, shared_store())
+        engine = SparkEngine(settings.SPARK_MASTER, columns_in(shared_store()))
     else:
         engine = ProcessEngine(pool_rows.file_rows)
     with engine.opened(lambda read: lease.check()):
         yield engine
-
-
-def shared_store() -> Folder | Bucket:
-    """Return where other hosts find the site's files, without the site's key to it."""
-    stored: Any = default_storage
-    if not hasattr(stored, "bucket_name"):
-        return Folder(stored.location)
-    style = stored.client_config.s3["addressing_style"]
-    return Bucket(stored.bucket_name, stored.location, stored.endpoint_url, stored.region_name, style)
 
 
 def release(

@@ -1277,6 +1277,7 @@ class SkippedOut(TypedDict):
 class SourceOut(TypedDict):
     address: str
     snapshot: str
+    iceberg_snapshot: NotRequired[int | None]
 
 
 class StartedOut(TypedDict):
@@ -1363,6 +1364,7 @@ class TableIn(TypedDict):
     name: NotRequired[str]
     text_column: NotRequired[str]
     contributor_column: NotRequired[str | None]
+    snapshot_id: NotRequired[int | None]
     most_epsilon: NotRequired[float | None]
 
 

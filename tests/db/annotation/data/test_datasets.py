@@ -25,7 +25,7 @@ from PIL import Image
 from annotation.data.services import bad_rows, datasets, record_copy, unowned_files
 from annotation.errors import InvalidUpload
 from annotation.models import Dataset, Job, Record
-from annotation.tables.pseudonyms import Pseudonyms
+from annotation.tables.pseudonym_keys import site_pseudonyms
 from annotation.work.services import jobs, work
 from annotation.work.services.garbage_collection import collector_paused
 from tests.factories import make_project, make_user
@@ -160,7 +160,7 @@ def test_contributors_are_stored_as_keyed_hashes_only(settings):
         cursor.execute("SELECT count(*) FROM annotation_record r WHERE r::text LIKE '%Ann%' OR r::text LIKE '%Bob%'")
         assert cursor.fetchone() == (0,)
     settings.PSEUDONYM_KEY = "another"
-    assert Pseudonyms().of("Ann") != ann
+    assert site_pseudonyms().of("Ann") != ann
 
 
 def test_cells_of_every_kind_arrive_as_they_were(monkeypatch):
@@ -174,7 +174,7 @@ def test_cells_of_every_kind_arrive_as_they_were(monkeypatch):
     data = "\n".join(map(json.dumps, rows)).encode()
     pool = imported(data, name="rows.jsonl", mapping={"contributor": "who"})
     assert [text for _, text in rows_of(pool, "text")] == texts
-    pseudonyms = Pseudonyms()
+    pseudonyms = site_pseudonyms()
     assert [who and bytes(who) for _, who in rows_of(pool, "contributor")] == [
         name and pseudonyms.of(name) for name in ("Ann", None, None, "Bob", "Z\u00eb", "Ann")
     ]

@@ -3,8 +3,6 @@
 import pyarrow as pa
 import pytest
 from django.core.files.base import ContentFile
-from django.core.files.storage import default_storage, storages
-from django.utils.functional import empty
 
 from annotation.data.services import datasets, forgetting, tables
 from annotation.errors import ForgettingRefused, InvalidUpload
@@ -14,11 +12,10 @@ from annotation.populations import services
 from annotation.populations.who_lost_what import who_lost_what
 from annotation.projects.services import lifecycle
 from annotation.tables.stores import FolderTable
-from dpal_site.file_address import storage_settings
 from learner.forgetting.services import deletion
 from learner.forgetting.services.forgetting import preview_forgetting
-from tests import memory_store
 from tests.factories import make_account, make_project, make_user
+from tests.iceberg import write_iceberg
 from tests.lakes import TEXTS, register, spoil_pages, write_table
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -76,10 +73,31 @@ def test_a_table_that_cannot_be_read_is_refused_with_its_rule(table):
     assert GateRun.objects.count() == 0
 
 
+def test_an_iceberg_table_is_registered_by_its_folder_or_by_a_metadata_file(table):
+    lake = write_iceberg(table.parent / "ice")
+    first = lake.snapshots[0]["snapshot-id"]
+    lake.commit([lake.manifest("2.avro", [lake.data_file("b.parquet", ["b"], ["B"])])])
+    place = table.parent / "ice"
+    ways = {
+        place: (1, lake.snapshots[1]["snapshot-id"]),
+        place / "metadata" / "00000-5f8b14ea.metadata.json": (len(TEXTS), first),
+    }
+    for address, expected in ways.items():
+        dataset = register(crowd(), address)
+        assert (dataset.row_count, dataset.source.iceberg_snapshot) == expected
+    named = register(crowd(), place, snapshot=first)
+    assert (named.row_count, named.source.iceberg_snapshot) == (len(TEXTS), first)
+    rules = {place: "snapshot: the Iceberg table has no snapshot 5", table: "snapshot: only an Iceberg table has"}
+    for address, rule in rules.items():
+        assert register(crowd(), address, snapshot=5).job.error.startswith(rule)
+    refused("lies in the folder metadata", project=crowd(), address=(place / "00000-5f8b14ea.metadata.json").as_uri())
+
+
 def refused(rule, **given):
+    before = PoolSource.objects.count()
     with pytest.raises(InvalidUpload, match=rule):
         tables.register_table(**{"address": "file:///x", "send": False} | given)
-    assert not PoolSource.objects.exists()
+    assert PoolSource.objects.count() == before
 
 
 def test_projects_whose_promise_needs_the_rows_here_take_no_table(table):
@@ -171,23 +189,6 @@ def test_a_deleted_project_forgets_the_table_and_leaves_its_files(table):
     assert {path.name: path.read_bytes() for path in table.iterdir()} == before
 
 
-@pytest.fixture
-def bucket(settings, monkeypatch):
-    """Have the site's files, and a table, in an S3 store in memory."""
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a key")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "its secret")
-    before = settings.STORAGES
-    with memory_store.running() as started:
-        address = storage_settings(f"s3://site/files?endpoint_url={started.endpoint}&region=eu-central-1")
-        settings.STORAGES = before | {"default": address}
-        storages._storages.clear()
-        default_storage._wrapped = empty
-        yield started
-    settings.STORAGES = before
-    storages._storages.clear()
-    default_storage._wrapped = empty
-
-
 def test_a_table_in_a_bucket_is_registered_by_its_ends_and_passes_the_gate(bucket, table, settings):
     settings.POOL_SOURCES = ["s3://lake/{project}"]
     project = crowd()
@@ -201,6 +202,10 @@ def test_a_table_in_a_bucket_is_registered_by_its_ends_and_passes_the_gate(bucke
         assert start >= len(content) - 8 - int.from_bytes(content[-8:-4], "little")
     gate.run_gate(job_id=dataset.gate_job_id)
     assert GateRun.objects.get().passed_count > 1
+    lake = write_iceberg(table.parent / "ice", location="s3a://lake/anywhere")
+    for path in (path for path in lake.folder.rglob("*") if path.is_file()):
+        bucket.objects[f"/lake/{project.slug}/ice/{path.relative_to(lake.folder)}"] = path.read_bytes()
+    assert register(project, f"s3://lake/{project.slug}/ice").row_count == len(TEXTS)
     again = register(project, f"s3://lake/{project.slug}/log")
     bucket.objects[f"/lake/{project.slug}/log/part-1.parquet"] += b"x"
     gate.run_gate(job_id=again.gate_job_id)

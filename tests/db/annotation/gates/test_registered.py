@@ -1,6 +1,8 @@
 """A gate over a table where it lies lets out what the same rows uploaded would, and pays the same; or reads nothing."""
 
-from types import SimpleNamespace
+import os
+from contextlib import suppress
+from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -10,11 +12,17 @@ from annotation.gates.services import gate, scan
 from annotation.models import GateRun, Job, Query
 from annotation.statement.charges import gate_charge
 from annotation.tables import rows, sources
-from privacy import threshold_gate
-from privacy.mechanisms.randomness import SimulationRandom
+from annotation.tables.executors import folder_reader
+from annotation.tables.footers import TableColumns
+from annotation.tables.pseudonym_keys import table_key
 from privacy.models import LedgerEntry
+from privacy.services import ledger
+from tests.db.annotation.gates.test_scan import know_the_coins
+from tests.faults.storm.site import descendants
 from tests.gate_scans import TEXTS, THRESHOLD, crowd, passed, upload
+from tests.iceberg import write_iceberg
 from tests.lakes import register, spoil_pages, write_table
+from tests.spark_cluster import needs_spark
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -39,8 +47,7 @@ def entries(dataset):
 @pytest.mark.parametrize("kind", ["k_anonymity", "threshold"])
 @pytest.mark.parametrize("unit", ["record", "contributor"])
 def test_a_table_lets_out_what_its_upload_does_under_one_key_at_one_price(monkeypatch, lake, kind, unit):
-    monkeypatch.setattr(scan, "secrets", SimpleNamespace(token_bytes=lambda count: bytes(range(count))))
-    monkeypatch.setattr(threshold_gate, "SecureRandom", lambda: SimulationRandom(7))
+    know_the_coins(monkeypatch)
     monkeypatch.setattr(pool_files, "PART_ROWS", 100)
     monkeypatch.setattr(rows, "BATCH_ROWS", 50)
     chosen = THRESHOLD if kind == "threshold" else {}
@@ -58,9 +65,77 @@ def test_a_table_lets_out_what_its_upload_does_under_one_key_at_one_price(monkey
         assert paid.mechanism == "gate_of_snapshot"
 
 
-def test_where_a_cluster_counts_uploads_a_table_is_counted_by_the_worker(lake, settings):
-    settings.SPARK_MASTER = "spark://127.0.0.1:1"
-    assert passed(register(crowd(), write_table(lake / "log")))[1]
+@needs_spark
+def test_a_cluster_lets_the_same_out_to_the_byte_and_has_the_key_of_one_registration_alone(
+    monkeypatch, lake, settings, caplog
+):
+    know_the_coins(monkeypatch)
+    monkeypatch.setattr(rows, "BATCH_ROWS", 50)
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    table, reserve, shown = write_iceberg(lake / "ice", files=5).folder, ledger.reserve, []
+    alone = passed(register(crowd("contributor", **THRESHOLD), table))
+    assert len(alone[1]) > 1
+
+    def reserve_and_look(**given):
+        for pid in [os.getpid(), *descendants(os.getpid())]:
+            with suppress(FileNotFoundError, ProcessLookupError):
+                shown.extend(Path(f"/proc/{pid}/{name}").read_bytes() for name in ("cmdline", "environ"))
+        return reserve(**given)
+
+    monkeypatch.setattr(gate.ledger, "reserve", reserve_and_look)
+    settings.SPARK_MASTER = "local[2]"
+    dataset = register(crowd("contributor", **THRESHOLD), table)
+    assert passed(dataset) == alone
+    told = b"".join(shown).decode() + caplog.text
+    assert "privacy.engines.spark_driver" in told
+    assert table_key(bytes(sources.source_of(dataset).secret)).hex() not in told
+
+
+def test_an_iceberg_snapshot_lets_out_what_its_rows_do_whatever_is_written_after_it(monkeypatch, lake):
+    know_the_coins(monkeypatch)
+    plain = passed(register(crowd("contributor"), write_table(lake / "log")))
+    table = write_iceberg(lake / "ice")
+    dataset = register(crowd("contributor"), lake / "ice")
+    first = table.snapshots[0]
+    table.commit([table.manifest("more.avro", [table.data_file("more.parquet", ["more"] * 99, ["A"] * 99)])])
+    assert passed(dataset) == plain
+    noted = sources.source_of(dataset)
+    assert noted.iceberg_snapshot == first["snapshot-id"]
+    assert entries(dataset)[0].event["snapshot"] == noted.snapshot
+    again = register(crowd("contributor"), lake / "ice", snapshot=first["snapshot-id"])
+    assert passed(again) == plain
+    assert [text for text, _ in passed(register(crowd(), lake / "ice"))[1]] == ["more"]
+
+
+def test_an_iceberg_snapshot_whose_files_were_cleared_away_is_refused_unpaid(lake):
+    write_iceberg(lake / "ice")
+    dataset = register(crowd(), lake / "ice")
+    (lake / "ice" / "data" / "part-1.parquet").unlink()
+    assert fails(dataset).startswith("The table is not the one that was registered.")
+    assert entries(dataset) == []
+
+
+@needs_spark
+def test_executors_that_do_not_see_the_table_are_found_before_anything_is_paid(monkeypatch, lake, settings):
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    dataset = register(crowd(), write_table(lake / "log"))
+    settings.SPARK_MASTER = "local[1]"
+    elsewhere = folder_reader(lake / "not mounted", lake, TableColumns("said", None), key=bytes(32))
+    monkeypatch.setattr(sources, "shared_table", lambda *given: elsewhere)
+    assert fails(dataset).startswith("An executor of the cluster does not find a file of the registered table")
+    assert entries(dataset) == []
+
+
+@needs_spark
+def test_a_cluster_reads_a_bucket_by_a_key_of_its_own(monkeypatch, lake, settings, bucket):
+    know_the_coins(monkeypatch)
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    settings.POOL_SOURCES = ["s3://lake"]
+    for path in write_table(lake / "log").iterdir():
+        bucket.objects[f"/lake/log/{path.name}"] = path.read_bytes()
+    alone = passed(register(crowd(), "s3://lake/log"))
+    settings.SPARK_MASTER = "local[2]"
+    assert passed(register(crowd(), "s3://lake/log")) == alone
 
 
 def fails(dataset):

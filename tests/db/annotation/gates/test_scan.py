@@ -14,7 +14,6 @@ from annotation.models import GateRun, Job, PoolPart, Query, Record
 from privacy import threshold_gate
 from privacy.engines import spark
 from privacy.engines.process import ProcessEngine
-from privacy.engines.stores import Bucket, Folder
 from privacy.mechanisms.randomness import SimulationRandom
 from privacy.models import LedgerEntry
 from privacy.services import ledger
@@ -171,15 +170,3 @@ def test_a_file_that_is_rewritten_meanwhile_is_found_under_its_new_name(monkeypa
     assert len(tries) == 2
     assert len(set(tries)) == 1
     assert spends(dataset) == ["reserve", "commit"]
-
-
-def test_executors_are_told_where_files_lie_and_no_key(monkeypatch):
-    from annotation.data.object_storage import ObjectStorage  # noqa: PLC0415 - slow import
-    from dpal_site.file_address import storage_settings  # noqa: PLC0415
-
-    assert scan.shared_store() == Folder(scan.default_storage.location)
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "site")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
-    address = "s3://pools/site?endpoint_url=http://127.0.0.1:9&region=eu-central-1"
-    monkeypatch.setattr(scan, "default_storage", ObjectStorage(**storage_settings(address)["OPTIONS"]))
-    assert scan.shared_store() == Bucket("pools", "site", "http://127.0.0.1:9", "eu-central-1", "path")

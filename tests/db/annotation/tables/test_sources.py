@@ -94,6 +94,7 @@ CHANGES = {
     "secret": ("annotation_poolsource_fixed", {"secret": b"x"}),
     "snapshot": ("annotation_poolsource_fixed", {"snapshot": SHA}),
     "taken back": ("annotation_poolsource_fixed", {"snapshot": ""}),
+    "Iceberg": ("annotation_poolsource_fixed", {"iceberg": {"snapshot": 5}}),
 }
 
 
@@ -102,6 +103,15 @@ def test_a_source_stays_what_was_registered(table, what):
     dataset = register(crowd(), table)
     rule, changes = CHANGES[what]
     refused(rule, lambda: PoolSource.objects.filter(dataset=dataset).update(**changes))
+
+
+@pytest.mark.parametrize("found", [None, {"snapshot": 6}])
+def test_an_iceberg_snapshot_that_was_asked_for_is_the_one_that_is_read(found):
+    source = source_row(receiving(), iceberg={"snapshot": 5})
+    source.save()
+    noted = PoolSource.objects.filter(pk=source.pk)
+    refused("annotation_poolsource_fixed", lambda: noted.update(snapshot=SHA, iceberg=found))
+    noted.update(snapshot=SHA, iceberg={"snapshot": 5, "table": "a", "text_id": 1, "contributor_id": None})
 
 
 def test_its_files_stay_what_was_read(table):

@@ -3,7 +3,7 @@
 import pytest
 
 from annotation.errors import InvalidUpload
-from annotation.tables.addresses import Address, checked_address, parsed
+from annotation.tables.addresses import Address, checked_address, metadata_named, parsed
 
 
 @pytest.fixture(autouse=True)
@@ -18,6 +18,7 @@ def allowed(settings):
         ("file:///srv/lake/voices", "/srv/lake/voices"),
         ("file:///srv/shared//a/day=2026-11-26/", "/srv/shared/a/day=2026-11-26"),
         ("s3://lake/tables/log", "tables/log"),
+        ("s3://lake/tables/log/metadata/v3.metadata.json", "tables/log"),
     ],
 )
 def test_what_lies_below_an_allowed_place_is_taken(text, path):
@@ -44,6 +45,8 @@ def test_what_lies_below_an_allowed_place_is_taken(text, path):
         ("file:///srv/lake/voices?x=1", "a path alone"),
         ("file:///srv/lake/voices#x", "a path alone"),
         ("file:///srv/lake/voices\\..\\x", "a path alone"),
+        ("file:///srv/lake/voices/v3.metadata.json", "lies in the folder metadata"),
+        ("file:///srv/lake/metadata/v3.metadata.json", "lies outside"),
         ("file:///srv/lake/others/log", "lies outside"),
         ("file:///srv/lake/voices-2", "lies outside"),
         ("file:///srv/lake", "lies outside"),
@@ -68,3 +71,8 @@ def test_another_bucket_or_scheme_is_another_place():
     assert parsed("s3://lake/tables") == Address("s3", "lake", ("tables",))
     assert not parsed("s3://lake/tables").is_below(parsed("s3://other"))
     assert not parsed("file:///lake/tables").is_below(Address("s3", "lake", ()))
+
+
+def test_a_metadata_file_is_named_by_its_last_part_alone():
+    assert metadata_named("s3://lake/tables/log/metadata/v3.metadata.json") == "v3.metadata.json"
+    assert metadata_named("s3://lake/tables/v3.metadata.json/log") is None

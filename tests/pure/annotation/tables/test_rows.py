@@ -16,7 +16,7 @@ from privacy.engines.base import PoolFile
 from tests.lakes import spoil_pages, write_table
 
 COLUMNS = TableColumns("said", "who")
-PEOPLE = Pseudonyms()
+PEOPLE = Pseudonyms(bytes(32))
 LONG = "x" * (MAXIMUM_TEXT_LENGTH + 1)
 
 
@@ -27,7 +27,7 @@ def rows_of(folder, *, contributors=True, meanwhile=lambda: None):
     rows, first = [], 0
     for number, file in enumerate(found):
         pool = PoolFile(number, file.name, file.sha256, first, file.row_count)
-        for batch in table_rows(store, pool, COLUMNS, contributors=contributors):
+        for batch in table_rows(store, pool, COLUMNS, PEOPLE if contributors else None):
             rows += batch.to_pylist()
         first += file.row_count
     return rows
@@ -113,7 +113,7 @@ def test_a_file_that_changes_while_it_is_read_ends_the_run(tmp_path):
     table = write_table(tmp_path / "log", files=1)
     store = FolderTable(table, table)
     (file,) = table_files(store, COLUMNS, lambda: None)
-    rows = table_rows(store, PoolFile(0, file.name, file.sha256, 0, file.row_count), COLUMNS, contributors=True)
+    rows = table_rows(store, PoolFile(0, file.name, file.sha256, 0, file.row_count), COLUMNS, PEOPLE)
     next(rows)
     (table / "new").write_bytes((table / "part-0.parquet").read_bytes())
     (table / "new").rename(table / "part-0.parquet")
@@ -135,4 +135,4 @@ def test_a_footer_that_lies_about_its_rows_is_refused(tmp_path):
     (file,) = table_files(store, COLUMNS, lambda: None)
     short = PoolFile(0, file.name, file.sha256, 0, file.row_count - 1)
     with pytest.raises(TableChanged, match="cannot be read to its end"):
-        list(table_rows(store, short, COLUMNS, contributors=False))
+        list(table_rows(store, short, COLUMNS, None))

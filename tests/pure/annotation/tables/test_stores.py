@@ -6,7 +6,8 @@ import pytest
 
 from annotation.errors import InvalidUpload
 from annotation.tables import stores
-from annotation.tables.stores import FolderTable, store_at
+from annotation.tables.addresses import store_at
+from annotation.tables.stores import FolderTable
 from tests.lakes import write_table
 
 
@@ -87,6 +88,19 @@ def test_a_link_that_is_put_there_later_is_not_opened(root, tmp_path):
     (table / first.name).symlink_to(table / "part-1.parquet")
     with pytest.raises(OSError, match="symbolic link"):
         store.opened(first)
+
+
+def test_names_in_a_folder_are_told_by_their_end_and_not_through_a_link(root, tmp_path):
+    table = write_table(root / "log")
+    store = FolderTable(table, root)
+    assert store.names_in("metadata", (".json",)) == []
+    (table / "metadata" / "deeper.json").mkdir(parents=True)
+    for name in ("b.json", "a.json", "a.avro", "deeper.json/c.json"):
+        (table / "metadata" / name).write_text("x")
+    assert store.names_in("metadata", (".json",)) == ["a.json", "b.json", "deeper.json"]
+    (root / "out").symlink_to(tmp_path)
+    with pytest.raises(InvalidUpload, match="lies outside"):
+        FolderTable(root, root).names_in("out", (".json",))
 
 
 def test_too_many_files_are_refused(root, monkeypatch):

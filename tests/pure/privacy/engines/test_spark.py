@@ -10,7 +10,7 @@ import pytest
 from dpal_site.embedded import host
 from privacy.engines import spark
 from privacy.engines.spark import SparkEngine
-from privacy.engines.stores import Folder
+from privacy.engines.stores import Folder, columns_in
 from privacy.errors import EngineFailed, PoolDamaged
 from privacy.threshold_gate import ordered
 from tests.faults.storm.site import descendants
@@ -64,7 +64,7 @@ def test_any_number_of_executors_counts_to_the_byte_and_writes_nothing_to_read(
     changed = IN_PLAIN_SIGHT | {"spark.cores.max": executors}
     configure(monkeypatch, cluster.configuration(f"{executors} executors", **changed))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    engine = SparkEngine(cluster.address, Folder(str(folder)), share_rows=700)
+    engine = SparkEngine(cluster.address, columns_in(Folder(str(folder))), share_rows=700)
     with engine.opened(lambda read: None):
         wait_until(lambda: len(cluster.executors()) == executors)
         for name, gate in GATES.items():
@@ -94,7 +94,7 @@ def private():
 def test_a_killed_executor_changes_no_byte_and_bad_files_are_named_by_class_alone(cluster, stored, monkeypatch):
     files, folder, expected = stored
     configure(monkeypatch, cluster.configuration("killed", **{"spark.cores.max": 2}))
-    engine, killed = SparkEngine(cluster.address, Folder(str(folder)), share_rows=400), []
+    engine, killed = SparkEngine(cluster.address, columns_in(Folder(str(folder))), share_rows=400), []
 
     def kill(read):
         if not killed and read:
@@ -131,7 +131,7 @@ def test_a_driver_ends_when_it_is_killed_or_nobody_listens(cluster, stored, monk
     files, folder, _ = stored
     configure(monkeypatch, cluster.configuration(f"no {victim}", **{"spark.cores.max": 1}))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    engine, drivers = SparkEngine(cluster.address, Folder(str(folder)), share_rows=200), []
+    engine, drivers = SparkEngine(cluster.address, columns_in(Folder(str(folder))), share_rows=200), []
 
     class Stopped(Exception):
         """What whoever listens raises."""
@@ -158,13 +158,13 @@ def test_a_driver_ends_when_it_is_killed_or_nobody_listens(cluster, stored, monk
 def test_a_cluster_that_talks_in_plain_is_refused(cluster, monkeypatch):
     plain = {"spark.network.crypto.enabled": "false"}
     configure(monkeypatch, cluster.configuration("plain", **plain))
-    engine = SparkEngine(cluster.address, Folder("/nowhere"))
+    engine = SparkEngine(cluster.address, columns_in(Folder("/nowhere")))
     with pytest.raises(EngineFailed, match=r"spark\.authenticate and spark\.network\.crypto\.enabled"):
         engine.opened(lambda read: None).__enter__()
 
 
 def test_without_the_extra_it_says_so(monkeypatch):
     monkeypatch.setattr(spark, "find_spec", lambda name: None)
-    engine = SparkEngine("local[2]", Folder("/nowhere"))
+    engine = SparkEngine("local[2]", columns_in(Folder("/nowhere")))
     with pytest.raises(EngineFailed, match="the extra spark is not installed"):
         engine.opened(lambda read: None).__enter__()

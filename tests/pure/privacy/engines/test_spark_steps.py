@@ -9,7 +9,7 @@ import pytest
 from privacy.engines.base import wants_contributors
 from privacy.engines.batches import BatchStep, batch_bytes, batch_of
 from privacy.engines.spark_steps import SENT, SHARE, StepFailed, Steps, batch_made, spark_schema, versions
-from privacy.engines.stores import Folder
+from privacy.engines.stores import Folder, columns_in
 from tests.pure.privacy.engines.test_batches import DOUBLE
 from tests.pure.privacy.engines.test_batches import numbers as batch_of_numbers
 from tests.pure.privacy.engines.test_process import GATES, KEY, counted, in_files, pool
@@ -46,7 +46,7 @@ def test_neither_files_nor_shares_nor_the_order_of_rows_change_a_count(tmp_path,
     gate = GATES[name]
     files, contents = in_folder(tmp_path, pool(), sizes)
     expected = counted(gate, files, contents)
-    steps = Steps(gate, files, Folder(str(tmp_path)), KEY, shares)
+    steps = Steps(gate, files, columns_in(Folder(str(tmp_path))), KEY, shares)
     texts, found = run(steps, random.Random(shares))
     assert found.cast(gate.counts_schema).sort_by("text").equals(expected)
     # A text has one share, and there is more than one share to have.
@@ -59,7 +59,7 @@ def test_everything_is_sent_in_types_that_spark_has(tmp_path):
     known = {sent for sent, _ in SENT.values()}
     for gate in GATES.values():
         files, _ = in_folder(tmp_path, pool(), (300,))
-        steps = Steps(gate, files, Folder(str(tmp_path)), KEY, 2)
+        steps = Steps(gate, files, columns_in(Folder(str(tmp_path))), KEY, 2)
         for batch in steps.digest(numbers(2)):
             assert set(batch.schema.types) <= known
         assert steps.texts_schema.names == ["share", *gate.counts_schema.names]
@@ -68,7 +68,7 @@ def test_everything_is_sent_in_types_that_spark_has(tmp_path):
 
 def test_an_error_is_told_by_its_class_and_quotes_nothing(tmp_path):
     files, _ = in_folder(tmp_path, [("a secret text", None)] * 5, ())
-    failing = Steps(GATES["k-anonymity, contributors"], files, Folder(str(tmp_path)), KEY, 2)
+    failing = Steps(GATES["k-anonymity, contributors"], files, columns_in(Folder(str(tmp_path))), KEY, 2)
     with pytest.raises(StepFailed, match="step failed with ValueError") as told:
         list(failing.digest(numbers(1)))
     assert told.value.__suppress_context__

@@ -1,12 +1,16 @@
 """Files of a pool by name, from a folder or from a real client of an S3 store, whose key travels in neither."""
 
+import hashlib
 import json
 import threading
+from dataclasses import asdict
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from privacy.engines.stores import Bucket, Folder, as_json, from_json
+from privacy.contributions.columns import ColumnsWriter, pool_rows
+from privacy.engines.base import FileReader, PoolFile
+from privacy.engines.stores import Bucket, Folder, as_json, columns_in, from_json
 
 CONTENT = b"columns \x00 of a pool"
 
@@ -38,6 +42,22 @@ def object_server():
 
 def there_and_back(store):
     return from_json(json.loads(json.dumps(as_json(store))))
+
+
+def test_columns_are_read_by_whoever_is_told_where_they_lie(tmp_path):
+    with (tmp_path / "0.parquet").open("wb") as target:
+        writer = ColumnsWriter(target)
+        writer.write(pool_rows(["a", "b"], None))
+        writer.close()
+    digest = hashlib.sha256((tmp_path / "0.parquet").read_bytes()).hexdigest()
+    reader = FileReader(**json.loads(json.dumps(asdict(columns_in(Folder(str(tmp_path)))))))
+    file = PoolFile(0, "0.parquet", digest, 0, 2)
+    (batch,) = reader.ready()(file, False)
+    assert batch.to_pylist() == [{"text": "a"}, {"text": "b"}]
+    assert reader.package == "privacy"
+    # Nobody has to look.
+    reader.see(PoolFile(0, "gone", digest, 0, 2))
+    assert str(tmp_path) not in repr(reader)
 
 
 def test_a_folder(tmp_path):

@@ -15,6 +15,7 @@ from annotation.people.services.tokens import Scope
 from annotation.statement import charges
 from tests import learning
 from tests.factories import make_user
+from tests.iceberg import write_iceberg
 from tests.lakes import TEXTS, write_table
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -111,11 +112,28 @@ def test_a_program_registers_one_and_may_name_its_most(crowd, owner, table):
     assert answer.status_code == 202
     told = answer.json()
     assert told["charge"] == {"epsilon": price.epsilon, "delta": price.delta}
-    assert told["source"] == {"address": table.as_uri(), "snapshot": ""}
+    assert told["source"] == {"address": table.as_uri(), "snapshot": "", "iceberg_snapshot": None}
     assert told["name"] == "today"
     datasets.import_dataset(job_id=told["job"]["id"])
     (listed,) = program.get(reverse("api:list_datasets", args=[crowd.slug])).json()
     assert listed["source"]["snapshot"] == PoolSource.objects.get().snapshot != ""
+
+
+def test_an_iceberg_snapshot_is_named_and_shown_by_its_number(web, crowd, owner, table):
+    lake = write_iceberg(table.parent / "ice")
+    number = lake.snapshots[0]["snapshot-id"]
+    fields = {"table-address": lake.folder.as_uri(), "table-contributor_column": "who"}
+    send(web, crowd, **fields, **{"table-snapshot_id": str(number)})
+    dataset = Dataset.objects.get()
+    assert dataset.source.iceberg == {"snapshot": number}
+    datasets.import_dataset(job_id=dataset.job_id)
+    page = web.get(reverse("annotation:dataset", args=[crowd.slug, dataset.pk])).content.decode()
+    assert f"<dt>Iceberg snapshot</dt><dd>{number}</dd>" in page
+    _, secret = tokens.create_token(user=owner, name="lake", scopes=[Scope.DATASETS_WRITE], lifetime=timedelta(days=1))
+    program = Client(headers={"Authorization": f"Bearer {secret}"})
+    body = {"address": lake.folder.as_uri(), "text_column": "said", "contributor_column": "who", "snapshot_id": number}
+    answer = program.post(reverse("api:register_table", args=[crowd.slug]), body, content_type="application/json")
+    assert answer.json()["source"]["iceberg_snapshot"] == number
 
 
 def test_the_page_of_forgetting_says_whose_the_rows_are(web, crowd, table):
