@@ -26,7 +26,7 @@ def shown_rows(planned: PlannedRows, simulation: PlanSimulation | None) -> list[
             "releases": row.setup.releases,
             "points": points,
             # A row may reach no release on some data, where the first one does.
-            "cells": [points.get(data) for data in tried[0]],
+            "cells": [(data, points.get(data)) for data in tried[0]],
             "labels": max((point["labels"] for point in points.values()), default=0),
             "better": number == best,
             "usable": number > 0,
