@@ -2,14 +2,17 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
+from django import forms
 from django.utils.formats import number_format
 from django.utils.functional import Promise
+from django.utils.text import format_lazy
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from annotation.amounts import delta_words
+from annotation.choices.cards import ChoiceCards
 from privacy.accounting.observers import reading, recommended_delta
 
 
@@ -39,6 +42,10 @@ LEVELS: Final = (
     ),
     BudgetLevel("loose", _("loose"), 10.0, _("Upper end of that; above 10 it speaks of a weak guarantee or of none.")),
 )
+# As cards of a form say them.
+LEVEL_CHOICES: Final = [
+    (level.key, format_lazy("{name}: ε {epsilon}", name=level.label, epsilon=f"{level.epsilon:g}")) for level in LEVELS
+]
 
 
 def plain_meaning(epsilon: float, delta: float) -> str:
@@ -55,9 +62,16 @@ def plain_meaning(epsilon: float, delta: float) -> str:
     }
 
 
-def described_levels(delta: float) -> list[dict[str, Any]]:
-    """Return the named limits with their guidance and what each means at this delta."""
-    return [{"level": level, "right": number_format(_up(reading(level.epsilon, delta).right), 1)} for level in LEVELS]
+def say_consequences(form: forms.Form, *, delta: float) -> None:
+    """Have the card of each named limit in a form's `level` say its guidance and what it means at this delta."""
+    widget = form.fields["level"].widget
+    assert isinstance(widget, ChoiceCards)
+    widget.consequences = {level.key: f"{level.guidance} {_guess(level.epsilon, delta)}" for level in LEVELS}
+
+
+def _guess(epsilon: float, delta: float) -> str:
+    right = number_format(_up(reading(epsilon, delta).right), 1)
+    return gettext("A guess is right at most %(right)s %% of the time instead of 50.") % {"right": right}
 
 
 def delta_advice(delta: float, people: int) -> str:

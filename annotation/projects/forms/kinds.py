@@ -8,9 +8,9 @@ from django import forms
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from annotation.choices.cards import ChoiceCards
 from annotation.choices.presets import PRESETS, broken_rules
 from annotation.models import Arrival, Oracle, PrivacyUnit, Project
-from annotation.projects.forms.cards import ChoiceCards
 from annotation.projects.forms.pool import PoolProjectForm
 from annotation.projects.forms.streams import StreamProjectForm
 from annotation.projects.forms.wizard import arrival_of, preset_of

@@ -10,16 +10,16 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from annotation.choices.account_kind import filter_of
+from annotation.choices.cards import ChoiceCards
 from annotation.choices.catalogue import CATALOGUE
 from annotation.choices.preset import Preset
 from annotation.choices.presets import PRESETS, broken_rules
 from annotation.models import Arrival, Oracle, PrivacyUnit
 from annotation.populations.selectors import SharingTerms
-from annotation.projects.forms.cards import ChoiceCards
 from annotation.projects.forms.choosing import ChoosingForm, readable_value
 from annotation.projects.forms.pool import PoolProjectForm
 from annotation.projects.forms.streams import StreamProjectForm
-from annotation.statement.budget_levels import LEVELS
+from annotation.statement.budget_levels import LEVEL_CHOICES
 from privacy.choices import Kind
 
 OWN_LIMIT = "own"
@@ -133,8 +133,8 @@ class BudgetLevelForm(forms.Form):
     """A named limit, and how many are protected, to judge delta by."""
 
     level = forms.ChoiceField(
-        choices=[*((level.key, level.label) for level in LEVELS), (OWN_LIMIT, _("the numbers below"))],
-        widget=forms.RadioSelect,
+        choices=[*LEVEL_CHOICES, (OWN_LIMIT, _("the numbers below"))],
+        widget=ChoiceCards,
         label=_("Limit of the pool"),
         help_text=_("A named limit replaces the epsilon below."),
     )

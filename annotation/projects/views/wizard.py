@@ -187,6 +187,8 @@ def _page(
     steps = list(WizardStep)
     place = steps.index(step)
     settings = form.values() if form.is_valid() else None
+    if (level := context.get("level")) is not None:
+        budget_levels.say_consequences(level, delta=form.cleaned_data.get("pool_delta") or 0.0 if settings else 0.0)
     return render(
         request,
         "annotation/wizard.html",
@@ -202,9 +204,6 @@ def _page(
             "compared": _compared(request, key),
             "later": LATER.get(step, ""),
             "cost": protection_words.what_it_costs(step, settings),
-            "levels": budget_levels.described_levels(
-                float(form.cleaned_data.get("pool_delta") or 0.0) if form.is_valid() else 0.0
-            ),
             "meaning": _meaning(form, draft)
             if step in (WizardStep.BUDGET, WizardStep.CHECK) and form.is_valid()
             else None,

@@ -5,7 +5,8 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from annotation.statement.budget_levels import LEVELS
+from annotation.choices.cards import ChoiceCards
+from annotation.statement.budget_levels import LEVEL_CHOICES, LEVELS
 
 OWN_LIMIT = ""
 
@@ -14,8 +15,9 @@ class LimitForm(forms.Form):
     """A new limit with its reason, which becomes an entry."""
 
     level = forms.ChoiceField(
-        choices=[(OWN_LIMIT, _("the numbers below")), *((level.key, level.label) for level in LEVELS)],
+        choices=[(OWN_LIMIT, _("the numbers below")), *LEVEL_CHOICES],
         required=False,
+        widget=ChoiceCards,
         label=_("Named limit"),
         help_text=_("A named limit replaces the epsilon below."),
     )

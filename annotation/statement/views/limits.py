@@ -43,12 +43,12 @@ def change_limit(request: HttpRequest, slug: str, account_id: int) -> HttpRespon
         messages.info(request, _("Another manager has to approve this. Nothing has changed yet."))
         return redirect("annotation:limit_requests", slug=slug)
     rows = sum(Dataset.objects.filter(project=project, role=DatasetRole.POOL).values_list("row_count", flat=True))
+    budget_levels.say_consequences(form, delta=now.delta_limit)
     context = {
         "project": project,
         "account": account,
         "guarantee": now,
         "form": form,
-        "levels": budget_levels.described_levels(now.delta_limit),
         "meaning": budget_levels.plain_meaning(now.epsilon_limit, now.delta_limit),
         "advice": budget_levels.delta_advice(now.delta_limit, rows) if rows else "",
     }

@@ -1,5 +1,6 @@
 """A new project step by step, without JavaScript: nothing typed is lost; what has no proof is refused with the rule."""
 
+import re
 from dataclasses import replace
 from itertools import pairwise
 
@@ -156,6 +157,16 @@ def test_a_named_limit_is_the_limit_and_says_what_it_means(client: Client) -> No
     assert "recommended for 1,000,000" in page
     client.post(at("pool-experts", WizardStep.CHECK))
     assert guarantee(Project.objects.get().pool_account).epsilon_limit == 10
+
+
+def test_each_named_limit_is_a_card_with_what_it_means(client: Client) -> None:
+    page = client.get(at("pool-experts", WizardStep.BUDGET)).content.decode()
+    cards = re.findall(r'<div class="choice-card">(.*?)</div>', page, re.DOTALL)
+    assert [re.search(r'value="(\w+)"', card).group(1) for card in cards] == ["strict", "moderate", "loose", "own"]
+    # e / (1 + e) and e^3 / (1 + e^3), rounded up, with a delta far below a thousandth.
+    for card, name, right in zip(cards, ("strict: ε 1", "moderate: ε 3"), ("73.2", "95.3"), strict=False):
+        assert name in card
+        assert f"A guess is right at most {right} % of the time" in card
 
 
 def test_a_limit_too_small_for_what_was_chosen_is_refused_at_the_limit(client: Client) -> None:

@@ -33,12 +33,13 @@ class ChoiceCards(forms.RadioSelect):
     """Radio buttons, each with its consequence under its name."""
 
     option_template_name = "annotation/_choice_card.html"
+    consequences: Mapping[str, Words] = CONSEQUENCES
 
     def create_option(self, *args: Any, **options: Any) -> dict[str, Any]:
         """Return an option with what it entails."""
         option: dict[str, Any] = super().create_option(*args, **options)
         means = f"{option['attrs'].get('id', option['name'])}_means"
-        option |= {"consequence": CONSEQUENCES.get(str(option["value"]), ""), "means": means}
+        option |= {"consequence": self.consequences.get(str(option["value"]), ""), "means": means}
         if option["consequence"]:
             option["attrs"]["aria-describedby"] = means
         return option
