@@ -36,25 +36,26 @@ def check_start(project: Project, epsilon: float | None) -> float:
     return epsilon
 
 
-def open_start_account(project: Project, epsilon: float, *, actor: AbstractBaseUser | None) -> BudgetAccount:
-    """Open the account of the project's private start, within the transaction that stores the upload.
+def start_delta(project: Project, epsilon: float) -> float:
+    """Return the delta of as many trainings as the epsilon of a private start pays for: the limit of its account."""
+    return min(int(epsilon / project.training_epsilon) * (project.training_delta or 0.0), 0.5)
 
-    Its delta is that of as many trainings as its epsilon pays for.
-    """
+
+def open_start_account(project: Project, epsilon: float, *, actor: AbstractBaseUser | None) -> BudgetAccount:
+    """Open the account of the project's private start, within the transaction that stores the upload."""
     # Two uploads at once wait for one another here.
     Project.objects.select_for_update(no_key=True).get(pk=project.pk)
     starts = Dataset.objects.filter(project=project, role=DatasetRole.CHARGED_START)
     if starts.exclude(state=DatasetState.REFUSED).exists():
         raise InvalidUpload("role: the project has a private start already, and its account pays for that one alone")
     number = starts.count() + 1
-    trainings = int(epsilon / project.training_epsilon)
     opened = ledger.open_account(
         scope=f"project:{project.slug}:start:{number}",
         label=f"{project.slug} start {number}",
         unit="record",
         filter="pure",
         epsilon_limit=epsilon,
-        delta_limit=min(trainings * (project.training_delta or 0.0), 0.5),
+        delta_limit=start_delta(project, epsilon),
         actor=actor or "import_dataset",
         reason=say("private examples uploaded that start the first model"),
     )

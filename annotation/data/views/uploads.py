@@ -16,6 +16,7 @@ from annotation.data import selectors
 from annotation.data.forms.uploads import MappingForm, reading_of, reading_so_far
 from annotation.data.parsers.shapes import FileShape
 from annotation.data.services import drafts, mappings
+from annotation.data.services.charged_start import start_delta
 from annotation.errors import InvalidUpload
 from annotation.gates import gate_plan
 from annotation.models import DatasetRole
@@ -87,6 +88,7 @@ def _page(request: HttpRequest, draft: UploadDraft, form: MappingForm) -> HttpRe
     run = charges.run_charge(draft.project) if charge else None
     context: dict[str, Any] = {
         "charge": charge,
+        "start_delta": start_delta(draft.project, draft.start_epsilon) if draft.start_epsilon else 0.0,
         "gates": gate_plan.gates_like(draft.project.settings) if charge else None,
         "gate_epsilon": run.epsilon if run else 0,
         "gate_delta": max(run.delta, gate_plan.SMALLEST_DELTA) if run else 0,

@@ -149,7 +149,7 @@ class TestUploads:
         """The attack: one press of a button without a price charged epsilon 1 of 3."""
         price = charges.gate_charge(crowd)
         page = web.get(reverse("annotation:data", args=[crowd.slug]))
-        assert f"Upload (a pool: ε {epsilon_words(price.epsilon)})" in buttons(page)
+        assert f"Upload (a pool: {words(price)})" in buttons(page)
         address, page = look_of(web, crowd)
         assert f"Upload for {words(price)}" in buttons(page)
         assert not Dataset.objects.exists()
@@ -183,7 +183,8 @@ class TestUploads:
         experts = learning.open_trusted(owner)
         rows = csv_file(b"text,label\nsome,fruit\n")
         _, page = look_of(web, experts, role="charged_start", start_epsilon="2.5", look="1", file=rows)
-        assert "Upload for at most ε 2.500" in buttons(page)
+        delta = delta_words(int(2.5 / experts.training_epsilon) * (experts.training_delta or 0))
+        assert f"Upload for at most ε 2.500, δ {delta}" in buttons(page)
 
     def test_a_program_is_told_and_may_name_its_most(self, crowd, owner):
         _, secret = tokens.create_token(
@@ -212,11 +213,12 @@ class TestUploadsTogether:
 
     def test_the_first_upload_pays_for_all(self, web, running_on):
         page = web.get(reverse("annotation:data", args=[running_on.slug]))
-        assert "Upload (a pool: ε 1.500)" in buttons(page)
+        assert f"Upload (a pool: {words(charges.gate_charge(running_on))})" in buttons(page)
+        assert charges.gate_charge(running_on).epsilon == 1.5
         learning.upload(running_on, [[text] for text in ["play jazz"] * 90], ["text"])
         learning.work_off(running_on)
         page = web.get(reverse("annotation:data", args=[running_on.slug]))
-        assert "Upload (a pool: ε 0.000)" in buttons(page)
+        assert "Upload (a pool: ε 0.000, δ 0)" in buttons(page)
         statement = web.get(reverse("annotation:statement", args=[running_on.slug]))
         assert "at most 3 uploads counted together; the first run paid for all of them" in statement.content.decode()
 
