@@ -5,7 +5,7 @@ on paper and in the dark, on a desk and on a phone. The numbers of every chart s
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 WIDTH, HEIGHT = 640, 300
@@ -168,13 +168,21 @@ def draw(
     scale = _Scale(min(*xs, *across), max(*xs, *across), up[0], up[-1])
     drawn = tuple(_drawn(curve, number, scale) for number, curve in enumerate(shown))
     return Chart(
-        across=tuple(Tick(scale.x(tick), x_words(tick)) for tick in across),
+        across=_told_apart(Tick(scale.x(tick), x_words(tick)) for tick in across),
         up=tuple(Tick(scale.y(tick), y_words(tick)) for tick in up),
         curves=drawn,
         references=tuple(Reference(name, scale.y(value)) for name, value in references),
         axis_names=axis_names,
         diagonal=_diagonal(scale) if diagonal else "",
     )
+
+
+def _told_apart(ticks: Iterable[Tick]) -> tuple[Tick, ...]:
+    """Return the ticks whose words none before them has: what is written twice measures nothing."""
+    first: dict[str, Tick] = {}
+    for tick in ticks:
+        first.setdefault(tick.words, tick)
+    return tuple(first.values())
 
 
 def _ends(levels: Sequence[float], y_from: float | None, y_to: float | None) -> tuple[float, float]:

@@ -79,6 +79,13 @@ def test_levels_and_the_diagonal_lie_where_their_numbers_are():
     assert chart.has_names
 
 
+def test_no_tick_says_what_another_says():
+    points = [Point(0.0, 0.0), Point(3.0, 1.0)]
+    chart = draw([Curve("a", points)], x_words=lambda x: f"{x // 2:g}", y_words=str, axis_names=NAMES, x_ticks=range(4))
+    assert [tick.words for tick in chart.across] == ["0", "1"]
+    assert LEFT == chart.across[0].place < chart.across[1].place <= chart.right
+
+
 def test_nothing_to_draw_is_refused():
     with pytest.raises(ValueError, match="needs a point"):
         drawn([Curve("a", [])])
