@@ -121,3 +121,15 @@ def test_each_row_of_the_comparison_has_a_cell_for_each_tool():
     comparison = (REPOSITORY / "docs" / "comparison.md").read_text(encoding="utf-8")
     rows = [line for line in comparison.splitlines() if line.startswith("|")]
     assert {line.count("|") for line in rows} == {8}
+
+
+def unshown(comparison: str) -> list[str]:
+    """Return what cells about DPAL claim without a page of the manual and a test that shows it; "no" claims nothing."""
+    rows = [line.split("|") for line in comparison.splitlines() if line.startswith("|") and "|---" not in line]
+    claims = [row[2].strip() for row in rows if row[2].strip() not in ("DPAL", "no")]
+    return [one for one in claims if not (re.search(r"\]\([\w/-]+\.md", one) and named_tests(one))]
+
+
+def test_each_cell_about_dpal_names_its_page_and_its_test():
+    assert unshown((REPOSITORY / "docs" / "comparison.md").read_text(encoding="utf-8")) == []
+    assert unshown("| | DPAL | B |\n|---|---|---|\n| a | yes (same test) | ? |\n| b | no | ? |") == ["yes (same test)"]
