@@ -13,6 +13,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
 from annotation.models import Project
+from annotation.polling import moving_page, part_of_page
+from annotation.projects.selectors import project_card
 from annotation.statement import presenters
 from annotation.wording import told
 from learner import presses, selectors
@@ -21,7 +23,6 @@ from learner.models import ModelRelease
 from learner.next_step import project_status
 from learner.planning.estimates import PlannersEstimate
 from learner.planning.selectors import plan_forecast
-from learner.polling import part_of_page
 from learner.pools import secret_selectors
 from learner.pools.secret_selectors import TrainedOn
 from learner.releases import selectors as release_selectors
@@ -82,14 +83,18 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
     project = project_of(request, slug)
     if not may_manage(request, project):
         return redirect("learner:releases", slug=slug)
+    facts = (release_selectors.release_facts([project]), selectors.round_facts(project))
+    return moving_page(request, "learner/overview.html", facts, lambda: _overview(project))
+
+
+def _overview(project: Project) -> dict[str, Any]:
     context = _standing(project)
-    context |= {
+    return context | {
         "more_answers": stopping.more_answers(project, context["newest"]),
         "rounds": [Costed.of(chosen, chosen.committed_entry) for chosen in selectors.rounds_of(project)[:SHOWN_ROUNDS]],
         "rows": _rows(project),
         "may_manage": True,
     }
-    return render(request, "learner/overview.html", context)
 
 
 def _managed(request: HttpRequest, slug: str) -> Project:
@@ -117,10 +122,13 @@ def next_step(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @never_cache
 def card(request: HttpRequest, slug: str) -> HttpResponse:
-    """The moving part of a project's card."""
-    project = _managed(request, slug)
-    context = {"project": project, "way": way_on(project), "counts": selectors.question_counts(project)}
-    context["secret"] = secret_selectors.labels_in_secret(project)
+    """The moving part of a project's card; what the project waits for is for managers."""
+    project = project_of(request, slug)
+    managing = may_manage(request, project)
+    context: dict[str, Any] = {"project": project, "card": project_card(project), "may_manage": managing}
+    if managing:
+        context |= {"way": way_on(project), "counts": selectors.question_counts(project)}
+        context["secret"] = secret_selectors.labels_in_secret(project)
     return part_of_page(request, "learner/_card.html", context)
 
 
@@ -128,10 +136,23 @@ def card(request: HttpRequest, slug: str) -> HttpResponse:
 def release_list(request: HttpRequest, slug: str) -> HttpResponse:
     """Every release, newest first."""
     project = project_of(request, slug)
-    status = project_status(project) if may_manage(request, project) else None
-    context = {"project": project, "rows": _rows(project), "status": status}
-    context["version_zero"] = described.offers_version_zero(project)
-    return render(request, "learner/releases.html", context)
+    managing = may_manage(request, project)
+    released = release_selectors.release_facts([project])
+    # Before the first version managers read there what the project waits for.
+    is_told = managing and not released
+    work = (selectors.round_facts(project), selectors.question_counts(project)) if is_told else ()
+    return moving_page(
+        request,
+        "learner/releases.html",
+        (released, work),
+        lambda: {
+            "project": project,
+            "rows": _rows(project),
+            "may_manage": managing,
+            "waits_for": project_status(project).sentence if is_told else "",
+            "version_zero": described.offers_version_zero(project),
+        },
+    )
 
 
 @login_required

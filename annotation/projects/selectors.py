@@ -97,6 +97,12 @@ def project_cards(*, user: Person, closed: bool = False) -> list[ProjectCard]:
     ]
 
 
+def project_card(project: Project) -> ProjectCard:
+    """Return where one project stands, as its card says it to managers and engineers."""
+    models = {key: model for source in MODEL_SOURCES for key, model in source([project.pk]).items()}
+    return ProjectCard(project, (), _budgets([project])[project.pk], models.get(project.pk))
+
+
 def _budgets(projects: Iterable[Project]) -> dict[int, tuple[CardBudget, ...]]:
     """Return the accounts of each project, that of the pool first."""
     accounts = {

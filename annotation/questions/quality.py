@@ -8,14 +8,26 @@ from decimal import Decimal
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db.models import Avg, Count, F, Q, QuerySet
+from django.db.models import Avg, Count, F, Max, Q, QuerySet, Sum
 from django.db.models.functions import Now
 from django.utils import timezone
 
 from annotation import selectors
 from annotation.intervals import wilson_interval
-from annotation.models import Assignment, AssignmentState, Label, Membership, Oracle, Project, Query, QueryState, Role
-from annotation.models.quality import GoldQuery, Opinion
+from annotation.models import (
+    Assignment,
+    AssignmentState,
+    Consensus,
+    Label,
+    Membership,
+    Oracle,
+    Project,
+    Query,
+    QueryState,
+    Role,
+)
+from annotation.models.machines import MachineAnnotator
+from annotation.models.quality import GoldQuery, Opinion, QualityReport
 from annotation.questions.answers import answer_name, counts_equal
 from annotation.questions.machine_sheet import machine_users
 from annotation.statement.spending import Echo, safe_cell
@@ -236,6 +248,21 @@ def own_statistics(*, project: Project, user: User) -> OwnStatistics:
         skipped=skipped,
         seconds=took.total_seconds() if took else None,
         earned=None if project.price_per_label is None else project.price_per_label * sheet.accepted,
+    )
+
+
+def quality_facts(project: Project) -> tuple[object, ...]:
+    """Return what moves the numbers about people, answers and comparisons, in a few statements."""
+    people = Membership.objects.filter(project=project, role=Role.ANNOTATOR).order_by("pk")
+    states = Query.objects.filter(project=project).order_by("state").values_list("state")
+    machine = MachineAnnotator.objects.filter(project=project)
+    return (
+        Label.objects.filter(query__project=project).aggregate(last=Max("pk"), gone=Count("superseded_at")),
+        Consensus.objects.filter(project=project).aggregate(last=Max("pk"), votes=Sum("votes")),
+        list(people.values_list("user", "paused_at")),
+        list(states.annotate(n=Count("pk"))),
+        list(machine.values_list("requests", "unusable", "tokens", "faults")),
+        list(QualityReport.objects.filter(project=project).values_list("made_at", "job__state", "job__progress_done")),
     )
 
 

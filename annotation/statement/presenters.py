@@ -26,7 +26,7 @@ from annotation.wording import told
 from privacy.accounting.events import event_from_json
 from privacy.models import AccountAdjacency, AccountUnit, BudgetAccount, EntryKind, LedgerEntry
 from privacy.numerical import has_numerical_epsilon, known_numerical_epsilon, numerical_epsilon
-from privacy.selectors import Guarantee, guarantee, payments_left
+from privacy.selectors import Guarantee, guarantee, guarantees, payments_left
 
 # The page of the statement has the others.
 STATEMENT_LINES = 5
@@ -49,6 +49,12 @@ def start_account(project: Project) -> BudgetAccount | None:
     """Return the account of the private examples that start the first model, if there are any."""
     starts = BudgetAccount.objects.filter(started_by__project=project)
     return starts.exclude(started_by__state=DatasetState.REFUSED).first()
+
+
+def ledger_facts(project: Project) -> tuple[object, ...]:
+    """Return what moves the numbers of a project's accounts: where each chain stands, and what a card warns of."""
+    heads = sorted((pk, now.chain_head) for pk, now in guarantees(statement_accounts(project)).items())
+    return (*heads, _warning(project))
 
 
 @dataclass(frozen=True, slots=True)

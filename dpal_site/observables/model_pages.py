@@ -154,15 +154,15 @@ RELEASES = (
         "accounts, limits with who set them, sums of mechanisms, settings, checks, public measures, as on other pages",
     ),
     Shown(
-        "learner/release.html learner/releases.html learner/_release_state.html",
-        "may_manage status",
+        "learner/release.html learner/releases.html learner/_release_state.html learner/_card.html",
+        "may_manage",
         MODELS,
         Basis.OWN,
         "whether the viewer manages the project",
     ),
     Shown(
         "learner/release.html learner/releases.html learner/_release_difference.html",
-        "release.labels_used status.sentence difference.labels.0 difference.labels.1",
+        "release.labels_used waits_for difference.labels.0 difference.labels.1",
         MANAGERS,
         Basis.MANAGERS,
         "how many answers were agreed on, and what the project waits for",

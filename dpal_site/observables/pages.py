@@ -80,7 +80,21 @@ COMING_AND_GOING = (
         "declared by the project's managers",
     ),
     Shown(
-        "annotation/projects.html annotation/_card_stands.html annotation/_meter.html",
+        "annotation/_moving.html learner/_card.html",
+        "part seen request.get_full_path project.slug",
+        EVERYBODY,
+        Basis.OWN,
+        "the address that is looked at, and a keyed tag of what it shows",
+    ),
+    Shown(
+        "learner/_card.html",
+        "way.blocker way.blocker.label way.sentence secret counts.open counts.newly_done project.labels_per_release",
+        MANAGERS,
+        Basis.MANAGERS,
+        "what the project waits for, and how far its questions are",
+    ),
+    Shown(
+        "annotation/projects.html learner/_card.html annotation/_card_stands.html annotation/_meter.html",
         "card.budgets sheet.guarantee.epsilon_limit sheet.guarantee.epsilon_reserved"
         " sheet.guarantee.epsilon_spent sheet.percent_spent sheet.percent_settled card.model card.model.version"
         " card.model.accuracy card.model.constant",
@@ -330,7 +344,7 @@ FOR_MANAGERS = (
         " annotation:question annotation:questions annotation:asked_image annotation:reported"
         " annotation:retention annotation:settings annotation:survey"
         " annotation:uploads learner:closing learner:forget learner:overview learner:plan learner:plan_plot"
-        " learner:channels learner:ranked_pool learner:card learner:next_step learner:retire learner:standing"
+        " learner:channels learner:ranked_pool learner:next_step learner:retire learner:standing"
         " learner:webhooks learner:work_list",
         MANAGERS,
         Basis.MANAGERS,

@@ -16,6 +16,7 @@ from django.views.decorators.http import require_POST
 from annotation import retrying
 from annotation.models import Job, Project
 from annotation.people.identity import note_nothing, person_of
+from annotation.polling import moving_page
 from annotation.projects.beside import can_stand_beside_random
 from annotation.projects.services import projects
 from annotation.statement import presenters
@@ -71,6 +72,19 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
     """Everything at a glance; engineers see what was spent and released."""
     project = project_of(request, slug)
     managing = may_manage(request, project)
+    compared = _compared(request, project)
+    facts = (
+        presenters.ledger_facts(project),
+        release_selectors.release_facts(compared),
+        # How many answers there are is for those inside, and so is when that number moves.
+        (selectors.question_counts(project), dashboard.answers_in_all(project)) if managing else (),
+    )
+    return moving_page(
+        request, "learner/dashboard.html", facts, lambda: _board(request, project, compared, managing=managing)
+    )
+
+
+def _board(request: HttpRequest, project: Project, compared: list[Project], *, managing: bool) -> dict[str, Any]:
     names = [*OUTSIDE, "labels", "annotators"] if managing else OUTSIDE
     tables = {name: _table(request, project, name) for name in names}
     context = {
@@ -78,13 +92,11 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         "may_manage": managing,
         "sheets": presenters.budget_sheets(project),
         "tables": {name: _shown(table) for name, table in tables.items()},
-        "charts": _charts(_compared(request, project), tables),
+        "charts": _charts(compared, tables),
         "hidden": dashboard.hides_answers(project),
         "more_answers": stopping.more_answers(project, selectors.newest_release(project)),
     }
-    if managing:
-        context |= _inside(request, project)
-    return render(request, "learner/dashboard.html", context)
+    return context | (_inside(request, project) if managing else {})
 
 
 def _inside(request: HttpRequest, project: Project) -> dict[str, Any]:

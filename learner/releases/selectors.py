@@ -2,11 +2,12 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from django.db import connection
+from django.db.models import Count
 
 from annotation.intervals import wilson_interval
 from annotation.models import Project
@@ -131,6 +132,12 @@ def accuracy_of_score(dataset: str, examples: int, correct: int, measures: Mappi
 def accuracies_of(release: ModelRelease) -> list[Accuracy]:
     """Return how often a release is right on each public test set, with what stands beside it."""
     return [accuracy_of(evaluation) for evaluation in release.evaluations.all()]
+
+
+def release_facts(projects: Iterable[Project]) -> list[tuple[object, ...]]:
+    """Return what moves the releases of projects and how well they do, in one statement."""
+    found = ModelRelease.objects.filter(project__in=list(projects)).order_by("pk")
+    return list(found.annotate(measured=Count("evaluations")).values_list("pk", "state", "held_back", "measured"))
 
 
 def accuracy_history(project: Project, *, up_to: int) -> list[tuple[int, Accuracy]]:

@@ -182,6 +182,12 @@ def rounds_of(project: Project) -> QuerySet[Round]:
     return Round.objects.filter(project=project).select_related(*related).order_by("-number")
 
 
+def round_facts(project: Project) -> list[tuple[object, ...]]:
+    """Return what moves the table of a project's rounds."""
+    found = Round.objects.filter(project=project).order_by("number")
+    return list(found.values_list("number", "state", "selected", "committed_entry"))
+
+
 def lineage_of(release: ModelRelease) -> QuerySet[LedgerEntry]:
     """Return the ledger entries a release descends from, its own among them."""
     return release.lineage.select_related("account", "parent").order_by("account_id", "sequence")

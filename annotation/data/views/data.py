@@ -21,7 +21,9 @@ from annotation.gates import gate_plan
 from annotation.gates.services import gate
 from annotation.models import Arrival, Dataset, DatasetRole, Project, WorkState
 from annotation.people.identity import note_nothing, person_of
+from annotation.polling import moving_page
 from annotation.statement import charges
+from annotation.statement.label_budget import LabelBudget
 from annotation.statement.label_budget import label_budget as budget_of_labels
 from annotation.tables.cells import MAXIMUM_TEXT_LENGTH
 from annotation.wording import told
@@ -69,14 +71,23 @@ def register_table(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _page(request: HttpRequest, project: Project, form: UploadForm, table: TableForm) -> HttpResponse:
-    context = {"project": project, "form": form, "labels": budget_of_labels(project)} | _uploads(project)
+    labels = budget_of_labels(project)
+    if form.errors or table.errors:
+        return render(request, "annotation/data.html", _shown(request, project, form, table, labels), status=422)
+    return moving_page(request, "annotation/data.html", labels, lambda: _shown(request, project, form, table, labels))
+
+
+def _shown(
+    request: HttpRequest, project: Project, form: UploadForm, table: TableForm, labels: LabelBudget
+) -> dict[str, Any]:
+    context = {"project": project, "form": form, "labels": labels} | _uploads(project)
     context |= {"megabytes": settings.UPLOAD_MAX_BYTES // 1_000_000, "characters": MAXIMUM_TEXT_LENGTH}
     context |= {"listed": bad_rows.BAD_ROWS_KEPT, "kept_hours": drafts.KEPT_HOURS}
     if project.arrival == Arrival.STREAM:
         context |= _stream(request, project)
     if settings.POOL_SOURCES and tables.may_register(project):
         context["table"] = table
-    return render(request, "annotation/data.html", context, status=422 if form.errors or table.errors else 200)
+    return context
 
 
 def _receive(request: HttpRequest, project: Project, form: UploadForm) -> HttpResponse:

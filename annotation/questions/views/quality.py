@@ -1,5 +1,7 @@
 """How good answers are: checks, people, disputed questions, payment; and what an annotator sees of themselves."""
 
+from typing import Any
+
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
@@ -12,9 +14,10 @@ from django.views.decorators.http import require_POST
 
 from annotation import selectors
 from annotation.access import managed_project
-from annotation.models import Membership, Query, QueryState, Role
+from annotation.models import Membership, Project, Query, QueryState, Role
 from annotation.models.quality import GoldQuery, PauseReason
 from annotation.people.identity import note_nothing, person_of
+from annotation.polling import moving_page
 from annotation.questions import quality as presenters
 from annotation.questions.answers import answer_name, label_type
 from annotation.questions.forms.quality import ChecksForm, QualityForm
@@ -36,8 +39,16 @@ def quality(request: HttpRequest, slug: str) -> HttpResponse:
         labelling.set_quality(project=project, actor=person_of(request), **form.values())
         messages.success(request, _("Saved."))
         return redirect("annotation:quality", slug=slug)
+    if form.errors:
+        return render(request, "annotation/quality.html", _shown(project, form), status=422)
+    return moving_page(
+        request, "annotation/quality.html", presenters.quality_facts(project), lambda: _shown(project, form)
+    )
+
+
+def _shown(project: Project, form: QualityForm) -> dict[str, Any]:
     people = presenters.annotators_work(project)
-    context = {
+    return {
         "project": project,
         "form": form,
         "checks_form": ChecksForm(project=project),
@@ -50,7 +61,6 @@ def quality(request: HttpRequest, slug: str) -> HttpResponse:
         "effect": effect_of(project),
         "machine": machine_sheet(project),
     }
-    return render(request, "annotation/quality.html", context, status=422 if form.errors else 200)
 
 
 @login_required

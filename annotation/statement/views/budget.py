@@ -2,10 +2,11 @@
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404
 
 from annotation import selectors
 from annotation.models import Role
+from annotation.polling import moving_page
 from annotation.statement import presenters
 from annotation.statement.common_limit import project_limit_words
 
@@ -16,10 +17,16 @@ def budget(request: HttpRequest, slug: str) -> HttpResponse:
     allowed = selectors.projects_of(request.user, roles=(Role.MANAGER, Role.ENGINEER))
     project = get_object_or_404(allowed, slug=slug)
     may_change = selectors.projects_of(request.user, roles=(Role.MANAGER,)).filter(pk=project.pk).exists()
-    context = {
-        "project": project,
-        "sheets": presenters.detailed_sheets(project, compose="compose" in request.GET),
-        "may_change": may_change,
-        "common_limit": project_limit_words(project),
-    }
-    return render(request, "annotation/budget.html", context)
+    common_limit = project_limit_words(project)
+    facts = (presenters.ledger_facts(project), common_limit)
+    return moving_page(
+        request,
+        "annotation/budget.html",
+        facts,
+        lambda: {
+            "project": project,
+            "sheets": presenters.detailed_sheets(project, compose="compose" in request.GET),
+            "may_change": may_change,
+            "common_limit": common_limit,
+        },
+    )

@@ -159,7 +159,7 @@ PAGES = {
     "learner:retry_work": MANAGERS,
     "learner:standing": MANAGERS,
     "learner:next_step": MANAGERS,
-    "learner:card": MANAGERS,
+    "learner:card": INSIDE,
     # No block is open in the project, which a manager is told like this.
     "learner:close_block": "L--x----",
     "learner:train_on_few": ONLY_MANAGERS,

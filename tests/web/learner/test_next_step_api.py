@@ -21,7 +21,7 @@ from tests.factories import make_user
 from tests.markup import tight
 
 pytestmark = pytest.mark.django_db(transaction=True)
-SCOPES = [Scope.PROJECTS_READ, Scope.LEDGER_READ, Scope.MODELS_READ]
+SCOPES = [Scope.PROJECTS_READ, Scope.LEDGER_READ, Scope.MODELS_READ, Scope.LABELS_READ]
 
 
 @pytest.fixture
@@ -100,6 +100,20 @@ def test_how_far_the_labels_are_is_the_same_everywhere(owner, project):
         assert re.search(r"<dt>Labels agreed on</dt>\s*<dd>17</dd>", page), name
     assert "5 of 12 questions done for the next model" in read(owner, "learner:card", project)
     assert re.search(r"<dd>\s*5 of 12\s*</dd>", read(owner, "learner:overview", project))
+
+
+def test_open_and_agreed_questions_are_as_many_by_rest_and_where_answers_are_counted(owner, project):
+    rows = rest(owner, f"projects/{project.slug}/questions").json()["questions"]
+    counts = question_counts(project)
+    assert sum(row["state"] == "open" for row in rows) == counts.open == 7
+    assert sum(row["agreed"] is not None for row in rows) == counts.agreed == 17
+    assert rest(owner, f"projects/{project.slug}/next-step").json()["open"] == counts.open
+    # One answer a question: as many answers as labels agreed on, and all of them accepted.
+    (grid,) = re.findall(r"<tbody>(.*?)</tbody>", read(owner, "annotation:quality", project), re.DOTALL)
+    assert re.search(r'data-label="Answers">17</td><td class="n" data-label="Accepted">17</td>', grid)
+    assert "17 answers so far" in read(owner, "annotation:data", project)
+    for name in ("annotation:budget", "annotation:quality", "annotation:data"):
+        assert not re.search(r"Open questions|Labels agreed on", read(owner, name, project)), f"compare {name}, too"
 
 
 def test_how_good_the_newest_version_is_is_the_same_everywhere(owner, project):

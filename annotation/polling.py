@@ -1,9 +1,11 @@
 """Parts of pages that are asked for again and again: sent only where they differ from what the page shows."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.utils.crypto import salted_hmac
 
@@ -22,3 +24,19 @@ def part_of_page(request: HttpRequest, template: str, context: dict[str, Any]) -
     if request.headers.get("If-None-Match") == tag:
         return HttpResponse(status=204)
     return HttpResponse(render_to_string(template, context | {"seen": tag}, request))
+
+
+def moving_page(
+    request: HttpRequest, template: str, facts: object, context: Callable[[], dict[str, Any]]
+) -> HttpResponse:
+    """Return a page whose moving part asks for it again, or nothing (204) where the page shows these facts already.
+
+    `facts` are all that moves the part, found in a few statements; whoever reads the page may know each of them.
+    Without JavaScript this is a page like any other.
+    """
+    tag = salted_hmac("moving page", f"{request.get_full_path()} {facts!r}", algorithm="sha256").hexdigest()[:32]
+    if request.headers.get("If-None-Match") == tag:
+        return HttpResponse(status=204)
+    # What was said for the next page is not used up by a part of this one.
+    kept = {"messages": ()} if request.headers.get("HX-Request") else {}
+    return render(request, template, context() | {"seen": tag} | kept)
