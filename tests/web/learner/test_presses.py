@@ -589,11 +589,14 @@ class TestPages:
         scene = waits_for_answers()
         engineer = make_user()
         members.add_member(project=scene.project, user=engineer, role=Role.ENGINEER)
-        for person in (engineer, scene.annotator):
+        # The card tells an engineer what was spent and released, as the list of projects does.
+        for person, status in ((engineer, 200), (scene.annotator, 404)):
             client = Client()
             client.force_login(person)
-            for name in ("learner:next_step", "learner:card"):
-                assert client.get(reverse(name, args=[scene.project.slug])).status_code == 404
+            assert client.get(reverse("learner:next_step", args=[scene.project.slug])).status_code == 404
+            card = client.get(reverse("learner:card", args=[scene.project.slug]))
+            assert card.status_code == status
+            assert scene.way().sentence not in card.content.decode()
 
 
 def test_the_offer_to_close_a_block_does_not_follow_its_answers():
