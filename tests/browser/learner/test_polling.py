@@ -32,7 +32,8 @@ def test_a_new_part_leaves_what_is_open_the_focus_and_what_was_typed(page, live_
     opened = page.locator("#table-spending")
     opened.locator("summary").click()
     expect(opened).to_have_attribute("open", "")
-    page.evaluate("document.querySelector('main').insertAdjacentHTML('beforeend', '<input id=typed value=half>')")
+    field = "<input id=typed aria-label=typed value=half>"
+    page.evaluate("field => document.querySelector('main').insertAdjacentHTML('beforeend', field)", field)
     page.evaluate("document.querySelector('#typed').value = 'half of it'")
     # Nothing new: the part stays the very same.
     page.evaluate(AGAIN)
