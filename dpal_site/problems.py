@@ -38,6 +38,7 @@ MEANINGS = {
     404: "There is no such thing, or the caller has no part in it.",
     405: "The route does not take this method.",
     409: "The state of things does not allow it now.",
+    410: "It was there, and is withdrawn.",
     413: "The body is too long.",
     416: "The file has no such part.",
     422: "The request does not fit its description.",
