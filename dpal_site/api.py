@@ -20,8 +20,10 @@ from annotation.populations.managers_api import router as managers_router
 from annotation.projects.api import router as configuration_router
 from annotation.projects.beside_api import router as beside_router
 from annotation.projects.gate_plan_api import router as gate_plan_router
+from annotation.projects.groups_api import router as groups_router
 from annotation.projects.joining_api import router as joining_router
 from annotation.projects.kind_api import router as kind_router
+from annotation.projects.mails_api import router as mails_router
 from annotation.projects.members_api import router as members_router
 from annotation.projects.state_api import router as state_router
 from annotation.questions.answering_api import router as answering_router
@@ -38,6 +40,7 @@ from annotation.rest.responses import as_code, problem_reference
 from annotation.statement.api import router as ledger_router
 from annotation.statement.limits_api import router as limits_router
 from dpal_site import problems
+from dpal_site.operations_api import router as operations_router
 from dpal_site.problems import problem_response
 from learner.api import router as learner_router
 from learner.dashboard.work_api import router as work_router
@@ -113,6 +116,8 @@ api.add_router("", populations_router)
 api.add_router("", managers_router)
 api.add_router("", members_router)
 api.add_router("", joining_router)
+api.add_router("", groups_router)
+api.add_router("", mails_router)
 api.add_router("", gate_plan_router)
 api.add_router("", quality_router)
 api.add_router("", guidelines_router)
@@ -129,6 +134,7 @@ api.add_router("", forgetting_router)
 api.add_router("", next_step_router)
 api.add_router("", planning_router)
 api.add_router("", evidence_router)
+api.add_router("", operations_router)
 
 
 @api.exception_handler(ValidationError)

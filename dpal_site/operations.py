@@ -35,9 +35,8 @@ def for_staff(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     return checked
 
 
-@for_staff
-def work(request: HttpRequest) -> HttpResponse:
-    """Show the queues, who holds what, and what waits, runs or failed."""
+def standing() -> dict[str, Any]:
+    """Return the queues, who holds what, and what waits, runs or failed."""
     depths = broker.depths()
     limit = timedelta(seconds=settings.HEARTBEAT_LIMIT_SECONDS)
     queues = [
@@ -49,16 +48,20 @@ def work(request: HttpRequest) -> HttpResponse:
         }
         for name, age in heartbeats.ages().items()
     ]
-    context = {
+    return {
         "queues": queues,
         "broker_away": not depths,
         "scanner_away": scanning.is_on() and not scanning.is_there(),
         "leases": long_work.leases(),
         "unfinished": long_work.unfinished(),
         "failed": long_work.failed_lately(),
-        "days": long_work.FAILED_DAYS,
     }
-    return render(request, "work.html", context)
+
+
+@for_staff
+def work(request: HttpRequest) -> HttpResponse:
+    """Show where the site's work stands."""
+    return render(request, "work.html", standing() | {"days": long_work.FAILED_DAYS})
 
 
 @for_staff

@@ -55,6 +55,12 @@ urlpatterns = [
     ),
     path("projects/<slug:slug>/releases/channels/", channel_views.channel_page, name="channels"),
     path("projects/<slug:slug>/releases/webhooks/", webhook_views.webhook_page, name="webhooks"),
+    path("projects/<slug:slug>/releases/webhooks/<int:webhook_id>/", webhook_views.change, name="change_webhook"),
+    path(
+        "projects/<slug:slug>/releases/webhooks/<int:webhook_id>/secret/",
+        webhook_views.rotate_secret,
+        name="rotate_webhook_secret",
+    ),
     path(
         "projects/<slug:slug>/releases/webhooks/<int:webhook_id>/remove/", webhook_views.remove, name="remove_webhook"
     ),

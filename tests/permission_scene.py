@@ -210,6 +210,9 @@ class Scene:
         (behind_gate,) = make_records(crowd, ["play jazz"])
         self.own: dict[str, dict[str, Any]] = {name: {"slug": crowd.slug} for name in crowd_pages} | {
             "annotation:revoke_group_invitation": {"invitation_id": into_group.pk},
+            "api:revoke_group_invitation": {"invitation_id": into_group.pk},
+            "api:send_work_again": {"kind": "job", "work_id": str(pool.job_id)},
+            "api:stop_work": {"kind": "job", "work_id": str(pool.job_id)},
             "operations:send_again": {"kind": "job", "key": str(pool.job_id)},
             "operations:cancel": {"kind": "job", "key": str(pool.job_id)},
             "annotation:survey": {"slug": crowd.slug, "dataset_id": behind_gate.dataset_id},

@@ -30,6 +30,10 @@ class Caller:
             f"/api/v1/{address}", json.dumps(body or {}), content_type="application/json", headers=headers
         )
 
+    def patch(self, address: str, body: Mapping[str, Any]) -> Any:
+        """Change something."""
+        return self.client.patch(f"/api/v1/{address}", json.dumps(body), content_type="application/json")
+
     def delete(self, address: str) -> Any:
         """Take something away."""
         return self.client.delete(f"/api/v1/{address}")

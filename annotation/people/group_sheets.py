@@ -10,6 +10,8 @@ from annotation.models.groups import GroupMember, GroupRole, PeopleGroup
 from annotation.models.history import Action
 from annotation.people.selectors import memberships_of
 
+# What an administrator of the site needs to be allowed for keeping groups.
+KEEPS_GROUPS = "annotation.change_peoplegroup"
 SHOWN_ACTIONS = 20
 
 

@@ -29,16 +29,21 @@ router = Router()
 NO_MAIL = say("This site sends no mail: give the link to whom it is for.")
 
 
-class InvitationOut(Schema):
-    """A link that still lets somebody in; the link itself was told when it was made."""
+class InvitationFields(Schema):
+    """What is told of a link that lets somebody in, wherever it leads."""
 
     invitation: int
-    role: Role
     note: str
     uses: int
     maximum_uses: int
     expires_at: datetime
     mail: str = Field(description="How far the mail with it is; empty where none goes.")
+
+
+class InvitationOut(InvitationFields):
+    """A link that still lets somebody in; the link itself was told when it was made."""
+
+    role: Role
 
 
 class InvitationMadeOut(InvitationOut):
@@ -47,15 +52,20 @@ class InvitationMadeOut(InvitationOut):
     link: str
 
 
-class InvitationIn(Schema):
-    """An invitation into a project; with an address it goes by mail, too."""
+class MailedIn(Schema):
+    """An invitation; with an address it goes by mail, too."""
 
-    role: Role
     maximum_uses: int = Field(1, ge=1, le=1000)
     days: int = Field(7, ge=1, le=90, description="Until it ends.")
     note: str = Field("", max_length=80, description="For managers: whom it is for.")
     address: str = Field("", max_length=254, description="Forgotten once the mail is sent; for one person.")
     language: Literal["", "en", "de"] = Field("", description="Language of the mail.")
+
+
+class InvitationIn(MailedIn):
+    """An invitation into a project; with an address it goes by mail, too."""
+
+    role: Role
 
 
 class CrowdLinkOut(Schema):

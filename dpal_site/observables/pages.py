@@ -345,7 +345,7 @@ FOR_MANAGERS = (
         " annotation:retention annotation:settings annotation:survey"
         " annotation:uploads learner:closing learner:forget learner:overview learner:plan learner:plan_plot"
         " learner:channels learner:ranked_pool learner:next_step learner:retire learner:standing"
-        " learner:webhooks learner:work_list",
+        " learner:webhooks learner:change_webhook learner:rotate_webhook_secret learner:work_list",
         MANAGERS,
         Basis.MANAGERS,
         "uploads, answers, people, settings: managers are inside",

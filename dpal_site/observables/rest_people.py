@@ -1,6 +1,6 @@
 """Fields of those routes by which people come, are looked after, and answer, by the schemas of their description."""
 
-from dpal_site.observables.kinds import LABELLERS, MANAGERS, TRUSTED, Basis, Shown
+from dpal_site.observables.kinds import EVERYBODY, LABELLERS, MANAGERS, OPERATORS, TRUSTED, Basis, Shown
 
 REST_PEOPLE = (
     Shown(
@@ -9,6 +9,21 @@ REST_PEOPLE = (
         MANAGERS,
         Basis.MANAGERS,
         "what a population's managers ask of each other, with the words they gave for it",
+    ),
+    Shown(
+        "GroupOut WholeGroupOut PlaceOut GroupPlaceOut PeopleChangedOut GroupInvitationOut GroupInvitationMadeOut",
+        "*",
+        OPERATORS,
+        Basis.OPERATORS,
+        "groups, as on their pages: administrators of the site keep them; an invitation's link once, to who made it",
+    ),
+    Shown("MailsOut", "*", EVERYBODY, Basis.OWN, "what the caller is told by mail, and their own address"),
+    Shown(
+        "StandingOut QueueOut LeasesOut LongWorkOut ActedOut",
+        "*",
+        OPERATORS,
+        Basis.OPERATORS,
+        "queues and work of all projects, as on the page of operations, without a text, an answer or an annotator",
     ),
     Shown(
         "MembershipOut RoleGivenOut GroupRoleOut GroupRolesOut",

@@ -590,6 +590,12 @@ class Migration(migrations.Migration):
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("url", models.CharField(max_length=500)),
                 ("events", models.JSONField(help_text="Names of the events, at least one.")),
+                (
+                    "event_since",
+                    models.JSONField(
+                        default=dict, help_text="Events chosen later, each with the moment from which on it is told."
+                    ),
+                ),
                 ("salt", models.BinaryField(max_length=32)),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 ("removed_at", models.DateTimeField(blank=True, null=True)),
@@ -637,6 +643,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("attempts", models.PositiveSmallIntegerField(default=0)),
+                ("url", models.CharField(blank=True, help_text="Where it was last sent.", max_length=500)),
                 ("next_at", models.DateTimeField(auto_now_add=True, db_index=True)),
                 (
                     "answer",

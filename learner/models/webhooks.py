@@ -1,6 +1,7 @@
 """Who is told of what happens in a project, and what was sent to them."""
 
 import uuid
+from datetime import datetime
 
 from django.db import models
 from django.db.models import Q
@@ -38,6 +39,9 @@ class Webhook(models.Model):
     project = models.ForeignKey(Project, models.CASCADE, related_name="webhooks")
     url = models.CharField(max_length=500)
     events = models.JSONField(help_text=_("Names of the events, at least one."))
+    event_since = models.JSONField(
+        default=dict, help_text=_("Events chosen later, each with the moment from which on it is told.")
+    )
     # The secret is derived from this and the site's own key: neither the page nor the database can show it.
     salt = models.BinaryField(max_length=32)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -45,6 +49,11 @@ class Webhook(models.Model):
 
     def __str__(self) -> str:
         return f"webhook {self.pk} of {self.project_id}"
+
+    def told_since(self, event: str) -> datetime:
+        """Return the moment from which on an event is told: nobody is told what happened before they asked."""
+        later: str | None = self.event_since.get(event)
+        return datetime.fromisoformat(later) if later else self.created_at
 
 
 class WebhookDelivery(models.Model):
@@ -57,6 +66,7 @@ class WebhookDelivery(models.Model):
     body = models.TextField()
     state = models.CharField(max_length=10, choices=DeliveryState.choices, default=DeliveryState.WAITING)
     attempts = models.PositiveSmallIntegerField(default=0)
+    url = models.CharField(max_length=500, blank=True, help_text=_("Where it was last sent."))
     next_at = models.DateTimeField(auto_now_add=True, db_index=True)
     answer = models.CharField(max_length=200, blank=True, help_text=_("Status or fault of the last attempt."))
     created_at = models.DateTimeField(auto_now_add=True)

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_POST
 from annotation.access import managed_project
 from annotation.errors import AddressRefused
 from annotation.models import Project
+from annotation.people.identity import note_nothing
 from annotation.wording import told
 from learner.errors import WebhookRefused
 from learner.models.webhooks import Webhook, WebhookDelivery, WebhookEvent
@@ -47,22 +48,58 @@ def webhook_page(request: HttpRequest, slug: str) -> HttpResponse:
     project = _project(request, slug)
     if request.method != "POST":
         return _page(request, project)
-    url = request.POST.get("url", "").strip()
-    chosen = request.POST.getlist("events")
+    url, chosen = _sent(request)
     try:
-        _webhook, secret = webhooks.add_webhook(project=project, url=url, events=chosen)
+        _added, secret = webhooks.add_webhook(project=project, url=url, events=chosen)
     except (AddressRefused, WebhookRefused) as refusal:
         return _page(request, project, status=422, refusal=told(str(refusal)), url=url, chosen=chosen)
     messages.success(request, _("The webhook is added."))
     return _page(request, project, secret=secret)
 
 
+def _sent(request: HttpRequest) -> tuple[str, list[str]]:
+    return request.POST.get("url", "").strip(), request.POST.getlist("events")
+
+
+@login_required
+def change(request: HttpRequest, slug: str, webhook_id: int) -> HttpResponse:
+    """Show a webhook's address and events, or change them."""
+    webhook = _webhook(request, slug, webhook_id)
+    context = {"project": webhook.project, "webhook": webhook, "events": WebhookEvent.choices}
+    if request.method != "POST":
+        return render(request, "learner/webhook.html", context | {"url": webhook.url, "chosen": webhook.events})
+    url, chosen = _sent(request)
+    try:
+        webhooks.change_webhook(webhook=webhook, url=url, events=chosen)
+    except (AddressRefused, WebhookRefused) as refusal:
+        refused = {"refusal": told(str(refusal)), "url": url, "chosen": chosen}
+        return render(request, "learner/webhook.html", context | refused, status=422)
+    messages.success(request, _("The webhook is changed."))
+    return redirect("learner:webhooks", slug=slug)
+
+
+@require_POST
+@login_required
+def rotate_secret(request: HttpRequest, slug: str, webhook_id: int) -> HttpResponse:
+    """Replace a webhook's secret by one that this answer alone shows."""
+    webhook = _webhook(request, slug, webhook_id)
+    if "replace" not in request.POST:
+        note_nothing(request)
+        return redirect("learner:change_webhook", slug=slug, webhook_id=webhook_id)
+    _changed, secret = webhooks.rotate_secret(webhook=webhook)
+    messages.success(request, _("The secret is replaced."))
+    return _page(request, webhook.project, secret=secret)
+
+
+def _webhook(request: HttpRequest, slug: str, webhook_id: int) -> Webhook:
+    return get_object_or_404(Webhook, pk=webhook_id, project=_project(request, slug), removed_at=None)
+
+
 @require_POST
 @login_required
 def remove(request: HttpRequest, slug: str, webhook_id: int) -> HttpResponse:
     """Send nothing more to an address."""
-    webhook = get_object_or_404(Webhook, pk=webhook_id, project=_project(request, slug), removed_at=None)
-    webhooks.remove_webhook(webhook=webhook)
+    webhooks.remove_webhook(webhook=_webhook(request, slug, webhook_id))
     messages.success(request, _("The webhook is removed."))
     return redirect("learner:webhooks", slug=slug)
 

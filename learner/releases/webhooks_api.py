@@ -45,8 +45,15 @@ class WebhookIn(Schema):
     events: list[WebhookEvent] = Field(min_length=1)
 
 
+class WebhookChangeIn(Schema):
+    """What is to change of a webhook: its address, or the events it is told of."""
+
+    url: str | None = Field(None, max_length=500)
+    events: list[WebhookEvent] | None = Field(None, min_length=1)
+
+
 class DeliveryOut(Schema):
-    """One message to one webhook; `answer` is the status or the fault of the last attempt."""
+    """One message to one webhook; `answer` is the status or the fault of the last attempt, `url` where it went."""
 
     delivery: UUID
     webhook: int
@@ -54,6 +61,7 @@ class DeliveryOut(Schema):
     subject: str
     state: str
     attempts: int
+    url: str
     answer: str
     created_at: datetime
     sent_at: datetime | None
@@ -119,10 +127,41 @@ def send_webhook_again(request: HttpRequest, slug: str, delivery_id: UUID) -> An
 )
 def remove_webhook(request: HttpRequest, slug: str, webhook_id: str) -> Any:
     require_scope(request, Scope.PROJECTS_WRITE)
-    project = project_for(request, slug, Role.MANAGER)
-    webhook = get_object_or_404(Webhook, pk=row_id(webhook_id), project=project, removed_at=None)
-    webhooks.remove_webhook(webhook=webhook)
+    webhooks.remove_webhook(webhook=_found(request, slug, webhook_id))
     return Status(204, None)
+
+
+@router.patch(
+    "projects/{slug:slug}/webhooks/{webhook_id}",
+    response=WebhookOut,
+    summary="Give a webhook another address or other events; its secret stays",
+    openapi_extra=write_responses(200, problems=(409,)),
+)
+@idempotent
+def change_webhook(request: HttpRequest, slug: str, webhook_id: str, body: WebhookChangeIn) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    webhook = _found(request, slug, webhook_id)
+    url = webhook.url if body.url is None else body.url.strip()
+    events = webhook.events if body.events is None else [event.value for event in body.events]
+    return _webhook(webhooks.change_webhook(webhook=webhook, url=url, events=events))
+
+
+@router.post(
+    "projects/{slug:slug}/webhooks/{webhook_id}/secret",
+    response={201: WebhookAddedOut},
+    summary="Replace a webhook's secret; the answer alone shows it, and no key repeats it",
+    openapi_extra=responses(409, responses=NO_STORE),
+)
+def rotate_webhook_secret(request: HttpRequest, response: HttpResponse, slug: str, webhook_id: str) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    changed, secret = webhooks.rotate_secret(webhook=_found(request, slug, webhook_id))
+    response.headers["Cache-Control"] = "no-store"
+    return Status(201, _webhook(changed) | {"secret": secret})
+
+
+def _found(request: HttpRequest, slug: str, webhook_id: str) -> Webhook:
+    project = project_for(request, slug, Role.MANAGER)
+    return get_object_or_404(Webhook, pk=row_id(webhook_id), project=project, removed_at=None)
 
 
 def _webhook(one: Webhook) -> dict[str, Any]:
@@ -137,6 +176,7 @@ def _delivery(one: WebhookDelivery) -> dict[str, Any]:
         "subject": one.subject,
         "state": one.state,
         "attempts": one.attempts,
+        "url": one.url,
         "answer": one.answer,
         "created_at": one.created_at,
         "sent_at": one.sent_at,

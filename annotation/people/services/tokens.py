@@ -53,6 +53,13 @@ class Scope(StrEnum):
     LABELS_READ = "labels:read"
     LEDGER_READ = "ledger:read"
     MODELS_READ = "models:read"
+    # What the token's person is told by mail: whoever could leave it out silently would not be noticed.
+    MAILS_WRITE = "mails:write"
+    # The site's administration, for those who administer it.
+    GROUPS_READ = "groups:read"
+    GROUPS_WRITE = "groups:write"
+    OPERATIONS_READ = "operations:read"
+    OPERATIONS_WRITE = "operations:write"
 
 
 def create_token(*, user: User, name: str, scopes: list[str], lifetime: timedelta) -> tuple[ApiToken, str]:

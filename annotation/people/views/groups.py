@@ -16,13 +16,12 @@ from annotation.log.action_words import action_sentence
 from annotation.models.groups import GroupRole, PeopleGroup
 from annotation.people import group_sheets
 from annotation.people.forms.groups import GroupForm, GroupInvitationForm, GroupPeopleForm, GroupRoleForm
+from annotation.people.group_sheets import KEEPS_GROUPS
 from annotation.people.identity import note_nothing, person_of
 from annotation.people.services import groups as service
 from annotation.people.services import invitations, letters
 from annotation.people.views.joining import invite
 from annotation.people.views.members import people_page
-
-KEEPS_GROUPS = "annotation.change_peoplegroup"
 
 
 @login_required

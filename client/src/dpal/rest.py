@@ -8,6 +8,7 @@ from typing import Any, Literal, cast
 
 from dpal.rest_documents import (
     AccountOut,
+    ActedOut,
     AgreementOut,
     AnnotatorOut,
     AppointmentIn,
@@ -56,6 +57,12 @@ from dpal.rest_documents import (
     ForgettingOut,
     GateIn,
     GatePlanOut,
+    GroupDeletionIn,
+    GroupIn,
+    GroupInvitationMadeOut,
+    GroupInvitationOut,
+    GroupOut,
+    GroupPeopleIn,
     GroupRoleIn,
     GroupRoleOut,
     GroupRolesOut,
@@ -79,6 +86,9 @@ from dpal.rest_documents import (
     LimitIn,
     LimitOut,
     LimitRequestOut,
+    MailedIn,
+    MailsIn,
+    MailsOut,
     MemberIn,
     MembershipIn,
     MembershipOut,
@@ -92,6 +102,7 @@ from dpal.rest_documents import (
     OwnAnswersOut,
     OwnCommentOut,
     ParticipationDecisionIn,
+    PeopleChangedOut,
     PlanIn,
     PlanOut,
     PlanRowsOut,
@@ -120,6 +131,7 @@ from dpal.rest_documents import (
     SettingsIn,
     SettledIn,
     SkipIn,
+    StandingOut,
     StartedOut,
     StateIn,
     StudyChangeIn,
@@ -133,8 +145,10 @@ from dpal.rest_documents import (
     ViewIn,
     ViewOut,
     WebhookAddedOut,
+    WebhookChangeIn,
     WebhookIn,
     WebhookOut,
+    WholeGroupOut,
     WishDecisionIn,
     WishOut,
     WorkOut,
@@ -636,6 +650,65 @@ class Rest:
         """Let nobody new in by a link; who is in finishes."""
         self.site.call("DELETE", f"projects/{quoted(str(slug))}/crowd-links/{quoted(str(link_id))}")
 
+    def list_groups(self) -> list[GroupOut]:
+        """Groups of people of the site."""
+        return cast("list[GroupOut]", self.site.call("GET", "groups"))
+
+    def make_group(self, body: GroupIn, *, key: str = "") -> GroupOut:
+        """Make an empty group."""
+        return cast("GroupOut", self.site.call("POST", "groups", body=body, key=key))
+
+    def get_group(self, group_id: str) -> WholeGroupOut:
+        """One group, its people and its roles."""
+        return cast("WholeGroupOut", self.site.call("GET", f"groups/{quoted(str(group_id))}"))
+
+    def rename_group(self, group_id: str, body: GroupIn, *, key: str = "") -> GroupOut:
+        """Give a group another name."""
+        return cast("GroupOut", self.site.call("PATCH", f"groups/{quoted(str(group_id))}", body=body, key=key))
+
+    def delete_group(self, group_id: str, body: GroupDeletionIn) -> None:
+        """End a group, and what it gave."""
+        self.site.call("POST", f"groups/{quoted(str(group_id))}/deletion", body=body)
+
+    def add_group_people(self, group_id: str, body: GroupPeopleIn, *, key: str = "") -> PeopleChangedOut:
+        """Put people into a group, which gives them its roles."""
+        return cast(
+            "PeopleChangedOut", self.site.call("POST", f"groups/{quoted(str(group_id))}/people", body=body, key=key)
+        )
+
+    def remove_group_people(self, group_id: str, body: GroupPeopleIn, *, key: str = "") -> PeopleChangedOut:
+        """Take people out of a group; who has a role by nothing else is out, and what they labelled stays."""
+        return cast(
+            "PeopleChangedOut",
+            self.site.call("POST", f"groups/{quoted(str(group_id))}/people/removal", body=body, key=key),
+        )
+
+    def remove_from_group(self, group_id: str, place_id: str) -> None:
+        """Take one person out of a group, whatever has become of their account."""
+        self.site.call("DELETE", f"groups/{quoted(str(group_id))}/people/{quoted(str(place_id))}")
+
+    def list_group_invitations(self, group_id: str) -> list[GroupInvitationOut]:
+        """Invitations that let somebody into a group."""
+        return cast("list[GroupInvitationOut]", self.site.call("GET", f"groups/{quoted(str(group_id))}/invitations"))
+
+    def make_group_invitation(self, group_id: str, body: MailedIn) -> GroupInvitationMadeOut:
+        """Make an invitation into a group, and send it by mail if it names an address."""
+        return cast(
+            "GroupInvitationMadeOut", self.site.call("POST", f"groups/{quoted(str(group_id))}/invitations", body=body)
+        )
+
+    def revoke_group_invitation(self, group_id: str, invitation_id: str) -> None:
+        """End an invitation into a group; who came by it stays."""
+        self.site.call("DELETE", f"groups/{quoted(str(group_id))}/invitations/{quoted(str(invitation_id))}")
+
+    def get_mails(self) -> MailsOut:
+        """What the caller is told by mail."""
+        return cast("MailsOut", self.site.call("GET", "mails"))
+
+    def choose_mails(self, body: MailsIn, *, key: str = "") -> MailsOut:
+        """Choose what the caller is told by mail; the next mails follow it."""
+        return cast("MailsOut", self.site.call("PATCH", "mails", body=body, key=key))
+
     def get_gate(
         self,
         slug: str,
@@ -940,6 +1013,22 @@ class Rest:
         """Send nothing more to an address."""
         self.site.call("DELETE", f"projects/{quoted(str(slug))}/webhooks/{quoted(str(webhook_id))}")
 
+    def change_webhook(self, slug: str, webhook_id: str, body: WebhookChangeIn, *, key: str = "") -> WebhookOut:
+        """Give a webhook another address or other events; its secret stays."""
+        return cast(
+            "WebhookOut",
+            self.site.call(
+                "PATCH", f"projects/{quoted(str(slug))}/webhooks/{quoted(str(webhook_id))}", body=body, key=key
+            ),
+        )
+
+    def rotate_webhook_secret(self, slug: str, webhook_id: str) -> WebhookAddedOut:
+        """Replace a webhook's secret; the answer alone shows it, and no key repeats it."""
+        return cast(
+            "WebhookAddedOut",
+            self.site.call("POST", f"projects/{quoted(str(slug))}/webhooks/{quoted(str(webhook_id))}/secret"),
+        )
+
     def close_block(self, slug: str, body: MostIn, *, key: str = "") -> ClosedBlockOut:
         """Close the open secret block before its time; what is not agreed on by then counts as empty."""
         return cast(
@@ -1031,3 +1120,21 @@ class Rest:
     def get_evidence(self, slug: str) -> EvidenceOut:
         """What shows that the promise holds."""
         return cast("EvidenceOut", self.site.call("GET", f"projects/{quoted(str(slug))}/evidence"))
+
+    def get_operations(self) -> StandingOut:
+        """Queues, and the work that waits, runs or failed lately."""
+        return cast("StandingOut", self.site.call("GET", "operations/work"))
+
+    def send_work_again(self, kind: str, work_id: str, *, key: str = "") -> ActedOut:
+        """Hand work that nobody is at to a worker again."""
+        return cast(
+            "ActedOut",
+            self.site.call("POST", f"operations/work/{quoted(str(kind))}/{quoted(str(work_id))}/send", key=key),
+        )
+
+    def stop_work(self, kind: str, work_id: str, *, key: str = "") -> ActedOut:
+        """Have work stop at its next safe point; what it has reserved stays charged."""
+        return cast(
+            "ActedOut",
+            self.site.call("POST", f"operations/work/{quoted(str(kind))}/{quoted(str(work_id))}/cancel", key=key),
+        )

@@ -39,6 +39,11 @@ class ActOut(TypedDict):
     delta: float | None
 
 
+class ActedOut(TypedDict):
+    kind: str
+    id: str
+
+
 class AgreementOut(TypedDict):
     method: str
     answers: int
@@ -425,6 +430,7 @@ class DeliveryOut(TypedDict):
     subject: str
     state: str
     attempts: int
+    url: str
     answer: str
     created_at: str
     sent_at: str | None
@@ -581,6 +587,49 @@ class GatePlanOut(TypedDict):
 GoldSource = Literal["public", "asked"]
 
 
+class GroupDeletionIn(TypedDict):
+    typed: str
+
+
+class GroupIn(TypedDict):
+    name: str
+
+
+class GroupInvitationMadeOut(TypedDict):
+    invitation: int
+    note: str
+    uses: int
+    maximum_uses: int
+    expires_at: str
+    mail: str
+    link: str
+
+
+class GroupInvitationOut(TypedDict):
+    invitation: int
+    note: str
+    uses: int
+    maximum_uses: int
+    expires_at: str
+    mail: str
+
+
+class GroupOut(TypedDict):
+    group: int
+    name: str
+    people: int
+    projects: int
+
+
+class GroupPeopleIn(TypedDict):
+    people: list[str]
+
+
+class GroupPlaceOut(TypedDict):
+    project: str
+    role: Role
+
+
 class GroupRoleIn(TypedDict):
     group: str
     role: Role
@@ -652,33 +701,33 @@ class InclusionOut(TypedDict):
 
 
 class InvitationIn(TypedDict):
-    role: Role
     maximum_uses: NotRequired[int]
     days: NotRequired[int]
     note: NotRequired[str]
     address: NotRequired[str]
     language: NotRequired[Literal["", "en", "de"]]
+    role: Role
 
 
 class InvitationMadeOut(TypedDict):
     invitation: int
-    role: Role
     note: str
     uses: int
     maximum_uses: int
     expires_at: str
     mail: str
+    role: Role
     link: str
 
 
 class InvitationOut(TypedDict):
     invitation: int
-    role: Role
     note: str
     uses: int
     maximum_uses: int
     expires_at: str
     mail: str
+    role: Role
 
 
 class JobOut(TypedDict):
@@ -753,6 +802,13 @@ class LabelOut(TypedDict):
     created_at: str
 
 
+class LeasesOut(TypedDict):
+    project: str
+    wanted: int
+    held: int
+    oldest: str | None
+
+
 class LimitDecisionIn(TypedDict):
     decision: Literal["approve", "refuse"]
 
@@ -791,6 +847,47 @@ class LineageOut(TypedDict):
     kind: str
     purpose: str
     hash: str
+
+
+class LongWorkOut(TypedDict):
+    kind: str
+    id: str
+    name: str
+    project: str
+    state: str
+    attempt: int
+    since: str
+    trouble: str
+    error: str
+    error_as_code: SaidOut | None
+    may_be_sent: bool
+
+
+MailKind = Literal["returned", "remark", "questions", "review", "waiting", "release", "budget"]
+
+
+class MailedIn(TypedDict):
+    maximum_uses: NotRequired[int]
+    days: NotRequired[int]
+    note: NotRequired[str]
+    address: NotRequired[str]
+    language: NotRequired[Literal["", "en", "de"]]
+
+
+class MailsIn(TypedDict):
+    wanted: NotRequired[list[MailKind] | None]
+    often: NotRequired[Literal["now", "daily"] | None]
+    language: NotRequired[str | None]
+    zone: NotRequired[str | None]
+
+
+class MailsOut(TypedDict):
+    wanted: list[MailKind]
+    often: Literal["now", "daily"]
+    language: str
+    zone: str
+    address: str
+    leaves_the_site: bool
 
 
 class MeasureOut(TypedDict):
@@ -975,6 +1072,17 @@ class PassingOut(TypedDict):
     contribution_share: float
 
 
+class PeopleChangedOut(TypedDict):
+    changed: int
+    people: int
+
+
+class PlaceOut(TypedDict):
+    place: int
+    username: str
+    since: str
+
+
 class PlanIn(TypedDict):
     records: NotRequired[int | None]
 
@@ -1132,6 +1240,13 @@ class QuestionsOut(TypedDict):
     before: int | None
 
 
+class QueueOut(TypedDict):
+    name: str
+    waiting: int | None
+    heard: str | None
+    silent: bool
+
+
 class ReasonIn(TypedDict):
     reason: str
 
@@ -1278,6 +1393,15 @@ class SourceOut(TypedDict):
     address: str
     snapshot: str
     iceberg_snapshot: NotRequired[int | None]
+
+
+class StandingOut(TypedDict):
+    queues: list[QueueOut]
+    broker_away: bool
+    scanner_away: bool
+    leases: list[LeasesOut]
+    unfinished: list[LongWorkOut]
+    failed: list[LongWorkOut]
 
 
 class StartedOut(TypedDict):
@@ -1453,6 +1577,11 @@ class WebhookAddedOut(TypedDict):
     secret: str
 
 
+class WebhookChangeIn(TypedDict):
+    url: NotRequired[str | None]
+    events: NotRequired[list[WebhookEvent] | None]
+
+
 WebhookEvent = Literal[
     "release", "budget", "round", "retired", "channel", "limit", "upload", "gate", "settings", "report"
 ]
@@ -1468,6 +1597,15 @@ class WebhookOut(TypedDict):
     url: str
     events: list[WebhookEvent]
     created_at: str
+
+
+class WholeGroupOut(TypedDict):
+    group: int
+    name: str
+    people: int
+    projects: int
+    members: list[PlaceOut]
+    roles: list[GroupPlaceOut]
 
 
 class WishDecisionIn(TypedDict):

@@ -7,13 +7,15 @@ import http.client
 import json
 import secrets
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django.db.models import QuerySet
 from django.db.models.functions import Now
+from django.utils import timezone
 
 from annotation.errors import AddressRefused
 from annotation.models import Dataset, DatasetState, GateRun, Project, Report, ReportKind, WorkState
@@ -38,10 +40,53 @@ LEASE = timedelta(minutes=2)
 DUE_AT_ONCE = 200
 SCHEMA = "dpal-event/1"
 PREFIX = "whsec_"
+SALT_BYTES = 32
 
 
 def add_webhook(*, project: Project, url: str, events: Sequence[str]) -> tuple[Webhook, str]:
     """Add an address and return it with the only showing of its secret."""
+    _refuse(project=project, url=url, events=events)
+    webhook = Webhook.objects.create(
+        project=project, url=url, events=sorted(set(events)), salt=secrets.token_bytes(SALT_BYTES)
+    )
+    return webhook, secret_of(webhook)
+
+
+def change_webhook(*, webhook: Webhook, url: str, events: Sequence[str]) -> Webhook:
+    """Give a webhook another address or other events; what waits goes to the address, and its secret stays."""
+    _refuse(project=webhook.project, url=url, events=events)
+    with transaction.atomic():
+        held = _held(webhook)
+        dropped, added = set(held.events) - set(events), set(events) - set(held.events)
+        moment = timezone.now().isoformat()
+        kept = {event: since for event, since in held.event_since.items() if event not in dropped}
+        held.url, held.events = url, sorted(set(events))
+        held.event_since = kept | dict.fromkeys(sorted(added), moment)
+        held.save(update_fields=["url", "events", "event_since"])
+        _give_up(WebhookDelivery.objects.filter(webhook=held, event__in=dropped))
+    return held
+
+
+def rotate_secret(*, webhook: Webhook) -> tuple[Webhook, str]:
+    """Replace the secret and return the webhook with the only showing of the new one.
+
+    A message that its receiver refuses meanwhile is sent again, signed anew each time, for an hour.
+    """
+    with transaction.atomic():
+        held = _held(webhook)
+        held.salt = secrets.token_bytes(SALT_BYTES)
+        held.save(update_fields=["salt"])
+    return held, secret_of(held)
+
+
+def remove_webhook(*, webhook: Webhook) -> None:
+    """Send nothing more to an address; what was sent stays on the page."""
+    Webhook.objects.filter(pk=webhook.pk, removed_at=None).update(removed_at=Now())
+    _give_up(WebhookDelivery.objects.filter(webhook=webhook))
+
+
+def _refuse(*, project: Project, url: str, events: Sequence[str]) -> None:
+    """Refuse an address that leads elsewhere than an administrator allowed, and events nobody may be told of."""
     parse_target(url, allowed=settings.WEBHOOK_HOSTS)
     if not events or set(events) - set(WebhookEvent.values):
         raise WebhookRefused("Choose at least one of the events.")
@@ -50,15 +95,18 @@ def add_webhook(*, project: Project, url: str, events: Sequence[str]) -> tuple[W
             "Which questions are asked is secret in this project, and a message about a report would tell it. "
             "Leave that event out."
         )
-    webhook = Webhook.objects.create(project=project, url=url, events=sorted(set(events)), salt=secrets.token_bytes(32))
-    return webhook, secret_of(webhook)
 
 
-def remove_webhook(*, webhook: Webhook) -> None:
-    """Send nothing more to an address; what was sent stays on the page."""
-    Webhook.objects.filter(pk=webhook.pk, removed_at=None).update(removed_at=Now())
-    waiting = WebhookDelivery.objects.filter(webhook=webhook, state=DeliveryState.WAITING)
-    waiting.update(state=DeliveryState.GIVEN_UP, answer="removed")
+def _held(webhook: Webhook) -> Webhook:
+    """Return the webhook as it stands, which nobody changes until the transaction ends."""
+    found = Webhook.objects.select_for_update(no_key=True).filter(pk=webhook.pk, removed_at=None).first()
+    if found is None:
+        raise WebhookRefused("This webhook was removed meanwhile.")
+    return found
+
+
+def _give_up(deliveries: QuerySet[WebhookDelivery]) -> None:
+    deliveries.filter(state=DeliveryState.WAITING).update(state=DeliveryState.GIVEN_UP, answer="removed")
 
 
 def secret_of(webhook: Webhook) -> str:
@@ -100,13 +148,15 @@ def write_event(*, project: Project, event: WebhookEvent, subject: str, told: Ma
 
 def _happened(webhook: Webhook) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Yield events and what may be said of them: what the API tells an engineer, and no number of answers."""
-    project, since = webhook.project, webhook.created_at
+    project, since = webhook.project, webhook.told_since
     if WebhookEvent.RELEASE in webhook.events:
-        released = ModelRelease.objects.filter(project=project, state=ReleaseState.RELEASED, released_at__gte=since)
+        released = ModelRelease.objects.filter(
+            project=project, state=ReleaseState.RELEASED, released_at__gte=since(WebhookEvent.RELEASE)
+        )
         for version in released.order_by("version").values_list("version", flat=True):
             yield WebhookEvent.RELEASE, f"version {version}", {"version": version}
     if WebhookEvent.ROUND in webhook.events:
-        done = Round.objects.filter(project=project, state=WorkState.DONE, finished_at__gte=since)
+        done = Round.objects.filter(project=project, state=WorkState.DONE, finished_at__gte=since(WebhookEvent.ROUND))
         for number in done.order_by("number").values_list("number", flat=True):
             yield WebhookEvent.ROUND, f"round {number}", {"round": number}
     if WebhookEvent.BUDGET in webhook.events:
@@ -118,33 +168,38 @@ def _happened(webhook: Webhook) -> Iterator[tuple[str, str, dict[str, Any]]]:
                 yield WebhookEvent.BUDGET, f"account {account.pk} limit {now.epsilon_limit:.9g}", told
     if WebhookEvent.LIMIT in webhook.events:
         changed = LedgerEntry.objects.filter(
-            account__in=guarantee_accounts(project), kind=EntryKind.LIMIT_CHANGE, created_at__gte=_whole_second(since)
+            account__in=guarantee_accounts(project),
+            kind=EntryKind.LIMIT_CHANGE,
+            created_at__gte=_whole_second(since(WebhookEvent.LIMIT)),
         )
         for entry in changed.select_related("account").order_by("pk"):
             yield WebhookEvent.LIMIT, f"entry {entry.pk}", {"account": entry.account.scope}
     yield from _done_by_managers(project, since, webhook.events)
     if WebhookEvent.REPORT in webhook.events and not project.hides_selection:
         # By the question's number alone: what was said about it, and by whom, stays on the managers' page.
-        said = Report.objects.filter(project=project, kind__in=TO_MANAGERS, created_at__gte=since)
+        said = Report.objects.filter(project=project, kind__in=TO_MANAGERS, created_at__gte=since(WebhookEvent.REPORT))
         for number, question in said.order_by("pk").values_list("pk", "query"):
             yield WebhookEvent.REPORT, f"report {number}", {"question": question}
 
 
 def _done_by_managers(
-    project: Project, since: datetime, events: Sequence[str]
+    project: Project, since: Callable[[str], datetime], events: Sequence[str]
 ) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Yield what managers set going: uploads, gates, settings and the project's state."""
     if WebhookEvent.UPLOAD in events:
-        read = Dataset.objects.filter(project=project, job__finished_at__gte=since)
+        read = Dataset.objects.filter(project=project, job__finished_at__gte=since(WebhookEvent.UPLOAD))
         for number, state in read.exclude(state=DatasetState.RECEIVING).order_by("pk").values_list("pk", "state"):
             yield WebhookEvent.UPLOAD, f"upload {number}", {"dataset": number, "state": state}
     if WebhookEvent.GATE in events:
-        passed = GateRun.objects.filter(project=project, committed_entry__created_at__gte=_whole_second(since))
+        passed = GateRun.objects.filter(
+            project=project, committed_entry__created_at__gte=_whole_second(since(WebhookEvent.GATE))
+        )
         for run, number in passed.order_by("pk").values_list("pk", "dataset"):
             yield WebhookEvent.GATE, f"gate {run}", {"dataset": number}
     if WebhookEvent.SETTINGS in events:
         # Values may be words about records; their names say enough to look.
-        for change in ProjectChange.objects.filter(project=project, created_at__gte=since).order_by("pk"):
+        changes = ProjectChange.objects.filter(project=project, created_at__gte=since(WebhookEvent.SETTINGS))
+        for change in changes.order_by("pk"):
             told: dict[str, Any] = {"settings": sorted(change.fields)}
             if "state" in change.fields:
                 told["state"] = change.fields["state"][1]
@@ -172,7 +227,8 @@ def send_delivery(*, delivery_id: str) -> None:
             return
         delivery.attempts += 1
         delivery.next_at = Now() + LEASE  # the one clock of all workers
-        delivery.save(update_fields=["attempts", "next_at"])
+        delivery.url = delivery.webhook.url
+        delivery.save(update_fields=["attempts", "next_at", "url"])
     taken, answer = _attempt(delivery)
     own = WebhookDelivery.objects.filter(pk=delivery.pk, attempts=delivery.attempts, state=DeliveryState.WAITING)
     if taken:

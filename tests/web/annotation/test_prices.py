@@ -75,6 +75,9 @@ FREE = """
     api:change_limit api:decide_limit api:set_second_manager
     api:open_beside api:compare_projects api:cancel_work api:check_again api:endorse_model
     api:add_webhook api:remove_webhook api:send_webhook_again
+    learner:change_webhook learner:rotate_webhook_secret api:change_webhook api:rotate_webhook_secret
+    api:make_group api:rename_group api:delete_group api:add_group_people api:remove_group_people api:remove_from_group
+    api:make_group_invitation api:revoke_group_invitation api:choose_mails api:send_work_again api:stop_work
 """
 
 

@@ -64,7 +64,7 @@ from tests.studies import connect, open_paid_crowd, open_study
 
 pytestmark = pytest.mark.django_db(transaction=True)
 REQUESTS_PER_ROUTE = 4
-ROUTES = 154
+ROUTES = 172
 # Routes that the scope for reading projects opens.
 READ_WITH_PROJECTS = tuple(
     f"/api/v1/{path}"
@@ -155,7 +155,7 @@ class Waiting:
 
     def id_in(self, path: str) -> str:
         """Return work that can be cancelled, or started anew."""
-        if path.endswith("/cancel"):
+        if path.endswith(("/cancel", "/send")):
             return str(Job.objects.create(project=self.stuck, kind="compare").pk)
         rounds = Round.objects.filter(project=self.stuck)
         rounds.update(state="failed", error="It did not end well.", finished_at=Now())
@@ -222,6 +222,8 @@ class Site:
             "request_id": self.wished,
             "kind": lambda: self.waiting.kind_in(operation.path),
             "work_id": lambda: self.waiting.id_in(operation.path),
+            "group_id": lambda: str(self.shift().pk),
+            "place_id": self.placed,
             "webhook_id": lambda: str(self.waiting.delivery(self.project).webhook_id),
             "delivery_id": lambda: str(self.waiting.delivery(self.project).pk),
             "dataset_id": lambda: str(
@@ -229,24 +231,32 @@ class Site:
                 if operation.path.endswith("/survey")
                 else self.waiting.upload().pk
             ),
-            **self.real_people(),
+            **self.real_people(into_group="{group_id}" in operation.path),
             "check_id": lambda: str(self.check_in(self.named(operation.path)).pk),
             "report_id": lambda: str(self.project.reports.filter(query=self.commented()).latest("pk").pk),
         }
         return {one.name: known[one.name]() for one in operation.path_parameters}
 
-    def real_people(self) -> dict[str, Callable[[], str]]:
+    def shift(self) -> PeopleGroup:
+        """Return a group that one of the routes deletes."""
+        return PeopleGroup.objects.get_or_create(name="Day shift", created_by=self.person)[0]
+
+    def placed(self) -> str:
+        """Return the place of somebody new in the group."""
+        groups.add_people(group=self.shift(), people=[make_user()], actor="t")
+        return str(self.shift().members.latest("pk").pk)
+
+    def real_people(self, *, into_group: bool) -> dict[str, Callable[[], str]]:
         """Return who takes part and how people come, each made anew, since most routes take them away."""
         role, days = Role.ANNOTATOR, timedelta(days=1)
         link = {"platform": "prolific", "study": "", "answers_wanted": 1, "maximum_participants": 1}
-        group = PeopleGroup.objects.get()
+        group = PeopleGroup.objects.get(name="Night shift")
+        into: dict[str, Any] = {"group": self.shift()} if into_group else {"project": self.project, "role": role}
         return {
             "membership_id": lambda: str(members.add_member(project=self.project, user=make_user(), role=role).pk),
             "given_id": lambda: str(groups.give_role(group=group, project=self.project, role=role).pk),
             "invitation_id": lambda: str(
-                invitations.create_invitation(
-                    project=self.project, owner=self.person, role=role, maximum_uses=1, lifetime=days
-                )[0].pk
+                invitations.create_invitation(owner=self.person, maximum_uses=1, lifetime=days, **into)[0].pk
             ),
             "link_id": lambda: str(
                 crowd_links.create_link(project=self.crowd, owner=self.person, lifetime=days, **link)[0].pk
@@ -413,7 +423,10 @@ class Site:
             },
             "/population": {"population": self.population.slug, "records_per_person": 1},
             "/members": {"username": "second", "role": "annotator"},
-            "/groups": {"group": "Night shift", "role": "engineer"},
+            "/groups": {"group": "Night shift", "role": "engineer", "name": f"shift {uuid4()}"},
+            "/groups/{group_id}": {"name": "Day shift"},
+            **{ending: {"people": ["second"]} for ending in ("/people", "/people/removal")},
+            "/mails": {"often": "daily", "zone": "Europe/Berlin"},
             "/invitations": {"role": "annotator"},
             "/crowd-links": {"platform": "prolific"},
             "/managers": {"manager": make_user().get_username(), "reason": "she joins"},
@@ -455,6 +468,7 @@ class Site:
             "/comparison": {"beside": None},
             "/endorse": {"reason": "the test set is old"},
             "/webhooks": {"url": "https://hooks.example/", "events": ["round"]},
+            "/webhooks/{webhook_id}": {"events": ["release"]},
         }
         if operation.path.endswith(("/merges", "/merges/back")):
             bodies |= self.merges(into=str(self.project.classes[0]), taken=operation.path.endswith("/back"))
@@ -475,7 +489,7 @@ class Site:
         if operation.path.endswith("/reviews/undo"):
             decisions.skip_review(project=self.project, person=self.person, query_id=int(self.answered(self.project)))
         made = {"path_parameters": self.real_path(operation)}
-        bodies["/deletion"] = {"typed": made["path_parameters"].get("slug")}
+        bodies["/deletion"] = {"typed": made["path_parameters"].get("slug", "Day shift")}
         for ending, body in bodies.items():
             if operation.method in ("post", "patch") and operation.path.endswith(ending):
                 kind = "multipart/form-data" if ending in ("/datasets", "/pictures") else "application/json"
@@ -485,8 +499,8 @@ class Site:
 
 @pytest.fixture
 def site() -> Site:
-    person = make_user()
-    person.user_permissions.add(Permission.objects.get(codename="add_project"))
+    person = make_user(is_staff=True)
+    person.user_permissions.add(*Permission.objects.filter(codename__in=("add_project", "change_peoplegroup")))
     project = learning.open_trusted(person)
     learning.fill_trusted(project)
     learning.run_to_release(project, make_user(), version=2)
@@ -538,7 +552,7 @@ def not_fitting(operation: Any) -> dict[str, dict[str, Any]]:
         if name in names:
             return {"query": {name: "no such"}}
     if operation.body:
-        return {"body": {"texts": [], "contributor": "", "oracle": "", "days": "none", "events": []}}
+        return {"body": {"texts": [], "contributor": "", "oracle": "", "days": "none", "events": [], "typed": []}}
     return {"path_parameters": {"job_id": "none", "assignment_id": "none"}}
 
 

@@ -7,9 +7,19 @@ from django.urls import get_resolver
 
 from tests.permission_scene import api_routes, named_patterns
 
-OWN = "a person's own sight and mail: chosen by who reads them, on pages"
-SITE = "the site's administration, for people who log in with a second factor"
-ENTRY = "how somebody comes to be known at all, which is a browser's matter"
+TOKENS = (
+    "a token neither makes nor ends tokens: who found a narrow one would make a wide one, or one that outlives it, "
+    "and no second factor would be asked for"
+)
+NO_TOKEN_YET = "who comes here has no account, and so no token: whoever shows the secret of the address gets a session"
+CONSENT = (
+    "joining widens what all tokens of the person reach, so a person agrees to it in a session that asked for their "
+    "factors; who invites has routes, and managers and administrators add people by name"
+)
+DRAFT = (
+    "a draft lies in the session until a project is opened from it; opening charges nothing, so a program opens one, "
+    "simulates, and uses a plan by its routes"
+)
 ROUTES = {
     "annotation:add_checks": "add_checks",
     "annotation:add_guideline_picture": "add_guideline_picture",
@@ -27,6 +37,7 @@ ROUTES = {
     "annotation:data": "upload_dataset",
     "annotation:decide": "decide_set_aside",
     "annotation:decide_limit": "decide_limit",
+    "annotation:delete_group": "delete_group",
     "annotation:decide_population": "decide_wish",
     "annotation:drop_guideline_picture": "delete_guideline_picture",
     "annotation:drop_view": "drop_view",
@@ -35,6 +46,9 @@ ROUTES = {
     "annotation:gate": "choose_gate",
     "annotation:give_bonuses": "give_bonuses",
     "annotation:give_group_role": "give_group_role",
+    "annotation:group": "add_group_people remove_group_people",
+    "annotation:group_invitations": "make_group_invitation",
+    "annotation:groups": "make_group",
     "annotation:guidelines": "write_guidelines",
     "annotation:invitations": "make_invitation",
     "annotation:join_population": "join_population",
@@ -43,6 +57,7 @@ ROUTES = {
     "annotation:kind": "preview_kind change_kind",
     "annotation:label_budget": "change_configuration",
     "annotation:labelling": "change_configuration",
+    "annotation:mails": "choose_mails",
     "annotation:merge_class": "merge_class",
     "annotation:new_population": "open_population",
     "annotation:new_project": "open_project",
@@ -54,12 +69,15 @@ ROUTES = {
     "annotation:quality": "change_configuration",
     "annotation:read_guidelines": "read_guidelines",
     "annotation:register_table": "register_table",
+    "annotation:remove_from_group": "remove_from_group",
     "annotation:remove_member": "remove_member",
+    "annotation:rename_group": "rename_group",
     "annotation:reply": "write_comment mark_comments_heard",
     "annotation:resolve": "resolve_report",
     "annotation:retention": "change_retention",
     "annotation:retire_check": "retire_check",
     "annotation:revoke_crowd_link": "revoke_crowd_link",
+    "annotation:revoke_group_invitation": "revoke_group_invitation",
     "annotation:revoke_invitation": "revoke_invitation",
     "annotation:second_manager": "set_second_manager",
     "annotation:set_pause": "pause_member resume_member",
@@ -79,6 +97,7 @@ ROUTES = {
     "annotation:wizard": "open_project",
     "annotation:write_back": "comment_on_assignment mark_comments_read",
     "learner:cancel_work": "cancel_work",
+    "learner:change_webhook": "change_webhook",
     "learner:channels": "move_channel roll_back_channel",
     "learner:check_again": "check_again",
     "learner:close_block": "close_block",
@@ -91,31 +110,25 @@ ROUTES = {
     "learner:remove_webhook": "remove_webhook",
     "learner:retire": "retire_model",
     "learner:retry_work": "retry_work",
+    "learner:rotate_webhook_secret": "rotate_webhook_secret",
     "learner:send_webhook_again": "send_webhook_again",
     "learner:set_archived": "set_archived",
     "learner:train_on_few": "train_on_few",
     "learner:use_plan": "use_plan",
     "learner:webhooks": "add_webhook",
+    "operations:cancel": "stop_work",
+    "operations:send_again": "send_work_again",
+    # The cookies are one browser's; what mails follow of them has the route.
+    "preferences": "choose_mails",
 }
 WITHOUT = {
-    "annotation:crowd_start": ENTRY,
-    "annotation:delete_group": SITE,
-    "annotation:group": SITE,
-    "annotation:group_invitations": SITE,
-    "annotation:groups": SITE,
-    "annotation:join": ENTRY,
-    "annotation:mails": OWN,
-    "annotation:remove_from_group": SITE,
-    "annotation:rename_group": SITE,
-    "annotation:revoke_group_invitation": SITE,
-    "annotation:revoke_token": "a token neither makes nor ends tokens: who found a narrow one would widen it",
-    "annotation:tokens": "a token neither makes nor ends tokens: who found a narrow one would widen it",
-    "first_account": ENTRY,
-    "learner:draft_plan": "steps of a project that is not there yet; the plan of one that is there has its route",
-    "learner:use_draft_plan": "steps of a project that is not there yet; the plan of one that is there has its route",
-    "operations:cancel": SITE,
-    "operations:send_again": SITE,
-    "preferences": OWN,
+    "annotation:crowd_start": NO_TOKEN_YET,
+    "annotation:join": CONSENT,
+    "annotation:revoke_token": TOKENS,
+    "annotation:tokens": TOKENS,
+    "first_account": NO_TOKEN_YET,
+    "learner:draft_plan": DRAFT,
+    "learner:use_draft_plan": DRAFT,
 }
 # Pages of the sign-in library and of the administration, and what is no page.
 OTHERS = ("admin:", "api:", "hub:", "account_", "mfa_", "socialaccount_", "openid")

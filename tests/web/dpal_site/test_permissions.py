@@ -190,6 +190,8 @@ PAGES = {
     "learner:release_file": INSIDE,
     "learner:channels": MANAGERS,
     "learner:webhooks": MANAGERS,
+    "learner:change_webhook": MANAGERS,
+    "learner:rotate_webhook_secret": MANAGERS,
     "learner:remove_webhook": MANAGERS,
     "learner:send_webhook_again": MANAGERS,
     "preferences": "++++++++",
@@ -402,6 +404,21 @@ ROUTES: dict[str, tuple[str, Scope]] = {
     "list_deliveries": (MANAGERS, Scope.PROJECTS_READ),
     "send_webhook_again": (MANAGERS, Scope.PROJECTS_WRITE),
     "remove_webhook": (MANAGERS, Scope.PROJECTS_WRITE),
+    "change_webhook": (MANAGERS, Scope.PROJECTS_WRITE),
+    "rotate_webhook_secret": (MANAGERS, Scope.PROJECTS_WRITE),
+    **dict.fromkeys(("list_groups", "get_group", "list_group_invitations"), ("Lxxxx+xx", Scope.GROUPS_READ)),
+    **dict.fromkeys(
+        (
+            *("make_group", "rename_group", "delete_group", "add_group_people", "remove_group_people"),
+            *("remove_from_group", "make_group_invitation", "revoke_group_invitation"),
+        ),
+        ("Lxxxx+xx", Scope.GROUPS_WRITE),
+    ),
+    "get_mails": ("L+++++++", Scope.MAILS_WRITE),
+    "choose_mails": ("L+++++++", Scope.MAILS_WRITE),
+    "get_operations": ("Lxxxx+xx", Scope.OPERATIONS_READ),
+    "send_work_again": ("Lxxxx+xx", Scope.OPERATIONS_WRITE),
+    "stop_work": ("Lxxxx+xx", Scope.OPERATIONS_WRITE),
 }
 KIND = {"oracle": "trusted", "arrival": "stream", "privacy_unit": "record"}
 BODIES: dict[str, Any] = {
@@ -469,6 +486,14 @@ BODIES: dict[str, Any] = {
     "compare_projects": {"beside": None},
     "endorse_model": {"reason": "r"},
     "add_webhook": {"url": "https://hooks.example/", "events": ["round"]},
+    "change_webhook": {"events": ["round"]},
+    "make_group": {"name": "Day shift"},
+    "rename_group": {"name": "Late shift"},
+    "delete_group": {"typed": "another"},
+    "add_group_people": {"people": ["annotator"]},
+    "remove_group_people": {"people": ["annotator"]},
+    "make_group_invitation": {},
+    "choose_mails": {"often": "daily"},
 }
 # Routes that take a file instead, and what one of them asks for beside it.
 FILES = {"upload_dataset": ("more.csv", b"text\nhello\n"), "add_guideline_picture": ("a.png", b"none")}

@@ -21,6 +21,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.models import Report, ReportKind, Role
+from annotation.models.history import Action
 from annotation.people.services import members
 from annotation.projects.services import lifecycle
 from annotation.questions.services import queue, reports
@@ -386,3 +387,41 @@ def test_only_managers_see_and_change_webhooks(project, manager, receiver):
         assert answer.status_code == 422
         assert 'role="alert"' in answer.content.decode()
     assert Webhook.objects.count() == 1
+
+
+def test_the_page_changes_a_webhook_and_replaces_its_secret(project, manager, receiver):
+    client = client_of(manager)
+    made, before = webhooks.add_webhook(project=project, url=f"https://{receiver.name}/hook", events=["round"])
+    page = reverse("learner:change_webhook", args=[project.slug, made.pk])
+    assert page in client.get(reverse("learner:webhooks", args=[project.slug])).content.decode()
+    shown = client.get(page).content.decode()
+    assert f'value="{made.url}"' in shown
+    assert 'value="round" checked' in shown
+    refused = client.post(page, {"url": "https://elsewhere.example/", "events": ["round"]})
+    assert refused.status_code == 422
+    assert 'role="alert"' in refused.content.decode()
+    waiting = WebhookDelivery.objects.create(webhook=made, event="round", subject="round 1", body="{}")
+    moved = f"https://{receiver.name}/moved"
+    assert client.post(page, {"url": moved, "events": ["round", "limit"]}).status_code == 302
+    replace = reverse("learner:rotate_webhook_secret", args=[project.slug, made.pk])
+    # Without the button's word nothing is done, and nothing noted.
+    assert client.post(replace).status_code == 302
+    answer = client.post(replace, {"replace": "yes"})
+    made.refresh_from_db()
+    secret = webhooks.secret_of(made)
+    assert secret != before
+    assert secret in answer.content.decode()
+    assert answer["Cache-Control"] == "no-store"
+    webhooks.send_delivery(delivery_id=str(waiting.pk))
+    ((headers, body),) = receiver.taken
+    assert receiver.paths == ["/moved"]
+    standardwebhooks.Webhook(secret).verify(body, headers)
+    with pytest.raises(standardwebhooks.WebhookVerificationError):
+        standardwebhooks.Webhook(before).verify(body, headers)
+    waiting.refresh_from_db()
+    assert waiting.url == moved
+    done = Action.objects.filter(project=project).order_by("pk").values_list("actor", "route")
+    assert list(done) == [
+        (manager.username, "learner:change_webhook"),
+        (manager.username, "learner:rotate_webhook_secret"),
+    ]

@@ -4,6 +4,9 @@ import pytest
 from django.db import connection
 
 from annotation.models import Role
+from annotation.models.history import Action
+from annotation.projects.services import lifecycle
+from learner.errors import WebhookRefused
 from learner.models.webhooks import Webhook, WebhookDelivery
 from learner.releases.services import webhooks
 from tests import learning
@@ -89,6 +92,87 @@ def test_messages_are_listed_and_sent_again(ask, project, sent):
     assert [one["answer"] for one in ask("GET", "webhooks/deliveries").json()] == ["removed"]
 
 
+def test_another_address_takes_what_waits_and_the_secret_stays(ask, project, settings):
+    settings.WEBHOOK_HOSTS = ["hooks.example", "other.example"]
+    told = ask("POST", "webhooks", {"url": URL, "events": ["round"]}).json()
+    made = Webhook.objects.get()
+    sent = WebhookDelivery.objects.create(
+        webhook=made, event="round", subject="round 1", body="{}", state="sent", sent_at=made.created_at, url=URL
+    )
+    at = f"webhooks/{made.pk}"
+    changed = ask("PATCH", at, {"url": " https://other.example/new "}, key="k")
+    assert (changed.status_code, changed.json()["url"]) == (200, "https://other.example/new")
+    assert changed.json()["events"] == ["round"]
+    assert "secret" not in changed.json()
+    made.refresh_from_db()
+    assert webhooks.secret_of(made) == told["secret"]
+    # Where something went stays true.
+    assert [one["url"] for one in ask("GET", "webhooks/deliveries").json()] == [URL]
+    refused = [
+        {"url": "https://elsewhere.example/"},
+        {"events": []},
+        {"events": ["none"]},
+        {"url": "http://hooks.example/"},
+    ]
+    assert [ask("PATCH", at, body).status_code for body in refused] == [422] * 4
+    made.refresh_from_db()
+    assert (made.url, made.events) == ("https://other.example/new", ["round"])
+    assert sent.webhook_id == made.pk
+    lines = Action.objects.filter(project=project, route="api:change_webhook")
+    assert [(line.actor, line.target) for line in lines] == [("manager", {"webhook_id": made.pk})]
+
+
+def test_an_event_that_is_added_is_told_from_then_on_and_one_that_is_dropped_no_more(ask, project):
+    ask("POST", "webhooks", {"url": URL, "events": ["round", "limit"]})
+    made = Webhook.objects.get()
+    lifecycle.archive_project(project=project)
+    lifecycle.unarchive_project(project=project)
+    waiting = WebhookDelivery.objects.create(webhook=made, event="limit", subject="entry 1", body="{}")
+    assert ask("PATCH", f"webhooks/{made.pk}", {"events": ["round", "settings"]}).json()["events"] == [
+        "round",
+        "settings",
+    ]
+    waiting.refresh_from_db()
+    assert (waiting.state, waiting.answer) == ("given_up", "removed")
+    # Nothing of before, as with a webhook that is new.
+    assert webhooks.record_events() == 0
+    lifecycle.archive_project(project=project)
+    assert webhooks.record_events() == 1
+    assert WebhookDelivery.objects.get(event="settings").subject.startswith("change ")
+
+
+def test_a_secret_event_cannot_be_added_later(manager):
+    project = learning.open_secret(manager)
+    made, _secret = webhooks.add_webhook(project=project, url=URL, events=["round"])
+    refused = Program(manager, project)("PATCH", f"webhooks/{made.pk}", {"events": ["report"]})
+    assert refused.status_code == 422
+    assert refused.json()["code"].startswith("Which questions are asked is secret in this project")
+
+
+def test_a_secret_is_replaced_and_shown_once(ask, project):
+    before = ask("POST", "webhooks", {"url": URL, "events": ["round"]}).json()
+    at = f"webhooks/{before['webhook']}/secret"
+    replaced = ask("POST", at, key="k")
+    assert (replaced.status_code, replaced.headers["Cache-Control"]) == (201, "no-store")
+    told = replaced.json()
+    assert {**told, "secret": ""} == {**before, "secret": ""}
+    assert told["secret"] == webhooks.secret_of(Webhook.objects.get()) != before["secret"]
+    again = ask("POST", at, key="k").json()
+    assert again["secret"] not in (told["secret"], before["secret"])
+    ask("DELETE", f"webhooks/{before['webhook']}")
+    assert ask("POST", at).status_code == ask("PATCH", at.removesuffix("/secret"), {}).status_code == 404
+    assert Action.objects.filter(project=project, route="api:rotate_webhook_secret", actor="manager").count() == 2
+
+
+def test_of_two_the_later_finds_it_removed(project):
+    made, _secret = webhooks.add_webhook(project=project, url=URL, events=["round"])
+    webhooks.remove_webhook(webhook=made)
+    with pytest.raises(WebhookRefused, match="removed meanwhile"):
+        webhooks.change_webhook(webhook=made, url=URL, events=["limit"])
+    with pytest.raises(WebhookRefused, match="removed meanwhile"):
+        webhooks.rotate_secret(webhook=made)
+
+
 def test_managers_alone_and_of_this_project(ask, project):
     ask("POST", "webhooks", {"url": URL, "events": ["round"]})
     made = Webhook.objects.get()
@@ -97,6 +181,8 @@ def test_managers_alone_and_of_this_project(ask, project):
     add_members(project, engineer, role=Role.ENGINEER)
     for asked in (Program(engineer, project), Program(other, learning.open_trusted(other))):
         assert asked("DELETE", f"webhooks/{made.pk}").status_code == 404
+        assert asked("PATCH", f"webhooks/{made.pk}", {"events": ["limit"]}).status_code == 404
+        assert asked("POST", f"webhooks/{made.pk}/secret").status_code == 404
         assert asked("POST", f"webhooks/deliveries/{delivery.pk}", {}).status_code == 404
     inside = Program(engineer, project)
     assert {inside("GET", path).status_code for path in ("webhooks", "webhooks/deliveries")} == {404}

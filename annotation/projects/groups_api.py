@@ -1,0 +1,268 @@
+"""REST routes of groups of people, for administrators of the site: who is in them, and how people come to them.
+
+Which role a group has in a project its managers say, by routes of the project. A token needs scopes of their own for
+these: whoever fills a group lets people into every project it is in.
+"""
+
+from datetime import datetime
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from ninja import Field, Router, Schema, Status
+
+from annotation.errors import InvalidConfiguration
+from annotation.models import Role
+from annotation.models.groups import PeopleGroup
+from annotation.models.joining import Invitation
+from annotation.people import group_sheets
+from annotation.people.forms.groups import MOST_AT_ONCE, GroupForm, GroupInvitationForm, GroupPeopleForm
+from annotation.people.identity import person_of
+from annotation.people.services import groups, invitations, letters
+from annotation.people.services.tokens import Scope
+from annotation.projects.joining_api import NO_MAIL, InvitationFields, MailedIn
+from annotation.questions.browsing import row_id
+from annotation.rest.base import require_scope
+from annotation.rest.checking import checked
+from annotation.rest.idempotency import idempotent
+from annotation.rest.responses import responses, write_responses
+from privacy.wording import say
+
+router = Router()
+
+
+class GroupOut(Schema):
+    """A group, how many people are in it, and in how many projects it has a role."""
+
+    group: int
+    name: str
+    people: int
+    projects: int
+
+
+class PlaceOut(Schema):
+    """Somebody in a group; `place` is the address by which they are taken out."""
+
+    place: int
+    username: str
+    since: datetime
+
+
+class GroupPlaceOut(Schema):
+    """A project in which everybody of a group has a role."""
+
+    project: str
+    role: Role
+
+
+class WholeGroupOut(GroupOut):
+    """A group with its people, and what it gives them."""
+
+    members: list[PlaceOut]
+    roles: list[GroupPlaceOut]
+
+
+class GroupIn(Schema):
+    """What a group is called."""
+
+    name: str = Field(max_length=80)
+
+
+class GroupPeopleIn(Schema):
+    """People by user name, or by an address that they have confirmed."""
+
+    people: list[str] = Field(min_length=1, max_length=MOST_AT_ONCE)
+
+
+class PeopleChangedOut(Schema):
+    """How many people came or went, and how many are in the group now."""
+
+    changed: int
+    people: int
+
+
+class GroupDeletionIn(Schema):
+    """The word that a group ends, with all that it gave."""
+
+    typed: str = Field(max_length=80, description="The group's name, as a confirmation.")
+
+
+class GroupInvitationOut(InvitationFields):
+    """A link that still lets somebody into a group."""
+
+
+class GroupInvitationMadeOut(GroupInvitationOut):
+    """A new invitation with its link, which is told this once."""
+
+    link: str
+
+
+@router.get("groups", response=list[GroupOut], summary="Groups of people of the site")
+def list_groups(request: HttpRequest) -> Any:
+    _keeper(request, Scope.GROUPS_READ)
+    return [_group(one) for one in group_sheets.groups()]
+
+
+@router.post(
+    "groups",
+    response={201: GroupOut},
+    summary="Make an empty group",
+    openapi_extra=write_responses(201, problems=(409,)),
+)
+@idempotent
+def make_group(request: HttpRequest, body: GroupIn) -> Any:
+    _keeper(request, Scope.GROUPS_WRITE)
+    made = groups.create_group(name=checked(GroupForm(body.dict()))["name"], owner=person_of(request))
+    return Status(201, _group(group_sheets.groups().get(pk=made.pk)))
+
+
+@router.get("groups/{group_id}", response=WholeGroupOut, summary="One group, its people and its roles")
+def get_group(request: HttpRequest, group_id: str) -> Any:
+    found = _found(request, group_id, Scope.GROUPS_READ)
+    return _group(found) | {
+        "members": [
+            {"place": one.pk, "username": one.user.get_username(), "since": one.created_at}
+            for one in group_sheets.group_members(found)
+        ],
+        "roles": [{"project": one.given.project.slug, "role": one.given.role} for one in group_sheets.roles_of(found)],
+    }
+
+
+@router.patch(
+    "groups/{group_id}",
+    response=GroupOut,
+    summary="Give a group another name",
+    openapi_extra=write_responses(200, problems=(409,)),
+)
+@idempotent
+def rename_group(request: HttpRequest, group_id: str, body: GroupIn) -> Any:
+    found = _found(request, group_id, Scope.GROUPS_WRITE)
+    groups.rename_group(group=found, name=checked(GroupForm(body.dict()))["name"])
+    return _group(found)
+
+
+@router.post(
+    "groups/{group_id}/deletion",
+    response={204: None},
+    summary="End a group, and what it gave",
+    openapi_extra=responses(409),
+)
+def delete_group(request: HttpRequest, group_id: str, body: GroupDeletionIn) -> Any:
+    found = _found(request, group_id, Scope.GROUPS_WRITE)
+    if body.typed != found.name:
+        raise InvalidConfiguration(say("Type the name of the group as it stands there."))
+    groups.delete_group(group=found, actor=person_of(request).get_username())
+    return Status(204, None)
+
+
+@router.post(
+    "groups/{group_id}/people",
+    response=PeopleChangedOut,
+    summary="Put people into a group, which gives them its roles",
+    openapi_extra=write_responses(200, problems=(409,)),
+)
+@idempotent
+def add_group_people(request: HttpRequest, group_id: str, body: GroupPeopleIn) -> Any:
+    return _change_people(request, group_id, body, groups.add_people)
+
+
+@router.post(
+    "groups/{group_id}/people/removal",
+    response=PeopleChangedOut,
+    summary="Take people out of a group; who has a role by nothing else is out, and what they labelled stays",
+    openapi_extra=write_responses(200, problems=(409,)),
+)
+@idempotent
+def remove_group_people(request: HttpRequest, group_id: str, body: GroupPeopleIn) -> Any:
+    return _change_people(request, group_id, body, groups.remove_people)
+
+
+@router.delete(
+    "groups/{group_id}/people/{place_id}",
+    response={204: None},
+    summary="Take one person out of a group, whatever has become of their account",
+    openapi_extra=responses(409),
+)
+def remove_from_group(request: HttpRequest, group_id: str, place_id: str) -> Any:
+    found = _found(request, group_id, Scope.GROUPS_WRITE)
+    place = get_object_or_404(group_sheets.group_members(found), pk=row_id(place_id))
+    groups.remove_people(group=found, people=[place.user], actor=person_of(request).get_username())
+    return Status(204, None)
+
+
+@router.get(
+    "groups/{group_id}/invitations",
+    response=list[GroupInvitationOut],
+    summary="Invitations that let somebody into a group",
+)
+def list_group_invitations(request: HttpRequest, group_id: str) -> Any:
+    found = _found(request, group_id, Scope.GROUPS_READ)
+    live = invitations.live_invitations().filter(group=found)
+    return [_invitation(one) for one in live.select_related("letter").order_by("-pk")]
+
+
+@router.post(
+    "groups/{group_id}/invitations",
+    response={201: GroupInvitationMadeOut},
+    summary="Make an invitation into a group, and send it by mail if it names an address",
+    openapi_extra=responses(409),
+)
+def make_group_invitation(request: HttpRequest, group_id: str, body: MailedIn) -> Any:
+    found = _found(request, group_id, Scope.GROUPS_WRITE)
+    leaves = letters.leaves_the_site()
+    if body.address and not leaves:
+        raise InvalidConfiguration(NO_MAIL)
+    form = GroupInvitationForm(body.dict(), by_mail=leaves)
+    checked(form)
+    made, secret = letters.invite(owner=person_of(request), group=found, **form.values())
+    link = request.build_absolute_uri(reverse("annotation:join", args=[secret]))
+    return Status(201, _invitation(made) | {"link": link})
+
+
+@router.delete(
+    "groups/{group_id}/invitations/{invitation_id}",
+    response={204: None},
+    summary="End an invitation into a group; who came by it stays",
+    openapi_extra=responses(409),
+)
+def revoke_group_invitation(request: HttpRequest, group_id: str, invitation_id: str) -> Any:
+    found = _found(request, group_id, Scope.GROUPS_WRITE)
+    invitations.revoke_invitation(invitation=get_object_or_404(found.invitations, pk=row_id(invitation_id)))
+    return Status(204, None)
+
+
+def _keeper(request: HttpRequest, scope: Scope) -> None:
+    """Refuse who may not keep groups, before saying whether there is one."""
+    require_scope(request, scope)
+    if not person_of(request).has_perm(group_sheets.KEEPS_GROUPS):
+        raise PermissionDenied("Administrators of the site keep its groups.")
+
+
+def _found(request: HttpRequest, group_id: str, scope: Scope) -> PeopleGroup:
+    _keeper(request, scope)
+    return get_object_or_404(group_sheets.groups(), pk=row_id(group_id))
+
+
+def _change_people(request: HttpRequest, group_id: str, body: GroupPeopleIn, change: Any) -> dict[str, int]:
+    found = _found(request, group_id, Scope.GROUPS_WRITE)
+    people = checked(GroupPeopleForm({"people": "\n".join(body.people)}))["people"]
+    changed = change(group=found, people=people, actor=person_of(request).get_username())
+    return {"changed": changed, "people": found.members.count()}
+
+
+def _group(one: Any) -> dict[str, Any]:
+    return {"group": one.pk, "name": one.name, "people": one.people, "projects": one.projects}
+
+
+def _invitation(one: Invitation) -> dict[str, Any]:
+    letter = getattr(one, "letter", None)
+    return {
+        "invitation": one.pk,
+        "note": one.note,
+        "uses": one.uses,
+        "maximum_uses": one.maximum_uses,
+        "expires_at": one.expires_at,
+        "mail": "" if letter is None else letter.state,
+    }

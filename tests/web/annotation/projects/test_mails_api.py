@@ -1,0 +1,47 @@
+"""What a person is told by mail, chosen by REST: their own choice alone, and by a token made for it."""
+
+import pytest
+
+from annotation.models.history import Action
+from annotation.models.letters import MailChoice
+from annotation.people.services import mail_choices
+from tests.factories import make_project, make_user
+from tests.programs import Program
+from tests.rest_caller import Caller
+
+pytestmark = pytest.mark.django_db
+
+
+def test_what_is_left_out_of_a_choice_stays():
+    ann, ben = make_user("ann"), make_user("ben")
+    mail_choices.choose_mails(person=ben, language="en", zone="UTC", daily=False, declined=[])
+    program = Caller(ann)
+    before = program.get("mails").json()
+    assert (before["often"], before["address"]) == ("now", "")
+    assert "waiting" in before["wanted"]
+    chosen = program.patch("mails", {"wanted": ["release", "budget"], "zone": "Europe/Berlin"}).json()
+    assert (chosen["wanted"], chosen["zone"]) == (["release", "budget"], "Europe/Berlin")
+    again = program.patch("mails", {"often": "daily", "language": "de"}).json()
+    assert again == chosen | {"often": "daily", "language": "de"} == program.get("mails").json()
+    kept = MailChoice.objects.get(person=ann)
+    assert (kept.daily, kept.language, kept.zone) == (True, "de", "Europe/Berlin")
+    assert "waiting" in kept.declined
+    assert not MailChoice.objects.get(person=ben).declined
+    assert list(Action.objects.values_list("actor", "route", "project")) == [("ann", "api:choose_mails", None)] * 2
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"zone": "Moon/Crater"}, {"language": "xx"}, {"wanted": ["none"]}, {"often": "never"}]
+)
+def test_what_cannot_be_is_refused(wrong):
+    ann = make_user("ann")
+    refused = Caller(ann).patch("mails", wrong)
+    assert refused.status_code == 422
+    assert not MailChoice.objects.exists()
+
+
+def test_a_token_for_something_else_silences_nothing():
+    ann = make_user("ann")
+    narrow = Program(ann, make_project(), "projects:read", "projects:write", "labels:write")
+    answer = narrow.client.patch("/api/v1/mails", {"wanted": []}, "application/json")
+    assert (answer.status_code, MailChoice.objects.count()) == (403, 0)
