@@ -12,7 +12,7 @@ from django.conf import settings as site_settings
 
 from annotation.choices.label_types.class_sets import places_of
 from annotation.models import Label, Role
-from annotation.people.services import members, tokens
+from annotation.people.services import limits, members, tokens
 from annotation.people.services.tokens import Scope
 from dpal import settings, statement
 from dpal.command_line import main
@@ -21,6 +21,7 @@ from privacy.audit.keys import SiteKey
 from privacy.audit.statement import SIGNED_BEFORE, signature_of
 from tests import learning
 from tests.factories import make_account, make_project, make_user, open_records
+from tests.lakes import write_table
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -168,3 +169,49 @@ def test_several_classes_are_labelled_in_a_terminal(terminal):
     assert said.endswith("3 answered.\n")
     given = Label.objects.filter(assignment__query__project=project).order_by("pk")
     assert [places_of(choice) for choice in given.values_list("choice", flat=True)] == [(0, 2), (), (1,)]
+
+
+def test_a_team_is_invited_and_a_project_run_from_a_terminal(terminal_within, tmp_path, monkeypatch):
+    project = learning.open_crowd(make_user(), privacy_unit="contributor", texts_per_contributor=1)
+    slug = project.slug
+    manager, other = (terminal_within(project, Role.MANAGER, *Scope) for _each in range(2))
+    annotator = terminal_within(project, Role.ANNOTATOR, *Scope)
+
+    code, link = manager("invite", slug, "annotator", "--uses", "3", "--note", "the agency")
+    assert code == 0
+    assert re.fullmatch(r"http://\S+/join/\S+/\n", link), link
+    assert (project.invitations.get().note, project.invitations.get().maximum_uses) == ("the agency", 3)
+    refused(annotator("invite", slug, "manager"), "or you have no part in it")
+    listed = manager("people", slug)[1]
+    assert [line.split()[1:3] for line in listed.splitlines()].count(["manager", "0"]) == 3, listed
+
+    limits.demand_second_manager(project=project)
+    account = project.pool_account.scope
+    changed = ("limit", slug, "--account", account, "--reason", "one more round")
+    refused(manager("limit", slug, "9"), "--reason")
+    code, said = manager(*changed, "900", "1e-5")
+    assert code == 0
+    request = project.limit_requests.get()
+    assert said == f"Request {request.pk} waits for another manager: dpal decide {slug} {request.pk} approve\n"
+    assert "one more round" in manager("limit", slug)[1]
+    assert manager("decide", slug, str(request.pk), "approve")[0] == 1
+    assert other("decide", slug, str(request.pk), "approve") == (0, f"Request {request.pk} is approved.\n")
+    assert "of (900, 1e-05) spent" in manager("budget", slug)[1]
+
+    assert manager("state", slug) == (0, "active\n")
+    assert manager("state", slug, "paused") == (0, "paused\n")
+    refused(annotator("state", slug, "active"), "or you have no part in it")
+    assert manager("state", slug, "active") == (0, "active\n")
+
+    monkeypatch.setattr(site_settings, "POOL_SOURCES", [tmp_path.as_uri()])
+    address = write_table(tmp_path / "log").as_uri()
+    sent = ("table", slug, address, "--text-column", "said", "--contributor-column", "who")
+    refused(manager(*sent, "--most-epsilon", "1e-9"), "refuses (422)")
+    code, said = manager(*sent)
+    assert code == 0
+    job = project.datasets.get().job_id
+    assert re.fullmatch(rf"charged: epsilon [\d.]+, delta \S+\njob {job}\n", said), said
+    code, said = manager("work", slug)
+    assert code == 0
+    assert str(job) in said
+    assert "waiting" in said

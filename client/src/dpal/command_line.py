@@ -3,7 +3,6 @@
 import functools
 import os
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
-from dpal import managing, settings, tables
+from dpal import managing, settings, tables, team
 from dpal.errors import DpalError, NotAllowed, NotInScope, Refused
 from dpal.manifest import verify_folder
 from dpal.mlflow_model import write_folder
@@ -20,9 +19,9 @@ from dpal.pushing import push as send_on
 from dpal.releases import LATEST, copy_to, fetch, load, open_folder
 from dpal.site import Site, quoted
 from dpal.uploading import upload as send_file
+from dpal.watching import follow
 
 BATCH = 10_000
-POLL_SECONDS = 1.0
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 site_option = click.option(
@@ -51,7 +50,7 @@ class Sentences(click.Group):
 @click.group(cls=Sentences)
 @click.version_option(package_name="dpal-client")
 def main() -> None:
-    """Work with a DPAL site: its releases, uploads and jobs."""
+    """Work with a DPAL site: its releases, uploads and jobs, and the projects you run."""
 
 
 def with_site(command: Command) -> Command:
@@ -310,21 +309,6 @@ def watch(job: str, site: Site) -> None:
     follow(site, job)
 
 
-def follow(site: Site, job: str) -> None:
-    """Wait for the end of a job; a failed one is an error."""
-    with click.progressbar(length=1, label="waiting", file=sys.stderr) as bar:
-        while True:
-            told = site.get(f"jobs/{quoted(job)}")
-            bar.label, bar.length = told["state"], told["progress_total"] or 1
-            bar.update(told["progress_done"] - bar.pos)
-            if told["state"] not in ("waiting", "running"):
-                break
-            time.sleep(POLL_SECONDS)
-    if told["state"] != "done":
-        raise DpalError(f"The job {told['state']}: {told['error'] or told['message'] or 'no reason given'}")
-    click.echo(told["message"] or "done")
-
-
 @main.command()
 @click.argument("project")
 @with_site
@@ -377,6 +361,7 @@ def progress_of_files() -> Iterator[Callable[[str, int, int], None]]:
 
 
 managing.add_to(main, with_site, key_of, key_option)
+team.add_to(main, with_site)
 
 if __name__ == "__main__":
     main()
