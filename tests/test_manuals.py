@@ -12,6 +12,7 @@ from dpal_site.management.commands.compile_translations import PACKAGES
 MANUALS = sorted((REPOSITORY / "docs").glob("*.md"))
 # Words a sentence of a manual has on average at most.
 AVERAGE_WORDS = 20
+PAGE_WORDS = 700
 LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 PARAGRAPH = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*+]|\d+\.)\s)")
 BULLET = re.compile(r"^(?:[-+]|\d+\.)\s")
@@ -77,6 +78,11 @@ def test_a_long_sentence_is_counted():
     long = " ".join(["word"] * 41) + "."
     assert average_words(f"# A heading\n\n| a | table |\n\n```\ncode here now\n```\n\n{long} It is long.") == 22
     assert average_words("- One has four words. Two have five words here.\n- A third has six words here.") == 5
+
+
+def test_a_release_is_a_page_of_the_changelog():
+    releases = (REPOSITORY / "CHANGELOG.md").read_text("utf-8").split("\n## ")[1:]
+    assert [release.split("\n")[0] for release in releases if len(release.split()) > PAGE_WORDS] == []
 
 
 def named_tests(markdown: str) -> set[str]:
