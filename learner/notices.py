@@ -25,9 +25,9 @@ from annotation.models.letters import MailKind, Notice
 from annotation.models.reviews import Review
 from annotation.people.services import notices
 from annotation.questions import reviewing
+from learner.happenings import BUDGET_SHARE, waiting_place
 from learner.models import ModelRelease, ReleaseState, Round
-from learner.next_step import Step, project_status
-from learner.releases.services.webhooks import BUDGET_SHARE, TO_MANAGERS
+from learner.releases.services.webhooks import TO_MANAGERS
 from learner.selectors import guarantee_accounts
 from privacy.selectors import guarantee
 
@@ -36,8 +36,6 @@ NEWS = timedelta(days=3)
 # Whoever answers anyway, or was told yesterday, needs no mail about more questions.
 QUIET = timedelta(days=1)
 FOR_MODELS = (Role.ENGINEER, Role.MANAGER)
-# Where the project goes on once a manager does something.
-DECISIONS = frozenset({Step.FEW_LABELS, Step.LABELS_SPENT, Step.CANNOT_PAY, Step.STUCK})
 
 
 def record_notices() -> int:
@@ -164,14 +162,12 @@ def _reviews(project: Project) -> int:
 
 def _decision(project: Project) -> int:
     """Tell managers that the project stands still until one of them decides; once at each place it stands still at."""
-    step = project_status(project).step
-    if step not in DECISIONS:
+    place = waiting_place(project)
+    if place is None:
         return 0
-    asked = Round.objects.filter(project=project, state=WorkState.DONE).count()
-    made = ModelRelease.objects.filter(project=project).count()
     return notices.write_notice(
         project=project,
         people=notices.members_in_roles(project, (Role.MANAGER,)),
         kind=MailKind.WAITING,
-        subject=f"{step} after {asked} rounds and {made} models",
+        subject=place[1],
     )

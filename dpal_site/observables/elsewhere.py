@@ -60,6 +60,22 @@ WEBHOOKS = (
         "the number of a question that an annotator reported or commented on, to the address a manager chose; never"
         " where the choice of questions is secret",
     ),
+    Shown(
+        "webhook",
+        "step work job change membership role",
+        MANAGERS,
+        Basis.MANAGERS,
+        "that a manager must decide, that work failed and not why, that somebody has a role or lost it, by its number;"
+        " where the choice of questions is secret, no decision, no training, no comparison of answers and no pause",
+    ),
+    Shown(
+        "webhook",
+        "guidelines study request kind forgetting",
+        MANAGERS,
+        Basis.MANAGERS,
+        "numbers of a version of the guidelines, a study, a request to a second manager and a request to forget"
+        " somebody, with their states: to the address a manager chose",
+    ),
 )
 MAILS = (
     Shown(
@@ -113,6 +129,14 @@ MAILS = (
         Basis.OWN,
         "that answers wait for their decision, once a day at most: no number, nothing of a record or an answer, and"
         " nothing where ids and times of questions are secret",
+    ),
+    Shown(
+        "mail",
+        "export",
+        MANAGERS,
+        Basis.OWN,
+        "that a file of labels the receiver asked for is there, behind the site's sign-in; nothing where ids and times"
+        " of questions are secret",
     ),
     Shown(
         "mail",

@@ -23,6 +23,15 @@ class WebhookEvent(models.TextChoices):
     GATE = "gate", _("upload through the gate")
     SETTINGS = "settings", _("settings or state changed")
     REPORT = "report", _("question reported")
+    REVIEW = "review", _("answers wait for review")
+    WAITING = "waiting", _("project waits for a decision")
+    FAILED = "failed", _("work failed")
+    MEMBER = "member", _("member joined, paused or left")
+    GUIDELINES = "guidelines", _("new version of the guidelines")
+    STUDY = "study", _("study on a crowd platform moved on")
+    REQUEST = "request", _("request to a second manager")
+    FORGOTTEN = "forgotten", _("contributor forgotten")
+    ARCHIVED = "archived", _("project archived or taken out of the archive")
 
 
 class DeliveryState(models.TextChoices):

@@ -1,4 +1,4 @@
-"""Telling programs what happened: recorded once in Postgres, signed, sent again with growing pauses, then given up."""
+"""Telling programs what happened: signed, sent again with growing pauses, then given up."""
 
 import base64
 import hashlib
@@ -7,8 +7,8 @@ import http.client
 import json
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
@@ -18,21 +18,17 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from annotation.errors import AddressRefused
-from annotation.models import Dataset, DatasetState, GateRun, Project, Report, ReportKind, WorkState
-from annotation.models.history import ProjectChange
+from annotation.models import Project, ReportKind
 from annotation.outgoing import parse_target, pinned_address
 from learner.errors import WebhookRefused
-from learner.models import ModelRelease, ReleaseState, Round
 from learner.models.webhooks import DeliveryState, Webhook, WebhookDelivery, WebhookEvent
 from learner.releases.webhook_address import post
-from learner.selectors import guarantee_accounts
 from learner.work.services.dispatch import SEND_WEBHOOK_TASK, send_on_commit
-from privacy.models import EntryKind, LedgerEntry
-from privacy.selectors import guarantee
 
-BUDGET_SHARE = 0.8
 # What annotators say about questions, for managers to look at.
 TO_MANAGERS = (ReportKind.COMMENT, ReportKind.BROKEN, ReportKind.SENSITIVE)
+# Their times follow from what was asked and answered.
+NEVER_IN_HIDING = frozenset({WebhookEvent.REPORT, WebhookEvent.REVIEW, WebhookEvent.WAITING})
 FIRST_PAUSE = timedelta(seconds=30)
 MAX_ATTEMPTS = 8
 # Longer than an attempt can take: whose worker died is tried again after it.
@@ -90,10 +86,10 @@ def _refuse(*, project: Project, url: str, events: Sequence[str]) -> None:
     parse_target(url, allowed=settings.WEBHOOK_HOSTS)
     if not events or set(events) - set(WebhookEvent.values):
         raise WebhookRefused("Choose at least one of the events.")
-    if WebhookEvent.REPORT in events and project.hides_selection:
+    if project.hides_selection and NEVER_IN_HIDING & set(events):
         raise WebhookRefused(
-            "Which questions are asked is secret in this project, and a message about a report would tell it. "
-            "Leave that event out."
+            "Which questions are asked is secret in this project, and a message about a report, a review or a decision "
+            "would tell it. Leave these events out."
         )
 
 
@@ -122,93 +118,16 @@ def signature(*, secret: str, message_id: str, moment: int, body: bytes) -> str:
     return f"v1,{base64.b64encode(made).decode()}"
 
 
-def record_events() -> int:
-    """Write down what happened since each webhook was added and was not written down yet; return how much."""
-    recorded = 0
-    for webhook in Webhook.objects.filter(removed_at=None).select_related(
-        "project__pool_account", "project__labels_account"
-    ):
-        for event, subject, told in _happened(webhook):
-            body = {"schema": SCHEMA, "event": event, "project": webhook.project.slug, **told}
-            _, new = WebhookDelivery.objects.get_or_create(
-                webhook=webhook, event=event, subject=subject, defaults={"body": json.dumps(body, sort_keys=True)}
-            )
-            recorded += new
-    return recorded
-
-
 def write_event(*, project: Project, event: WebhookEvent, subject: str, told: Mapping[str, Any]) -> None:
     """Write down, in the transaction in which it happens, what no row keeps the time of."""
     for webhook in Webhook.objects.filter(project=project, removed_at=None, events__contains=event.value):
-        body = {"schema": SCHEMA, "event": event, "project": project.slug, **told}
-        WebhookDelivery.objects.create(
-            webhook=webhook, event=event, subject=subject, body=json.dumps(body, sort_keys=True)
-        )
+        body = message_body(project, event, told)
+        WebhookDelivery.objects.create(webhook=webhook, event=event, subject=subject, body=body)
 
 
-def _happened(webhook: Webhook) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Yield events and what may be said of them: what the API tells an engineer, and no number of answers."""
-    project, since = webhook.project, webhook.told_since
-    if WebhookEvent.RELEASE in webhook.events:
-        released = ModelRelease.objects.filter(
-            project=project, state=ReleaseState.RELEASED, released_at__gte=since(WebhookEvent.RELEASE)
-        )
-        for version in released.order_by("version").values_list("version", flat=True):
-            yield WebhookEvent.RELEASE, f"version {version}", {"version": version}
-    if WebhookEvent.ROUND in webhook.events:
-        done = Round.objects.filter(project=project, state=WorkState.DONE, finished_at__gte=since(WebhookEvent.ROUND))
-        for number in done.order_by("number").values_list("number", flat=True):
-            yield WebhookEvent.ROUND, f"round {number}", {"round": number}
-    if WebhookEvent.BUDGET in webhook.events:
-        for account in guarantee_accounts(project):
-            now = guarantee(account)
-            if now.epsilon_limit and now.epsilon_spent >= BUDGET_SHARE * now.epsilon_limit:
-                told = {"account": account.scope, "limit_epsilon": now.epsilon_limit}
-                # A limit that is raised can be reached anew.
-                yield WebhookEvent.BUDGET, f"account {account.pk} limit {now.epsilon_limit:.9g}", told
-    if WebhookEvent.LIMIT in webhook.events:
-        changed = LedgerEntry.objects.filter(
-            account__in=guarantee_accounts(project),
-            kind=EntryKind.LIMIT_CHANGE,
-            created_at__gte=_whole_second(since(WebhookEvent.LIMIT)),
-        )
-        for entry in changed.select_related("account").order_by("pk"):
-            yield WebhookEvent.LIMIT, f"entry {entry.pk}", {"account": entry.account.scope}
-    yield from _done_by_managers(project, since, webhook.events)
-    if WebhookEvent.REPORT in webhook.events and not project.hides_selection:
-        # By the question's number alone: what was said about it, and by whom, stays on the managers' page.
-        said = Report.objects.filter(project=project, kind__in=TO_MANAGERS, created_at__gte=since(WebhookEvent.REPORT))
-        for number, question in said.order_by("pk").values_list("pk", "query"):
-            yield WebhookEvent.REPORT, f"report {number}", {"question": question}
-
-
-def _done_by_managers(
-    project: Project, since: Callable[[str], datetime], events: Sequence[str]
-) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Yield what managers set going: uploads, gates, settings and the project's state."""
-    if WebhookEvent.UPLOAD in events:
-        read = Dataset.objects.filter(project=project, job__finished_at__gte=since(WebhookEvent.UPLOAD))
-        for number, state in read.exclude(state=DatasetState.RECEIVING).order_by("pk").values_list("pk", "state"):
-            yield WebhookEvent.UPLOAD, f"upload {number}", {"dataset": number, "state": state}
-    if WebhookEvent.GATE in events:
-        passed = GateRun.objects.filter(
-            project=project, committed_entry__created_at__gte=_whole_second(since(WebhookEvent.GATE))
-        )
-        for run, number in passed.order_by("pk").values_list("pk", "dataset"):
-            yield WebhookEvent.GATE, f"gate {run}", {"dataset": number}
-    if WebhookEvent.SETTINGS in events:
-        # Values may be words about records; their names say enough to look.
-        changes = ProjectChange.objects.filter(project=project, created_at__gte=since(WebhookEvent.SETTINGS))
-        for change in changes.order_by("pk"):
-            told: dict[str, Any] = {"settings": sorted(change.fields)}
-            if "state" in change.fields:
-                told["state"] = change.fields["state"][1]
-            yield WebhookEvent.SETTINGS, f"change {change.pk}", told
-
-
-def _whole_second(moment: datetime) -> datetime:
-    """Return the second a moment lies in: a ledger's times are no finer."""
-    return moment.replace(microsecond=0)
+def message_body(project: Project, event: WebhookEvent, told: Mapping[str, Any]) -> str:
+    """Return what is sent and signed: the event, its project, and what there is to say of it."""
+    return json.dumps({"schema": SCHEMA, "event": event, "project": project.slug, **told}, sort_keys=True)
 
 
 def send_due() -> None:
