@@ -6,7 +6,7 @@ from annotation.data.services import datasets
 from annotation.gates.services import gate, gate_planning
 from annotation.models import Job, WorkState
 from annotation.models.quality import QualityReport
-from annotation.questions.services import comparing
+from annotation.questions.services import comparing, exports
 from annotation.work.services import jobs
 
 
@@ -25,4 +25,7 @@ def retry_job(*, job: Job, owner: User) -> Job | None:
         return gate_planning.start_survey(dataset=job.survey.dataset, owner=owner)
     if job.kind == jobs.COMPARE and (report := QualityReport.objects.filter(job=job).first()) is not None:
         return comparing.start_report(project=report.project, owner=owner).job
+    if job.kind == jobs.EXPORT and hasattr(job, "export"):
+        asked = job.export
+        return exports.start_export(project=asked.project, owner=owner, format=asked.format, history=asked.history).job
     return None

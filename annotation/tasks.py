@@ -6,7 +6,7 @@ from annotation.crowds.services import accounts, following, signing_keys
 from annotation.data.services import datasets, drafts, import_parts, streams, unowned_files
 from annotation.gates.services import gate, gate_planning
 from annotation.people.services import letters
-from annotation.questions.services import comparing, queue
+from annotation.questions.services import comparing, exports, queue
 from annotation.work.services import idempotency, jobs, rates
 
 
@@ -54,8 +54,9 @@ def forget_old_drafts_task() -> None:
 
 @shared_task
 def forget_unowned_files_task() -> None:
-    """Delete the files of uploads whose receiver died before it had stored them."""
+    """Delete files of uploads whose receiver died before it had stored them, and of exports whose time is over."""
     unowned_files.forget_unowned_files()
+    exports.forget_exports()
 
 
 @shared_task
@@ -74,6 +75,12 @@ def forget_old_counts_task() -> None:
 def compare_answers_task(*, job_id: str) -> None:
     """Weigh the answers of a project against each other."""
     comparing.make_report(job_id=job_id)
+
+
+@shared_task(acks_late=True)
+def export_labels_task(*, job_id: str) -> None:
+    """Write the labels of a project to a file."""
+    exports.make_export(job_id=job_id)
 
 
 @shared_task

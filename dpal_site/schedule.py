@@ -8,6 +8,7 @@ HEAVY_TASKS = (
     "annotation.tasks.run_gate_task",
     "annotation.tasks.run_survey_task",
     "annotation.tasks.compare_answers_task",
+    "annotation.tasks.export_labels_task",
     "learner.tasks.run_round_task",
     "learner.tasks.train_model_task",
     "learner.tasks.check_release_task",

@@ -285,9 +285,7 @@ CLAMD_SECONDS = env.float("CLAMD_SECONDS", 600)
 # Without a request for so long, or after so long in all, somebody has to log in again.
 SESSION_ENGINE = "dpal_site.logins"
 SESSION_IDLE_SECONDS = env.int("SESSION_IDLE_SECONDS", 12 * 3600, validate=AT_LEAST_ONE)
-SESSION_LIFETIME_SECONDS = SESSION_COOKIE_AGE = env.int(
-    "SESSION_LIFETIME_SECONDS", 7 * 24 * 3600, validate=AT_LEAST_ONE
-)
+SESSION_LIFETIME_SECONDS = SESSION_COOKIE_AGE = env.int("SESSION_LIFETIME_SECONDS", 604_800, validate=AT_LEAST_ONE)
 # A browser takes a cookie of such a name from this very host, over TLS and for all paths, or not at all.
 SESSION_COOKIE_NAME = "__Host-session" if HTTPS else "sessionid"
 CSRF_COOKIE_NAME = "__Host-csrf" if HTTPS else "csrftoken"
@@ -297,8 +295,7 @@ LANGUAGE_COOKIE_NAME = "__Host-language" if HTTPS else "django_language"
 # `clock.js` knows these two names as well.
 ZONE_COOKIE_NAME = "__Host-timezone" if HTTPS else "timezone"
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
-SESSION_COOKIE_SAMESITE = "Lax"
-CSRF_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = HTTPS
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SECURE_SSL_REDIRECT = HTTPS
@@ -328,6 +325,9 @@ CELERY_BEAT_SCHEDULE_FILENAME = str(VAR_DIR / "celerybeat-schedule")
 CELERY_TASK_DEFAULT_QUEUE = "light"
 CELERY_TASK_QUEUES = [Queue(name) for name in QUEUES]
 CELERY_TASK_ROUTES = {name: {"queue": "heavy"} for name in HEAVY_TASKS}
+# How long a file of labels is kept that a worker wrote; with how many answers the page offers to have one written.
+EXPORT_KEPT_DAYS = env.int("EXPORT_KEPT_DAYS", 7, validate=AT_LEAST_ONE)
+EXPORT_PREPARED_FROM = env.int("EXPORT_PREPARED_FROM", 100_000, validate=NOT_NEGATIVE)
 # A task that runs longer is told to stop, which fails its work with a reason; one that does not listen is killed, and
 # its work is taken over like that of any dead worker.
 HEAVY_TASK_SECONDS = env.int("HEAVY_TASK_SECONDS", 6 * 3600, validate=AT_LEAST_ONE)

@@ -13,6 +13,7 @@ from annotation.models import Project, Role
 from annotation.people.services.tokens import Scope
 from annotation.rest.base import require_scope
 from annotation.rest.pagination import Page, page_of
+from annotation.rest.ranges import CONDITIONS, file_answers
 from annotation.rest.responses import Moment, SaidOut, as_code, paged, responses
 from learner import selectors
 from learner.errors import InputNotFitting
@@ -30,21 +31,7 @@ DESCRIBED = "0"
 LARGEST_BATCH = 1000
 LONGEST_TEXT = 20_000
 RETIRED = {"Warning": {"schema": {"type": "string"}, "description": "There where the version is retired."}}
-TAG = {"ETag": {"required": True, "schema": {"type": "string", "pattern": '^"[0-9a-f]{64}"$'}}}
-PART = {"Content-Range": {"required": True, "schema": {"type": "string", "pattern": "^bytes [0-9]+-[0-9]+/[0-9]+$"}}}
-LENGTH = {
-    "Content-Length": {"required": True, "schema": {"type": "integer", "minimum": 0}},
-    "Accept-Ranges": {"required": True, "schema": {"const": "bytes"}},
-}
-FILE: dict[str, Any] = {"content": {"application/json": {}, "text/markdown": {}, "application/octet-stream": {}}}
-FILE_ANSWERS = {
-    200: {"description": "The file", "headers": RETIRED | TAG | LENGTH, **FILE},
-    206: {"description": "The part asked for", "headers": RETIRED | TAG | LENGTH | PART, **FILE},
-    304: {"description": "The caller has it already", "headers": RETIRED | TAG},
-}
-CONDITIONS = [
-    {"in": "header", "name": name, "schema": {"type": "string"}} for name in ("Range", "If-Range", "If-None-Match")
-]
+FILE: dict[str, Any] = {"application/json": {}, "text/markdown": {}, "application/octet-stream": {}}
 
 
 class PredictIn(Schema):
@@ -129,7 +116,7 @@ def get_model(request: HttpRequest, slug: str, version: str) -> Any:
 @router.get(
     "projects/{slug:slug}/models/{version}/files/{name}",
     summary="A file of a released model",
-    openapi_extra=responses(409, 410, 416, 500, parameters=CONDITIONS, responses=FILE_ANSWERS),
+    openapi_extra=responses(409, 410, 416, 500, parameters=CONDITIONS, responses=file_answers(FILE, RETIRED)),
 )
 def get_file(request: HttpRequest, slug: str, version: str, name: str) -> HttpResponseBase:
     if version == DESCRIBED:

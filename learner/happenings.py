@@ -48,7 +48,7 @@ REVIEW_PAUSE = timedelta(days=1)
 ROLE_ENDED = ("annotation:remove_member", "api:remove_member")
 GROUP_LEFT = (LEFT, "annotation:take_group_role", "api:take_group_role")
 # Work that reads answers: when it fails follows from them.
-READS_ANSWERS = (jobs.COMPARE,)
+READS_ANSWERS = (jobs.COMPARE, jobs.EXPORT)
 Told = tuple[str, dict[str, Any]]
 
 

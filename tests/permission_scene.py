@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -20,7 +21,7 @@ from annotation.people.services import crowd_links, groups, invitations, members
 from annotation.people.services.tokens import Scope
 from annotation.people.views.crowd import SESSION_KEY
 from annotation.populations import services as populations
-from annotation.questions.services import queue, saved_views
+from annotation.questions.services import exports, queue, saved_views
 from annotation.questions.services.guideline_pictures import add_guideline_picture
 from dpal_site.api import api
 from learner.models.webhooks import Webhook, WebhookDelivery
@@ -207,6 +208,7 @@ class Scene:
             "learner:ranked_pool",
             "annotation:gate",
         )
+        written = self.written(self.project)
         (behind_gate,) = make_records(crowd, ["play jazz"])
         self.own: dict[str, dict[str, Any]] = {name: {"slug": crowd.slug} for name in crowd_pages} | {
             "annotation:revoke_group_invitation": {"invitation_id": into_group.pk},
@@ -224,6 +226,8 @@ class Scene:
             "api:cancel_work": {"kind": "job", "work_id": str(pool.job_id)},
             "api:retry_work": {"kind": "job", "work_id": str(pool.job_id)},
             "learner:measure_plot": {"dataset_id": evaluated.pk},
+            "annotation:export_file": {"job_id": written},
+            "api:get_export": {"job_id": written},
         }
 
         self.of_participants = {"slug": crowd.slug, "assignment_id": in_the_crowd.pk}
@@ -233,6 +237,12 @@ class Scene:
         manager = self.people["manager"]
         made = add_guideline_picture(project=project, data=a_png(), description="blue", by=manager)
         return str(made.digest)
+
+    def written(self, project: Project) -> UUID:
+        """Have the labels of a project written to a file and return the job."""
+        job = exports.start_export(project=project, owner=self.people["manager"], format="csv").job
+        exports.make_export(job_id=str(job.pk))
+        return job.pk
 
     def values(self, name: str, pattern: URLPattern, person: str = "") -> dict[str, Any]:
         """Return what a pattern's address names, for a participant of the project they came to."""

@@ -6,8 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404
+from django.http import Http404, HttpRequest, HttpResponse
 from ninja import Field, File, Form, Query, Router, Schema, Status, UploadedFile
 from ninja.errors import HttpError
 
@@ -22,10 +21,25 @@ from annotation.rest.idempotency import idempotent
 from annotation.rest.pagination import Page, page_of
 from annotation.rest.responses import IDEMPOTENCY_KEY, LONGEST_KEY, SaidOut, as_code, paged, responses, write_responses
 from annotation.statement import charges
+from annotation.work.services import jobs
 from privacy.accounting.cost import Cost
 from privacy.wording import say
 
 router = Router()
+
+
+class ExportOut(Schema):
+    """A file of labels that a job writes; `file` is where it is below `/api/v1/`, for whoever may read labels.
+
+    It is null before the file is there, after `expires_at`, and once something in the project was forgotten.
+    """
+
+    format: str
+    history: bool
+    file: str | None
+    size: int | None
+    sha256: str | None
+    expires_at: datetime | None
 
 
 class JobOut(Schema):
@@ -42,6 +56,19 @@ class JobOut(Schema):
     error_as_code: SaidOut | None = None
     created_at: datetime
     finished_at: datetime | None
+    export: ExportOut | None = Field(None, description="What a job of the kind `export` writes.")
+
+    @staticmethod
+    def resolve_export(job: Job) -> dict[str, Any] | None:
+        """Return the file that the job wrote, while somebody may have it."""
+        export = getattr(job, "export", None) if job.kind == jobs.EXPORT else None
+        if export is None:
+            return None
+        told: dict[str, Any] = {"format": export.format, "history": export.history, "expires_at": export.expires_at}
+        if not export.may_be_read:
+            return told | {"file": None, "size": None, "sha256": None}
+        file = f"projects/{export.project.slug}/exports/{job.pk}/file"
+        return told | {"file": file, "size": export.size, "sha256": export.sha256}
 
     @staticmethod
     def resolve_message_as_code(job: Job) -> dict[str, Any] | None:
@@ -289,6 +316,10 @@ def _records_in(request: HttpRequest) -> list[Any]:
 
 @router.get("jobs/{job_id}", response=JobOut, summary="Progress of a job")
 def get_job(request: HttpRequest, job_id: UUID) -> Any:
-    require_scope(request, Scope.DATASETS_WRITE)
     managed = selectors.projects_of(request.user, roles=(Role.MANAGER,))
-    return get_object_or_404(Job.objects.filter(project__in=managed), pk=job_id)
+    found = Job.objects.filter(project__in=managed, pk=job_id).first()
+    is_export = found is not None and found.kind == jobs.EXPORT
+    require_scope(request, Scope.LABELS_READ if is_export else Scope.DATASETS_WRITE)
+    if found is None:
+        raise Http404
+    return found

@@ -10,6 +10,7 @@ from annotation.models import (
     Dataset,
     DatasetRole,
     GateRun,
+    Label,
     Project,
 )
 
@@ -27,6 +28,11 @@ def example_record(project: Project) -> dict[str, Any]:
         column["name"]: column["categories"][0] if "categories" in column else column["low"]
         for column in project.columns
     }
+
+
+def has_answers(project: Project, number: int) -> bool:
+    """Say whether a project has so many answers, without counting further."""
+    return Label.objects.filter(query__project=project)[:number].count() >= number
 
 
 def uploads_of(project: Project) -> QuerySet[Dataset]:

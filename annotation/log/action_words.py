@@ -185,6 +185,8 @@ SENTENCES = {
     "api:open_population": _("Opened a population, by REST"),
     "api:join_population": _("Let a project join a population, by REST"),
     "api:change_common_limit": _("Changed the limit of a population, or asked a second manager to, by REST"),
+    "annotation:exports": _("Had the labels written to a file"),
+    "api:start_export": _("Had the labels written to a file, by REST"),
     "api:upload_dataset": _("Uploaded a file by REST"),
     "api:register_table": _("Registered a table by REST"),
     "api:preview_forgetting_of": _("Looked at what is there of a contributor, by REST"),

@@ -2768,10 +2768,61 @@ class Migration(migrations.Migration):
                         condition=models.Q(
                             (
                                 "declined__contained_by",
-                                ["returned", "remark", "questions", "review", "waiting", "release", "budget"],
+                                ["returned", "remark", "questions", "review", "waiting", "release", "budget", "export"],
                             )
                         ),
                         name="annotation_mailchoice_declines_kinds",
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="Export",
+            fields=[
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("format", models.CharField(help_text="How the file is written.", max_length=20)),
+                (
+                    "history",
+                    models.BooleanField(default=False, help_text="Whether answers that were changed are in it, too."),
+                ),
+                ("file", models.CharField(blank=True, max_length=120)),
+                ("sha256", models.CharField(blank=True, max_length=64)),
+                ("size", models.BigIntegerField(blank=True, help_text="Bytes of the file.", null=True)),
+                ("expires_at", models.DateTimeField(blank=True, help_text="When the file is removed.", null=True)),
+                (
+                    "is_void",
+                    models.BooleanField(
+                        default=False,
+                        help_text="Whether something was forgotten since the rows were read; nobody gets it then.",
+                    ),
+                ),
+                (
+                    "job",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="export", to="annotation.job"
+                    ),
+                ),
+                (
+                    "project",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="exports", to="annotation.project"
+                    ),
+                ),
+            ],
+            options={
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("file", ""), ("sha256", ""), ("size", None)),
+                            models.Q(
+                                models.Q(("file", ""), _negated=True),
+                                models.Q(("sha256", ""), _negated=True),
+                                ("expires_at__isnull", False),
+                                ("size__isnull", False),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="annotation_export_file",
                     )
                 ],
             },
@@ -2791,6 +2842,7 @@ class Migration(migrations.Migration):
                             ("waiting", "A project waits for a decision of mine"),
                             ("release", "A model is released"),
                             ("budget", "Four fifths of a budget are spent"),
+                            ("export", "A file I asked for is there"),
                         ],
                         max_length=10,
                     ),

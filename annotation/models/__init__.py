@@ -6,6 +6,7 @@ from annotation.models import (
     crowds,
     deletions,
     drafts,
+    exports,
     forgetting,
     groups,
     history,

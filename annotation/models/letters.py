@@ -22,6 +22,7 @@ class MailKind(models.TextChoices):
     WAITING = "waiting", _("A project waits for a decision of mine")
     RELEASE = "release", _("A model is released")
     BUDGET = "budget", _("Four fifths of a budget are spent")
+    EXPORT = "export", _("A file I asked for is there")
 
 
 class MailChoice(models.Model):

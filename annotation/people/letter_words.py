@@ -158,6 +158,15 @@ def _budget(name: str, slug: str, facts: dict[str, Any]) -> Item:
     )
 
 
+def _export(name: str, slug: str, facts: dict[str, Any]) -> Item:
+    return Item(
+        _("%(name)s: your file is there") % {"name": name},
+        _("The labels you asked for are written to a file. It is kept for a while, and you sign in to get it."),
+        _("Get the file"),
+        page_address("annotation:exports", slug),
+    )
+
+
 _ITEMS = {
     MailKind.RETURNED: _returned,
     MailKind.REMARK: _remark,
@@ -166,6 +175,7 @@ _ITEMS = {
     MailKind.WAITING: _waiting,
     MailKind.RELEASE: _release,
     MailKind.BUDGET: _budget,
+    MailKind.EXPORT: _export,
 }
 
 

@@ -1,9 +1,14 @@
-"""Answers, written while they are sent."""
+"""Answers as files: written while they are sent, or sent as a worker wrote them."""
 
-from django.http import StreamingHttpResponse
+from typing import BinaryIO
 
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+
+from annotation.data.services import files
 from annotation.models import Project
+from annotation.models.exports import Export
 from annotation.questions.services.label_export import ENDINGS, MEDIA_TYPES, ExportFormat, export_labels
+from annotation.rest.ranges import send_file
 
 
 def labels_response(project: Project, name: str, *, history: bool = False) -> StreamingHttpResponse:
@@ -13,3 +18,25 @@ def labels_response(project: Project, name: str, *, history: bool = False) -> St
     response = StreamingHttpResponse(pieces, content_type=MEDIA_TYPES[chosen])
     response["Content-Disposition"] = f'attachment; filename="{project.slug}-labels.{ENDINGS[chosen]}"'
     return response
+
+
+def export_response(request: HttpRequest, export: Export) -> HttpResponse | StreamingHttpResponse:
+    """Send a file that a worker wrote; there is none once its time is over or something in it was forgotten."""
+    if not export.may_be_read:
+        raise Http404
+    chosen = ExportFormat(export.format)
+
+    def opener() -> BinaryIO:
+        try:
+            return files.open_stored(export.file, export.sha256, lambda path: path.open("rb"))
+        except FileNotFoundError:
+            # It was removed in this very moment.
+            raise Http404 from None
+
+    return send_file(
+        request,
+        opener,
+        name=f"{export.project.slug}-labels.{ENDINGS[chosen]}",
+        sha256=export.sha256,
+        media_type=MEDIA_TYPES[chosen],
+    )

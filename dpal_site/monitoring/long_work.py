@@ -28,6 +28,7 @@ NAMES: dict[str, Promise] = {
     jobs.GATE: _("gate"),
     jobs.SURVEY: _("counting an upload"),
     jobs.COMPARE: _("comparing answers"),
+    jobs.EXPORT: _("writing a file of labels"),
     "round": _("choosing questions"),
     "training": _("training"),
 }

@@ -338,6 +338,7 @@ FOR_MANAGERS = (
         " annotation:compare_answers annotation:compare_configurations annotation:configuration"
         " annotation:configuration_file annotation:crowd_links annotation:data annotation:studies annotation:study"
         " annotation:dataset annotation:decide_limit annotation:download_labels annotation:gate"
+        " annotation:exports annotation:export_file"
         " annotation:guidelines annotation:invitations annotation:kind annotation:label_budget"
         " annotation:labelling annotation:limit_requests annotation:log annotation:log_csv annotation:opinions"
         " annotation:payments annotation:people annotation:population annotation:preview annotation:quality"

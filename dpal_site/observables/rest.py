@@ -383,7 +383,7 @@ REST = (
         "settings before they are used; those a release was made with stand in it",
     ),
     Shown(
-        "DatasetOut ChargeOut BadRowOut JobOut RecordsOut SourceOut",
+        "DatasetOut ChargeOut BadRowOut JobOut ExportOut RecordsOut SourceOut",
         "*",
         MANAGERS,
         Basis.MANAGERS,

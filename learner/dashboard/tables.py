@@ -263,7 +263,7 @@ def work_table(project: Project) -> Table:
 def work_of(project: Project) -> list[Work]:
     """Return the newest jobs, rounds and trainings, newest first, with what may be done about each."""
     jobs = Job.objects.filter(project=project).exclude(kind=models.STREAM_JOB)
-    newest_jobs = jobs.select_related("dataset", "gated_dataset", "survey__dataset").order_by("-created_at")
+    newest_jobs = jobs.select_related("dataset", "gated_dataset", "survey__dataset", "export").order_by("-created_at")
     found = [_job(job) for job in newest_jobs[:WORK_SHOWN]]
     rounds = list(Round.objects.filter(project=project).order_by("-created_at")[:WORK_SHOWN])
     runs = list(TrainingRun.objects.filter(project=project).order_by("-created_at")[:WORK_SHOWN])
@@ -283,6 +283,7 @@ def _job(job: Job) -> Work:
         "gate": _("Gate over the upload %(name)s"),
         "survey": _("Counting the upload %(name)s"),
         "compare": _("Comparing the answers"),
+        "export": _("Writing a file of the labels"),
         "simulate": _("Simulating what the budget buys"),
         "forget": _("Forgetting a contributor"),
         "delete": _("Deleting the project"),
@@ -294,6 +295,7 @@ def _job(job: Job) -> Work:
         "gate": dataset is not None,
         "survey": survey is not None,
         "compare": failed and QualityReport.objects.filter(job=job).exists(),
+        "export": hasattr(job, "export"),
     }
     title = titles.get(job.kind, job.kind) % {"name": name}
     return Work(

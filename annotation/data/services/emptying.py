@@ -33,6 +33,7 @@ from annotation.models import (
     Report,
     Survey,
 )
+from annotation.models.exports import Export
 from annotation.models.idempotency import IdempotentAnswer
 from annotation.models.marks import Tag, Tagged
 from annotation.models.quality import GoldQuery, Opinion
@@ -103,6 +104,11 @@ def empty_questions(questions: QuerySet[Query], *, project: Project) -> int:
     Opinion.objects.filter(**about).delete()
     Review.objects.filter(**about).delete()
     return len(ids)
+
+
+def void_exports(project: Project) -> None:
+    """Let nobody have a file of labels that was written before, in the caller's transaction; its files go after it."""
+    Export.objects.filter(project=project).update(is_void=True)
 
 
 def forget_shown(**about: Any) -> None:

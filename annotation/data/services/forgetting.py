@@ -151,6 +151,7 @@ def forget_records(*, forgetting: Forgetting) -> None:
         pool_files.empty_contributor(project=project, contributor=contributor)
         emptying.empty_records(records_of(project=project, contributor=contributor), project=project)
         emptying.forget_encounters(project=project, contributor=contributor)
+        emptying.void_exports(project)
 
 
 def discard_drafts(project: Project) -> None:

@@ -91,6 +91,7 @@ def erase_overdue(*, project: Project, now: datetime | None = None) -> Mapping[s
             Project.objects.select_for_update(no_key=True).get(pk=project.pk)
             if number := rule.erase(project, now - days * DAY):
                 gone[kind] = number
+                emptying.void_exports(project)
     if gone:
         Action.objects.create(project=project, actor="", route="retention", target=gone)
     return gone

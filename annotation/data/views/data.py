@@ -82,6 +82,7 @@ def _shown(
 ) -> dict[str, Any]:
     context = {"project": project, "form": form, "labels": labels} | _uploads(project)
     context |= {"megabytes": settings.UPLOAD_MAX_BYTES // 1_000_000, "characters": MAXIMUM_TEXT_LENGTH}
+    context["many_answers"] = selectors.has_answers(project, settings.EXPORT_PREPARED_FROM)
     context |= {"listed": bad_rows.BAD_ROWS_KEPT, "kept_hours": drafts.KEPT_HOURS}
     if project.arrival == Arrival.STREAM:
         context |= _stream(request, project)

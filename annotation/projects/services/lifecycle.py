@@ -40,6 +40,7 @@ from annotation.models.crowds import (
     PlatformAccount,
 )
 from annotation.models.deletions import Deletion
+from annotation.models.exports import Export
 from annotation.models.imports import ImportPart
 from annotation.models.joining import CrowdLink, CrowdParticipant, Invitation
 from annotation.models.letters import Notice
@@ -91,6 +92,7 @@ def request_deletion(*, project: Project, typed: str, keep_releases: bool, actor
         locked.state, locked.question, locked.guidelines = ProjectState.DELETED, "", ""
         locked.save(update_fields=["state", "question", "guidelines"])
         Invitation.objects.filter(project=project).delete()
+        emptying.void_exports(project)
         # Nothing further is asked of a platform.
         PlatformAccount.objects.filter(project=project).delete()
         CrowdLink.objects.filter(project=project, revoked_at=None).update(revoked_at=Now())
@@ -123,6 +125,7 @@ def erase_content(*, project: Project) -> None:
         QualityReport.objects.filter(project=project),
         GoldQuery.objects.filter(query__project=project),
         Consensus.objects.filter(project=project),
+        Export.objects.filter(project=project),
         Label.objects.filter(query__project=project),
         Report.objects.filter(project=project),
         Assignment.objects.filter(project=project),

@@ -5,7 +5,7 @@ import hashlib
 import io
 import json
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from enum import StrEnum
 from itertools import groupby
@@ -116,6 +116,14 @@ MEDIA_TYPES = {
     ExportFormat.LABEL_STUDIO: "application/json",
     ExportFormat.CROISSANT: "application/zip",
 }
+# What people call them; names are not translated.
+FORMAT_NAMES = {
+    ExportFormat.CSV: "CSV",
+    ExportFormat.JSON_LINES: "JSONL",
+    ExportFormat.PARQUET: "Parquet",
+    ExportFormat.LABEL_STUDIO: "Label Studio",
+    ExportFormat.CROISSANT: "Croissant",
+}
 ENDINGS = {
     ExportFormat.CSV: "csv",
     ExportFormat.JSON_LINES: "jsonl",
@@ -125,10 +133,16 @@ ENDINGS = {
 }
 
 
-def export_labels(*, project: Project, format: str, history: bool = False) -> Iterator[bytes]:  # noqa: A002
+def export_labels(
+    *,
+    project: Project,
+    format: str,  # noqa: A002
+    history: bool = False,
+    count: Callable[[int], None] | None = None,
+) -> Iterator[bytes]:
     """Return the project's answers as pieces of a file; with `history` those that were changed, too.
 
-    Memory does not grow with the number of answers.
+    Memory does not grow with the number of answers. `count` hears of every batch of rows how many they are.
     """
     pieces = {
         ExportFormat.CSV: _csv,
@@ -137,10 +151,10 @@ def export_labels(*, project: Project, format: str, history: bool = False) -> It
         ExportFormat.LABEL_STUDIO: _label_studio,
         ExportFormat.CROISSANT: _croissant,
     }[ExportFormat(format)]
-    return pieces(project, _chunks(project, history=history))
+    return pieces(project, _chunks(project, history=history, count=count))
 
 
-def _chunks(project: Project, *, history: bool) -> Iterator[Sequence[Row]]:
+def _chunks(project: Project, *, history: bool, count: Callable[[int], None] | None = None) -> Iterator[Sequence[Row]]:
     """Yield rows in the order of `COLUMNS`, a bounded number at once."""
     classes, kind = [str(name) for name in project.classes], label_type(project)
     places = counting_places(project)
@@ -148,6 +162,8 @@ def _chunks(project: Project, *, history: bool) -> Iterator[Sequence[Row]]:
         cursor.execute(SELECT, {"project": project.pk, "history": history})
         while rows := cursor.fetchmany(CHUNK):
             yield [_row(row, classes, kind, places) for row in rows]
+            if count is not None:
+                count(len(rows))
 
 
 def _row(row: Row, classes: list[str], asked: LabelType, places: Sequence[int]) -> Row:

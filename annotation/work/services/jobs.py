@@ -23,6 +23,7 @@ COMPARE = "compare"
 SIMULATE = "simulate"
 FORGET = "forget"
 DELETE = "delete"
+EXPORT = "export"
 # By name, because tasks call services and not the other way round.
 TASKS = {
     IMPORT: "annotation.tasks.import_dataset_task",
@@ -32,6 +33,7 @@ TASKS = {
     SIMULATE: "learner.tasks.simulate_plan_task",
     FORGET: "learner.tasks.forget_contributor_task",
     DELETE: "learner.tasks.delete_project_task",
+    EXPORT: "annotation.tasks.export_labels_task",
 }
 
 

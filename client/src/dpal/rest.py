@@ -53,6 +53,7 @@ from dpal.rest_documents import (
     EndorsedOut,
     EntryOut,
     EvidenceOut,
+    ExportIn,
     FlagIn,
     ForgettingOut,
     GateIn,
@@ -239,6 +240,14 @@ class Rest:
     ) -> Iterator[bytes]:
         """Every answer as a file, streamed."""
         return self.site.streamed(f"projects/{quoted(str(slug))}/labels", query={"format": format_, "history": history})
+
+    def start_export(self, slug: str, body: ExportIn, *, key: str = "") -> JobOut:
+        """Have every answer written to a file; the job says where it is."""
+        return cast("JobOut", self.site.call("POST", f"projects/{quoted(str(slug))}/exports", body=body, key=key))
+
+    def get_export(self, slug: str, job_id: str) -> Iterator[bytes]:
+        """The file that a job wrote, whole or in part."""
+        return self.site.streamed(f"projects/{quoted(str(slug))}/exports/{quoted(str(job_id))}/file")
 
     def list_guideline_pictures(self, slug: str) -> list[GuidelinePictureOut]:
         """Pictures of the guidelines."""

@@ -515,6 +515,21 @@ class EvidenceRunOut(TypedDict):
 ExportFormat = Literal["csv", "jsonl", "parquet", "label_studio", "croissant"]
 
 
+class ExportIn(TypedDict):
+    what: NotRequired[Literal["labels"]]
+    format: NotRequired[ExportFormat]
+    history: NotRequired[bool]
+
+
+class ExportOut(TypedDict):
+    format: str
+    history: bool
+    file: str | None
+    size: int | None
+    sha256: str | None
+    expires_at: str | None
+
+
 class FaultKindOut(TypedDict):
     kind: str
     listed: int
@@ -742,6 +757,7 @@ class JobOut(TypedDict):
     error_as_code: NotRequired[SaidOut | None]
     created_at: str
     finished_at: str | None
+    export: NotRequired[ExportOut | None]
 
 
 class KeptOut(TypedDict):
@@ -863,7 +879,7 @@ class LongWorkOut(TypedDict):
     may_be_sent: bool
 
 
-MailKind = Literal["returned", "remark", "questions", "review", "waiting", "release", "budget"]
+MailKind = Literal["returned", "remark", "questions", "review", "waiting", "release", "budget", "export"]
 
 
 class MailedIn(TypedDict):
@@ -1583,7 +1599,25 @@ class WebhookChangeIn(TypedDict):
 
 
 WebhookEvent = Literal[
-    "release", "budget", "round", "retired", "channel", "limit", "upload", "gate", "settings", "report"
+    "release",
+    "budget",
+    "round",
+    "retired",
+    "channel",
+    "limit",
+    "upload",
+    "gate",
+    "settings",
+    "report",
+    "review",
+    "waiting",
+    "failed",
+    "member",
+    "guidelines",
+    "study",
+    "request",
+    "forgotten",
+    "archived",
 ]
 
 

@@ -47,6 +47,7 @@ def delete_project(*, job_id: UUID | str) -> None:
         lifecycle.erase_uploads(project=project)
         files.delete_folder(f"features/{project.pk}")
         files.delete_folder(f"datasets/{project.pk}")
+        files.delete_folder(f"exports/{project.pk}")
         forget_described(project)
         if not deletion.keep_releases:
             _bury_releases(project)

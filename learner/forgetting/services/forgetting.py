@@ -15,7 +15,9 @@ from annotation.data.services import emptying, pool_files
 from annotation.data.services import forgetting as records
 from annotation.data.services.forgetting import Traces
 from annotation.models import Dataset, Job, Oracle, PrivacyUnit, Project
+from annotation.models.exports import Export
 from annotation.models.forgetting import Forgetting
+from annotation.questions.services import exports
 from annotation.work.services import jobs, work
 from learner.models import ModelRelease
 from learner.pools.services import features
@@ -102,9 +104,10 @@ def forget_contributor(*, job_id: UUID | str) -> None:
 
 
 def erase_from_files(*, project: Project) -> None:
-    """Zero the rows of every empty slot in the pixel and feature files of a project; done again, it changes nothing."""
+    """Zero every empty slot in pixel and feature files and remove exported files; done again, it changes nothing."""
     for dataset in Dataset.objects.filter(project=project, records__emptied=True).distinct().select_related("project"):
         emptying.black_out_pixels(dataset)
         features.zero_emptied(dataset)
     for dataset in pool_files.emptied_datasets(project):
         pool_files.drop_unknown(dataset)
+    exports.remove_files(Export.objects.filter(project=project, is_void=True))

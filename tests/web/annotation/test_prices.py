@@ -33,7 +33,7 @@ ROWS = b"text,who\n" + b"".join(b"nobody says this %d,p%d\n" % (n, n) for n in r
 # that costs stands where it is declared.
 FREE = """
     annotation:add_checks annotation:change_limit annotation:change_questions annotation:comment
-    annotation:classes api:add_class
+    annotation:classes api:add_class annotation:exports api:start_export
     annotation:merge_class annotation:take_back_merge api:merge_class api:take_back_merge
     annotation:compare_answers annotation:configuration annotation:copy_project annotation:correct_answer
     annotation:crowd_done annotation:crowd_links annotation:drop_view

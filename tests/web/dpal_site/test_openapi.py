@@ -35,6 +35,7 @@ from annotation.questions import reviewing
 from annotation.questions.services import (
     comparing,
     conversing,
+    exports,
     guideline_pictures,
     labels,
     saved_views,
@@ -64,7 +65,7 @@ from tests.studies import connect, open_paid_crowd, open_study
 
 pytestmark = pytest.mark.django_db(transaction=True)
 REQUESTS_PER_ROUTE = 4
-ROUTES = 172
+ROUTES = 174
 # Routes that the scope for reading projects opens.
 READ_WITH_PROJECTS = tuple(
     f"/api/v1/{path}"
@@ -200,12 +201,20 @@ class Site:
             assert response.headers["content-type"] == ["application/problem+json"]
         return response.status_code
 
+    def job_in(self, path: str) -> str:
+        """Return a job of the project, or one that wrote a file."""
+        if not path.endswith("/file"):
+            return str(Job.objects.filter(project=self.project).first().pk)
+        job = exports.start_export(project=self.project, owner=self.person, format="csv").job
+        exports.make_export(job_id=str(job.pk))
+        return str(job.pk)
+
     def real_path(self, operation: Any) -> dict[str, str]:
         """Return path parameters that name something."""
         known: dict[str, Callable[[], str]] = {
             "slug": lambda: self.named(operation.path).slug,
             "study_id": lambda: str(self.crowd.crowd_studies.first().pk),
-            "job_id": lambda: str(Job.objects.filter(project=self.project).first().pk),
+            "job_id": lambda: self.job_in(operation.path),
             "assignment_id": lambda: (
                 self.given() if operation.path.endswith("/correction") else self.claimed(self.named(operation.path))
             ),
@@ -467,6 +476,7 @@ class Site:
             "/beside": {"name": "Chance"},
             "/comparison": {"beside": None},
             "/endorse": {"reason": "the test set is old"},
+            "/exports": {"format": "csv"},
             "/webhooks": {"url": "https://hooks.example/", "events": ["round"]},
             "/webhooks/{webhook_id}": {"events": ["release"]},
         }

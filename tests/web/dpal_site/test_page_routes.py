@@ -41,6 +41,7 @@ ROUTES = {
     "annotation:decide_population": "decide_wish",
     "annotation:drop_guideline_picture": "delete_guideline_picture",
     "annotation:drop_view": "drop_view",
+    "annotation:exports": "start_export",
     "annotation:flag": "flag_assignment",
     "annotation:from_file": "open_project",
     "annotation:gate": "choose_gate",

@@ -14,6 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from annotation.models import Label, Role
 from annotation.people.services import members, tokens
 from annotation.people.services.tokens import Scope
+from annotation.rest import ranges
 from learner import selectors
 from learner.errors import NotReleased
 from learner.linear_model import LinearModel
@@ -206,7 +207,7 @@ def test_a_download_of_200_mebibytes_holds_one_block_at_a_time(tmp_path, monkeyp
     read, (file,) = 0, opened
     for block in response:
         read += len(block)
-        assert len(block) <= downloads.BLOCK_BYTES
+        assert len(block) <= ranges.BLOCK_BYTES
         # Nothing is read before it is sent; what the processes of a running site hold is measured by the journey.
         assert file.closed or file.tell() == read
     assert (read, file.closed) == (size, True)

@@ -25,7 +25,7 @@ SHOWING = {
     "annotation": "projects choose_preset project configuration_file compare_configurations"
     " log log_csv crowd_done own_statistics own_answers questions question asked_image checks check_image review"
     " review_image payments opinions uploads dataset bad_rows download_labels budget statement statement_csv"
-    " statement_json limit_requests reported why question_image guideline_picture told_picture"
+    " export_file statement_json limit_requests reported why question_image guideline_picture told_picture"
     " populations population population_statement study",
     "learner": "overview standing next_step card dashboard work_list dashboard_plot dashboard_csv ranked_pool closing"
     " forget plan_plot draft_plan_plot releases release accuracy_plot measure_plot release_file"
