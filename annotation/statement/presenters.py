@@ -52,9 +52,12 @@ def start_account(project: Project) -> BudgetAccount | None:
 
 
 def ledger_facts(project: Project) -> tuple[object, ...]:
-    """Return what moves the numbers of a project's accounts: where each chain stands, and what a card warns of."""
-    heads = sorted((pk, now.chain_head) for pk, now in guarantees(statement_accounts(project)).items())
-    return (*heads, _warning(project))
+    """Return what moves the numbers of a project's accounts: how long a chain is, its limits, and what a card warns of.
+
+    No digest of entries and no number of a row: what a page carries of them has to follow from what it shows.
+    """
+    stands = [now for _pk, now in sorted(guarantees(statement_accounts(project)).items())]
+    return (*((now.sequence, now.epsilon_limit, now.delta_limit) for now in stands), _warning(project))
 
 
 @dataclass(frozen=True, slots=True)

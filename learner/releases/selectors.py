@@ -136,8 +136,8 @@ def accuracies_of(release: ModelRelease) -> list[Accuracy]:
 
 def release_facts(projects: Iterable[Project]) -> list[tuple[object, ...]]:
     """Return what moves the releases of projects and how well they do, in one statement."""
-    found = ModelRelease.objects.filter(project__in=list(projects)).order_by("pk")
-    return list(found.annotate(measured=Count("evaluations")).values_list("pk", "state", "held_back", "measured"))
+    found = ModelRelease.objects.filter(project__in=list(projects)).order_by("project", "version")
+    return list(found.annotate(measured=Count("evaluations")).values_list("version", "state", "held_back", "measured"))
 
 
 def accuracy_history(project: Project, *, up_to: int) -> list[tuple[int, Accuracy]]:

@@ -97,8 +97,8 @@ def test_pieces_leave_before_later_rows_are_fetched(name, monkeypatch):
     fetched = []
     chunks = label_export._chunks
 
-    def counted(project, *, history):
-        for rows in chunks(project, history=history):
+    def counted(project, *, history, count):
+        for rows in chunks(project, history=history, count=count):
             fetched.append(len(rows))
             yield rows
 

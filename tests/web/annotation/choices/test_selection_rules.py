@@ -3,9 +3,11 @@
 import pytest
 
 from annotation.choices import selection_rules
+from annotation.choices.catalogue import parameter_names
 from annotation.choices.planned_settings import planned_settings
 from annotation.choices.presets import PRESETS, broken_rules
 from annotation.models import Estimator, Project
+from privacy.choices import Kind
 
 CLASSES = {"classes": ["a", "b"]}
 
@@ -22,9 +24,14 @@ def planned_of(preset: str, **changes):
 
 
 def test_the_rules_know_the_fields_and_what_they_default_to():
-    for name, default in selection_rules.field_defaults().items():
-        found = Project.absent[name] if name in Project.absent else Project._meta.get_field(name).default
-        assert found == default
+    # What a strategy alone reads is declared there and nowhere else.
+    known = {field.name: field.default for field in Project._meta.concrete_fields} | Project.absent
+    defaults = selection_rules.field_defaults()
+    assert {name: known[name] for name in defaults.keys() & known.keys()} == {
+        name: default for name, default in defaults.items() if name in known
+    }
+    assert defaults.keys() - known.keys() <= set(parameter_names(Kind.STRATEGY))
+    assert "screen_high" in known.keys() & defaults.keys()
     online = {"mi_ogd", "bandit_ogd"}
     assert set(selection_rules.POOL_ESTIMATORS) == set(Estimator.values) - online
 
