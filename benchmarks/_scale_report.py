@@ -25,8 +25,10 @@ PEERS = {
 }
 BILLION, MILLION, GIB = 10**9, 10**6, 2**30
 NIGHT_HOURS, MACHINE_CORES, DATABASE_CORES = 8, 8, 16
-# What a screen or a secret block keeps of a candidate: whether it is open, its looks or its coin.
-HOLDER_BYTES = 3
+# What the choice that holds most, a screen, held of each of ten million candidates (rounds.md).
+HOLDER_BYTES = 40.1
+# Runs before this day listed every candidate of a round.
+UNLISTED_SINCE = "2026-11-24"
 EXACT_BYTES = 2**27
 COLOURS, MARKS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7"), "osD^"
 Report = dict[str, Any]
@@ -89,8 +91,20 @@ def write_report(report: Report) -> None:
         "![Wall seconds for a million records against the number of records, for four stages](scale.svg)",
     ]
     for stage, name in STAGES.items():
-        parts += [f"## {name}", f"Peer, in one process of the same run: {PEERS[stage]}.", table_of(report, stage)]
-    parts += ["## Up to a billion records", arithmetic(report), stored_section()]
+        parts.append(f"## {name}")
+        if stage == "score" and report["date"] < UNLISTED_SINCE:
+            parts.append(
+                "Measured before a round stopped listing its candidates; [rounds.md](rounds.md) has what it holds and"
+                " takes since."
+            )
+        parts += [f"Peer, in one process of the same run: {PEERS[stage]}.", table_of(report, stage)]
+    parts += [
+        "## Up to a billion records in the database",
+        "This is for records that stand in the database, those of experts. A crowd's pool lies in columns"
+        + (", and its figures follow further below." if stored_section() else "."),
+        arithmetic(report),
+        stored_section(),
+    ]
     (RESULTS / "scale.md").write_text("\n\n".join(parts).rstrip() + "\n")
 
 
@@ -146,11 +160,11 @@ def arithmetic(report: Report) -> str:
         f"| ledger rows | {gated['ledger_rows']} for an upload's gate, {base['score']['ledger_rows']} for a round |"
         f" {gated['ledger_rows'] * uploads + base['score']['ledger_rows']:,} |",
     ]
-    holder = max(_growth(report, "score"), HOLDER_BYTES)
+    holder = HOLDER_BYTES
     exact = EXACT_BYTES / report["counted_bytes"]
     lines += [
-        f"| memory of whoever holds a round | {holder:.0f} bytes a candidate: its growth between the two"
-        f" largest runs, at least {HOLDER_BYTES} | {holder * BILLION / GIB:,.0f} GiB |",
+        f"| memory of whoever holds a round | {holder:.0f} bytes a candidate, of a screen"
+        f" ([rounds.md](rounds.md)); top-c and chance hold a block | {holder * BILLION / GIB:,.0f} GiB |",
         f"| memory of a gate worker | {gated['worker_mib']:.0f} MiB at {gated['rows']:,} records, bounded |"
         f" {gated['worker_mib']:.0f} MiB |",
         f"| distinct texts counted exactly in memory by one process, before a sketch picks candidates |"
@@ -191,8 +205,11 @@ def _walls(each: dict[str, float], holder: float) -> list[str]:
         ),
         f"Memory of whoever holds a round, 16 GiB / {holder:.0f} bytes": (
             16 * GIB / holder,
-            "several projects, or a choice that scores few: a secret sample, or a screen, which looks at records until"
-            " it has enough",
+            "several projects, or a choice that holds less: top-c or chance",
+        ),
+        "A screen's looks, or a secret draw, of one upload as one value, 1 GiB / 2 bytes": (
+            GIB / 2,
+            "more uploads, each of which has a value of its own",
         ),
         f"One Postgres with 1 TiB for records, 1 TiB / {each['table'] + each['index']:.0f} bytes": (
             1024 * GIB / (each["table"] + each["index"]),
@@ -216,17 +233,6 @@ def _largest(report: Report, stage: str) -> Report:
     fewest = min(cell["workers"] for cell in cells)
     found: Report = max((cell for cell in cells if cell["workers"] == fewest), key=lambda cell: cell["rows"])
     return found
-
-
-def _growth(report: Report, stage: str) -> float:
-    """Return by how many bytes a record the worker's memory grew between the two largest runs."""
-    fewest = _largest(report, stage)["workers"]
-    cells = [cell for cell in report["cells"] if cell["stage"] == stage and cell["workers"] == fewest]
-    cells.sort(key=lambda cell: cell["rows"])
-    if len(cells) < 2:
-        return 0.0
-    smaller, larger = cells[-2:]
-    return float((larger["worker_mib"] - smaller["worker_mib"]) * 2**20 / (larger["rows"] - smaller["rows"]))
 
 
 def drawing(report: Report) -> str:
