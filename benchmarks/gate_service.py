@@ -2,6 +2,8 @@
 
 Run: python benchmarks/gate_service.py [--rows N ...] [--unit record|contributor] [--write]
 
+Without `--rows` up to ten million; a hundred million take 4 GB of disk and a quarter of an hour more.
+
 The queries are those of `benchmarks/gate.py`. A CSV of them is imported into a crowd's project, as an upload is, and
 its columns lie in storage. Every engine then gets a project of its own whose pool is those very files, and a fresh
 Celery worker gets the job as an upload sends it: reservation, scan, commit with the questions. Engines: the worker's
@@ -42,7 +44,7 @@ from _processes import Usage, processor_seconds
 from _seeded_worker import FOLDER_PREFIX
 from gate import BATCH_ROWS, CAP, RATE, VOCABULARY, Data, K
 
-SIZES = (1_000_000, 10_000_000)
+SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
 EXECUTORS = (2, 4)
 GATE_K = {"record": K, "contributor": 30}
 EPSILON = {"record": 1.0, "contributor": 0.5}
@@ -316,6 +318,8 @@ def main() -> int:
     arguments = parser.parse_args()
     for name in ("DATABASE_URL", "CELERY_BROKER_URL", "STORAGE_URL", "SPARK_MASTER", "POOLS_IN_DATABASE"):
         os.environ.pop(name, None)
+    # A hundred million records are one file.
+    os.environ["UPLOAD_MAX_BYTES"] = str(2**33)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dpal_site.settings")
     with tempfile.TemporaryDirectory(prefix=FOLDER_PREFIX) as folder:
         Path(folder).chmod(0o711)
