@@ -47,7 +47,12 @@ def section(report: Report) -> str:
         f"The gate is k-anonymity by {report['unit']}s, through the whole service: reservation, scan, commit and"
         " questions. DuckDB's and Spark's own GROUP BY count the same files and neither sample, normalise, cap nor pay."
     )
-    return "\n\n".join([TITLE, measured, same, gate, engine_table(report), *arithmetic(report)]) + "\n"
+    missed = (
+        "Limits that this run missed: " + "; ".join(report["broken"]) + "."
+        if report["broken"]
+        else "No limit is missed."
+    )
+    return "\n\n".join([TITLE, measured, same, gate, engine_table(report), missed, *arithmetic(report)]) + "\n"
 
 
 def different(report: Report) -> list[int]:
@@ -97,10 +102,10 @@ def arithmetic(report: Report) -> list[str]:
     ]
     table = ["| what | from what was measured | for 10^9 | for 10^10 |", "|---|---|---:|---:|"]
     table += [f"| {what} | {source} | {first} | {second} |" for what, source, (first, second) in lines]
-    sizes = " and ".join(f"{each['rows']:,}" for each in report["imports"])
+    fewest = report["imports"][0]["rows"]
     said = (
-        f"From {sizes} records. What a record more costs between these sizes is taken to stay; what both sizes cost"
-        " alike, such as starting Spark, counts once."
+        f"From {fewest:,} to {rows:,} records. What a record more costs between these sizes is taken to stay; what both"
+        " cost alike, such as starting Spark, counts once."
     )
     return [said, "\n".join(table), *_machines(cells, growths, reading), _walls(upload, passing)]
 

@@ -296,12 +296,17 @@ def broken_limits(report: Cell) -> list[str]:
     alone = sorted((cell for cell in report["cells"] if not cell["executors"]), key=lambda cell: cell["rows"])
     fewest, most = alone[0], alone[-1]
     if most["process_mib"] > MEMORY_LIMIT * fewest["process_mib"]:
-        broken.append(f"{most['process_mib']} MiB at {most['rows']:,} rows, {fewest['process_mib']} at the fewest")
+        broken.append(
+            f"{most['process_mib']} MiB at {most['rows']:,} rows, more than {MEMORY_LIMIT} times the"
+            f" {fewest['process_mib']} at {fewest['rows']:,}"
+        )
     if most["rows"] < LIMITS_FROM_ROWS or report["unit"] != "record":
         return broken
     used = most["processor_seconds"] + most["postgres_seconds"]
     if (each := used / most["rows"] * MILLION) > CORE_SECONDS_LIMIT:
-        broken.append(f"{each:.2f} core seconds a million")
+        broken.append(
+            f"{each:.2f} core seconds a million at {most['rows']:,} rows, where {CORE_SECONDS_LIMIT} is the limit"
+        )
     for peer in report["peers"]:
         named = (peer["name"], peer["rows"]) == ("duckdb", most["rows"])
         if named and used > DUCKDB_LIMIT * peer["processor_seconds"]:
@@ -337,13 +342,14 @@ def main() -> int:
         finally:
             connections.close_all()
             servers.stop_started()
+    report["broken"] = broken_limits(report)
     print(json.dumps(report, indent=1))
     print(engine_table(report))
     if arguments.write:
         write_section(report)
-    for line in (broken := broken_limits(report)):
+    for line in report["broken"]:
         print(f"Broken: {line}", file=sys.stderr)
-    return int(bool(broken))
+    return int(bool(report["broken"]))
 
 
 if __name__ == "__main__":
