@@ -10,19 +10,17 @@ from typing import Any
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
-from django.urls import reverse
 from ninja import Field, Router, Schema, Status
 
 from annotation.errors import InvalidConfiguration
 from annotation.models import Role
 from annotation.models.groups import PeopleGroup
-from annotation.models.joining import Invitation
 from annotation.people import group_sheets
 from annotation.people.forms.groups import MOST_AT_ONCE, GroupForm, GroupInvitationForm, GroupPeopleForm
 from annotation.people.identity import person_of
-from annotation.people.services import groups, invitations, letters
+from annotation.people.services import groups, invitations
 from annotation.people.services.tokens import Scope
-from annotation.projects.joining_api import NO_MAIL, InvitationFields, MailedIn
+from annotation.projects.joining_api import InvitationFields, MailedIn, invitation_fields, invited
 from annotation.questions.browsing import row_id
 from annotation.rest.base import require_scope
 from annotation.rest.checking import checked
@@ -200,7 +198,7 @@ def remove_from_group(request: HttpRequest, group_id: str, place_id: str) -> Any
 def list_group_invitations(request: HttpRequest, group_id: str) -> Any:
     found = _found(request, group_id, Scope.GROUPS_READ)
     live = invitations.live_invitations().filter(group=found)
-    return [_invitation(one) for one in live.select_related("letter").order_by("-pk")]
+    return [invitation_fields(one) for one in live.select_related("letter").order_by("-pk")]
 
 
 @router.post(
@@ -211,14 +209,8 @@ def list_group_invitations(request: HttpRequest, group_id: str) -> Any:
 )
 def make_group_invitation(request: HttpRequest, group_id: str, body: MailedIn) -> Any:
     found = _found(request, group_id, Scope.GROUPS_WRITE)
-    leaves = letters.leaves_the_site()
-    if body.address and not leaves:
-        raise InvalidConfiguration(NO_MAIL)
-    form = GroupInvitationForm(body.dict(), by_mail=leaves)
-    checked(form)
-    made, secret = letters.invite(owner=person_of(request), group=found, **form.values())
-    link = request.build_absolute_uri(reverse("annotation:join", args=[secret]))
-    return Status(201, _invitation(made) | {"link": link})
+    made, link = invited(request, body, GroupInvitationForm, group=found)
+    return Status(201, invitation_fields(made) | {"link": link})
 
 
 @router.delete(
@@ -254,15 +246,3 @@ def _change_people(request: HttpRequest, group_id: str, body: GroupPeopleIn, cha
 
 def _group(one: Any) -> dict[str, Any]:
     return {"group": one.pk, "name": one.name, "people": one.people, "projects": one.projects}
-
-
-def _invitation(one: Invitation) -> dict[str, Any]:
-    letter = getattr(one, "letter", None)
-    return {
-        "invitation": one.pk,
-        "note": one.note,
-        "uses": one.uses,
-        "maximum_uses": one.maximum_uses,
-        "expires_at": one.expires_at,
-        "mail": "" if letter is None else letter.state,
-    }

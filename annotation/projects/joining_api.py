@@ -15,6 +15,7 @@ from ninja import Field, Router, Schema, Status
 from annotation.errors import InvalidConfiguration
 from annotation.models import Role
 from annotation.models.joining import CrowdLink, Invitation, Platform
+from annotation.people.forms.groups import GroupInvitationForm
 from annotation.people.forms.joining import CrowdLinkForm, InvitationForm, filled_in
 from annotation.people.identity import person_of
 from annotation.people.services import crowd_links, invitations, letters
@@ -117,13 +118,7 @@ def list_invitations(request: HttpRequest, slug: str) -> Any:
 def make_invitation(request: HttpRequest, slug: str, body: InvitationIn) -> Any:
     require_scope(request, Scope.PROJECTS_WRITE)
     project = project_for(request, slug, Role.MANAGER)
-    leaves = letters.leaves_the_site()
-    if body.address and not leaves:
-        raise InvalidConfiguration(NO_MAIL)
-    form = InvitationForm(body.dict(), by_mail=leaves)
-    checked(form)
-    made, secret = letters.invite(owner=person_of(request), project=project, **form.values())
-    link = request.build_absolute_uri(reverse("annotation:join", args=[secret]))
+    made, link = invited(request, body, InvitationForm, project=project)
     return Status(201, _invitation(made) | {"link": link})
 
 
@@ -180,16 +175,39 @@ def revoke_crowd_link(request: HttpRequest, slug: str, link_id: str) -> Any:
 
 
 def _invitation(one: Invitation) -> dict[str, Any]:
+    return invitation_fields(one) | {"role": one.role}
+
+
+def invitation_fields(one: Invitation) -> dict[str, Any]:
+    """Return what is told of an invitation, wherever it leads."""
     letter = getattr(one, "letter", None)
     return {
         "invitation": one.pk,
-        "role": one.role,
         "note": one.note,
         "uses": one.uses,
         "maximum_uses": one.maximum_uses,
         "expires_at": one.expires_at,
         "mail": "" if letter is None else letter.state,
     }
+
+
+def invited(
+    request: HttpRequest, body: MailedIn, form_type: type[InvitationForm | GroupInvitationForm], **into: Any
+) -> tuple[Invitation, str]:
+    """Make an invitation, send it where an address is named, and return it with its link.
+
+    Raises
+    ------
+    InvalidConfiguration
+        If a field breaks its rule, or an address is named where no mail leaves.
+    """
+    leaves = letters.leaves_the_site()
+    if body.address and not leaves:
+        raise InvalidConfiguration(NO_MAIL)
+    form = form_type(body.dict(), by_mail=leaves)
+    checked(form)
+    made, secret = letters.invite(owner=person_of(request), **into, **form.values())
+    return made, request.build_absolute_uri(reverse("annotation:join", args=[secret]))
 
 
 def _crowd_link(one: CrowdLink) -> dict[str, Any]:

@@ -81,7 +81,8 @@ RELEASES = (
         "a plan's simulation of the settings, on data about nobody",
     ),
     Shown(
-        "learner/version_zero.html learner/_version_zero.html learner/_hero.html learner/releases.html",
+        "learner/version_zero.html learner/_version_zero.html learner/_how_well.html learner/_hero.html"
+        " learner/releases.html",
         "project.name project.slug accuracies one.constant one.dataset one.described one.examples one.high one.low"
         " one.value one.macro_f1 created_at files name digest version version_zero card public_key api_address",
         MODELS,
@@ -114,7 +115,7 @@ RELEASES = (
     ),
     Shown(
         "learner/release.html learner/_release_state.html learner/_release_measures.html"
-        " learner/_release_difference.html learner/_accuracy.html learner/_hero.html",
+        " learner/_release_difference.html learner/_accuracy.html learner/_how_well.html learner/_hero.html",
         "accuracies beaten_by card checks found digest files history release.held_back measured one.constant"
         " one.dataset one.described one.examples one.high one.low one.value one.macro_f1 one.accuracy.* one.measures"
         " one.measures.* one.rows recall.* row.*"
