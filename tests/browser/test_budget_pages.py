@@ -94,7 +94,7 @@ def test_a_higher_limit_is_asked_for_and_approved_without_javascript(
     ada.get_by_role("button", name="Ask for a second manager from now on").click()
     ada.get_by_role("button", name="Ask to decide alone").wait_for()
     ada.goto(live_site.url + reverse("annotation:change_limit", args=[project.slug, project.pool_account_id]))
-    ada.select_option("[name=level]", "moderate")
+    ada.check("[name=level][value=moderate]")
     ada.fill("[name=reason]", "one more model")
     ada.get_by_role("button", name="Change the limit").click()
     ada.get_by_role("button", name="Take it back").wait_for()

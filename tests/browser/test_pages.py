@@ -230,7 +230,7 @@ def test_a_project_opens_step_by_step_without_javascript(
     for heading in ("What is asked", "The model", "The budget"):
         page.get_by_role("button", name="Continue").click()
         page.get_by_role("heading", name=heading).wait_for()
-    page.get_by_label("moderate", exact=True).check()
+    page.check("[name=level][value=moderate]")
     page.get_by_role("button", name="Continue").click()
     page.get_by_role("button", name="Open the project").click()
     page.wait_for_url("**/projects/letters/data/")
